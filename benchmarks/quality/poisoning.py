@@ -27,9 +27,9 @@ from productrecs.features.recommendations.recommendation_request import (
 )
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.recommendations.trending import trending_list
+from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.network_share import NetworkCounts
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order

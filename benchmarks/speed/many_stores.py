@@ -25,8 +25,8 @@ from benchmarks.report import Figure
 from benchmarks.speed.servers import Server, service
 from benchmarks.speed.stores import productrecs, scratch
 from productrecs.core.clock import DAY_MS, MINUTE_MS, system_ms
+from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.services import build_services

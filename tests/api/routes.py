@@ -140,7 +140,6 @@ def _look_picture(merchant: Merchant) -> Call:
     return Call(keep_look_picture(merchant.account, encoded(drawn("red", "ball"))))
 
 
-@functools.cache
 def _product_feed(merchant: Merchant) -> Call:
     return Call(switch_on_feed(merchant.account))
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 NOT_THERE = {
     "GET /orders/upload/up_5tR0wqZ8kYb3NcJ1mXv7LdGa",
     "GET /look-pictures/",
+    "GET /product-feeds/",
     *("PUT /integration/bundles?id=3", "DELETE /integration/bundles?id=3"),
     "PUT /integration/tests",
 }

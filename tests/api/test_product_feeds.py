@@ -38,7 +38,7 @@ def merchant(service: Service) -> Merchant:
         product | {"id": "gone", "title": "Gone", "availability": "discontinued"},
     )
     assert pushed.status == 200
-    eventually(lambda: fetch(created, path).status == 200)
+    assert fetch(created, path).status == 200  # at once
     return created
 
 
@@ -105,6 +105,7 @@ def test_only_the_right_signature_of_a_feed_that_is_on_opens_it(
         f"/product-feeds/nowhere.example/google.xml?signature={signature}",
     ]
 
+    eventually(lambda: fetch(merchant, off).status == 404)
     replies = [fetch(merchant, address) for address in refused]
 
     assert fetch(merchant, path).status == 200

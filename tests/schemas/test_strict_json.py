@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from productrecs.http.routes.server.items import parse_push
+from productrecs.http.routes.server.item_changes import parse_push
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.schemas.items import TooManyItemsError, parse_items
 from productrecs.schemas.strict_json import parse_json

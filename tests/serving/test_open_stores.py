@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import system_ms
+from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.merchandising.rule import (
     ListKind,
     RuleAction,

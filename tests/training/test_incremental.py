@@ -15,8 +15,8 @@ import pytest
 
 from productrecs.engines.engine import Fingerprint
 from productrecs.engines.registry import BROWSE
+from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order

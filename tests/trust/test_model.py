@@ -25,8 +25,8 @@ from hypothesis.stateful import (
 from productrecs.core.clock import iso
 from productrecs.core.errors import UnknownItemError
 from productrecs.features.privacy.erasure import Eraser
+from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository

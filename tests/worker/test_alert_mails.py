@@ -18,8 +18,8 @@ from productrecs.features.search.relevance.repository import (
     RelevanceRepository,
     StoredMeasure,
 )
+from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import upsert_items
 from productrecs.services import build_services
 from productrecs.settings import Settings, SmtpServer
 from productrecs.storage.jobs.job_queue import NewJob

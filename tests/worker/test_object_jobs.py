@@ -35,7 +35,7 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.training.repository import TrainedModel, TrainingRepository
-from productrecs.worker.file_import_jobs import UploadJobs
+from productrecs.worker.file_import_jobs import OrderUploadJobs
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.object_jobs import ObjectJobs
 from tests.support.migrated import bring
@@ -114,7 +114,7 @@ def test_installations_with_one_prefix_purge_nothing_of_each_other(
         tidy(ObjectJobs(other, grace_seconds=0))
     job: Any = None
     with pytest.raises(ForeignObjectsError):
-        UploadJobs(other).sweep_upload_folder(job, JobProgress(threading.Event()))
+        OrderUploadJobs(other).sweep_upload_folder(job, JobProgress(threading.Event()))
 
     assert objects.has("stores/st_1/models/a/manifest")
     [finding] = check_object_store(other)

@@ -10,8 +10,8 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.engines.text.search_index import IndexQuery
+from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.pictures.model_file import ModelFileError
 from productrecs.services import Services, build_services
 from productrecs.serving.open_stores import OpenStores

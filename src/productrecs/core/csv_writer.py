@@ -35,9 +35,19 @@ class CsvWriter:
     """
 
     def __init__(
-        self, out: IO[str], columns: Sequence[str] = (), *, separator: str = ","
+        self,
+        out: IO[str],
+        columns: Sequence[str] = (),
+        *,
+        separator: str = ",",
+        escapes_formulas: bool = True,
     ) -> None:
-        """Write the header row with the column names, if there are any."""
+        """Write the header row with the column names, if there are any.
+
+        Files that only programs read need not escape what a spreadsheet takes for a
+        formula: for them an escaped text is another text.
+        """
+        self._escapes_formulas = escapes_formulas
         self._writer = csv.writer(
             out, delimiter=separator, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
         )
@@ -46,4 +56,4 @@ class CsvWriter:
 
     def write(self, row: Iterable[object]) -> None:
         """Write one row, a cell for each column."""
-        self._writer.writerow([escape_formula(value) for value in row])
+        self._writer.writerow(map(escape_formula, row) if self._escapes_formulas else row)

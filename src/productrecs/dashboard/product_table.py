@@ -60,7 +60,7 @@ class ProductRow:
         return self.item.item_id
 
 
-def product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow]:
+def known_product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow]:
     """Return the rows of these products, in this order; unknown ids are omitted."""
     store_id = visit.store.store_id
     with visit.database.reading() as connection:

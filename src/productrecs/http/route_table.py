@@ -37,7 +37,7 @@ from productrecs.http.routes.public import (
     woocommerce_plugin_download,
 )
 from productrecs.http.routes.server import (
-    items,
+    item_changes,
     order_uploads,
     orders,
     read_items_and_orders,
@@ -62,7 +62,7 @@ ALL_ROUTES: Final[tuple[Routes, ...]] = (
     events.routes,
     orders.routes,
     read_items_and_orders.routes,
-    items.routes,  # deletes an item that the calls before read
+    item_changes.routes,  # deletes an item that the calls before read
     order_uploads.routes,
     plugin_connection.routes,
     settings_and_widget_config.routes,

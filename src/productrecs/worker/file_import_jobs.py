@@ -78,7 +78,7 @@ _STARTED: Final = (ImportStatus.QUEUED, ImportStatus.RUNNING, ImportStatus.UNDOI
 _STEP: Final = 1.0  # seconds between two writes of the progress
 
 
-class FileImportJobs:
+class DashboardFileJobs:
     """The handlers of the jobs for the dashboard's files."""
 
     def __init__(
@@ -324,7 +324,7 @@ class FileImportJobs:
 
 def build_file_checker(services: Services, importer: DashboardFileImporter) -> JobWorker:
     """Return the worker of dry runs."""
-    files = FileImportJobs(services, importer)
+    files = DashboardFileJobs(services, importer)
     task = PeriodicJob(CHECK_JOB, every=timedelta(seconds=30), stores=files.stores_to_check)
     return JobWorker(
         services.queue, {CHECK_JOB: files.check_files}, _schedule(services, [task])
@@ -337,7 +337,7 @@ def build_file_importer(
     slice_seconds: float = SLICE_SECONDS,
 ) -> JobWorker:
     """Return the worker that imports the files that merchants have started."""
-    files = FileImportJobs(services, importer, slice_seconds)
+    files = DashboardFileJobs(services, importer, slice_seconds)
     handlers: dict[str, JobHandler] = {
         IMPORT_JOB: files.import_or_undo_files,
         "expire-files": files.expire_files,
@@ -361,7 +361,7 @@ _log = logging.getLogger(__name__)
 _MAX_KNOWN_NUMBERS: Final = 400_000  # about 60 MB; others are read from the database
 
 
-class UploadJobs:
+class OrderUploadJobs:
     """The handlers of the upload jobs."""
 
     def __init__(self, services: Services) -> None:
@@ -376,7 +376,7 @@ class UploadJobs:
         """Return the stores that wait for an import, in case their job was lost."""
         return stores_with_uploads(self._services.database)
 
-    def import_uploads(self, job: Job, progress: JobProgress) -> None:
+    def import_order_uploads(self, job: Job, progress: JobProgress) -> None:
         """Import the store's uploads; yield to other stores after a time slice."""
         self._accounts.refresh(self._reader)
         store = self._accounts.by_id(job.store_id)
@@ -409,9 +409,9 @@ class UploadJobs:
 
 def build_upload_importer(services: Services) -> JobWorker:
     """Return the worker of upload jobs."""
-    uploads = UploadJobs(services)
+    uploads = OrderUploadJobs(services)
     handlers: dict[str, JobHandler] = {
-        JOB: uploads.import_uploads,
+        JOB: uploads.import_order_uploads,
         "sweep-uploads": uploads.sweep_upload_folder,
     }
     tasks = (

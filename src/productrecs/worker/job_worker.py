@@ -48,7 +48,7 @@ class PeriodicJob:
     spread: bool = False
 
 
-def nightly_jobs(kind: str, system_clock: Clock) -> list[PeriodicJob]:
+def nightly_schedule(kind: str, system_clock: Clock) -> list[PeriodicJob]:
     """Return the periodic jobs of one that runs at once, and then each night.
 
     A night that was missed, because no worker ran, is made up for when one runs again.

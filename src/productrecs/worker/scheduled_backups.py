@@ -27,7 +27,7 @@ from productrecs.worker.job_worker import (
     JobProgress,
     JobSchedule,
     JobWorker,
-    nightly_jobs,
+    nightly_schedule,
 )
 
 BACKUP_FOLDER: Final = "backups"
@@ -177,5 +177,7 @@ def build_backup_worker(services: Services) -> JobWorker:
         _log.info("backup stored", extra={"backup": backup.name, "bytes": backup.size})
 
     periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
-    schedule = JobSchedule(periodic_tasks, nightly_jobs(BACKUP_JOB, services.system_clock))
+    schedule = JobSchedule(
+        periodic_tasks, nightly_schedule(BACKUP_JOB, services.system_clock)
+    )
     return JobWorker(services.queue, {BACKUP_JOB: back_up}, schedule)

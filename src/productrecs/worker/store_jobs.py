@@ -34,7 +34,7 @@ from productrecs.features.reports.customer_report import (
     compute_and_store_segments,
     stores_due_for_segments,
 )
-from productrecs.records.catalog.push_items import mark_all_items_changed
+from productrecs.records.catalog.catalog_changes import mark_all_items_changed
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.repository import (
     BOT_RETENTION_MS,
@@ -67,7 +67,7 @@ from productrecs.worker.job_worker import (
     JobSchedule,
     JobWorker,
     PeriodicJob,
-    nightly_jobs,
+    nightly_schedule,
 )
 from productrecs.worker.object_jobs import ObjectJobs
 
@@ -388,7 +388,7 @@ def build_worker(services: Services) -> JobWorker:
         PeriodicJob(
             "purge-events", every=timedelta(minutes=1), stores=stores.stores_to_purge
         ),
-        *nightly_jobs("measure-data", services.system_clock),
+        *nightly_schedule("measure-data", services.system_clock),
         PeriodicJob("tidy-objects", every=timedelta(minutes=10)),
         # Lists are at most a minute behind: the interval, the pause and the training.
         PeriodicJob("train", every=timedelta(seconds=8), stores=stores.stores_to_train),

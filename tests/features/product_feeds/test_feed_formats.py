@@ -248,7 +248,7 @@ def test_a_long_id_is_left_out_where_the_platform_refuses_it() -> None:
 def test_an_empty_catalog_is_a_feed_without_products() -> None:
     assert google_fields() == []
     assert meta_fields() == []
-    assert feed_of(FeedFormat.META)[0].startswith("id,title,")
+    assert feed_of(FeedFormat.META)[0].startswith('"id","title",')
     assert openai_products() == []
 
 

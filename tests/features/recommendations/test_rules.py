@@ -254,7 +254,7 @@ def test_a_boost_takes_products_up_and_changes_nothing_else(
 
 
 CONTROLS: dict[str, tuple[object, str, Any]] = {
-    "exclusions are forgotten": (ListRules, "shown", lambda _, visible: visible),
+    "exclusions are forgotten": (ListRules, "shown_mask", lambda _, visible: visible),
     "pins are forgotten": (recommend, "place_pins", lambda picks, *_: picks),
     "pins come on top": (
         recommend,

@@ -22,8 +22,8 @@ from productrecs.features.experiments.experiment_result import (
     result_fields,
     stores_with_measured_tests,
 )
+from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.experiments.arm_assignment import Exposure

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import system_ms
+from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import ItemPatch, PackedPatch
 from productrecs.records.catalog.price_lists import (
@@ -19,7 +20,6 @@ from productrecs.records.catalog.price_lists import (
     UnknownPriceListError,
     parse_list_name,
 )
-from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.cards import make_card
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from productrecs.records.catalog.catalog_view import CardFields, CatalogView
-from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import (
+from productrecs.records.catalog.catalog_changes import (
     mark_all_items_changed,
     remove_item,
     upsert_items,
 )
+from productrecs.records.catalog.catalog_view import CardFields, CatalogView
+from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError, StoreLog
 from productrecs.tenancy.accounts.store_management import (

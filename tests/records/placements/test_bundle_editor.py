@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.placements import bundle_editor
 from productrecs.records.placements.bundle import (
     BundleChangedError,

@@ -23,8 +23,8 @@ from productrecs.features.forecast.forecast_replies import (
 )
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.recommendations.repository import EarningsRepository
+from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine

@@ -10,8 +10,8 @@ import pytest
 
 from productrecs.core.clock import fixed_clock
 from productrecs.engines.text.search_index import IndexQuery
+from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import upsert_items
 from productrecs.storage.files.object_store import ObjectStore
 from productrecs.storage.files.snapshot_cache import HeldIndex, SnapshotCache
 from productrecs.storage.files.snapshots import KINDS, SEARCH, SnapshotName, SnapshotStore

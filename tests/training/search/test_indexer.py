@@ -13,12 +13,12 @@ import pytest
 from productrecs.core.clock import fixed_clock
 from productrecs.engines.text.index_schema import FORMAT
 from productrecs.engines.text.search_index import IndexQuery, SearchIndex
-from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import (
+from productrecs.records.catalog.catalog_changes import (
     mark_all_items_changed,
     remove_item,
     upsert_items,
 )
+from productrecs.records.catalog.item import ItemPatch
 from productrecs.storage.files.search_index_files import (
     DamagedIndexError,
     IndexFolder,

@@ -16,8 +16,8 @@ import pytest
 
 from productrecs.core.clock import fixed_clock
 from productrecs.engines.text.search_index import IndexQuery
+from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import upsert_items
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog

@@ -13,8 +13,8 @@ import pytest
 from productrecs.core.clock import system_ms
 from productrecs.engines.text.search_index import IndexQuery, QueryRelaxation
 from productrecs.engines.text.semantic_space import Projection, SemanticSpace
+from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.pictures.model_file import ModelFileError
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory

@@ -109,7 +109,7 @@ def item_days_ahead(item: ItemForecast, first_day: str, zone: tzinfo) -> list[Da
     ]
 
 
-def sellable_day_mask(
+def offered_day_mask(
     items: Sequence[StockedItem], dates: list[date], zone: tzinfo
 ) -> Bools:
     """Return on which of the `dates` each item can be sold: [items, dates]."""

@@ -18,7 +18,7 @@ import numpy as np
 from productrecs.features.forecast.forecast_replies import (
     dates_from,
     days_of_cover_each,
-    sellable_day_mask,
+    offered_day_mask,
     stockout_day,
     today_of,
 )
@@ -325,7 +325,7 @@ def _expected_sales_from_tomorrow(
     """
     dates = dates_from(run.first_day, stocked.means.shape[1])
     skipped_days = sum(day <= today for day in dates)
-    is_offered = sellable_day_mask(stocked.items, dates, zone)[:, skipped_days:]
+    is_offered = offered_day_mask(stocked.items, dates, zone)[:, skipped_days:]
     remaining = (
         stocked.means[:, skipped_days:] * is_offered,
         stocked.p90s[:, skipped_days:] * is_offered,

@@ -19,7 +19,7 @@ from productrecs.features.imports.order_file_reader import (
     EmptyCatalogError,
     NoOrderTimesError,
 )
-from productrecs.records.catalog.push_items import CatalogLimitError
+from productrecs.records.catalog.catalog_changes import CatalogLimitError
 from productrecs.records.orders.csv_reader import (
     HEAD_BYTES,
     BrokenRow,

@@ -30,12 +30,12 @@ from productrecs.features.imports.item_file_reader import (
     RejectedItem,
     read_items,
 )
-from productrecs.records.catalog.item import ItemPatch, unpacked_fields
-from productrecs.records.catalog.price_lists import as_list_prices, parse_list_name
-from productrecs.records.catalog.push_items import (
+from productrecs.records.catalog.catalog_changes import (
     PushResult,
     upsert_items,
 )
+from productrecs.records.catalog.item import ItemPatch, unpacked_fields
+from productrecs.records.catalog.price_lists import as_list_prices, parse_list_name
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.orders.order_history_import import MAX_ERRORS
 from productrecs.records.uploads.file_import import ItemMark

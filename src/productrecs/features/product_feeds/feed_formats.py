@@ -6,7 +6,6 @@ Meta's catalog fields, and the Agentic Commerce Protocol's `schema.feed.json` (2
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from xml.sax.saxutils import escape
 
 import msgspec
 
+from productrecs.core.csv_writer import CsvWriter
 from productrecs.features.product_feeds.product_feed import FeedFormat
 from productrecs.records.catalog.availability import Availability, is_buyable
 
@@ -140,12 +140,11 @@ _META_FIELDS: Final = (
 
 def _meta_lines(products: Iterable[FeedEntry], seller: FeedSeller) -> Iterator[str]:
     line = io.StringIO()
-    writer = csv.writer(line)
-    writer.writerow(_META_FIELDS)
+    writer = CsvWriter(line, _META_FIELDS, escapes_formulas=False)
     for product in products:
         fields = _shared_fields(product, seller)
         fields["availability"] = _META_AVAILABILITY[product.availability]
-        writer.writerow(fields[name] for name in _META_FIELDS)
+        writer.write(fields[name] for name in _META_FIELDS)
         yield line.getvalue()
         line.seek(0)
         line.truncate()

@@ -26,7 +26,7 @@ _TIME: Final = "SELECT computed_at FROM insights WHERE store_id = ? AND name = ?
 _RESULT: Final = "SELECT result FROM insights WHERE store_id = ? AND name = ?"
 
 
-class PricedItems(NamedTuple):
+class PricesAndCosts(NamedTuple):
     """Prices and costs by item number, NaN where unknown, and the numbers of all ids."""
 
     prices: Floats
@@ -55,7 +55,7 @@ class EarningsRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def priced_items(self) -> PricedItems:
+    def priced_items(self) -> PricesAndCosts:
         """Return the prices and costs of the catalog.
 
         A price is the mean paid in 90 days before the last forecast, else the usual one.
@@ -69,7 +69,7 @@ class EarningsRepository:
             numbers[item_id] = number
             prices[number] = np.nan if price is None else price
             costs[number] = np.nan if cost is None else cost
-        return PricedItems(prices, costs, numbers)
+        return PricesAndCosts(prices, costs, numbers)
 
     def computed_at(self) -> int:
         """Return when the earning index was computed; 0 without one."""

@@ -73,7 +73,7 @@ def choose_refinement(
         for rank, item in enumerate(items[:_DEPTH].tolist(), 2)
     ]
     answers = _answers_by_question(catalog, weighted, known)
-    questions = _halving_questions(weighted, answers)
+    questions = _informative_questions(weighted, answers)
     if not questions:
         return None
     best = min(questions, key=lambda question: (-round(question.gain, 6), question.kind))
@@ -112,7 +112,7 @@ def _answers_by_question(
     return answers
 
 
-def _halving_questions(
+def _informative_questions(
     weighted: Iterable[tuple[tuple[_Key, ...], float]],
     answers: Mapping[str, Mapping[_Key, float]],
 ) -> list[_Question]:

@@ -59,8 +59,8 @@ from productrecs.http.transport.request_body import (
     ClientDisconnectedError,
     EncodedBodyError,
 )
+from productrecs.records.catalog.catalog_changes import CatalogLimitError
 from productrecs.records.catalog.price_lists import TooManyPriceListsError
-from productrecs.records.catalog.push_items import CatalogLimitError
 from productrecs.records.experiments.experiment import UnknownExperimentError
 from productrecs.records.orders.csv_reader import MissingColumnsError
 from productrecs.records.pictures.decode_picture import PictureTooLargeError

@@ -50,8 +50,8 @@ from productrecs.features.search.relevance.repository import (
 )
 from productrecs.features.search.search_rule_book import SearchRuleBook, SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
+from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.catalog.push_items import remove_item, upsert_items
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from productrecs.http.routes.server import items
-from productrecs.records.catalog.push_items import CatalogLimitError
+from productrecs.http.routes.server import item_changes
+from productrecs.records.catalog.catalog_changes import CatalogLimitError
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_management import catalog_limit
@@ -14,7 +14,8 @@ from productrecs.tenancy.accounts.store_management import catalog_limit
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
-_change, _read = getattr(items, "_change_catalog"), getattr(items, "_read_push")  # noqa: B009 - its own
+_change = getattr(item_changes, "_change_catalog")  # noqa: B009 - its own
+_read = getattr(item_changes, "_read_push")  # noqa: B009 - its own
 _pushed: dict[int, int] = {}
 
 
@@ -42,5 +43,5 @@ async def _looking_first(exchange: RequestContext, change: Any) -> Any:
     return await _change(exchange, lambda log, now_ms, _limit: change(log, now_ms, None))
 
 
-setattr(items, "_read_push", _noted)  # noqa: B010 - the fault itself
-setattr(items, "_change_catalog", _looking_first)  # noqa: B010 - the fault itself
+setattr(item_changes, "_read_push", _noted)  # noqa: B010 - the fault itself
+setattr(item_changes, "_change_catalog", _looking_first)  # noqa: B010 - the fault itself

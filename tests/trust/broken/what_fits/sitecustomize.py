@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.http.routes.server import items
-from productrecs.records.catalog.push_items import PushResult, upsert_items
+from productrecs.http.routes.server import item_changes
+from productrecs.records.catalog.catalog_changes import PushResult, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
 
 if TYPE_CHECKING:
@@ -27,4 +27,4 @@ def _what_fits(
     return upsert_items(log, taken, now_ms, limit)
 
 
-setattr(items, "upsert_items", _what_fits)  # noqa: B010 - the fault itself
+setattr(item_changes, "upsert_items", _what_fits)  # noqa: B010 - the fault itself

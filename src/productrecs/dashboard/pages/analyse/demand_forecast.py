@@ -19,7 +19,7 @@ from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
-from productrecs.dashboard.product_table import product_rows
+from productrecs.dashboard.product_table import known_product_rows
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
     ChartDays,
@@ -325,7 +325,7 @@ def show_product_forecast(visit: Visit) -> Reply:
         "demand_product.html",
         title=item.title or item_id,
         item=item,
-        row=next(iter(product_rows(visit, [item_id])), None),
+        row=next(iter(known_product_rows(visit, [item_id])), None),
         reply=reply,
         action=action,
         paces=monthly_rates,

@@ -187,7 +187,7 @@ def _blank_variants(count: str) -> tuple[dict[str, str], ...]:
     return tuple({"variant": name, "share": share} for name in _NAMES[:number])
 
 
-def save_test(visit: Visit) -> Reply:
+def add_test(visit: Visit) -> Reply:
     """Store a new test as a draft; if it is invalid, show the form with the error."""
     form = visit.form
     names = form.each("variant")[:MAX_VARIANTS]
@@ -373,7 +373,7 @@ def _sentence(error: Exception) -> str:
 
 PAGES: Final = (
     Page(TESTS_PATH, "Tests", show_tests, group=Group.ANALYSE),
-    Page(_NEW_PATH, "New test", show_form, save_test, action="Added a test"),
+    Page(_NEW_PATH, "New test", show_form, add_test, action="Added a test"),
     Page(
         _TEST_PATH,
         "Test",

@@ -12,7 +12,7 @@ from productrecs.dashboard.charts import Chart, days_between, share_line_chart
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.settings.audit_log import AUDIT_PATH
-from productrecs.dashboard.product_table import ProductRow, product_rows
+from productrecs.dashboard.product_table import ProductRow, known_product_rows
 from productrecs.dashboard.report_period import chosen_period
 from productrecs.features.search.product_search import SearchRequest, find_products
 from productrecs.features.search.relevance.click_judgements import (
@@ -288,7 +288,7 @@ def _results_and_judged_products(
             _grade_name(by_clicks, row.number),
             by_clicks[row.number].shoppers if row.number in by_clicks else 0,
         )
-        for row in product_rows(visit, ids)
+        for row in known_product_rows(visit, ids)
     ]
 
 

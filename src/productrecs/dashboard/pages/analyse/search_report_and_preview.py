@@ -15,7 +15,7 @@ from productrecs.dashboard.page import (
     Reply,
     Visit,
 )
-from productrecs.dashboard.product_table import ProductRow, product_rows
+from productrecs.dashboard.product_table import ProductRow, known_product_rows
 from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
 from productrecs.dashboard.report_period import (
     chosen_period,
@@ -135,7 +135,7 @@ class SearchPreviews:
         resolved = resolve_query(searchable, request, visit.now_ms)
         results = find_products(searchable, request, visit.now_ms)
         ids = [searchable.catalog.ids[hit.item] or "" for hit in results.hits]
-        rows_by_id = {row.item_id: row for row in product_rows(visit, ids)}
+        rows_by_id = {row.item_id: row for row in known_product_rows(visit, ids)}
         words = searchable.index.interpret(resolved.query, resolved.synonyms)
         terms_without_synonyms = {
             term.typed: term for term in searchable.index.interpret(resolved.query)
@@ -264,7 +264,7 @@ _MOST_OFFERED: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Improvement:
+class TypedQueryChange:
     """A typed change of one query: a synonym or a search rule."""
 
     query: str
@@ -332,9 +332,9 @@ def _improve_address(query: str, action: str) -> str:
     return f"{IMPROVE_PATH}?{urlencode({'q': query, 'action': action})}"
 
 
-def _read_improvement(form: Form) -> Improvement:
+def _read_query_change(form: Form) -> TypedQueryChange:
     """Return the change of a form's fields."""
-    return Improvement(
+    return TypedQueryChange(
         query=truncate_query(form["q"]).strip(),
         action=form["action"] if form["action"] in ACTIONS else "synonym",
         texts=form["texts"],
@@ -346,44 +346,44 @@ def _read_improvement(form: Form) -> Improvement:
 
 def show_improvement(visit: Visit) -> Reply:
     """Show a change to one query, with the results before and after it."""
-    return _improvement_page(visit, _read_improvement(visit.query))
+    return _improvement_page(visit, _read_query_change(visit.query))
 
 
 def preview_improvement(visit: Visit) -> Reply:
     """Show the results with an unsaved change; the form keeps its fields."""
-    return _improvement_page(visit, _read_improvement(visit.form))
+    return _improvement_page(visit, _read_query_change(visit.form))
 
 
 def show_improvement_effect(visit: Visit) -> Reply:
     """Show what an unsaved change does to the query set; the form keeps its fields."""
-    wanted = _read_improvement(visit.form)
+    typed_change = _read_query_change(visit.form)
     try:
-        effect = SearchPreviews(visit).effect(wanted.validated_change())
+        effect = SearchPreviews(visit).effect(typed_change.validated_change())
     except SearchRuleError as error:
-        return _improvement_page(visit, wanted, str(error))
-    return _improvement_page(visit, wanted, effect=effect)
+        return _improvement_page(visit, typed_change, str(error))
+    return _improvement_page(visit, typed_change, effect=effect)
 
 
 def save_improvement(visit: Visit) -> Reply:
     """Store a synonym or a rule; an error is shown next to its field."""
-    improvement = _read_improvement(visit.form)
+    typed_change = _read_query_change(visit.form)
     editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
     try:
-        change = improvement.validated_change()
-        _check_pinned_products_exist(visit, improvement)
+        change = typed_change.validated_change()
+        _check_pinned_products_exist(visit, typed_change)
         if isinstance(change, Synonym):
             editor.add_synonym(*change.texts)
         else:
             editor.add_rule(change)
     except SearchRuleError as error:
-        return _improvement_page(visit, improvement, str(error))
+        return _improvement_page(visit, typed_change, str(error))
     message = "Saved. Shoppers get these results within a second."
-    return visit.redirect(f"{SEARCH_PATH}?{urlencode({'q': improvement.query})}", message)
+    return visit.redirect(f"{SEARCH_PATH}?{urlencode({'q': typed_change.query})}", message)
 
 
-def _check_pinned_products_exist(visit: Visit, improvement: Improvement) -> None:
+def _check_pinned_products_exist(visit: Visit, typed_change: TypedQueryChange) -> None:
     catalog = visit.opened.state.catalog
-    for item_id in improvement.pins if improvement.action == "pin" else ():
+    for item_id in typed_change.pins if typed_change.action == "pin" else ():
         if catalog.number(item_id) is None:
             message = "one of these products is no longer in the catalog; choose again"
             raise SearchRuleError(message)
@@ -391,28 +391,30 @@ def _check_pinned_products_exist(visit: Visit, improvement: Improvement) -> None
 
 def _improvement_page(
     visit: Visit,
-    improvement: Improvement,
+    typed_change: TypedQueryChange,
     error: str = "",
     effect: EffectOnQueries | None = None,
 ) -> Reply:
     previews = SearchPreviews(visit)
     after, hint = None, ""
-    if improvement.query:
+    if typed_change.query:
         try:
-            after = previews.with_change(improvement.query, improvement.validated_change())
+            after = previews.with_change(
+                typed_change.query, typed_change.validated_change()
+            )
         except SearchRuleError as wrong:
             hint = str(wrong)
     offered_products = []
-    if improvement.action == "pin":
-        pin_query = improvement.find or improvement.query
+    if typed_change.action == "pin":
+        pin_query = typed_change.find or typed_change.query
         offered_products = list(previews.now(pin_query).products) if pin_query else []
-    pinned = set(improvement.pins)
+    pinned = set(typed_change.pins)
     return visit.render(
         "search_effect.html" if visit.is_partial else "search_improve.html",
         status=422 if error else 200,
-        wanted=improvement,
+        wanted=typed_change,
         actions=list(ACTIONS.items()),
-        before=previews.now(improvement.query) if improvement.query else None,
+        before=previews.now(typed_change.query) if typed_change.query else None,
         after=after,
         error=f"{error[:1].upper()}{error[1:]}." if error else "",
         hint=hint,
@@ -420,7 +422,7 @@ def _improvement_page(
         offered=[
             product.row for product in offered_products if product.row.item_id not in pinned
         ][:_MOST_OFFERED],
-        chosen=product_rows(visit, improvement.pins),
+        chosen=known_product_rows(visit, typed_change.pins),
         improve=_improve_address,
     )
 

@@ -13,7 +13,7 @@ from productrecs.dashboard.list_explanations import (
     with_sold_out,
 )
 from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
-from productrecs.dashboard.product_table import product_rows
+from productrecs.dashboard.product_table import known_product_rows
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import search_catalog
 from productrecs.records.catalog.catalog_view import Mask
@@ -63,7 +63,7 @@ def show_products(visit: Visit) -> Reply:
     ]
     return visit.render(
         "products_table.html" if visit.is_partial else "products.html",
-        rows=product_rows(visit, ids),
+        rows=known_product_rows(visit, ids),
         q=query,
         chosen=chosen,
         filters=list(FILTERS.items()),
@@ -167,7 +167,7 @@ def show_product_and_lists(visit: Visit) -> Reply:
         NotFoundError: when the store has no such product.
     """
     item_id = visit.query["id"]
-    rows = product_rows(visit, [item_id])
+    rows = known_product_rows(visit, [item_id])
     if not rows:
         message = "There is no product with this id in your catalog."
         raise NotFoundError(message)

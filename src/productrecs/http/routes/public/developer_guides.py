@@ -42,7 +42,7 @@ from productrecs.http.routes.public.page_response import (
     text_response,
 )
 from productrecs.http.routes.public.widget_scripts import tags
-from productrecs.http.routes.server import items, orders
+from productrecs.http.routes.server import item_changes, orders
 from productrecs.http.routes.widget import (
     list_parameters,
     recommendations,
@@ -152,7 +152,7 @@ def _limits_table() -> str:
             "`exclude` of recommendations and trending",
             _number_text(list_parameters.MAX_EXCLUDED),
         ),
-        ("body of a push of items", f"{items.BODY_LIMIT // MIB} MiB"),
+        ("body of a push of items", f"{item_changes.BODY_LIMIT // MIB} MiB"),
         ("body of an order", f"{orders.BODY_LIMIT // MIB} MiB"),
         (
             "body of one event, of an array",

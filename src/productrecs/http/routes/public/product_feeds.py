@@ -130,6 +130,9 @@ async def _find_feed(
             the signature is wrong.
     """
     store = await find_store_of(context, domain)
+    if store is not None and not store.settings.product_feeds:  # or just switched on
+        await context.refresh_accounts()
+        store = await find_store_of(context, domain)
     feed = next((known for known in FeedFormat if known == file_name), None)
     if store is not None and feed is not None and store.settings.product_feeds:
         system_ms = context.services.system_clock()

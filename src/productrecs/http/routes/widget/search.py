@@ -39,7 +39,13 @@ from productrecs.http.pipeline.search_count_recorder import (
     Searcher,
     searcher_of_scope,
 )
-from productrecs.http.routes.widget.faceted_search import (
+from productrecs.http.routes.widget.list_parameters import (
+    FilterQuery,
+    PriceListQuery,
+    open_store_with_price_list,
+    store_with_price_list,
+)
+from productrecs.http.routes.widget.search_page_fields import (
     EXTRA_PROPERTIES,
     CollapseQuery,
     FacetsQuery,
@@ -55,12 +61,6 @@ from productrecs.http.routes.widget.faceted_search import (
     query_filter_fields,
     redirect_of,
     search_page_reply,
-)
-from productrecs.http.routes.widget.list_parameters import (
-    FilterQuery,
-    PriceListQuery,
-    open_store_with_price_list,
-    store_with_price_list,
 )
 from productrecs.http.routes.widget.shopper_access import (
     IDENTITY,

@@ -14,8 +14,8 @@ import msgspec
 from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
+from productrecs.records.catalog.catalog_changes import restore_items
 from productrecs.records.catalog.item import Item, unpacked_fields
-from productrecs.records.catalog.push_items import restore_items
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.erasures.repository import erased_names_in
 from productrecs.records.purchases.repository import PurchaseLine, PurchaseRepository

@@ -12,14 +12,14 @@ from productrecs.core.errors import UnknownItemError
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog import repository
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.catalog_view import CardFields, CatalogView
-from productrecs.records.catalog.item import ItemPatch, PackedPatch
-from productrecs.records.catalog.push_items import (
+from productrecs.records.catalog.catalog_changes import (
     CatalogLimitError,
     PushResult,
     remove_item,
     upsert_items,
 )
+from productrecs.records.catalog.catalog_view import CardFields, CatalogView
+from productrecs.records.catalog.item import ItemPatch, PackedPatch
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import RawReader

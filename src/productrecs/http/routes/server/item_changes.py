@@ -26,8 +26,12 @@ from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.pipeline.url_decoding import id_of_path
 from productrecs.http.transport.request_body import read_body
+from productrecs.records.catalog.catalog_changes import (
+    PushResult,
+    remove_item,
+    upsert_items,
+)
 from productrecs.records.catalog.item import PackedPatch
-from productrecs.records.catalog.push_items import PushResult, remove_item, upsert_items
 from productrecs.schemas.items import (
     MAX_ITEMS,
     ItemsPush,
