@@ -31,9 +31,9 @@ ITEMS, CONNECTIONS, SECONDS, CALLS, TRIES = 200, 32, 4.0, 200_000, 7
 PAIRS, BRIEFLY = 12, 1.5
 BEFORE, LARGEST_SHARE, LARGEST_US = 5_000_000, 0.03, 1.0
 UNCOUNTED = """
-from productrecs.tenancy.billing.call_meter import Meter
-Meter.ask = lambda self, subscription, now_ms: None
-Meter.count = lambda self: None
+from productrecs.tenancy.billing.call_meter import CallMeter
+CallMeter.check = lambda self, subscription, now_ms: None
+CallMeter.count = lambda self: None
 """
 
 

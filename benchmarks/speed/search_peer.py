@@ -224,14 +224,14 @@ from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
-from productrecs.training.search.load_multilingual_text_model import MultilingualEmbedder
-from productrecs.training.search.semantic_space_builder import MeaningBuilder
+from productrecs.training.search.multilingual_text_model import MultilingualEmbedder
+from productrecs.training.search.semantic_space_builder import SemanticSpaceBuilder
 from productrecs.training.search.semantic_space_files import LANGUAGES, MEANING
 from productrecs.training.search.text_embedder import TextEmbedder
 services = build_services(Settings(data=Path(sys.argv[1]), has_packaged_search_model=True))
 reader = services.database.raw_reader()
 indexer = Indexer(services.indexes, AccountDirectory(services.database))
-while indexer.run_once(reader):
+while indexer.run_next_batches(reader):
     pass
 indexer.close()
 encoders = {
@@ -240,7 +240,7 @@ encoders = {
 }
 clock = map(float, itertools.count(step=1_000)).__next__  # never waits between publications
 for kind, encoder in encoders.items():
-    builder = MeaningBuilder(services.indexes, encoder, clock, kind)
+    builder = SemanticSpaceBuilder(services.indexes, encoder, clock, kind)
     while builder.run_once(reader):
         pass
 services.close()

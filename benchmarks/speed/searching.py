@@ -212,7 +212,7 @@ from pathlib import Path
 import numpy as np
 from productrecs.settings import Settings
 from productrecs.services import build_services
-from productrecs.training.search.semantic_space_builder import MeaningBuilder
+from productrecs.training.search.semantic_space_builder import SemanticSpaceBuilder
 from productrecs.training.search.text_embedder import TextEmbedder
 TEXTS, APART = 2_000, 0.5
 class Moved:
@@ -229,6 +229,10 @@ class Moved:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
     def embed_queries(self, texts):
         return self.embed(texts)
+    def prepare_queries(self, stopping):
+        return False
+    def knows_word(self, text):
+        return self.own.knows_word(text)
     def release(self):
         pass
 services = build_services(Settings(data=Path(sys.argv[1]), has_packaged_search_model=True))
@@ -236,7 +240,7 @@ model = services.text_model()
 if model is not None:
     # A clock that never makes it wait between publications.
     clock = map(float, itertools.count(step=1_000)).__next__
-    builder = MeaningBuilder(services.indexes, Moved(model), clock)
+    builder = SemanticSpaceBuilder(services.indexes, Moved(model), clock)
     reader = services.database.raw_reader()
     while builder.run_once(reader):
         pass

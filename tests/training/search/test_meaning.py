@@ -40,6 +40,7 @@ from productrecs.training.search.text_embedder import TextEmbedder, TextModel
 from tests.support.text_models import ALIKE, model
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
@@ -192,6 +193,29 @@ def test_a_text_is_embedded_once_even_after_a_restart(bench: MeaningBench) -> No
     again.refresh()
     found = again.find(IndexQuery(again.analyse("kilim "), 10, VISIBLE))
     assert found.items[0] == 36
+
+
+def test_queries_are_prepared_once_a_store_is_embedded_even_after_a_restart(
+    bench: MeaningBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared: list[int] = []
+
+    def prepare(_: threading.Event) -> bool:
+        prepared.append(len(bench.embedder.texts))
+        return False
+
+    monkeypatch.setattr(bench.embedder, "prepare_queries", prepare)
+    assert not bench.builder.run_once(bench.reader)  # nothing is indexed yet
+    assert prepared == []
+
+    embedded = bench.settle()
+    assert prepared
+    assert prepared[0] >= embedded
+    prepared.clear()
+    bench.builder = bench.another_builder()
+    assert bench.settle() == 0
+
+    assert prepared
 
 
 def test_a_push_of_more_products_than_a_batch_is_embedded_whole(

@@ -85,7 +85,7 @@ class _StoreEmbeddingProgress:
     words: dict[str, None] = field(default_factory=dict)
     embedded: int = 0
     is_dirty: bool = False
-    has_published: bool = False
+    is_embedded: bool = False  # whether it has products, and all have vectors
     not_before: float = 0.0
 
 
@@ -138,7 +138,7 @@ class SemanticSpaceBuilder:
         """Make queries fast once a store's products are embedded."""
         now = self._seconds()
         if now < self._prepare_from or not any(
-            progress.has_published for progress in self._stores.values()
+            progress.is_embedded for progress in self._stores.values()
         ):
             return False
         try:
@@ -199,6 +199,7 @@ class SemanticSpaceBuilder:
             applied = max(head.seq, found.up_to.seq)
             progress.position = ChangePosition(applied, _AFTER_ALL)
             self._publish_space(head, progress)
+            progress.is_embedded = len(progress.vectors) > 0
             progress.vectors, progress.words = None, {}
         elif self._is_due(progress, progress.vectors):
             self._publish_space(head, progress)
@@ -218,7 +219,6 @@ class SemanticSpaceBuilder:
         if stored is None:
             stored = fit_space(vectors, progress.words, self._embedder)
         write_space(folder, stored, self._kind)
-        progress.has_published = True
         _log.info(
             "product texts embedded",
             extra={
