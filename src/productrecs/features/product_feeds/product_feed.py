@@ -222,11 +222,9 @@ def feed_path(secret_hash: str, domain: str, feed: FeedFormat) -> str:
 
 def is_signed(secrets: SecretKeys, feed: FeedFormat, signature: str, now_ms: int) -> bool:
     """Return whether a feed's signature is right; a replaced key counts while accepted."""
-    old_hash = secrets.old_hash if secrets.is_old_active(now_ms) else None
     return any(
         hmac.compare_digest(_sign(secret_hash, feed).encode(), signature.encode())
-        for secret_hash in (secrets.secret_hash, old_hash)
-        if secret_hash is not None
+        for secret_hash in secrets.accepted_hashes(now_ms)
     )
 
 

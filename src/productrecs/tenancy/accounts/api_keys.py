@@ -58,6 +58,11 @@ class SecretKeys:
             old_expires_at=now_ms + overlap_ms,
         )
 
+    def accepted_hashes(self, now_ms: int) -> list[str]:
+        """Return the hashes of the keys that are accepted: the current one first."""
+        old_hash = self.old_hash if self.is_old_active(now_ms) else None
+        return [known for known in (self.secret_hash, old_hash) if known is not None]
+
     def is_old_active(self, now_ms: int) -> bool:
         """Return whether the replaced key is still accepted."""
         return self.old_expires_at is not None and now_ms < self.old_expires_at

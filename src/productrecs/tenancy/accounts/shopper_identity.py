@@ -60,11 +60,9 @@ def check_identity(
     if found is None:
         return IdentityCheck.MALFORMED
     expires = int(found[1])
-    old_hash = secrets.old_hash if secrets.is_old_active(now_ms) else None
     if not any(
         hmac.compare_digest(sign_identity(secret_hash, customer_id, expires), identity)
-        for secret_hash in (secrets.secret_hash, old_hash)
-        if secret_hash is not None
+        for secret_hash in secrets.accepted_hashes(now_ms)
     ):
         return IdentityCheck.WRONG
     return _check_expiry(expires * _SECOND_MS, now_ms)
