@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 import msgspec
 
 from productrecs.core.csv_writer import CsvWriter
+from productrecs.core.currency_digits import digits_after_point
 from productrecs.features.product_feeds.product_feed import FeedFormat
 from productrecs.records.catalog.availability import Availability, is_buyable
 
@@ -25,18 +26,6 @@ if TYPE_CHECKING:
     from productrecs.features.product_feeds.product_feed import FeedEntry
 
 _NOT_IN_XML: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF))
-_MINOR_DIGITS: Final[Mapping[str, int]] = {
-    **dict.fromkeys(
-        (
-            *("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF"),
-            *("UGX", "UYI", "VND", "VUV", "XAF", "XOF", "XPF"),
-        ),
-        0,
-    ),
-    **dict.fromkeys(("BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"), 3),
-}
-"""Digits after the point of currencies that do not have two (ISO 4217)."""
-
 _META_AVAILABILITY: Final[Mapping[Availability, str]] = {
     Availability.IN_STOCK: "in stock",
     Availability.OUT_OF_STOCK: "out of stock",
@@ -61,7 +50,7 @@ class FeedSeller:
     @property
     def minor_digits(self) -> int:
         """The digits after the point of its prices."""
-        return _MINOR_DIGITS.get(self.currency, 2)
+        return digits_after_point(self.currency)
 
     def price(self, amount: float) -> str:
         """Return a price as feeds write it: `12.90 EUR`."""

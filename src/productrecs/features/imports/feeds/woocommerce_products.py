@@ -6,6 +6,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.core.currency_digits import digits_after_point
 from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.features.imports.feeds.product_grouping import (
     Offer,
@@ -202,15 +203,8 @@ _NUMBER: Final = re.compile(r"[-+]?(\d*)([.,])(\d+)", re.ASCII)
 _THOUSAND: Final = 3  # digits after a mark that may separate thousands
 _POUND: Final = re.compile(r"[^\d.,+-]+")
 _SEPARATOR_NAMES: Final = MappingProxyType({".": "point", ",": "comma"})
-# ISO 4217, and four more currencies that shops write without decimals.
-_WITHOUT_DECIMALS: Final = frozenset(
-    {
-        *("BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX"),
-        *("VND", "VUV", "XAF", "XOF", "XPF"),
-        *("COP", "HUF", "IDR", "IRR"),
-    }
-)
-_THREE_DECIMALS: Final = frozenset({"BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"})
+_WRITTEN_WITHOUT_DECIMALS: Final = frozenset({"COP", "HUF", "IDR", "IRR"})
+"""Currencies with decimals that shops write without."""
 
 
 def collect_parents_and_price_facts(
@@ -292,9 +286,10 @@ def _decide_thousands_separator(separator: str, reading: FeedReading) -> tuple[b
     comma = "" if separator == "." else "WooCommerce writes a decimal comma"
     if reading.decimals:
         return False, comma
-    if reading.currency in _WITHOUT_DECIMALS:
+    digits = digits_after_point(reading.currency)
+    if not digits or reading.currency in _WRITTEN_WITHOUT_DECIMALS:
         return True, f"prices in {reading.currency} have no decimals"
-    if reading.currency in _THREE_DECIMALS:
+    if digits > 2:  # noqa: PLR2004 - the usual number
         return False, comma and f"prices in {reading.currency} have three decimals"
     unsure = f"{comma}. No other price of the file shows whether that is so here"
     return False, comma and f"{unsure}; if not, remove the commas and import again"
