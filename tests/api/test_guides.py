@@ -20,6 +20,8 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
+from productrecs import __version__
+from productrecs.core.program_version import REVISION
 from productrecs.features.guides.developer_guide_index import GUIDES
 from tests.support.guides import Block, blocks
 from tests.support.nursery import nursery
@@ -239,6 +241,8 @@ def test_the_index_is_a_page_for_browsers_and_json_for_programs(service: Service
     assert page.header("vary") == "Accept, Accept-Encoding"  # it may travel packed
     assert reply.header("vary") == "Accept"
     assert page.header("cache-control") == reply.header("cache-control") == "no-store"
+    assert reply.json["version"] == __version__
+    assert reply.json["revision"] == REVISION
     assert reply.json["docs"] == "/docs"
     assert reply.json["health"]["ready"] == "/health/ready"
 

@@ -34,6 +34,7 @@ pytestmark = pytest.mark.trust
 
 DOCKER: Final = ROOT / "deploy" / "docker"
 BASE, IMAGE = "localhost/productrecs-base", "localhost/productrecs-test"
+REVISION = "020de6668a61"
 USER: Final = "10001"
 TMP: Final = "/tmp"  # noqa: S108 - the containers' own
 READY_SECONDS: Final = 60.0
@@ -178,6 +179,8 @@ def _build(engine: Engine, folder: Path) -> None:
         *(
             "--build-arg",
             f"BASE={BASE}",
+            "--build-arg",
+            f"SOURCE_REVISION={REVISION}",
             "--tag",
             IMAGE,
             "--file",
@@ -230,6 +233,8 @@ def test_the_image_serves_read_only_and_without_rights(engine: Engine) -> None:
         ),
     )
     client = ready(engine, name, port)
+    answer = engine.execute(name, "productrecs", "--version")
+    assert f"({REVISION})" in answer.stdout
 
     merchant = create_store(engine, name, port)
     assert merchant.push({"id": "A", "title": "Green tent"}).status == 200

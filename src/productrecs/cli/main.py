@@ -11,6 +11,7 @@ from typing import Final
 import click
 
 from productrecs.core.errors import ProductRecsError, operator_text
+from productrecs.core.program_version import PROGRAM_VERSION
 
 UMASK: Final = 0o077
 """Files that a command writes are readable by this user only (keys, personal data)."""
@@ -101,7 +102,7 @@ class _LazyCommands(click.Group):
         "help_option_names": ["-h", "--help"],
     },
 )
-@click.version_option(package_name="productrecs")
+@click.version_option(PROGRAM_VERSION, prog_name="productrecs")
 def productrecs() -> None:
     """Recommendations, trending and more for online stores, on your own machine."""
 

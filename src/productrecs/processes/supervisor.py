@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from productrecs.core.program_version import PROGRAM_VERSION
 from productrecs.processes.child_process import ChildProcess, fork_child, start_program
 from productrecs.processes.process_messages import FROM_CHILD, Alive, Stop
 
@@ -175,7 +176,11 @@ class Supervisor:
         running = _RunningProcess(role, child, now, now)
         self._running.append(running)
         self._selector.register(child.connection, selectors.EVENT_READ, running)
-        facts = {"role": role.name, "pid": child.process.pid}
+        facts = {
+            "role": role.name,
+            "pid": child.process.pid,
+            "program": PROGRAM_VERSION,
+        }
         _log.info("process started", extra=facts)
 
     def _next(self) -> float:

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from productrecs import __version__
 from productrecs.core.clock import SECOND_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.private_folders import temp_folder
+from productrecs.core.program_version import PROGRAM_VERSION
 from productrecs.features.privacy.erasure import share_erasures
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.repository import files_needed, files_of_open_imports
@@ -58,7 +58,7 @@ def backup_request(services: Services, target: Path, *, replace: bool) -> Backup
             for upload_id in files_needed(snapshot) | files_of_open_imports(snapshot)
         },
         target=target,
-        program=__version__,
+        program=PROGRAM_VERSION,
         replace=replace,
     )
 

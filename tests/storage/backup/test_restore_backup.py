@@ -311,7 +311,7 @@ def rewritten(backup: Path, change: Callable[[dict[str, Any]], None]) -> Path:
     ("change", "refusal", "words"),
     [
         ({"format": 2}, NewerBackupError, "newer ProductRecs"),
-        ({"schema": "2099_01_01_0900"}, NewerBackupError, "made with ProductRecs 0.0.1"),
+        ({"schema": "2099_01_01_0900"}, NewerBackupError, "ProductRecs 0.0.1 made"),
         ({"product": "something else"}, NotABackupError, "not a backup"),
         ({"sizes": {"../../evil": 3}}, NotABackupError, "not a backup"),
         ({"sizes": {"productrecs.db": 3, "uploads/../../evil": 3}}, NotABackupError, "no"),

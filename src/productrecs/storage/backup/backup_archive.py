@@ -69,7 +69,7 @@ class BackupManifest:
 
     format: int
     product: str
-    program: str  # its version
+    program: str  # its version and revision
     made_at: str  # ISO, UTC
     made_from: str  # sqlite or postgresql
     schema: str  # the database's last migration

@@ -242,7 +242,7 @@ def _rows(connection: apsw.Connection) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class BackupRequest:
-    """The database and files to back up, and the target; `program` is this version."""
+    """The database and files to back up, the target, and this program's version."""
 
     database: Database
     needed: Needed

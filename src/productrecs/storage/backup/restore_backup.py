@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import iso, system_ms
 from productrecs.core.private_folders import temp_folder
+from productrecs.core.program_version import PROGRAM_VERSION
 from productrecs.storage.backup.backup_archive import (
     DATABASE,
     Advance,
@@ -261,8 +262,9 @@ def _unpack_verify_and_migrate(path: Path, staged: Path, begin: Begin) -> Backup
         check_free_space(staged, total)
         if not is_known(manifest.schema):
             message = (
-                f"this backup was made with ProductRecs {manifest.program}, which is newer "
-                f"(schema {manifest.schema}): restore it with that one"
+                f"ProductRecs {manifest.program} made this backup, and this program, "
+                f"{PROGRAM_VERSION}, does not know its database's schema "
+                f"{manifest.schema}: restore it with that one or a newer one"
             )
             raise NewerBackupError(message)
 

@@ -6,6 +6,7 @@ import msgspec
 from fastapi import Request, Response
 
 from productrecs import __version__
+from productrecs.core.program_version import REVISION
 from productrecs.features.guides.developer_guide_rendering import PICTURES
 from productrecs.features.guides.developer_guide_rendering import (
     render_llms_txt as index_of_guides,
@@ -83,12 +84,19 @@ ADDRESSES: Final = {
     "health": {"live": "/health/live", "ready": "/health/ready"},
 }
 
-_SELF: Final = {"service": "ProductRecs", "version": __version__, **ADDRESSES}
+_SELF: Final = {
+    "service": "ProductRecs",
+    "version": __version__,
+    "revision": REVISION,
+    **ADDRESSES,
+}
 _TEXT: Final = {
     HTML: {"schema": {"type": "string"}, "example": "<!doctype html>..."},
     MARKDOWN: {"schema": {"type": "string"}, "example": "# ProductRecs\n\n> ..."},
 }
-_JSON: Final = {JSON: {"schema": {"type": "object"}, "example": _SELF}}
+_JSON: Final = {
+    JSON: {"schema": {"type": "object"}, "example": _SELF | {"revision": "020de666d1f2"}}
+}
 _REPLY: Final[dict[int | str, dict[str, Any]]] = {
     200: {
         "description": "The service and its addresses, in the format of the Accept header.",

@@ -21,6 +21,7 @@ from productrecs import __version__
 from productrecs.core.clock import SECOND_MS
 from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import INSTALLATION
+from productrecs.core.program_version import REVISION
 from productrecs.http.pipeline.route_context import Context, RequestContext
 from productrecs.http.pipeline.route_declaration import OPERATOR, Routes
 from productrecs.http.routes.public.page_response import text_response
@@ -81,8 +82,9 @@ class MetricsCollector:
 
     def collect(self) -> Iterator[Metric]:
         """Yield every family."""
-        version = (__version__, self._context.services.database.dialect.name)
-        yield _gauge("build_info", "Always 1.", [(version, 1)], "version", "database")
+        build = (__version__, REVISION, self._context.services.database.dialect.name)
+        labels = ("version", "revision", "database")
+        yield _gauge("build_info", "Always 1.", [(build, 1)], *labels)
         for family in self._context.request_metrics.collect():
             if family.name == PROCESS_ID:
                 yield from _process_metrics(family)

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from fastapi import Request, Response
 
-from productrecs import __version__
 from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.program_version import PROGRAM_VERSION
 from productrecs.http.openapi_responses import Responses
 from productrecs.http.pipeline.etag_responses import (
     content_digest,
@@ -108,7 +108,7 @@ def html_page(
         alternate=_ALTERNATE.format(escape(markdown_url)) if markdown_url else "",
         content=content_html,
         style=f"/docs/pages.css?v={_style_digest()}",
-        version=escape(__version__),
+        version=escape(PROGRAM_VERSION),
     )
     reply = cacheable_response(request, html, _HTML_UTF8, vary=vary)
     reply.headers["content-security-policy"] = content_security_policy
