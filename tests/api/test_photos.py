@@ -11,7 +11,7 @@ from PIL import Image
 
 from productrecs.features.search.search_insights import search_insights
 from productrecs.tenancy.accounts.store_management import find_store
-from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, see
+from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, see, with_barcode
 from tests.support.service import Merchant, Reply, Service, eventually
 
 KINDS = {f"{colour}-{shape}": (colour, shape) for colour in COLOURS for shape in SHAPES}
@@ -205,6 +205,29 @@ def test_what_is_no_photo_is_refused_in_words(
     else:
         assert reply.json["code"] in {"body_too_large", "image_too_large"}
     assert len(reply.body) < 2_000  # nothing of the photo comes back
+
+
+def test_a_barcode_in_the_photo_finds_its_product_before_all_that_looks_like_it(
+    shop: Merchant, other: Merchant
+) -> None:
+    picture = with_barcode(drawn("red", "ball", side=1_024), "4006381333931")
+    image = {"image": photo(encoded(picture)), "num": 3}
+    assert ask(shop, image).ids[0] == "red-ball"
+
+    for merchant in (shop, other):  # with pictures of its own, and without any
+        merchant.push({"id": "tea", "title": "Tea", "gtin": "04006381333931"})
+    try:
+        eventually(lambda: ask(shop, image).ids[0] == "tea")
+        eventually(lambda: ask(other, image).ids == ["tea"])
+        scores = [product["score"] for product in ask(shop, image).json["results"]]
+        assert scores[0] == 1.0
+        assert scores == sorted(scores, reverse=True)
+        assert len(scores) == 3
+        shop.push({"id": "tea", "stock_qty": 0})
+        eventually(lambda: "tea" not in ask(shop, image | {"in_stock": True}).ids)
+    finally:
+        for merchant in (shop, other):
+            merchant.delete("tea")
 
 
 def test_photos_obey_stock_rules_and_stores(

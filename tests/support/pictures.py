@@ -6,6 +6,7 @@ import io
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import zxingcpp
 from PIL import Image, ImageDraw
 
 from productrecs.core.ids import StoreId
@@ -64,6 +65,30 @@ def drawn(colour: str, shape: str, seed: int = 0, side: int = 160) -> Image.Imag
             top = y + place * size / 5
             pen.rectangle((x - size, top - size / 8, x + size, top + size / 8), paint)
     return picture
+
+
+def with_barcode(
+    picture: Image.Image,
+    code: str,
+    *,
+    kind: str = "EANUPC",
+    angle: int = 0,
+    width: int = 400,
+    y: int = 60,
+) -> Image.Image:
+    """Return a picture with a label that carries a barcode, `width` pixels wide."""
+    form = getattr(zxingcpp.BarcodeFormat, kind)
+    if kind == "EANUPC":
+        is_upc = len(code) == 12
+        form = zxingcpp.BarcodeFormat.UPCA if is_upc else zxingcpp.BarcodeFormat.EAN13
+    bars = Image.fromarray(np.array(zxingcpp.create_barcode(code, form).to_image(scale=6)))
+    bars = bars.resize((width, max(1, bars.height * width // bars.width)))
+    label = Image.new("RGB", (width + 80, bars.height + 60), "white")
+    label.paste(bars, (40, 30))
+    label = label.rotate(angle, expand=True, fillcolor="white")
+    labelled = picture.copy()
+    labelled.paste(label, (60, y))
+    return labelled
 
 
 def pixels(picture: Image.Image) -> npt.NDArray[np.uint8]:

@@ -206,8 +206,10 @@ def test_the_very_file_of_a_picture_finds_its_products_first(
         if digests is not None:
             served.model = replace(served.model, digests=np.array(digests, np.int64))
         with SandboxedDecoder() as viewer:
-            alike = PhotoMatcher(viewer, served, choose_embedding(None)).similar_items(
-                photo, 3, visible
+            alike = (
+                PhotoMatcher(viewer, served, choose_embedding(None))
+                .similar_items(photo, 3, visible)
+                .ranked
             )
         assert (np.diff(alike.scores) <= 0).all()
         items: list[int] = alike.items.tolist()
@@ -256,7 +258,7 @@ def test_another_embedding_takes_over_once_nearly_all_pictures_are_seen_by_it(
                 viewer, served, choose_embedding(read_model_file(model, EMBEDDER))
             )
             photo = encoded(drawn("blue", "ball", seed=3))
-            similar = eye.similar_items(photo, 1, np.ones(len(COLOURS), np.bool_))
+            similar = eye.similar_items(photo, 1, np.ones(len(COLOURS), np.bool_)).ranked
         # Photos find by the old way, too.
         assert similar.items.tolist() == [list(COLOURS).index("blue")]
         handler.busy = set()

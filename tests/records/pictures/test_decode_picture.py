@@ -17,8 +17,9 @@ from productrecs.records.pictures.decode_picture import (
     PictureTooLargeError,
     decode_to_pixels,
     picture_format,
+    read_barcodes,
 )
-from tests.support.pictures import drawn, encoded, pixels
+from tests.support.pictures import drawn, encoded, pixels, with_barcode
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "AVIF", "GIF"])
@@ -208,3 +209,46 @@ def test_control_without_the_limit_it_is_read(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(decode_picture, "MAX_READS", 10**9)
 
     assert decode_to_pixels(in_parts("PNG", 200_000), 100).shape[2] == 3
+
+
+EAN, OTHER_EAN, UPC = "4006381333931", "9783161484100", "036000291452"
+BALL = drawn("red", "ball", side=1_200)
+
+
+@pytest.mark.parametrize(
+    ("picture", "codes"),
+    [
+        (with_barcode(BALL, EAN), [EAN]),
+        (with_barcode(BALL, EAN, angle=17), [EAN]),
+        (with_barcode(BALL, EAN, angle=90), [EAN]),
+        (with_barcode(BALL, UPC), ["0" + UPC]),
+        (with_barcode(with_barcode(BALL, EAN), OTHER_EAN, y=700), [EAN, OTHER_EAN]),
+        (with_barcode(with_barcode(BALL, EAN), EAN, y=700), [EAN]),
+        (with_barcode(drawn("red", "ball", side=3_000), EAN, width=700), [EAN]),
+        (with_barcode(BALL, "https://evil.example/", kind="QRCode"), []),
+        (with_barcode(BALL, "A1", kind="Code128"), []),
+        (BALL, []),
+    ],
+    ids=["plain", "tilted", "turned", "upc", "two", "twice", "phone", "qr", "code", "none"],
+)
+@pytest.mark.parametrize("kind", ["JPEG", "PNG"])
+def test_the_barcodes_of_products_are_read(
+    picture: Image.Image, codes: list[str], kind: str
+) -> None:
+    found = read_barcodes(encoded(picture, kind), 1_280)
+
+    # A tilted code may also be misread with a right check digit; no product has that one.
+    assert set(codes) <= set(found)
+    assert len(found) == len(set(found))
+    assert bool(found) == bool(codes)
+
+
+@pytest.mark.parametrize("data", [b"", b"GIF89a", encoded(BALL, "JPEG")[:999], b"x" * 99])
+def test_barcodes_of_what_is_no_whole_picture_are_refused(data: bytes) -> None:
+    with pytest.raises(NotAPictureError):
+        read_barcodes(data, 1_280)
+
+
+def test_barcodes_of_too_many_pixels_are_refused_by_the_header_alone() -> None:
+    with pytest.raises(PictureTooLargeError):
+        read_barcodes(header_of_png(20_000, 20_000), 1_280)

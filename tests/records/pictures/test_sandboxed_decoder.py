@@ -38,7 +38,7 @@ def test_a_child_sees_what_we_would_see(viewer: SandboxedDecoder) -> None:
     found = viewer.describe(GOOD)
 
     assert np.array_equal(found, describe(pixels(drawn("red", "ball"))))
-    picture, views, places, is_scene, _ = viewer.describe_with_regions(GOOD)
+    picture, views, places, is_scene, *_ = viewer.describe_with_regions(GOOD)
     assert not is_scene
     assert np.array_equal(picture[0], found)  # as a product's picture is described
     assert np.array_equal(

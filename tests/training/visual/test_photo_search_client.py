@@ -99,11 +99,11 @@ def test_a_photo_worker_returns_what_a_matcher_in_this_process_returns(
     with SandboxedDecoder() as viewer:
         here = PhotoMatcher(viewer, pictures, BuiltInEmbedding())
         alike, around = (
-            here.similar_items(PHOTO, 5, VISIBLE),
+            here.similar_items(PHOTO, 5, VISIBLE).ranked,
             here.similar_items_by_region(PHOTO, 3, VISIBLE),
         )
 
-    assert _is_same(there.similar_items(PHOTO, 5, VISIBLE), alike)
+    assert _is_same(there.similar_items(PHOTO, 5, VISIBLE).ranked, alike)
     assert len(alike.items) == 5
     assert VISIBLE[alike.items].all()
     theirs = there.similar_items_by_region(PHOTO, 3, VISIBLE)
@@ -132,7 +132,7 @@ def test_what_is_no_picture_is_refused_and_the_process_lives_on(
         there.similar_items_by_region(header_of_png(20_000, 20_000), 1, VISIBLE)
 
     assert lookout.pid == process
-    assert len(there.similar_items(PHOTO, 1, VISIBLE).items) == 1
+    assert len(there.similar_items(PHOTO, 1, VISIBLE).ranked.items) == 1
 
 
 def test_a_store_without_pictures_has_nothing_alike(
@@ -140,7 +140,7 @@ def test_a_store_without_pictures_has_nothing_alike(
 ) -> None:
     there = lookout.over(ServedPictures(tmp_path, StoreId("bare")))
 
-    assert len(there.similar_items(PHOTO, 3, VISIBLE).items) == 0
+    assert len(there.similar_items(PHOTO, 3, VISIBLE).ranked.items) == 0
     assert there.similar_items_by_region(PHOTO, 3, VISIBLE).places == []
 
 
@@ -152,14 +152,14 @@ def test_another_starts_where_one_was_killed(pictures: ServedPictures) -> None:
     child = _child_of(lookout.pid)
     # A stop of the whole group is not for it: photos in hand are answered first.
     os.kill(lookout.pid, signal.SIGTERM)
-    assert len(there.similar_items(PHOTO, 1, VISIBLE).items) == 1
+    assert len(there.similar_items(PHOTO, 1, VISIBLE).ranked.items) == 1
 
     stopped = lookout.pid
     os.kill(stopped, signal.SIGSTOP)
     killing = threading.Timer(0.2, os.kill, (stopped, signal.SIGKILL))
     killing.start()
 
-    assert len(there.similar_items(PHOTO, 1, VISIBLE).items) == 1
+    assert len(there.similar_items(PHOTO, 1, VISIBLE).ranked.items) == 1
     assert lookout.pid != stopped
     eventually(lambda: not _lives(child))
     lookout.close()
@@ -180,7 +180,7 @@ def test_a_photo_that_finds_no_time_left_over_is_looked_at_all_the_same(
 
     ask = WorkerProcess.request
     monkeypatch.setattr(WorkerProcess, "request", sees)
-    hits = starved.over(pictures).similar_items(PHOTO, 1, VISIBLE)
+    hits = starved.over(pictures).similar_items(PHOTO, 1, VISIBLE).ranked
 
     assert len(hits.items) == 1
     assert policies == [[os.SCHED_IDLE] * 2, [os.SCHED_OTHER] * 2]
@@ -231,8 +231,8 @@ def test_a_model_that_is_gone_is_waited_for(
     there = lookout.over(Behind(pictures))
 
     assert _is_same(
-        there.similar_items(PHOTO, 4, VISIBLE),
-        lookout.over(pictures).similar_items(PHOTO, 4, VISIBLE),
+        there.similar_items(PHOTO, 4, VISIBLE).ranked,
+        lookout.over(pictures).similar_items(PHOTO, 4, VISIBLE).ranked,
     )
 
 
@@ -257,7 +257,7 @@ def test_a_picture_that_was_saved_anew_finds_its_own_product_first(
         for kind in KINDS:
             picture = drawn(*kind)
             anew = encoded(picture.resize((picture.width * 2, picture.height * 2)))
-            found.append(eye.similar_items(anew, 1, everything).items.tolist()[0])
+            found.append(eye.similar_items(anew, 1, everything).ranked.items.tolist()[0])
 
     assert found == list(range(len(KINDS)))
 
@@ -282,7 +282,7 @@ def test_a_place_in_a_photo_weighs_less_than_the_photo_as_a_whole(
     grey = describe(np.full((64, 64, 3), 128, np.uint8))[None]
     with _Seen(PhotoDescriptors(grey, as_a_whole, in_a_place)) as viewer:
         eye = PhotoMatcher(viewer, pictures, BuiltInEmbedding())
-        found = eye.similar_items(b"photo", 5, np.ones(len(KINDS), np.bool_))
+        found = eye.similar_items(b"photo", 5, np.ones(len(KINDS), np.bool_)).ranked
     scores = dict(zip(found.items.tolist(), found.scores.tolist(), strict=True))
 
     assert found.items[0] == 1
@@ -315,8 +315,10 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
         monkeypatch.setattr(pictures, "queries", queries)
         seen = PhotoDescriptors(grey, grey, grey, may_be_scene, is_upright=True)
         with _Seen(seen) as viewer:
-            alike = PhotoMatcher(viewer, pictures, embedding).similar_items(
-                b"photo", 5, everything
+            alike = (
+                PhotoMatcher(viewer, pictures, embedding)
+                .similar_items(b"photo", 5, everything)
+                .ranked
             )
         assert (np.diff(alike.scores) <= 0).all()
         items: list[int] = alike.items.tolist()
@@ -357,8 +359,10 @@ def test_the_places_of_a_wide_scene_give_their_items_by_turns(
     places = np.concatenate([clear, faint])
     seen = PhotoDescriptors(clear, clear, places, is_scene=True, is_upright=is_upright)
     with _Seen(seen) as viewer:
-        found = PhotoMatcher(viewer, pictures, embedding).similar_items(
-            b"photo", 5, everything
+        found = (
+            PhotoMatcher(viewer, pictures, embedding)
+            .similar_items(b"photo", 5, everything)
+            .ranked
         )
     # The copy comes first in any case, as the first of the clear place.
     assert (found.items[:2].tolist() == [0, len(KINDS) - 1]) == by_turns

@@ -1,14 +1,38 @@
 """Code search: a whole SKU, GTIN or id answers with its product alone."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from productrecs.engines.text.index_schema import exact_key, is_gtin_length
-from productrecs.engines.text.search_index import IndexHits, QueryRelaxation
+from productrecs.engines.text.search_index import IndexHits, IndexQuery, QueryRelaxation
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.training.search.served_index import ServedIndex
 
 _SHORT_CODE: Final = 3  # letters and digits: may be a size or a quantity
+
+
+def items_with_codes(
+    index: ServedIndex, codes: Sequence[str], visible: Mask, limit: int
+) -> list[int]:
+    """Return up to `limit` visible products that have one of these GTINs, SKUs or ids.
+
+    Raises:
+        BrokenIndexError: when the index is damaged.
+    """
+    items = dict[int, None]()
+    for code in codes:
+        query = IndexQuery(
+            index.analyse(code),
+            limit,
+            visible,
+            min_complete=1,
+            with_feedback=False,
+            by_meaning=False,
+        )
+        hits = index.find(query)
+        items |= dict.fromkeys(hits.items[: hits.exact])
+    return list(items)[:limit]
 
 
 def narrow_to_code_matches(

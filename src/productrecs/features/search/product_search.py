@@ -18,7 +18,10 @@ from productrecs.engines.text.language_detection_and_stemming import (
 )
 from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, QueryRelaxation
-from productrecs.features.search.code_search import narrow_to_code_matches
+from productrecs.features.search.code_search import (
+    items_with_codes,
+    narrow_to_code_matches,
+)
 from productrecs.features.search.query_filters import (
     ALL_FIELDS,
     FilterContext,
@@ -495,6 +498,7 @@ def put_pinned_first(pinned: list[int], hits: list[Hit]) -> list[Hit]:
 def find_by_photo(
     photo: bytes,
     photo_search: PhotoSearch,
+    index: ServedIndex,
     catalog: CatalogView,
     rules: ListRules | None,
     now_ms: int,
@@ -504,21 +508,23 @@ def find_by_photo(
 ) -> list[Hit]:
     """Return up to `num` products, most similar first; scores are similarities, 0 to 1.
 
-    All are visible at `now_ms` and none is excluded by a rule; with `in_stock` all can
-    be bought. None while the store has no indexed pictures.
+    A product whose barcode the photo shows comes first, with a score of 1; without indexed
+    pictures it is the only one. All are visible at `now_ms` and none is excluded by a rule;
+    with `in_stock` all can be bought.
 
     Raises:
         NotAPictureError: when it is not a picture, or decoding exceeds a limit.
         PictureTooLargeError: when it has too many pixels.
+        BrokenIndexError: when the search index is damaged.
     """
     visible = catalog.visible(now_ms, hide_sold_out=in_stock)
     if rules is not None:
         visible = rules.shown_mask(visible)
-    similar = photo_search.similar_items(photo, num, visible)
-    return [
-        Hit(*pair)
-        for pair in zip(similar.items.tolist(), similar.scores.tolist(), strict=True)
-    ]
+    ranked, codes = photo_search.similar_items(photo, num, visible)
+    hits = dict.fromkeys(items_with_codes(index, codes, visible, num), 1.0)
+    for item, score in zip(ranked.items.tolist(), ranked.scores.tolist(), strict=True):
+        hits.setdefault(item, score)
+    return [Hit(*pair) for pair in islice(hits.items(), num)]
 
 
 MAX_FOUND: Final = 1_000

@@ -3,15 +3,17 @@
 The size that a header claims is checked before anything is decompressed.
 """
 
+import contextlib
 import io
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, Self
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import zxingcpp
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from productrecs.core.errors import ProductRecsError
@@ -40,6 +42,7 @@ _LARGE_FACTOR: Final = 8
 _LARGE: Final = 8_000_000  # pixels from which a picture is reduced in bands
 _BAND: Final = 256  # rows per band: memory cannot hold a second copy of the largest
 _JPEG_SCAN: Final = b"\xff\xda"  # start of each JPEG scan; otherwise only in previews
+_PRODUCT_CODES: Final = zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.EANUPC)
 _SIGNATURES: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
     {
         "JPEG": (0, (b"\xff\xd8\xff",)),
@@ -130,6 +133,36 @@ def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
         NotAPictureError: when it cannot be decoded.
         PictureTooLargeError: judged by its header, before decompression.
     """
+    with _opened(data) as picture:
+        if picture.format == "JPEG":
+            picture.draft("RGB", (side, side))
+        picture.load()
+        return _upright_pixels(_halve_large(picture, side), side)
+
+
+def read_barcodes(data: bytes, side: int) -> list[str]:
+    """Return the product codes (EAN, UPC, ISBN) that the barcodes in a picture carry.
+
+    Each once, digits only, with a right check digit. The picture is read in grey, its
+    longer side at most about `side` pixels: bars of a code that fills a fifth of a phone's
+    photo are then two pixels wide.
+
+    Raises:
+        NotAPictureError: when it cannot be decoded.
+        PictureTooLargeError: judged by its header, before decompression.
+    """
+    with _opened(data) as picture:
+        if picture.format == "JPEG":
+            picture.draft("L", (side, side))
+        picture.load()
+        picture.thumbnail((side, side), Image.Resampling.BOX)
+        grey = np.ascontiguousarray(np.asarray(picture.convert("L")))
+    codes = zxingcpp.read_barcodes(grey, formats=_PRODUCT_CODES)
+    return list(dict.fromkeys(code.text for code in codes if code.text.isdecimal()))
+
+
+@contextlib.contextmanager
+def _opened(data: bytes) -> Iterator[Image.Image]:
     kind = picture_format(data)
     if kind is None:
         message = "this is not a JPEG, PNG, WebP, AVIF or GIF"
@@ -137,10 +170,7 @@ def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
     try:
         with Image.open(_PictureBytes(data), formats=(kind,)) as picture:
             _check_size(picture, data)
-            if kind == "JPEG":
-                picture.draft("RGB", (side, side))
-            picture.load()
-            return _upright_pixels(_halve_large(picture, side), side)
+            yield picture
     except _REFUSALS as error:
         message = "the picture is damaged and cannot be read"
         raise NotAPictureError(message) from error

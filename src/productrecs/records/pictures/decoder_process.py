@@ -43,6 +43,7 @@ from productrecs.records.pictures.decode_picture import (
     PictureRefusal,
     PictureTooLargeError,
     decode_to_pixels,
+    read_barcodes,
 )
 from productrecs.records.pictures.model_file import DETECTOR, EMBEDDER, read_model_file
 
@@ -86,7 +87,7 @@ class PictureDescription(msgspec.Struct, array_like=True, tag="description"):
 
 
 class PhotoViews(msgspec.Struct, array_like=True, tag="views"):
-    """Descriptors of a photo.
+    """Descriptors of a photo, and the codes printed on what it shows.
 
     The first is that of a product picture; the next are of the photo and its foreground.
     """
@@ -96,6 +97,7 @@ class PhotoViews(msgspec.Struct, array_like=True, tag="views"):
     places: list[bytes]  # empty with the operator's model
     is_scene: bool = False
     is_upright: bool = False
+    codes: list[str] = msgspec.field(default_factory=list)  # that its barcodes carry
 
 
 class DescribedRegion(msgspec.Struct, array_like=True):
@@ -135,6 +137,7 @@ ROOM_BYTES: Final = 540 << 20
 _DETECTED_SIDE: Final = 640
 _DETECTORS: Final[list[ObjectDetector]] = []  # the operator's detector, if any
 _EMBEDDERS: Final[list[PictureEmbedder]] = []
+_BARCODE_SIDE: Final = 1_280
 _VIEW_SIDE: Final = 320  # pixels for a shopper's photo, to analyse its foreground
 
 
@@ -180,7 +183,8 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoViews:  # noqa: FBT001 - 
         window, _ = foreground_window_and_share(lab, find_foreground(lab))
         picture = _descriptor(pixels)
         views = [picture, _descriptor(np.ascontiguousarray(pixels[window]))]
-    return PhotoViews(picture, views, region_bytes, is_scene, is_upright)
+    codes = read_barcodes(data, _BARCODE_SIDE)
+    return PhotoViews(picture, views, region_bytes, is_scene, is_upright, codes)
 
 
 def _rewrite(data: bytes, _is_own: bool) -> RewrittenPicture:  # noqa: FBT001 - as above

@@ -54,6 +54,7 @@ class PhotoDescriptors(NamedTuple):
     places: Descriptor  # possible products; empty with the operator's model
     is_scene: bool = False  # places form a grid: the photo may show several things
     is_upright: bool = False
+    codes: tuple[str, ...] = ()  # that its barcodes carry
 
 
 class SandboxedDecoder:
@@ -111,6 +112,7 @@ class SandboxedDecoder:
             descriptors[count:],
             reply.is_scene,
             reply.is_upright,
+            tuple(reply.codes),
         )
 
     def find_regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:

@@ -58,10 +58,17 @@ class PhotoMatches(NamedTuple):
     confidence: MatchConfidence
 
 
+class PhotoHits(NamedTuple):
+    """The items most similar to a photo, and the product codes of its barcodes."""
+
+    ranked: Ranked
+    codes: tuple[str, ...] = ()
+
+
 class PhotoSearch(Protocol):
     """Finds the products of one store that are similar to a photo."""
 
-    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
+    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> PhotoHits:
         """Return the `limit` visible items most similar to a photo; none without pictures.
 
         Raises:
@@ -99,7 +106,7 @@ class PhotoMatcher:
         self._is_own = pictures.embedder == own.name
         self._embedding = own if self._is_own else embedding
 
-    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
+    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> PhotoHits:
         """Return the `limit` visible items most similar to a photo, or to a region of it.
 
         Identical files come first, then resized or resaved copies, which are the only ones
@@ -135,7 +142,7 @@ class PhotoMatcher:
                     similar_count = limit
             lists.append(_best_of_photo(by_similarity, _REGION_WEIGHT, similar_count))
             lists.append(_best_of_photo(by_kind, _KIND_REGION_WEIGHT, limit))
-        return _concatenate(lists, limit)
+        return PhotoHits(_concatenate(lists, limit), photo_descriptors.codes)
 
     def similar_items_by_region(
         self, photo: bytes, limit: int, visible: Bools

@@ -20,7 +20,7 @@ from productrecs.engines.visual.visual_similarity import MatchConfidence
 from productrecs.processes.child_process import ProcessTimeouts, WorkerProcess
 from productrecs.records.pictures.decode_picture import PictureRefusal
 from productrecs.records.pictures.sandboxed_decoder import WAIT_SECONDS
-from productrecs.training.visual.photo_matcher import PhotoMatches, RegionMatch
+from productrecs.training.visual.photo_matcher import PhotoHits, PhotoMatches, RegionMatch
 from productrecs.training.visual.served_visual_model import ServedPictures
 
 ALIKE, AROUND = "alike", "around"
@@ -70,9 +70,10 @@ class PhotoModelReplaced(msgspec.Struct, array_like=True, tag="other-model"):
 
 
 class PhotoItems(msgspec.Struct, array_like=True, tag="items"):
-    """The items most similar to a photo."""
+    """The items most similar to a photo, and the codes of its barcodes."""
 
     row: Row
+    codes: list[str]
 
 
 class PhotoPlace(msgspec.Struct, array_like=True):
@@ -196,14 +197,15 @@ class StorePhotoSearch:
         """Search `pictures` through `worker`."""
         self._worker, self._pictures = worker, pictures
 
-    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> Ranked:
+    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> PhotoHits:
         """Return the `limit` visible items most similar to a photo, or to a region of it.
 
         Raises:
             PhotoWorkerError: when the worker does not answer.
         """
         question = self._question(ALIKE, limit, visible)
-        return unpack_ranked(self._request_with_retry(question, photo, PhotoItems).row)
+        reply = self._request_with_retry(question, photo, PhotoItems)
+        return PhotoHits(unpack_ranked(reply.row), tuple(reply.codes))
 
     def similar_items_by_region(
         self, photo: bytes, limit: int, visible: Bools

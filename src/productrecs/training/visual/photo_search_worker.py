@@ -74,7 +74,8 @@ class PhotoWorker:
         limit, visible = question.limit, _unpack_visible(question)
         try:
             if question.operation == ALIKE:
-                return PhotoItems(pack_ranked(matcher.similar_items(photo, limit, visible)))
+                hits = matcher.similar_items(photo, limit, visible)
+                return PhotoItems(pack_ranked(hits.ranked), list(hits.codes))
             return _pack_places(matcher.similar_items_by_region(photo, limit, visible))
         except (NotAPictureError, PictureTooLargeError) as error:
             return PictureRefusal.of(error)

@@ -72,6 +72,8 @@ _SEARCH_EXAMPLES: Final = {"a photo": {"image": PHOTO, "num": 6, "in_stock": Tru
 async def search_by_photo(request: Request, price_list: PriceListQuery = "") -> Response:
     """Return the products whose pictures look like the photo, most similar first.
 
+    A product whose barcode (EAN, UPC, ISBN) the photo shows comes before all others.
+
     The photo is turned upright and compared as a whole and by its foreground. It is
     neither stored nor logged. `score` is the similarity, 0 to 1. While a store has no
     indexed pictures, `results` is empty.
@@ -116,6 +118,7 @@ def _photo_search_body(
         hits = find_by_photo(
             photo.data,
             photo_client.over(cached_store.pictures),
+            cached_store.index,
             state.catalog,
             None if rule_book is None else rule_book.of(ListKind.SEARCH),
             context.clock(),
