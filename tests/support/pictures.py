@@ -6,7 +6,6 @@ import io
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import zxingcpp
 from PIL import Image, ImageDraw
 
 from productrecs.core.ids import StoreId
@@ -77,6 +76,8 @@ def with_barcode(
     y: int = 60,
 ) -> Image.Image:
     """Return a picture with a label that carries a barcode, `width` pixels wide."""
+    import zxingcpp  # noqa: PLC0415 - it reports objects that live until a process ends
+
     form = getattr(zxingcpp.BarcodeFormat, kind)
     if kind == "EANUPC":
         is_upc = len(code) == 12

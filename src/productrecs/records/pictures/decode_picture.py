@@ -13,7 +13,6 @@ from typing import Final, Self
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import zxingcpp
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from productrecs.core.errors import ProductRecsError
@@ -42,7 +41,6 @@ _LARGE_FACTOR: Final = 8
 _LARGE: Final = 8_000_000  # pixels from which a picture is reduced in bands
 _BAND: Final = 256  # rows per band: memory cannot hold a second copy of the largest
 _JPEG_SCAN: Final = b"\xff\xda"  # start of each JPEG scan; otherwise only in previews
-_PRODUCT_CODES: Final = zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.EANUPC)
 _SIGNATURES: Final[Mapping[str, tuple[int, tuple[bytes, ...]]]] = MappingProxyType(
     {
         "JPEG": (0, (b"\xff\xd8\xff",)),
@@ -151,13 +149,16 @@ def read_barcodes(data: bytes, side: int) -> list[str]:
         NotAPictureError: when it cannot be decoded.
         PictureTooLargeError: judged by its header, before decompression.
     """
+    import zxingcpp  # noqa: PLC0415 - the decoder's process alone loads it
+
     with _opened(data) as picture:
         if picture.format == "JPEG":
             picture.draft("L", (side, side))
         picture.load()
         picture.thumbnail((side, side), Image.Resampling.BOX)
         grey = np.ascontiguousarray(np.asarray(picture.convert("L")))
-    codes = zxingcpp.read_barcodes(grey, formats=_PRODUCT_CODES)
+    formats = zxingcpp.BarcodeFormats(zxingcpp.BarcodeFormat.EANUPC)
+    codes = zxingcpp.read_barcodes(grey, formats=formats)
     return list(dict.fromkeys(code.text for code in codes if code.text.isdecimal()))
 
 
