@@ -16,7 +16,7 @@ TITLES = {
         "Rubber gloves", "Wine glasses, four", "Frying pan 28 cm", "Golf shoes",
         "Red paint", "Canvas rucksack", "Notebook A5", "Velo brake cable", "Desk lamp",
         "Vacuum flask 1 l", "Dice, wooden, six", "Sofa cover", "Linen settee",
-        "Waxed jacket", "Quilted vest", "Bath robe",
+        "Waxed jacket", "Quilted vest", "Bath robe", "Padlock", "Scented candle",
     ],
     "de": ["Kuppelzelt grün", "Kerzenhalter Messing", "Becher", "Lederschuhe Herren"],
     "fr": ["Tente dôme", "Bougeoir en laiton", "Sac à dos", "Chaussures en cuir"],
@@ -57,6 +57,7 @@ def test_each_product_has_a_name_in_each_language() -> None:
         ("en", "cahier A5", "Notebook A5"),  # beside a word of the catalog
         ("en", "velo", "Velo brake cable"),  # the catalog's own word, not a "bike"
         ("en", "noteboko A5", "Notebook A5"),  # a misspelled word of the catalog
+        ("en", "cande", "Scented candle"),  # misspelled, not a Spanish "candado", a padlock
         ("en", "veste", "Waxed jacket"),  # a French name, only another form of "vest"
         ("en", "vests", "Quilted vest"),
         ("en", "robes", "Bath robe"),  # a form of the catalog's word, not a dress

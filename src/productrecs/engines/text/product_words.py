@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from productrecs.core.cache_registry import Cache, memoized
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.engines.text.tokenizer import query_words
+from productrecs.engines.text.vocabulary import edit_distance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -72,6 +73,20 @@ class ProductWords:
     def has_name(self, name: Words, code: str) -> bool:
         """Return whether a language has exactly this name, in no other form."""
         return name in self._spelled[code]
+
+    def spelling_distance(self, word: str) -> int:
+        """Return the edits between a word and the name of which it has the stem; 0: none.
+
+        "Lampen" is a form of "Lampe", but "cande" is hardly one of the Spanish "candado".
+        """
+        forms = (
+            name[0]
+            for code, analyzer in self.analyzers.items()
+            for row in self.rows[code].get(tuple(analyzer.stems([word])), ())
+            for name in self.names[row][code]
+            if len(name) == 1 and analyzer.stems(name) == analyzer.stems([word])
+        )
+        return min((edit_distance(word, form) for form in forms), default=0)
 
     def is_foreign_name(self, name: Words, own: str) -> bool:
         """Return whether a language has exactly this name, and the language `own` not."""

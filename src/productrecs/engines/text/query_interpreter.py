@@ -211,12 +211,15 @@ class QueryInterpreter:
     ) -> bool:
         """Return whether a part of a query is likelier of the catalog's language.
 
-        That is one of two words that products have, and in a query of which most words name
-        products one with a correction that fits them.
+        That is one of two words that products have, a misspelled one, and in a query of
+        which most words name products one with a correction that fits them.
         """
         if all(map(self.reader.is_own_name, part.typed)):
             return True
-        if len(part.typed) == 1 and self.reader.split_word(part.typed[0]):
+        if len(part.typed) == 1 and (
+            self.reader.is_misspelled_name(part.typed[0])
+            or self.reader.split_word(part.typed[0])
+        ):
             return True
         if part.is_certain and len(known_words) * 2 < word_count:
             return False

@@ -175,6 +175,17 @@ class WordInterpreter:
             (word,), self.language.code
         )
 
+    def is_misspelled_name(self, word: str) -> bool:
+        """Return whether a common name of products is nearer than that of a translation.
+
+        "Cande" has the stem of the Spanish "candado", but is one edit from "candle".
+        """
+        distance = product_words().spelling_distance(word)
+        return distance > 1 and any(
+            self._title_count(correction.word) > LIMITS.alone_share * self.products
+            for correction in self.vocabulary.corrections(word, 1)
+        )
+
     def is_sold(self, name: tuple[str, ...]) -> bool:
         """Return whether products have a name, or a compound of it."""
         return bool(self.translated_readings((name,)))
