@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.engines.text.index_queries import all_words_query
 from productrecs.engines.text.index_schema import NUMBER
 from productrecs.engines.text.language_detection_and_stemming import AnalysedQuery
 from productrecs.engines.text.query_interpreter import (
     QueryInterpreter,
     QueryTerm,
-    all_words_query,
     has_correction,
 )
 from productrecs.engines.text.tokenizer import fold_text, is_cjk, is_code

@@ -23,6 +23,13 @@ from tantivy import Occur, Query
 
 from productrecs.core.cache_registry import BoundedCache, Cache
 from productrecs.engines.arrays import Ints
+from productrecs.engines.text.index_queries import (
+    WORD_SCORE,
+    all_words_query,
+    exact_query,
+    some_words_queries,
+    title_query,
+)
 from productrecs.engines.text.index_schema import (
     COUNT,
     EXACT,
@@ -46,17 +53,12 @@ from productrecs.engines.text.language_detection_and_stemming import (
 )
 from productrecs.engines.text.query_interpreter import (
     NO_SYNONYMS,
-    WORD_SCORE,
     InterpretedWord,
     QueryInterpreter,
     QueryTerm,
     Synonyms,
-    all_words_query,
-    exact_query,
     has_correction,
     interpreted_words,
-    some_words_queries,
-    title_query,
 )
 from productrecs.engines.text.query_suggestions import (
     Mask,
