@@ -173,6 +173,28 @@ def test_a_compound_is_found_apart_and_together(
 @pytest.mark.parametrize(
     ("typed", "found"),
     [
+        ("nutri system ", True),
+        ("nurti system ", True),  # a typo in one of the two
+        ("nutri sysetm ", True),
+        ("nutr suystem ", True),
+        ("water system ", False),  # two known words of no product are not one
+        ("hose waterr ", False),
+    ],
+)
+def test_a_compound_typed_apart_is_found_with_typos(
+    typed: str, tmp_path: Path, *, found: bool
+) -> None:
+    titles = [f"Nutrisystem lunch {number}" for number in range(5)]
+    titles += ["Nutri bar", "Water hose", "Alarm system"]
+
+    index = _index(tmp_path, "en", titles)
+
+    assert (_whole(index, typed) == [0, 1, 2, 3, 4]) is found
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
         ("garden hamemrr ", [0, 1, 2, 3, 4, 5]),
         ("garden hamer ", [0, 1, 2, 3, 4, 5]),  # one edit of "hamper" too: not in gardens
         ("kitchen hamemrr ", []),  # not sold together

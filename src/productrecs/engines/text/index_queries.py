@@ -154,7 +154,7 @@ class _QueryBuilder:
     def compound_queries(self, terms: Sequence[QueryTerm]) -> list[Query | None]:
         """Return for each pair of neighbours the query of their joint meaning, if any."""
         readings_of_pairs = [
-            self.interpreter.joined_readings(*pair) for pair in pairwise(terms)
+            self.interpreter.compound_readings(*pair) for pair in pairwise(terms)
         ]
         return [
             _disjunction([self.reading_query(reading) for reading in readings])

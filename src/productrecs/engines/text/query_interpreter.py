@@ -286,6 +286,15 @@ class QueryInterpreter:
             readings += self._synonyms_of(stems, WEIGHTS.joined_pair)
         return tuple(readings)
 
+    def compound_readings(
+        self, first: QueryTerm, second: QueryTerm
+    ) -> tuple[WordReading, ...]:
+        """Return the joint readings, or those of a misspelled pair: "nurti system"."""
+        readings = self.joined_readings(first, second)
+        if readings or (first.is_known and second.is_known):
+            return readings
+        return self.reader.joined_corrections(first.typed + second.typed)
+
     def _synonym_corrections(
         self, first_term: QueryTerm, second_term: QueryTerm, *, is_typing: bool
     ) -> tuple[WordReading, ...]:

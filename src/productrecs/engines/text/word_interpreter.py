@@ -312,6 +312,18 @@ class WordInterpreter:
             cached = self._compounds.put((first, second), list(readings_by_stem.values()))
         return cached
 
+    def joined_corrections(self, word: str) -> tuple[WordReading, ...]:
+        """Return the corrections of two words as one that titles have."""
+        stem = self.stem(word)
+        return tuple(
+            reading._replace(weight=WEIGHTS.joined_pair * weight)
+            for distance in (1, 2)
+            for weight, count, reading in self._corrections_within_distance(
+                word, stem, 0, distance
+            )
+            if count >= LIMITS.rare
+        )[: LIMITS.readings]
+
     def split_word(self, word: str) -> tuple[str, ...]:
         """Return the two frequent words that an unknown word splits into, or none.
 
