@@ -230,6 +230,25 @@ def test_a_barcode_in_the_photo_finds_its_product_before_all_that_looks_like_it(
             merchant.delete("tea")
 
 
+def test_regions_are_what_the_analysis_of_the_photo_returns(shop: Merchant) -> None:
+    picture = Image.new("RGB", (640, 320), "white")
+    picture.paste(drawn("red", "ball", side=300), (10, 10))
+    picture.paste(drawn("blue", "box", side=300), (330, 10))
+    image = photo(encoded(picture))
+    target = shop.target("/v1/shop-the-look/analyze")
+    body = json.dumps({"image": image}).encode()
+    analysis = shop.client.ask("POST", target, body, {"content-type": "text/plain"})
+
+    reply = ask(shop, {"image": image, "num": 3, "regions": True})
+
+    assert reply.json["regions"] == analysis.json["hotspots"]
+    assert len(reply.json["regions"]) >= 2
+    assert reply.ids == ask(shop, {"image": image, "num": 3}).ids
+    for switch in (None, False):
+        assert set(ask(shop, {"image": image, "regions": switch}).json) == {"results"}
+    assert ask(shop, {"image": image, "regions": "perhaps"}).status == 422
+
+
 def test_photos_obey_stock_rules_and_stores(
     shop: Merchant, service: Service, other: Merchant
 ) -> None:

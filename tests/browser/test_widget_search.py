@@ -438,7 +438,74 @@ def test_a_photo_is_shrunk_before_it_is_sent_and_its_clicks_are_sent(
     assert "search_query" not in event
 
 
-def test_what_is_no_picture_is_said_to_be_none(browser: Browser, front: Storefront) -> None:
+def test_things_in_a_photo_are_buttons_that_show_their_products(
+    browser: Browser, front: Storefront
+) -> None:
+    def product(item_id: str, title: str) -> dict[str, Any]:
+        return {
+            "id": item_id,
+            "title": title,
+            "price": 5,
+            "product_url": f"/p/{item_id[1:]}",
+        }
+
+    def reply(route: Route) -> None:
+        asked = json.loads(route.request.post_data or "")
+        assert asked["regions"] is True
+        found = {
+            "results": [product("p5", "Trekking poles")],
+            "regions": [
+                {"label": "Tents", "products": [product("p1", "Tunnel tent")]},
+                {"label": "Stoves", "products": [product("p2", "Gas stove")]},
+                {"label": "Stoves", "products": [product("p3", "Wood stove")]},
+                {"label": "", "products": [product("p4", "Nameless")]},
+                {"label": "Nothing", "products": []},
+                None,
+            ],
+        }
+        headers = {"access-control-allow-origin": "*"}
+        route.fulfill(json=found, headers=headers)
+
+    with browser.new_context() as context:
+        say_answers(context, '"image"')
+        context.route("**/v1/search/image?*", reply)
+        page = context.new_page()
+        watch = watched(page)
+        page.goto(front.page("/", FORM, kind="search-"))
+        page.wait_for_function("!!window.ProductRecs?.core")
+        typed(page, "tent")
+        data = photo_of(page, 300, 200)
+        photo: FilePayload = {"name": "me.png", "mimeType": "image/png", "buffer": data}
+        page.locator("input[type=file]").set_input_files([photo])
+        things = page.locator(".pr-search-answer")
+        expect(things).to_have_text(["Tents", "Stoves"])
+        titles = page.locator(f"{OPTION} .pr-search-title")
+        expect(titles).to_have_text(["Trekking poles"])
+
+        things.nth(1).click()
+        expect(titles).to_have_text(["Gas stove"])
+        expect(things.nth(1)).to_have_attribute("aria-pressed", "true")
+        things.nth(0).click()
+        expect(titles).to_have_text(["Tunnel tent"])
+        expect(things.nth(1)).to_have_attribute("aria-pressed", "false")
+        things.nth(0).click()
+        expect(titles).to_have_text(["Trekking poles"])
+        things.nth(1).press("Enter")
+        expect(titles).to_have_text(["Gas stove"])
+        page.locator(OPTION).first.click()
+        page.wait_for_url("**/p/2")
+        assert watch.complaints == []
+    events = front.events("image-search-click")
+    assert [event["item_id"] for event in events][-1:] == ["p2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("a.png", "image/png"), ("IMG_0001.HEIC", ""), ("b.heif", "image/heif")],
+)
+def test_what_is_no_picture_is_said_to_be_none(
+    browser: Browser, front: Storefront, name: str, kind: str
+) -> None:
     taken: list[dict[str, Any]] = []
     with browser.new_context() as context:
         answer_photos(context, taken)
@@ -448,13 +515,13 @@ def test_what_is_no_picture_is_said_to_be_none(browser: Browser, front: Storefro
         page.wait_for_function("!!window.ProductRecs?.core")
         page.locator(BOX).click()
         file: FilePayload = {
-            "name": "a.png",
-            "mimeType": "image/png",
+            "name": name,
+            "mimeType": kind,
             "buffer": b"no picture",
         }
         page.locator("input[type=file]").set_input_files([file])
 
-        expect(page.locator(".pr-search-photo")).to_contain_text("could not be read")
+        expect(page.locator(".pr-search-photo")).to_contain_text("Try a JPEG or PNG")
         assert (taken, watch.complaints) == ([], [])
 
 

@@ -457,15 +457,6 @@ def search_response(extra_fields: Mapping[str, Any]) -> Responses:
     return found
 
 
-def photo_search_response() -> Responses:
-    """Return the documented reply of a search by photo."""
-    shown = {**PRODUCT_EXAMPLE, "score": 0.83, "source": "similar"}
-    schema = object_schema(results={"type": "array", "items": ref("Result")})
-    return success_response(
-        "The products, most similar first.", schema, {"results": [shown]}
-    )
-
-
 _BOX: Final = {
     "type": "array",
     "items": {"type": "number", "minimum": 0, "maximum": 1},
@@ -479,19 +470,37 @@ _BOX: Final = {
 _HOTSPOT_EXAMPLE: Final = {"label": "Stove", "bbox": [0.55, 0.6, 0.2, 0.25]}
 
 
-def photo_analysis_response() -> Responses:
-    """Return the documented reply of the analysis of a photo."""
-    share = {"type": "number", "minimum": 0, "maximum": 1}
-    hotspot = object_schema(
+def _photo_region() -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the schema of a photo's region with its products, and an example."""
+    schema = object_schema(
         label={"type": "string"},
         bbox=_BOX,
-        confidence=share,
+        confidence={"type": "number", "minimum": 0, "maximum": 1},
         products={"type": "array", "items": ref("Product"), "maxItems": 6},
     )
     example = _HOTSPOT_EXAMPLE | {
         "confidence": 0.74,
         "products": [{**PRODUCT_EXAMPLE, "score": 0.81, "source": "similar"}],
     }
+    return schema, example
+
+
+def photo_search_response() -> Responses:
+    """Return the documented reply of a search by photo."""
+    shown = {**PRODUCT_EXAMPLE, "score": 0.83, "source": "similar"}
+    region, _ = _photo_region()
+    schema = object_schema(results={"type": "array", "items": ref("Result")})
+    schema["properties"]["regions"] = {"type": "array", "items": region, "maxItems": 8}
+    return success_response(
+        "The products, most similar first; `regions` only where it was asked for.",
+        schema,
+        {"results": [shown]},
+    )
+
+
+def photo_analysis_response() -> Responses:
+    """Return the documented reply of the analysis of a photo."""
+    hotspot, example = _photo_region()
     schema = object_schema(hotspots={"type": "array", "items": hotspot, "maxItems": 8})
     return success_response(
         "The areas, most certain first.", schema, {"hotspots": [example]}

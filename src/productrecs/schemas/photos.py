@@ -74,18 +74,26 @@ class PhotoSearchBody(PhotoBody):
     in_stock: OptionalSwitch = Field(
         None, description="Only products that can be bought; null means no."
     )
+    regions: OptionalSwitch = Field(
+        None,
+        description=(
+            "Also the photo's regions, each with its products, for a photo that shows "
+            "several things; null means no."
+        ),
+    )
 
 
 class Photo:
     """An uploaded photo: the file's bytes, and the search options."""
 
-    __slots__ = ("data", "in_stock", "num")
+    __slots__ = ("by_region", "data", "in_stock", "num")
 
-    def __init__(self, data: bytes, num: int, *, in_stock: bool) -> None:
+    def __init__(self, data: bytes, num: int, *, in_stock: bool, by_region: bool) -> None:
         """Store the photo and the options for the request."""
         self.data = data
         self.num = num
         self.in_stock = in_stock
+        self.by_region = by_region
 
 
 def parse_photo_only(body: object) -> bytes:
@@ -116,7 +124,12 @@ def parse_photo(body: object) -> Photo:
         problems = from_details(error.errors(include_url=False), ("body",))
         raise BodyError(problems) from None
     num = DEFAULT if photo.num is None else photo.num
-    return Photo(_decode_photo(photo.image), num, in_stock=bool(photo.in_stock))
+    return Photo(
+        _decode_photo(photo.image),
+        num,
+        in_stock=bool(photo.in_stock),
+        by_region=bool(photo.regions),
+    )
 
 
 def unreadable_photo(error: ProductRecsError) -> BodyError:

@@ -141,9 +141,15 @@ def with_search_fields(body: bytes, fields: Mapping[str, object]) -> bytes:
     return body[:-1] + b"," + _encode(fields)[1:] if fields else body
 
 
-def similar_body(hits: Sequence[Hit], cards: Cards) -> bytes:
-    """Return the reply of a search by photo: cards by item number, in order."""
-    return b'{"results":[%b]}' % b",".join(similar_cards(hits, cards))
+def similar_body(hits: Sequence[Hit], cards: Cards, regions: bytes | None = None) -> bytes:
+    """Return the reply of a search by photo: cards by item number, in order.
+
+    `regions` is JSON: those of the photo, if they were asked for.
+    """
+    results = b",".join(similar_cards(hits, cards))
+    if regions is None:
+        return b'{"results":[%b]}' % results
+    return b'{"results":[%b],"regions":%b}' % (results, regions)
 
 
 def similar_cards(hits: Sequence[Hit], cards: Cards) -> list[bytes]:

@@ -63,7 +63,10 @@ export function takePhotos(
   taken: (photo: File) => void,
 ): void {
   const from = (files: FileList | undefined | null): boolean => {
-    const photo = [...(files ?? [])].find((one) => one.type.startsWith("image/"));
+    // Some browsers do not know the type of an iPhone's photo: it gets its refusal in words.
+    const photo = [...(files ?? [])].find((one) =>
+      /^image\/|\.hei[cf]$/i.test(one.type || one.name),
+    );
     if (photo) taken(photo);
     return !!photo;
   };

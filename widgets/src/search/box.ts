@@ -12,7 +12,17 @@ import { type Product, productsOf } from "../core/product";
 import { type Reply, read, withQuery } from "../core/reading";
 import { sessionId } from "../core/session";
 import { pause } from "../core/turns";
-import { type Answer, allOption, answerButton, answersOf, filterButton, productOption, wordsOption } from "./options";
+import {
+  type Answer,
+  type Region,
+  allOption,
+  answerButton,
+  answersOf,
+  filterButton,
+  productOption,
+  regionsOf,
+  wordsOption,
+} from "./options";
 import { Panel } from "./panel";
 import styles from "./search.css";
 
@@ -323,14 +333,15 @@ export class SearchBox {
         const image = await shrink(photo);
         const query = withQuery("/v1/search/image", { key: this.key_, price_list: look.price_list });
         const num = innerWidth < NARROW ? MOST_NARROW : MOST;
-        const reply = await send(this.core_.facts.base + query, { image, num }, signal);
+        const fields = { image, num, regions: true };
+        const reply = await send(this.core_.facts.base + query, fields, signal);
         const found = productsOf(reply.body_.results).length;
         const shown = found ? reply : await this.find_("", look, signal);
         const event = found ? "image-search-click" : "search-click";
         const options = await this.productOptions_(shown.body_.results, look, "", event);
         signal.throwIfAborted();
         const none = found ? "" : strings.none.replace("{q}", photo.name);
-        panel.filter([]);
+        this.regionButtons_(regionsOf(reply.body_.regions), look, signal, options);
         panel.say(none, found ? strings.similar : strings.popular);
         panel.status.textContent = none || strings.similar;
         panel.sayPhoto(strings.photo, strings.photo_kept);
@@ -343,6 +354,30 @@ export class SearchBox {
     } catch {
       this.close_();
     }
+  }
+
+  /** Shows a button for each thing in a photo, which shows its products alone and again all. */
+  private regionButtons_(
+    regions: readonly Region[],
+    look: Look,
+    signal: AbortSignal,
+    all: readonly HTMLElement[],
+  ): void {
+    const buttons = regions.map((region) => {
+      const button = answerButton(region.label);
+      button.ariaPressed = "false";
+      return this.withKeys_(button, async () => {
+        const isChosen = button.ariaPressed !== "true";
+        const products = isChosen && region.products;
+        const options = products
+          ? await this.productOptions_(products, look, "", "image-search-click")
+          : all;
+        if (signal.aborted) return;
+        for (const one of buttons) one.ariaPressed = `${one === button && isChosen}`;
+        this.finish_(null, options);
+      });
+    });
+    this.panel_.filter(buttons);
   }
 
   // ------------------------------------------------------------------ the keyboard

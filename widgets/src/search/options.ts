@@ -4,7 +4,7 @@ import { pictureOf } from "../core/card";
 import type { Look } from "../core/config";
 import { draw, icon } from "../core/drawing";
 import { money } from "../core/money";
-import type { Product } from "../core/product";
+import { type Product, productsOf } from "../core/product";
 import { marked } from "./marked";
 
 const GLASS = "M10.5 4a6.5 6.5 0 1 1 0 13 6.5 6.5 0 0 1 0-13zM15.5 15.5 20 20";
@@ -68,6 +68,22 @@ export function answersOf(refine: any): Answer[] {
   return options.filter(
     (one) => typeof one?.filter === "string" && typeof one.value === "string",
   );
+}
+
+/** A thing in a photo, with the products that look like it. */
+export interface Region {
+  readonly label: string;
+  readonly products: unknown;
+}
+
+/** Returns the regions of a reply by their labels; none where there is only one to choose. */
+export function regionsOf(regions: unknown): Region[] {
+  const named = new Map<string, Region>();
+  for (const one of Array.isArray(regions) ? regions : []) {
+    const isNamed = typeof one?.label === "string" && one.label && productsOf(one.products)[0];
+    if (isNamed && !named.has(one.label)) named.set(one.label, one);
+  }
+  return named.size > 1 ? [...named.values()] : [];
 }
 
 /** Returns the button that filters by an answer to a question. */

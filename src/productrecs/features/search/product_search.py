@@ -496,30 +496,18 @@ def put_pinned_first(pinned: list[int], hits: list[Hit]) -> list[Hit]:
 
 
 def find_by_photo(
-    photo: bytes,
-    photo_search: PhotoSearch,
-    index: ServedIndex,
-    catalog: CatalogView,
-    rules: ListRules | None,
-    now_ms: int,
-    *,
-    num: int,
-    in_stock: bool,
+    photo: bytes, photo_search: PhotoSearch, index: ServedIndex, visible: Mask, num: int
 ) -> list[Hit]:
-    """Return up to `num` products, most similar first; scores are similarities, 0 to 1.
+    """Return up to `num` visible products, most similar first; scores are 0 to 1.
 
     A product whose barcode the photo shows comes first, with a score of 1; without indexed
-    pictures it is the only one. All are visible at `now_ms` and none is excluded by a rule;
-    with `in_stock` all can be bought.
+    pictures it is the only one.
 
     Raises:
         NotAPictureError: when it is not a picture, or decoding exceeds a limit.
         PictureTooLargeError: when it has too many pixels.
         BrokenIndexError: when the search index is damaged.
     """
-    visible = catalog.visible(now_ms, hide_sold_out=in_stock)
-    if rules is not None:
-        visible = rules.shown_mask(visible)
     ranked, codes = photo_search.similar_items(photo, num, visible)
     hits = dict.fromkeys(items_with_codes(index, codes, visible, num), 1.0)
     for item, score in zip(ranked.items.tolist(), ranked.scores.tolist(), strict=True):

@@ -51,7 +51,10 @@ PHOTO: Final = (
     "iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAK0lEQVR42mP88OEdAymAiY"
     "FEQHsNLMicIxYuWBXZnNgzmP0wHDQwDoO0BAB6Rwi9VrPyuAAAAABJRU5ErkJggg=="
 )
-_SEARCH_EXAMPLES: Final = {"a photo": {"image": PHOTO, "num": 6, "in_stock": True}}
+_SEARCH_EXAMPLES: Final = {
+    "a photo": {"image": PHOTO, "num": 6, "in_stock": True},
+    "several things in one photo": {"image": PHOTO, "regions": True},
+}
 
 
 @routes.post(
@@ -76,7 +79,8 @@ async def search_by_photo(request: Request, price_list: PriceListQuery = "") -> 
 
     The photo is turned upright and compared as a whole and by its foreground. It is
     neither stored nor logged. `score` is the similarity, 0 to 1. While a store has no
-    indexed pictures, `results` is empty.
+    indexed pictures, `results` is empty. With `regions: true` the reply also has up to
+    eight regions of the photo, as POST /v1/shop-the-look/analyze returns them.
     """
     reply = await _photo_reply(request, price_list, _photo_search_body)
     exchange: RequestContext = request.scope["productrecs"]
@@ -113,21 +117,22 @@ def _photo_search_body(
     photo_client: PhotoWorkerClient,
 ) -> bytes:
     photo = parse_photo(parse_json(data))
-    state, rule_book = cached_store.state, cached_store.state.book
+    catalog, rule_book = cached_store.state.catalog, cached_store.state.book
+    visible = catalog.visible(context.clock(), hide_sold_out=photo.in_stock)
+    if rule_book is not None:
+        visible = rule_book.of(ListKind.SEARCH).shown_mask(visible)
+    photo_search = photo_client.over(cached_store.pictures)
+    regions: bytes | None = None
     try:
         hits = find_by_photo(
-            photo.data,
-            photo_client.over(cached_store.pictures),
-            cached_store.index,
-            state.catalog,
-            None if rule_book is None else rule_book.of(ListKind.SEARCH),
-            context.clock(),
-            num=photo.num,
-            in_stock=photo.in_stock,
+            photo.data, photo_search, cached_store.index, visible, photo.num
         )
+        if photo.by_region:
+            spots = spots_in_picture(photo.data, photo_search, catalog, visible)
+            regions = _encode([_hotspot_fields(spot, cached_store) for spot in spots])
     except NotAPictureError as error:
         raise unreadable_photo(error) from error
-    return similar_body(hits, state.catalog.cards)
+    return similar_body(hits, catalog.cards, regions)
 
 
 _encode: Final = msgspec.json.Encoder().encode
