@@ -112,6 +112,24 @@ def test_products_are_checked_then_imported_and_failed_rows_come_back(
     assert not (office.services.uploads / id_of(path)).exists()
 
 
+def test_the_check_shows_which_prices_a_file_of_products_changes(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    path = send(member, "id,title,price\nmug,Blue mug,9.5\nrope,Rope,4\n", "a.csv")
+    work(office)
+    press(member, path, "start")
+    work(office)
+
+    path = send(member, "id,title,price\nmug,Blue mug,8\nrope,Rope,4\n", "b.csv")
+    work(office)
+    page = flat(member.get(path))
+
+    assert "New products 0 Changed products 1 With a new price 1 No longer shown 0" in page
+    assert re.search(r"mug Blue mug: \D*9\.50\D* → \D*8\.00", page), page
+    press(member, path, "discard")
+
+
 def test_orders_are_counted_and_a_second_time_already_stored(
     office: Office, store: Store
 ) -> None:

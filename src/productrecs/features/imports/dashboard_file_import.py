@@ -223,6 +223,7 @@ class DashboardFileImporter:
             "notes": merchant_notes(report.notes),
             "rows": table_of(samples),
             "errors": shown_errors(report.errors),
+            "diff": report.diff,
         }
 
     def _import_items(

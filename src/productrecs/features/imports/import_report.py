@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Final, Literal
 
 from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.errors import ProductRecsError
@@ -54,10 +54,12 @@ class ItemImportReport(RowReport):
 
     `folded` rows were merged into the product of another row; `repeated` rows had the id of
     an earlier row, and replaced it; `hidden` products are unpublished and not in this
-    catalog. Each row is in one of these counts. `untitled` of the new ones have no
+    catalog; `unchanged` products are stored as they are, counted where only changes are
+    stored. Each row is in one of these counts. `removed` products are in no row of a
+    complete file. `untitled` of the new ones have no
     title, `unpriced` have no price, and `below_zero` rows have a negative stock.
     `ignored_columns` of the file are not used. `notes` are for a person, and a dry
-    run's samples are in `would`.
+    run's samples are in `would`, and its `diff` counts what would change.
     """
 
     created: int = 0
@@ -66,12 +68,15 @@ class ItemImportReport(RowReport):
     folded: int = 0
     repeated: int = 0
     hidden: int = 0
+    unchanged: int = 0
+    removed: int = 0
     untitled: int = 0
     unpriced: int = 0
     below_zero: int = 0
     ignored_columns: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     would: list[DryRunSample] = field(default_factory=list)
+    diff: Mapping[str, Any] = field(default_factory=dict)
 
 
 def missing_titles_error(reading: FeedReading) -> UntitledTableError:
@@ -166,6 +171,11 @@ def _row_notes(report: ItemImportReport) -> Iterator[str]:
             f"{counted(report.unpriced, 'new product')} without a price: their cards "
             "show none."
         )
+    if report.removed:
+        yield (
+            f"{counted(report.removed, 'product')} of the catalog missing from the file, "
+            "which is complete: shoppers no longer see them."
+        )
     if report.below_zero:
         yield (
             f"{counted(report.below_zero, 'product')} with a stock below 0: shoppers can "
@@ -187,7 +197,9 @@ def shown_errors(errors: Sequence[RowError]) -> list[list[object]]:
 
 def item_counts(report: ItemImportReport) -> dict[str, int]:
     """Return the counts of the rows of an item import, as the history has them."""
+    unchanged = {"unchanged": report.unchanged} if report.unchanged else {}
     return {
+        **unchanged,
         "rows": report.rows,
         "inserted": report.created,
         "overwritten": report.updated,

@@ -53,11 +53,15 @@ OnBytes: TypeAlias = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class RejectedItem:
-    """A rejected item, and why: `column` is the field at fault, where it is one."""
+    """A rejected item, and why: `column` is the field at fault, where it is one.
+
+    `item_id` is empty where it cannot be read.
+    """
 
     problem: str
     column: str = ""
     value: str = ""
+    item_id: str = ""
 
 
 _NOT_TEXT: Final = "has a character that is not text; save the file as CSV UTF-8"
@@ -266,7 +270,9 @@ def _read_patch(read: Callable[..., ItemPatch], value: object) -> ItemPatch | Re
     try:
         return read(value)
     except BodyError as error:
-        return _rejected(error)
+        item_id = value.get("id") if isinstance(value, Mapping) else None
+        known_id = str(item_id).strip() if isinstance(item_id, str | int) else ""
+        return replace(_rejected(error), item_id=known_id)
 
 
 _OWN_READERS: Final[

@@ -6,22 +6,24 @@ are in a temporary file in the data folder, because they may exceed memory.
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, Final, Literal
 
-import msgspec
-
+from productrecs.features.imports.catalog_diff import (
+    CatalogDiff,
+    active_items,
+    removal_of,
+    returned,
+)
 from productrecs.features.imports.feeds.column_mapping import ColumnMapping
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
 from productrecs.features.imports.feeds.value_parsing import FeedReading
 from productrecs.features.imports.import_report import (
     DryRunSample,
     ItemImportReport,
-    catalog_limit_error,
     import_notes,
-    missing_titles_error,
 )
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.imports.import_source import ImportSource
@@ -30,23 +32,31 @@ from productrecs.features.imports.item_file_reader import (
     RejectedItem,
     read_items,
 )
+from productrecs.features.imports.item_staging import (
+    ItemStaging,
+    StoredItems,
+    find_stored_items,
+    patch_of,
+)
 from productrecs.records.catalog.catalog_changes import (
     PushResult,
     upsert_items,
 )
-from productrecs.records.catalog.item import ItemPatch, unpacked_fields
+from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.price_lists import as_list_prices, parse_list_name
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.orders.order_history_import import MAX_ERRORS
 from productrecs.records.uploads.file_import import ItemMark
 from productrecs.records.uploads.undo.repository import Before
 from productrecs.records.uploads.undo.undo_import import ImportChanges, item_before
-from productrecs.schemas.items import MAX_ITEMS
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import catalog_limit
 
+_NOT_REMOVED: Final = (
+    "The file has rows without a readable id, so no product was removed from the catalog."
+)
 MAX_SAMPLES: Final = 20
 """The most items shown in a dry run."""
 
@@ -56,8 +66,6 @@ ProgressFactory = Callable[[str, int], AbstractContextManager[Callable[[int], No
 
 OnStored = Callable[[Any, ItemMark], None]
 """Called with a chunk's transaction and the import's new mark."""
-
-_StoredItems = Mapping[str, StoredItem]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,9 @@ class ItemImportOptions:
     prices of known items in this list. With `dry_run` nothing is stored. The report
     names up to `max_errors` rejected rows. An import that was interrupted goes
     on after its `progress`; `on_stored` gets the new mark within each chunk's transaction,
-    and `changes` what is needed to undo the import.
+    and `changes` what is needed to undo the import. With `only_changes` items that are
+    stored as they are in the file are not stored again. The file `is_complete` if products
+    that it lacks are no longer sold: then they are discontinued.
     """
 
     kind: ItemFileFormat | None = None
@@ -81,6 +91,8 @@ class ItemImportOptions:
     dry_run: bool = False
     max_errors: int = MAX_ERRORS
     progress: ItemMark = field(default_factory=ItemMark)
+    only_changes: bool = False
+    is_complete: bool = False
     on_stored: OnStored | None = None
     changes: ImportChanges | None = None
 
@@ -122,7 +134,7 @@ def import_items(
     )
     report = ItemImportReport(max_errors=chosen.max_errors)
     with tempfile.TemporaryFile(dir=services.folder) as file:
-        staging = _ItemStaging(services, store, reading, report, file)
+        staging = ItemStaging(services, store, reading, report, file)
         with show_progress("reading", source.size) as on_bytes:
             folder = services.folder
             items = read_items(source, chosen.kind, reading, folder, on_bytes)
@@ -132,20 +144,42 @@ def import_items(
         staging.check_titles_and_limit()
         # Without titles the result depends on the catalog, so the import starts again.
         progress = ItemMark() if reading.is_untitled else chosen.progress
-        writer = _ItemWriter(services, store, report, progress, chosen)
+        writer = _ItemWriter(services, store, report, staging, chosen, progress)
         pusher = _DryRun(services, store, report) if chosen.dry_run else writer
         with show_progress("items", staging.items) as advance:
             for chunk in staging.chunks():
                 pusher.push(chunk)
                 advance(len(chunk))
+            if chosen.is_complete:
+                _remove_missing_items(services, store, staging, pusher, report)
             pusher.push(())
     report.name_columns(reading.titles)
     report.errors.sort(key=lambda error: error.row)
     report.ignored_columns = list(reading.ignored)
-    report.notes = import_notes(
+    report.notes += import_notes(
         reading, store, report, has_address=chosen.address is not None
     )
     return report
+
+
+def _remove_missing_items(
+    services: ImportServices,
+    store: Store,
+    staging: ItemStaging,
+    pusher: "_DryRun | _ItemWriter",
+    report: ItemImportReport,
+) -> None:
+    """Remove the active items that a complete file lacks.
+
+    A rejected row may be about any item: then all stay.
+    """
+    if staging.has_unknown_ids:
+        report.notes.append(_NOT_REMOVED)
+        return
+    for page in active_items(services.database, store.store_id):
+        missing = [one for one in page if not staging.lists(one.item.item_id)]
+        if missing:
+            pusher.remove(missing)
 
 
 def _currency_of(price_list: str, store: Store) -> str:
@@ -168,134 +202,6 @@ def _prices_in(
         yield replace(item, item=ItemPatch(item.item.item_id, {"prices": prices}))
 
 
-class _StagedItem(msgspec.Struct, frozen=True, array_like=True):
-    """An item in the staging file, between reading and storing."""
-
-    row: int
-    item_id: str
-    fields: dict[str, Any]
-    rows: int
-    is_hidden: bool
-    is_repeated: bool
-
-
-def _unstaged(staged_item: _StagedItem) -> ReadItem:
-    return ReadItem(
-        staged_item.row,
-        ItemPatch(staged_item.item_id, unpacked_fields(staged_item.fields)),
-        staged_item.rows,
-        staged_item.is_hidden,
-        staged_item.is_repeated,
-    )
-
-
-class _ItemStaging:
-    """Reads a whole file, and determines what storing its items would do."""
-
-    def __init__(
-        self,
-        services: ImportServices,
-        store: Store,
-        reading: FeedReading,
-        report: ItemImportReport,
-        file: BinaryIO,
-    ) -> None:
-        self.items = 0
-        self._services = services
-        self._store = store
-        self._reading = reading
-        self._report = report
-        self._file = file
-        self._new_ids: set[int] = set()  # hashes of ids: a file may hold a million
-        self._seen_ids: set[int] = set()
-        self._known_count = 0
-
-    def stage(self, items: Iterable[ReadItem]) -> None:
-        """Stage the valid items."""
-        report = self._report
-        chunk: list[ReadItem] = []
-        for item in items:
-            report.rows += item.rows
-            if isinstance(item.item, RejectedItem):
-                rejected = item.item
-                report.skipped(item.row, rejected.problem, rejected.column, rejected.value)
-                report.rows_skipped += item.rows - 1
-                continue
-            report.folded += item.rows - 1
-            chunk.append(item)
-            if len(chunk) == MAX_ITEMS:
-                self._count_and_write_chunk(chunk)
-                chunk = []
-        self._count_and_write_chunk(chunk)
-
-    def check_titles_and_limit(self) -> None:
-        """Check that the items may be stored.
-
-        Raises:
-            UntitledTableError: when a table has no titles, and no product that is known.
-            CatalogLimitError: when the catalog would exceed the plan's limit.
-        """
-        if self._reading.is_untitled and not self._known_count:
-            raise missing_titles_error(self._reading)
-        services, store = self._services, self._store
-        with services.database.reading() as connection:
-            size = CatalogRepository(connection, store.store_id).size()
-            accounts = AccountRepository(connection)
-            limit = catalog_limit(accounts, store.store_id, services.plans)
-        if limit is not None and self._new_ids and size + len(self._new_ids) > limit:
-            raise catalog_limit_error(services, store, size, len(self._new_ids))
-
-    def chunks(self) -> Iterator[Sequence[ReadItem]]:
-        """Yield the staged items."""
-        self._file.seek(0)
-        remaining = self.items
-        while remaining:
-            chunk = msgspec.json.decode(self._file.readline(), type=list[_StagedItem])
-            remaining -= len(chunk)
-            yield [_unstaged(item) for item in chunk]
-
-    def _count_and_write_chunk(self, chunk: Sequence[ReadItem]) -> None:
-        with self._services.database.reading() as connection:
-            stored = _stored_items(
-                CatalogRepository(connection, self._store.store_id), chunk
-            )
-        staged = []
-        for item in chunk:
-            patch = _patch(item)
-            is_new = patch.item_id not in stored
-            if is_new and self._reading.is_untitled:
-                message = "it is not in the catalog, and the file has no titles"
-                self._report.skipped(item.row, message)
-                self._report.rows_skipped += item.rows - 1
-                self._report.folded -= item.rows - 1
-                continue
-            is_repeated = hash(patch.item_id) in self._seen_ids
-            self._seen_ids.add(hash(patch.item_id))
-            self._report.repeated += is_repeated
-            staged.append(replace(item, is_repeated=is_repeated))
-            self._known_count += not is_new
-            if is_new and not item.is_hidden and hash(patch.item_id) not in self._new_ids:
-                self._new_ids.add(hash(patch.item_id))
-                self._report.untitled += not patch.fields.get("title")
-                self._report.unpriced += patch.fields.get("price") is None
-            stock = patch.fields.get("stock_qty")
-            self._report.below_zero += isinstance(stock, int) and stock < 0
-        self.items += len(staged)
-        if staged:
-            staged_items = [
-                _StagedItem(
-                    item.row,
-                    _patch(item).item_id,
-                    dict(_patch(item).fields),
-                    item.rows,
-                    item.is_hidden,
-                    item.is_repeated,
-                )
-                for item in staged
-            ]
-            self._file.write(msgspec.json.encode(staged_items) + b"\n")
-
-
 class _ItemWriter:
     """Stores items, one transaction per chunk."""
 
@@ -304,53 +210,91 @@ class _ItemWriter:
         services: ImportServices,
         store: Store,
         report: ItemImportReport,
-        progress: ItemMark,
+        staging: ItemStaging,
         options: ItemImportOptions,
+        progress: ItemMark,
     ) -> None:
         self.report = report
         self._services = services
         self._store = store
+        self._staging = staging
+        self._options = options
         self._stored = progress.items  # by an earlier attempt
         self._pushed = 0
-        self._on_stored, self._changes = options.on_stored, options.changes
         report.created += progress.created
         report.updated += progress.updated
         report.hidden += progress.hidden
+        report.unchanged += progress.unchanged
+        report.removed += progress.removed
 
     def push(self, chunk: Sequence[ReadItem]) -> None:
         """Store the changed items of a chunk, and update the report."""
         self._pushed += len(chunk)
         if chunk and self._pushed <= self._stored:
             return
+        with self._transaction() as log:
+            repository = CatalogRepository(log.transaction, log.store_id)
+            stored = find_stored_items(repository, chunk)
+            accepted = [item for item in chunk if not _is_skipped(item, stored)]
+            changed = [item for item in accepted if self._is_change(item, stored)]
+            first = {patch_of(item).item_id for item in chunk if not item.is_repeated}
+            patches = self._patches(changed, stored)
+            pushed = self._upsert_with_undo_changes(log, patches, first)
+            self.report.unchanged += len(accepted) - len(changed)
+            self.report.updated -= len(accepted) - len(changed)
+            _count_chunk(self.report, pushed, chunk, accepted)
+            if chunk:
+                self._store_progress(log)
+
+    def remove(self, missing: Sequence[StoredItem]) -> None:
+        """Discontinue items."""
+        patches = [removal_of(one.item.item_id) for one in missing]
+        with self._transaction() as log:
+            first = {patch.item_id for patch in patches}
+            self._upsert_with_undo_changes(log, patches, first)
+            self.report.removed += len(missing)
+            self._store_progress(log)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[StoreLog]:
         services, store_id = self._services, self._store.store_id
         with services.database.transaction() as transaction:
             log = StoreLog(services.database, transaction, store_id, services.numbers)
-            stored = _stored_items(CatalogRepository(transaction, store_id), chunk)
-            accepted = [item for item in chunk if not _is_skipped(item, stored)]
-            patches = [_patch(item) for item in accepted]
-            accounts = AccountRepository(transaction)
-            limit = catalog_limit(accounts, store_id, services.plans)
-            pushed = self._upsert_with_undo_changes(log, patches, limit, chunk)
-            _count_chunk(self.report, pushed, chunk, accepted)
-            if chunk and self._on_stored is not None:
-                self._on_stored(transaction, self._progress())
+            yield log
         log.committed()
 
+    def _is_change(self, item: ReadItem, stored: StoredItems) -> bool:
+        """Return whether an item has to be stored.
+
+        Of a repeated id the last row counts, which may be in another chunk.
+        """
+        patch = patch_of(item)
+        known = stored.get(patch.item_id)
+        if known is None or not self._options.only_changes:
+            return True
+        is_repeated = self._staging.repeats(patch.item_id)
+        return is_repeated or known.item.patched(self._patch(patch, known)) != known.item
+
+    def _patches(self, changed: Sequence[ReadItem], stored: StoredItems) -> list[ItemPatch]:
+        patches = map(patch_of, changed)
+        return [self._patch(patch, stored.get(patch.item_id)) for patch in patches]
+
+    def _patch(self, patch: ItemPatch, known: StoredItem | None) -> ItemPatch:
+        is_complete = self._options.is_complete and known is not None
+        return returned(patch, known.item) if known and is_complete else patch
+
     def _upsert_with_undo_changes(
-        self,
-        log: StoreLog,
-        patches: Sequence[ItemPatch],
-        limit: int | None,
-        chunk: Sequence[ReadItem],
+        self, log: StoreLog, patches: Sequence[ItemPatch], first: Collection[str]
     ) -> PushResult:
         """Push the patches, and store the earlier values of items that the file has first.
 
         A repeated id was stored by this import: what came before it is stored already.
         """
-        now_ms = self._services.clock()
-        if self._changes is None:
+        now_ms, changes = self._services.clock(), self._options.changes
+        accounts = AccountRepository(log.transaction)
+        limit = catalog_limit(accounts, log.store_id, self._services.plans)
+        if changes is None:
             return upsert_items(log, patches, now_ms, limit)
-        first = {_patch(item).item_id for item in chunk if not item.is_repeated}
         before = list[Before]()
 
         def collect_before(old: StoredItem | None, new: StoredItem) -> None:
@@ -359,12 +303,15 @@ class _ItemWriter:
 
         pushed = upsert_items(log, patches, now_ms, limit, collect_before)
         if pushed.seq:
-            self._changes.add_items(log, pushed.seq, before)
+            changes.add_items(log, pushed.seq, before)
         return pushed
 
-    def _progress(self) -> ItemMark:
+    def _store_progress(self, log: StoreLog) -> None:
         report = self.report
-        return ItemMark(self._pushed, report.created, report.updated, report.hidden)
+        counts = (report.created, report.updated, report.hidden)
+        mark = ItemMark(self._pushed, *counts, report.unchanged, report.removed)
+        if self._options.on_stored is not None:
+            self._options.on_stored(log.transaction, mark)
 
 
 class _DryRun:
@@ -377,17 +324,22 @@ class _DryRun:
         self._services = services
         self._store = store
         self._created: set[int] = set()  # hashes of ids: a file may hold a million
+        self._diff = CatalogDiff()
 
     def push(self, chunk: Sequence[ReadItem]) -> None:
-        """Report what storing a chunk would do."""
+        """Report what storing a chunk would do; the last one is empty."""
         with self._services.database.reading() as connection:
             repository = CatalogRepository(connection, self._store.store_id)
-            stored, size = _stored_items(repository, chunk), repository.size()
+            stored, size = find_stored_items(repository, chunk), repository.size()
+            if not chunk:
+                self.report.diff = self._diff.report(repository.active_size())
         accepted = [item for item in chunk if not _is_skipped(item, stored)]
-        latest = {_patch(item).item_id: item for item in accepted}
+        latest = {patch_of(item).item_id: item for item in accepted}
         created = 0
         for item_id, item in latest.items():
-            is_new = item_id not in stored and hash(item_id) not in self._created
+            known = stored.get(item_id)
+            self._diff.add(None if known is None else known.item, patch_of(item))
+            is_new = known is None and hash(item_id) not in self._created
             if is_new:
                 self._created.add(hash(item_id))
             created += is_new
@@ -395,29 +347,21 @@ class _DryRun:
         pushed = PushResult(created, 0, size + len(self._created))
         _count_chunk(self.report, pushed, chunk, accepted)
 
+    def remove(self, missing: Sequence[StoredItem]) -> None:
+        """Report the items that would be discontinued."""
+        for stored in missing:
+            self._diff.add_removed(stored.item)
+
     def _show(self, item: ReadItem, change: Literal["create", "update"]) -> None:
         if len(self.report.would) < MAX_SAMPLES:
-            patch = _patch(item)
+            patch = patch_of(item)
             sample = DryRunSample(item.row, change, patch.item_id, dict(patch.fields))
             self.report.would.append(sample)
 
 
-def _stored_items(repository: CatalogRepository, chunk: Sequence[ReadItem]) -> _StoredItems:
-    """Return the chunk's items that the catalog has, by id."""
-    stored = repository.find(_patch(item).item_id for item in chunk)
-    return {item_id: one for item_id, one in stored.items() if one.present}
-
-
-def _is_skipped(item: ReadItem, stored: _StoredItems) -> bool:
+def _is_skipped(item: ReadItem, stored: StoredItems) -> bool:
     """Return whether an item is unpublished and not in the catalog."""
-    return item.is_hidden and _patch(item).item_id not in stored
-
-
-def _patch(item: ReadItem) -> ItemPatch:
-    if isinstance(item.item, RejectedItem):
-        message = "an item that cannot be taken is never pushed"
-        raise TypeError(message)
-    return item.item
+    return item.is_hidden and patch_of(item).item_id not in stored
 
 
 def _count_chunk(

@@ -147,6 +147,15 @@ class CatalogRepository:
         row = head_fields(self._transaction, self._store_id, "catalog_size")
         return 0 if row is None else int(row[0])
 
+    def active_size(self) -> int:
+        """Return the number of items in the catalog that are not discontinued."""
+        query = sa.select(sa.func.count()).where(
+            items.c.store_id == self._store_id,
+            items.c.present.is_(True),
+            items.c.availability.is_distinct_from(Availability.DISCONTINUED.value),
+        )
+        return int(self._transaction.execute(query).scalar_one())
+
     def next_number(self) -> int:
         """Return the next free product number."""
         row = head_fields(self._transaction, self._store_id, "next_number")

@@ -70,6 +70,8 @@ class ItemMark:
     created: int = 0
     updated: int = 0
     hidden: int = 0
+    unchanged: int = 0
+    removed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,7 +352,8 @@ class FileImportRepository:
 
     def set_mark(self, import_id: str, mark: ItemMark) -> None:
         """Store the progress of a product import; progress resets the attempts."""
-        self._set(import_id, mark=json.dumps(asdict(mark)), attempts=1)
+        counts = {name: count for name, count in asdict(mark).items() if count}
+        self._set(import_id, mark=json.dumps(counts), attempts=1)
 
     def set_progress(self, import_id: str, share: float) -> None:
         """Store the share that is done, 0 to 1."""

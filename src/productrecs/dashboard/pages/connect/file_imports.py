@@ -68,6 +68,7 @@ _COUNTS: Final = (
         "Repeated",
         "Rows whose order line or product has a later row: it counts.",
     ),
+    ("unchanged", "Unchanged", "Products that are stored as the file has them."),
     ("folded", "Merged", "Rows of variants and pictures, which belong to another row."),
     ("left_out", "Left out", "Orders that are no purchases, and hidden products."),
     ("skipped", "Failed", "Rows that cannot be read. Each is listed with its reason."),

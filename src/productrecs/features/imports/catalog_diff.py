@@ -1,0 +1,126 @@
+"""Catalog diff: what a product file would change, and the brake on large changes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from productrecs.core.ids import StoreId
+from productrecs.core.plural import counted
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.catalog.item import Item, ItemPatch
+from productrecs.records.catalog.repository import CatalogRepository, StoredItem
+from productrecs.storage.sql.database import Database
+
+BRAKE_PERCENT: Final = 20
+"""A feed that removes or reprices a larger share of the catalog waits for a yes."""
+
+MAX_EXAMPLES: Final = 10
+"""The most products that are shown for each kind of change."""
+
+_PAGE: Final = 1_000
+
+
+class ChangeKind(StrEnum):
+    """What happens to a product. One with a new price is also `changed`."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    PRICE = "price"
+    REMOVED = "removed"
+
+
+@dataclass(slots=True)
+class CatalogDiff:
+    """Counts the products that a file changes, and collects the first of each kind.
+
+    Memory holds a hash per changed product: a file may have a million.
+    """
+
+    _ids: dict[ChangeKind, set[int]] = field(
+        default_factory=lambda: {kind: set() for kind in ChangeKind}
+    )
+    _examples: dict[ChangeKind, list[dict[str, Any]]] = field(
+        default_factory=lambda: {kind: [] for kind in ChangeKind}
+    )
+
+    def add(self, stored: Item | None, patch: ItemPatch) -> None:
+        """Count what a patch does to an item of the catalog, or to none."""
+        if stored is None:
+            self._count(ChangeKind.NEW, patch.item_id, patch.fields.get("title"))
+            return
+        after = stored.patched(patch)
+        if after == stored:
+            return
+        if _is_removed(after) and not _is_removed(stored):
+            self.add_removed(stored)
+            return
+        self._count(ChangeKind.CHANGED, stored.item_id, after.title)
+        if stored.price is not None and after.price != stored.price:
+            prices = {"before": stored.price, "after": after.price}
+            self._count(ChangeKind.PRICE, stored.item_id, after.title, prices)
+
+    def add_removed(self, stored: Item) -> None:
+        """Count an item that leaves the lists."""
+        self._count(ChangeKind.REMOVED, stored.item_id, stored.title)
+
+    def _brake_reason(self, catalog_size: int) -> str:
+        """Return why a person has must agree to the changes; empty if nobody must."""
+        removed, repriced = self._ids[ChangeKind.REMOVED], self._ids[ChangeKind.PRICE]
+        affected = len(removed | repriced)
+        if affected * 100 <= catalog_size * BRAKE_PERCENT:
+            return ""
+        return (
+            f"It would remove {counted(len(removed), 'product')} and change the price of "
+            f"{len(repriced):,}, of {catalog_size:,} in your catalog. That is more than "
+            f"{BRAKE_PERCENT} %, so it waits for your yes."
+        )
+
+    def report(self, catalog_size: int) -> dict[str, Any]:
+        """Return the counts and examples as JSON, and a `brake` if someone has to agree."""
+        kinds = {
+            kind.value: {"count": len(self._ids[kind]), "examples": self._examples[kind]}
+            for kind in ChangeKind
+        }
+        return {**kinds, "brake": self._brake_reason(catalog_size)}
+
+    def _count(
+        self,
+        kind: ChangeKind,
+        item_id: str,
+        title: object,
+        values: Mapping[str, object] | None = None,
+    ) -> None:
+        ids = self._ids[kind]
+        if hash(item_id) not in ids and len(ids) < MAX_EXAMPLES:
+            example = {"id": item_id, "title": str(title or "")[:120], **(values or {})}
+            self._examples[kind].append(example)
+        ids.add(hash(item_id))
+
+
+def active_items(database: Database, store_id: StoreId) -> Iterator[Sequence[StoredItem]]:
+    """Yield the catalog without discontinued items, in batches."""
+    number = -1
+    while True:
+        with database.reading() as connection:
+            page = CatalogRepository(connection, store_id).page(number, _PAGE)
+        if not page:
+            return
+        number = page[-1].number
+        yield [stored for stored in page if not _is_removed(stored.item)]
+
+
+def removal_of(item_id: str) -> ItemPatch:
+    """Return the patch that takes a product out of all lists; a later feed can undo it."""
+    return ItemPatch(item_id, {"availability": Availability.DISCONTINUED})
+
+
+def returned(patch: ItemPatch, stored: Item | None) -> ItemPatch:
+    """Return a patch that makes a removed product available, if it says nothing of that."""
+    if stored is None or "availability" in patch.fields or not _is_removed(stored):
+        return patch
+    return ItemPatch(patch.item_id, {**patch.fields, "availability": None})
+
+
+def _is_removed(item: Item) -> bool:
+    return item.availability is Availability.DISCONTINUED
