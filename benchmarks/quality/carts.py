@@ -26,8 +26,8 @@ from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
 from productrecs.engines.complementary import (
     BoughtTogetherPairs,
+    ComplementAndCopurchaseModel,
     ComplementModel,
-    Complements,
     fit_complements,
 )
 from productrecs.engines.copurchase import fit_copurchase, warm_up
@@ -118,7 +118,7 @@ def _models_of(test: Trial, titles: Sequence[str], words: Sequence[str]) -> Trai
     return (
         empty_models()
         .replacing(BUY, learned)
-        .replacing(COMPLEMENTARY, Complements(complements, learned))
+        .replacing(COMPLEMENTARY, ComplementAndCopurchaseModel(complements, learned))
         .replacing(TRENDING, TrendingModel.of(trending))
     )
 

@@ -26,7 +26,7 @@ from productrecs.engines.browse import SessionIndex, fit_sessions
 from productrecs.engines.browse import warm_up as warm_up_visits
 from productrecs.engines.complementary import (
     BoughtTogetherPairs,
-    Complements,
+    ComplementAndCopurchaseModel,
     fit_complements,
 )
 from productrecs.engines.copurchase import fit_copurchase, warm_up
@@ -97,7 +97,7 @@ def learned(
     models = (
         empty_models()
         .replacing(BUY, bought)
-        .replacing(COMPLEMENTARY, Complements(complements, bought))
+        .replacing(COMPLEMENTARY, ComplementAndCopurchaseModel(complements, bought))
         .replacing(
             BROWSE,
             SessionIndex.empty() if visits is None else fit_sessions(*visits, n_items),

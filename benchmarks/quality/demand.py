@@ -36,7 +36,7 @@ from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
     WEEK,
-    Demand,
+    DailyDemand,
     DemandOptions,
     closed_days,
     net_returns,
@@ -89,14 +89,14 @@ PROTOCOLS: Final = (
 )
 
 
-def history(amounts: Amounts, first_day: int) -> Demand:
+def history(amounts: Amounts, first_day: int) -> DailyDemand:
     """Return amounts as the service would see them, with nothing known of the catalog."""
     sold = amounts > 0
     began = np.where(sold.any(axis=1), np.argmax(sold, axis=1), amounts.shape[1])
     on_sale = np.arange(amounts.shape[1])[None, :] >= began[:, None]
     closed = closed_days(amounts.sum(axis=0, dtype=np.float64))
     nothing = np.full(len(amounts), -1, np.int32)
-    return Demand(amounts, on_sale & ~closed, nothing, first_day)
+    return DailyDemand(amounts, on_sale & ~closed, nothing, first_day)
 
 
 def simple_ways(known: Amounts) -> Simple:
@@ -251,7 +251,7 @@ def _add_items(
 
 
 def _add_total(
-    report: Report, title: str, found: DemandForecast, demand: Demand, came: Amounts
+    report: Report, title: str, found: DemandForecast, demand: DailyDemand, came: Amounts
 ) -> None:
     totals = store_totals(demand)
     actual = came.sum(axis=0, dtype=np.float64)
@@ -281,7 +281,11 @@ def _add_total(
 
 
 def _draw(
-    pictures: Path, found: DemandForecast, best: np.ndarray, demand: Demand, came: Amounts
+    pictures: Path,
+    found: DemandForecast,
+    best: np.ndarray,
+    demand: DailyDemand,
+    came: Amounts,
 ) -> None:
     """Draw the store, and products from the best covered to the rarely sold."""
     shown = 8 * WEEK

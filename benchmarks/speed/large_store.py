@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from benchmarks.report import Report
     from productrecs.core.ids import StoreId
     from productrecs.engines.arrays import Floats
-    from productrecs.engines.partition_jobs import Runner
+    from productrecs.engines.partition_jobs import JobRunner
 
 RECORDS = int(os.environ.get("BENCH_LARGE_RECORDS", "100000000"))
 SMALLER = min(10_000_000, RECORDS)
@@ -170,7 +170,7 @@ def training_cluster(report: Report) -> None:
 
 
 def _fit_seconds(
-    inputs: TrainingInputs, runner: Runner
+    inputs: TrainingInputs, runner: JobRunner
 ) -> tuple[float, dict[str, NDArray[Any]]]:
     inputs.fit_cache = FitCache()
     n_items, now_ms = SMALLER // RECORDS_PER_ITEM, 1_800_000_000_000

@@ -12,7 +12,7 @@ from productrecs.core.clock import Clock, system_ms
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.private_folders import make_data_folder_private
 from productrecs.features.imports.import_services import ImportServices
-from productrecs.features.privacy.erasure import Eraser
+from productrecs.features.privacy.erasure import ShopperEraser
 from productrecs.records.events.event import EventKind
 from productrecs.records.pictures.model_file import (
     EMBEDDER,
@@ -231,9 +231,9 @@ def _snapshots(settings: Settings) -> SnapshotCache:
     return SnapshotCache(SnapshotStore(ObjectStore(settings.objects)), folders)
 
 
-def build_eraser(services: Services) -> Eraser:
+def build_eraser(services: Services) -> ShopperEraser:
     """Return an eraser of shoppers for these services' database and folders."""
-    return Eraser(
+    return ShopperEraser(
         services.database,
         services.settings.data,
         services.models,

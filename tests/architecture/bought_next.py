@@ -16,7 +16,7 @@ from productrecs.engines.arrays import (
     Arrays,
     Ints,
     Items,
-    Ranked,
+    RankedItems,
     csr_offsets,
     prefixed,
     top_score_indexes,
@@ -26,7 +26,7 @@ from productrecs.engines.engine import (
     Engine,
     Evidence,
     Explainer,
-    Fingerprint,
+    FitFingerprint,
     FitInputs,
     ListContext,
     ListRequest,
@@ -63,7 +63,7 @@ class BoughtNextEngine(Engine[NextItems]):
     is_evaluated: ClassVar = True
     weights: ClassVar = MappingProxyType({"product": 0.5, "cart": 0.5})
 
-    def fingerprint(self, inputs: FitInputs) -> Fingerprint:
+    def fingerprint(self, inputs: FitInputs) -> FitFingerprint:
         """Return what the fit depends on."""
         return inputs.purchase_fingerprint
 
@@ -113,7 +113,7 @@ class BoughtNextEngine(Engine[NextItems]):
             return NextItems(np.zeros(1, np.int64), none, none)
         return NextItems(**without_prefix(self.name, arrays))
 
-    def candidates(self, model: NextItems, request: ListContext) -> Ranked:
+    def candidates(self, model: NextItems, request: ListContext) -> RankedItems:
         """Return what followed the basket's items, by the number of customers."""
         runs = [model.after(item) for item in request.basket]
         if not runs:
@@ -123,7 +123,7 @@ class BoughtNextEngine(Engine[NextItems]):
         counts = np.concatenate([counts for _, counts in runs])
         sums = np.bincount(index, counts).astype(np.float32)
         best = top_score_indexes(distinct, sums, MAX_CANDIDATES)
-        return Ranked(distinct[best].astype(np.int32), sums[best])
+        return RankedItems(distinct[best].astype(np.int32), sums[best])
 
     def explain(self, model: NextItems, request: ListRequest) -> Explainer:
         """Return a function that counts the customers who bought an item next."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.core.cache_registry import BoundedCache, Cache, memoized
+from productrecs.core.cache_registry import BoundedCache, RegisteredCache, memoized
 from tests.support.project import ROOT
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def signs_of_a_cache(text: str) -> Iterator[str]:
                 yield from {one.name for one in node.names} & {"lru_cache", "cache"}
             case ast.Attribute(value=ast.Name("functools"), attr="lru_cache" | "cache"):
                 yield node.attr
-            case ast.ClassDef() if node.name.endswith("Cache"):
+            case ast.ClassDef() if node.name.endswith("RegisteredCache"):
                 yield node.name
             case ast.Name("OrderedDict" | "BoundedCache"):
                 yield node.id
@@ -83,14 +83,18 @@ def test_control_a_cache_of_any_form_is_found(source: str) -> None:
 def test_every_entry_of_the_table_is_used_and_has_a_limit(modules: dict[str, str]) -> None:
     code = "\n".join(modules.values())
 
-    assert [one.name for one in Cache if f"Cache.{one.name}" not in code] == []
-    assert [one.name for one in Cache if one.limit < 1] == []
-    assert len(Cache) == len(Cache.__members__)  # equal entries would be one
+    assert [one.name for one in RegisteredCache if f"Cache.{one.name}" not in code] == []
+    assert [one.name for one in RegisteredCache if one.limit < 1] == []
+    assert len(RegisteredCache) == len(
+        RegisteredCache.__members__
+    )  # equal entries would be one
 
 
 def test_a_full_cache_begins_anew() -> None:
-    most = Cache.PLUGIN_ARCHIVES.limit
-    cache: BoundedCache[int, str] = BoundedCache(Cache.PLUGIN_ARCHIVES, bytes_each=100)
+    most = RegisteredCache.PLUGIN_ARCHIVES.limit
+    cache: BoundedCache[int, str] = BoundedCache(
+        RegisteredCache.PLUGIN_ARCHIVES, bytes_each=100
+    )
 
     for key in range(most):
         assert cache.put(key, str(key)) == str(key)
@@ -103,12 +107,12 @@ def test_a_full_cache_begins_anew() -> None:
 def test_a_memoized_function_keeps_as_many_results_as_its_cache_may() -> None:
     called = []
 
-    @memoized(Cache.PLUGIN_ARCHIVES)
+    @memoized(RegisteredCache.PLUGIN_ARCHIVES)
     def square(number: int) -> int:
         called.append(number)
         return number * number
 
-    for number in [*range(Cache.PLUGIN_ARCHIVES.limit + 1), 1, 0]:
+    for number in [*range(RegisteredCache.PLUGIN_ARCHIVES.limit + 1), 1, 0]:
         assert square(number) == number * number
 
-    assert called == [*range(Cache.PLUGIN_ARCHIVES.limit + 1), 0]
+    assert called == [*range(RegisteredCache.PLUGIN_ARCHIVES.limit + 1), 0]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.dashboard import application, file_upload_forms
-from productrecs.dashboard.page import Page, Reply, SentFile, Visit
+from productrecs.dashboard.page import Page, Reply, UploadedFile, Visit
 from productrecs.dashboard.page_registry import BY_PATH
 from productrecs.records.uploads.order_upload import MIB
 from productrecs.tenancy.users.dashboard_user import Role
@@ -27,7 +27,7 @@ class Taken:
     """What the handler of the page saw."""
 
     def __init__(self) -> None:
-        self.files: list[tuple[SentFile | None, bytes, str]] = []
+        self.files: list[tuple[UploadedFile | None, bytes, str]] = []
 
     def __call__(self, visit: Visit) -> Reply:
         """Read the file as a handler would."""

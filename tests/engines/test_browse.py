@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-    from productrecs.engines.arrays import Ints, Ranked
+    from productrecs.engines.arrays import Ints, RankedItems
 
 Event = tuple[int, int, int]
 HOUR = 3_600_000
@@ -271,7 +271,7 @@ def test_a_short_list_may_go_on_with_what_comes_after_what_was_found() -> None:
     events = walks([0, 1], [1, 2], [2, 3], [0, 4])
     index = fitted(events, 5, owners=[5, 5, 6, 6, 7, 7, 8, 8])
 
-    def next_items(limit: int, without: int | None = None) -> Ranked:
+    def next_items(limit: int, without: int | None = None) -> RankedItems:
         return index.next_items([0], 4 * HOUR, limit, without, extend=True)
 
     assert next_items(10).items.tolist() == [4, 1, 2]  # 3 comes only after what follows

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from productrecs.engines.arrays import NO_RANKED, Ranked
+from productrecs.engines.arrays import NO_RANKED, RankedItems
 from productrecs.engines.complementary import (
     BoughtTogetherPairs,
     ComplementModel,
@@ -36,7 +36,7 @@ BASKETS = [
 
 
 EVERY_PAIR = CopurchaseOptions(needs_evidence=False)
-Lists = Callable[[list[int], int], Ranked]
+Lists = Callable[[list[int], int], RankedItems]
 
 
 def camping_store(
@@ -133,7 +133,7 @@ def test_complements_of_the_category_come_after_those_of_the_item() -> None:
     model, _ = camping_store()
 
     ranked = model.complements_of_basket(
-        Ranked(np.array([5], np.int32), np.array([0.5], np.float32)), [2]
+        RankedItems(np.array([5], np.int32), np.array([0.5], np.float32)), [2]
     )
 
     assert ranked.items.tolist() == [5, 3]
@@ -180,7 +180,7 @@ def test_a_store_without_categories_has_no_complements() -> None:
 
     assert (
         model.complements_of_basket(
-            Ranked(np.array([3], np.int32), np.ones(1, np.float32)), [0]
+            RankedItems(np.array([3], np.int32), np.ones(1, np.float32)), [0]
         )
         == NO_RANKED
     )

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from productrecs.engines.copurchase import ItemSets, fit_copurchase, fit_item_sets
-from productrecs.engines.copurchase.item_sets import SetOptions
+from productrecs.engines.copurchase.item_sets import ItemSetOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 N_ITEMS: Final = 12
-_ERRORS: Final = SetOptions().standard_errors
+_ERRORS: Final = ItemSetOptions().standard_errors
 
 
 def fitted(

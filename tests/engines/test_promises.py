@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from productrecs.engines.arrays import Arrays, Ranked
+    from productrecs.engines.arrays import Arrays, RankedItems
 
 N_ITEMS = 40
 Model = CopurchaseModel | SessionIndex
@@ -27,7 +27,7 @@ class EngineUnderTest:
 
     name: str
     fit: Callable[[Any, Any, Any], Model]
-    ask: Callable[[Any, list[int], int], Ranked]
+    ask: Callable[[Any, list[int], int], RankedItems]
     load: Callable[[Arrays], Model]
     empty: Callable[[], Model]
 
@@ -73,7 +73,7 @@ def facts(seed: int = 1) -> tuple[Any, Any, Any]:
     return groups, items, np.arange(3000) * 60_000
 
 
-def same(one: Ranked, other: Ranked) -> bool:
+def same(one: RankedItems, other: RankedItems) -> bool:
     return [column.tolist() for column in one] == [column.tolist() for column in other]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
-from productrecs.engines.engine import Fingerprint
+from productrecs.engines.engine import FitFingerprint
 from productrecs.engines.registry import BROWSE
 from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
@@ -255,7 +255,7 @@ def test_control_lines_that_are_not_replaced_are_found(
 def test_control_what_was_bought_meanwhile_is_not_kept_from_before(
     sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Fingerprint, "is_same", lambda _one, _other: True)
+    monkeypatch.setattr(FitFingerprint, "is_same", lambda _one, _other: True)
 
     with pytest.raises((AssertionError, ValueError)):  # of another size, or wrong
         test_reading_on_gives_the_model_of_the_whole_log(sqlite_database, 64, 40, 2)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.engine import Fingerprint
+from productrecs.engines.engine import FitFingerprint
 from productrecs.records.events.event import EventKind
 from productrecs.training.basket_lines import counted_line_mask, order_and_cart_lines
 from productrecs.training.partitioned_shopper_events import ShopperEventArrays
@@ -31,7 +31,7 @@ def fitted(
         fits.append(len(fits))
         return {"number": np.array(fits[-1:])}
 
-    fingerprint = Fingerprint(inputs, arguments)
+    fingerprint = FitFingerprint(inputs, arguments)
     return int(cache.get_or_fit("pairs", fingerprint, fit)["number"][0])
 
 
@@ -58,7 +58,9 @@ def test_equal_inputs_that_are_other_objects_and_other_arguments_are_fitted_agai
 def test_a_failed_fit_is_not_cached(fits: list[int]) -> None:
     cache, inputs = FitCache(), ([1],)
     with pytest.raises(ZeroDivisionError):
-        cache.get_or_fit("pairs", Fingerprint(inputs), lambda: {"none": np.zeros(1 // 0)})
+        cache.get_or_fit(
+            "pairs", FitFingerprint(inputs), lambda: {"none": np.zeros(1 // 0)}
+        )
 
     assert fitted(cache, fits, inputs) == 0
 

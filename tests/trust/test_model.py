@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 
 from productrecs.core.clock import iso
 from productrecs.core.errors import UnknownItemError
-from productrecs.features.privacy.erasure import Eraser
+from productrecs.features.privacy.erasure import ShopperEraser
 from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.repository import CatalogRepository
@@ -74,7 +74,7 @@ class Store(RuleBasedStateMachine):
         self.numbers = ItemNumbers()
         self.reader = database.raw_reader()
         self.remembered = ShopperHistories(self.store.store_id)
-        self.eraser = Eraser(database, folder, folder, folder, lambda: self.now)
+        self.eraser = ShopperEraser(database, folder, folder, folder, lambda: self.now)
 
     def teardown(self) -> None:
         """Let go of what this sequence read with."""

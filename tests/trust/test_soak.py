@@ -3,7 +3,7 @@
 Two shops of one service get lists, searches, events, orders, pushes of items and photos at
 a moderate rate. Nearly each call of the first one is from a shopper who never came before:
 in the first third of an hour come more of them than the API process keeps in memory
-(`Cache.SHOPPER_HISTORIES`). Every process is sampled.
+(`RegisteredCache.SHOPPER_HISTORIES`). Every process is sampled.
 
 The rule: over the last third of the time, when caches are warm, the line through the
 samples of a process (the median of the slopes between any two of them) rises by less than

@@ -17,7 +17,7 @@ Value = TypeVar("Value")
 MIB: Final = 1 << 20
 
 
-class CacheUnit(StrEnum):
+class CacheLimitUnit(StrEnum):
     """What a limit counts."""
 
     ENTRIES = "entries"
@@ -45,15 +45,15 @@ class CacheSpec:
     holds: str
     scope: str
     limit: int
-    unit: CacheUnit
+    unit: CacheLimitUnit
     invalidation: Invalidation
 
 
-_ENTRIES, _BYTES = CacheUnit.ENTRIES, CacheUnit.BYTES
+_ENTRIES, _BYTES = CacheLimitUnit.ENTRIES, CacheLimitUnit.BYTES
 _NEVER, _OWNER = Invalidation.NEVER, Invalidation.OWNER
 
 
-class Cache(Enum):
+class RegisteredCache(Enum):
     """Every cache of the service."""
 
     # Answering requests
@@ -93,7 +93,7 @@ class Cache(Enum):
     )  # fmt: skip
     ACTIVITY_COUNTS = CacheSpec(
         "events and orders of 30 days, where counting is slow",
-        "store", 60, CacheUnit.SECONDS, Invalidation.EXPIRY,
+        "store", 60, CacheLimitUnit.SECONDS, Invalidation.EXPIRY,
     )  # fmt: skip
     PHOTO_STORES = CacheSpec(
         "stores' picture indexes, in mapped files",
@@ -159,18 +159,18 @@ class Cache(Enum):
     # Workers
     TRAINING_INPUTS = CacheSpec(
         "stores' records for training (30 bytes each)",
-        "worker", 20_000_000, CacheUnit.RECORDS, Invalidation.LOG,
+        "worker", 20_000_000, CacheLimitUnit.RECORDS, Invalidation.LOG,
     )  # fmt: skip
     TRAINING_EVENTS = CacheSpec(
         "a store's events that are not yet in a file (21 bytes each)",
-        "worker", 4_000_000, CacheUnit.RECORDS, Invalidation.LOG,
+        "worker", 4_000_000, CacheLimitUnit.RECORDS, Invalidation.LOG,
     )  # fmt: skip
     FITS = CacheSpec(
         "each fitter's last result", "store in training", 64, _ENTRIES, Invalidation.INPUTS
     )
     TOUCHPOINTS = CacheSpec(
         "touchpoints for attribution (24 bytes each)",
-        "worker", 2_000_000, CacheUnit.RECORDS, Invalidation.LOG,
+        "worker", 2_000_000, CacheLimitUnit.RECORDS, Invalidation.LOG,
     )  # fmt: skip
     LOCAL_DAYS = CacheSpec(
         "days of moments in a time zone", "attribution step", 100_000, _ENTRIES, _NEVER
@@ -203,7 +203,7 @@ class Cache(Enum):
 
 
 def memoized(
-    cache: Cache,
+    cache: RegisteredCache,
 ) -> "Callable[[Callable[..., Value]], functools._lru_cache_wrapper[Value]]":
     """Cache what a function returns by its arguments; evict the least recently used."""
     return functools.lru_cache(cache.limit)
@@ -216,7 +216,7 @@ class BoundedCache(Generic[Key, Value]):
     people type the same words.
     """
 
-    def __init__(self, cache: Cache, bytes_each: int = 0) -> None:
+    def __init__(self, cache: RegisteredCache, bytes_each: int = 0) -> None:
         """Hold up to the limit of `cache`; an entry takes about `bytes_each` bytes."""
         self._most = cache.limit
         self._bytes_each = bytes_each

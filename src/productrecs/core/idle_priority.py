@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Iterator
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 
 
 @contextlib.contextmanager
@@ -44,7 +44,7 @@ def run_at_idle_priority(seconds: float) -> Iterator[None]:
         _set(thread, os.SCHED_OTHER)
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def can_leave_idle_priority() -> bool:
     """Return whether a thread of this process may leave the idle class again."""
     if not hasattr(os, "SCHED_IDLE"):

@@ -18,7 +18,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import URL
 from starlette.responses import PlainTextResponse
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.errors import ProductRecsError, QueueFullError
 from productrecs.core.ids import StoreId
 from productrecs.dashboard.audited_changes import run_audited_change
@@ -145,7 +145,7 @@ def render_error(visit: Visit, status: int, message: str) -> Reply:
     return visit.render("error.html", status=status, title=title, message=shown)
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(_PACKAGE),
@@ -160,7 +160,7 @@ def _environment() -> Environment:
     return environment
 
 
-@memoized(Cache.PACKAGE_FILES)
+@memoized(RegisteredCache.PACKAGE_FILES)
 def asset_address(name: str) -> str:
     """Return the address of a file of `static`, which changes with its content."""
     content = (resources.files(_PACKAGE) / "static" / name).read_bytes()

@@ -12,7 +12,7 @@ from typing import Final
 
 from fastapi import Request
 
-from productrecs.dashboard.page import SentFile
+from productrecs.dashboard.page import UploadedFile
 from productrecs.http.transport.multipart_parser import (
     FIELDS_LIMIT,
     MultipartFormParser,
@@ -56,7 +56,7 @@ class IncomingForm:
             if self._form.file_name is not None:
                 return
 
-    async def receive_file(self) -> SentFile | None:
+    async def receive_file(self) -> UploadedFile | None:
         """Store the file and read the form to its end; return None without a file.
 
         Raises:
@@ -72,7 +72,7 @@ class IncomingForm:
         if not name:
             return None
         await self._store()
-        return SentFile(self._path, name[:255], self._size)
+        return UploadedFile(self._path, name[:255], self._size)
 
     async def _store(self) -> None:
         piece = self._form.pop_chunks()

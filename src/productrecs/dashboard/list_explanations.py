@@ -61,7 +61,7 @@ class ListedProduct:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class OmittedCandidate:
     """A candidate that a list does not show, with the reason."""
 
     item_id: str
@@ -74,7 +74,7 @@ class ExplainedList:
     """One list with reasons, and its omitted candidates."""
 
     products: tuple[ListedProduct, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[OmittedCandidate, ...]
 
     @property
     def ids(self) -> list[str]:
@@ -112,7 +112,7 @@ def explained_list(
             )
         )
     left_out = tuple(
-        LeftOut(product.item_id, title_of(product.item_id), _HIDDEN[product.why])
+        OmittedCandidate(product.item_id, title_of(product.item_id), _HIDDEN[product.why])
         for product in explanation.struck
         if product.item_id is not None and product.why is not RefusalReason.ASKED_ABOUT
     )

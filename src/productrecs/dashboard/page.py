@@ -41,7 +41,7 @@ class NotFoundError(ProductRecsError):
         super().__init__(message)
 
 
-class Group(StrEnum):
+class NavigationGroup(StrEnum):
     """The groups of the navigation, in its order."""
 
     OVERVIEW = ""
@@ -65,7 +65,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class RowRemoval:
     """The row that a form removes: undo stores it again.
 
     `key` names the form's field of each column; a form without them removes no such row.
@@ -85,13 +85,13 @@ class Page:
     title: str
     show: "Handler | None" = None
     change: "Handler | None" = None
-    group: Group | None = None  # None: not in the navigation
+    group: NavigationGroup | None = None  # None: not in the navigation
     may_change: Role = Role.EDITOR
     is_public: bool = False  # without a session
     is_of_login: bool = False  # the user's own login: not for a session from the shop
     action: str = ""  # the audit log's text for a change: "Added an origin"
     actions: Mapping[str, str] = field(default_factory=dict)  # by the form's `then`
-    removes: tuple[Removal, ...] = ()  # what undo can bring back
+    removes: tuple[RowRemoval, ...] = ()  # what undo can bring back
     is_audited: bool = True  # False if POST changes nothing, as for a preview
     shows_pictures: bool = False  # of products, from the hosts that the catalog names
     file_limit: int = 0  # bytes of the one file that its form may send as `file`
@@ -131,7 +131,7 @@ class Form:
 
 
 @dataclass(frozen=True, slots=True)
-class SentFile:
+class UploadedFile:
     """The file of a form; it is deleted after the handler unless the handler moves it.
 
     `name` is the client's name of the file: only for display, never part of a path.
@@ -158,7 +158,7 @@ class Visit:
     csrf_secret: str
     loop: asyncio.AbstractEventLoop  # of the process; handlers run in threads
     services: Services  # its database also writes the audit log line
-    file: SentFile | None = None  # None: none was chosen
+    file: UploadedFile | None = None  # None: none was chosen
 
     @property
     def database(self) -> Database:

@@ -5,7 +5,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.dashboard.page import Group, Page
+from productrecs.dashboard.page import NavigationGroup, Page
 from productrecs.dashboard.pages import overview
 from productrecs.dashboard.pages.account import (
     email_confirmation,
@@ -82,7 +82,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *email_confirmation.PAGES,
 )
 BY_PATH: Final[Mapping[str, Page]] = MappingProxyType({page.path: page for page in PAGES})
-_ORDER: Final = tuple(Group)
+_ORDER: Final = tuple(NavigationGroup)
 
 
 def current_page(path: str) -> str:
@@ -95,9 +95,11 @@ def current_page(path: str) -> str:
     return max(above, key=len, default="")
 
 
-def navigation() -> Iterator[tuple[Group, list[Page]]]:
+def navigation() -> Iterator[tuple[NavigationGroup, list[Page]]]:
     """Yield each group of the navigation with its pages."""
     shown = [page for page in PAGES if page.group is not None]
-    shown.sort(key=lambda page: _ORDER.index(page.group or Group.OVERVIEW))
-    for group, pages in groupby(shown, key=lambda page: page.group or Group.OVERVIEW):
+    shown.sort(key=lambda page: _ORDER.index(page.group or NavigationGroup.OVERVIEW))
+    for group, pages in groupby(
+        shown, key=lambda page: page.group or NavigationGroup.OVERVIEW
+    ):
         yield group, list(pages)

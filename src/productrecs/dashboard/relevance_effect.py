@@ -9,7 +9,7 @@ from productrecs.dashboard.product_table import titles_of
 from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.relevance.relevance_measure import (
     DEPTH,
-    QueryMove,
+    QueryResultChange,
     QueryResults,
     compare_configurations,
 )
@@ -23,7 +23,7 @@ _SHOWN: Final = 5  # products of a list; all if these are equal
 
 
 @dataclass(frozen=True, slots=True)
-class MovedQuery:
+class QueryWithChangedResults:
     """A query whose first results change."""
 
     text: str
@@ -45,7 +45,7 @@ class EffectOnQueries:
     wins: int
     losses: int
     moved: int
-    shown: tuple[MovedQuery, ...]  # the moved queries that weigh most
+    shown: tuple[QueryWithChangedResults, ...]  # the moved queries that weigh most
 
 
 def effect_on_queries(
@@ -68,7 +68,7 @@ def effect_on_queries(
         losses=len(effect.losses),
         moved=len(effect.moved),
         shown=tuple(
-            MovedQuery(
+            QueryWithChangedResults(
                 text=query.before.query.text,
                 share=query.before.query.weight / weight,
                 before=query.before.ndcg,
@@ -82,7 +82,7 @@ def effect_on_queries(
 
 
 def _titles_of_results(
-    visit: Visit, searchable: SearchableStore, moved: Sequence[QueryMove]
+    visit: Visit, searchable: SearchableStore, moved: Sequence[QueryResultChange]
 ) -> dict[int, str]:
     numbers = {
         item
@@ -96,7 +96,7 @@ def _titles_of_results(
 
 
 def _titles_before_and_after(
-    move: QueryMove, titles: Mapping[int, str]
+    move: QueryResultChange, titles: Mapping[int, str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the titles of both lists; more of them if the first products are equal."""
     both = (move.before.results, move.after.results)

@@ -18,7 +18,7 @@ Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 """A stored model: named plain arrays, memory-mapped or not."""
 
 
-class Ranked(NamedTuple):
+class RankedItems(NamedTuple):
     """Item numbers and their scores, best first; ties by item number.
 
     Both have the same length. Scores are comparable within one list only.
@@ -29,7 +29,7 @@ class Ranked(NamedTuple):
 
 
 MAX_CANDIDATES: Final = 60  # of one engine, for one list
-NO_RANKED: Final = Ranked(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+NO_RANKED: Final = RankedItems(np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
 
 
 def prefixed(name: str, arrays: Arrays) -> Arrays:

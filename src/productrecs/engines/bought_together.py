@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
-from productrecs.engines.arrays import Arrays, Items, Ranked
+from productrecs.engines.arrays import Arrays, Items, RankedItems
 from productrecs.engines.copurchase import (
     CopurchaseModel,
     CopurchaseModels,
@@ -15,7 +15,7 @@ from productrecs.engines.engine import (
     Engine,
     Evidence,
     Explainer,
-    Fingerprint,
+    FitFingerprint,
     FitInputs,
     ListContext,
     ListRequest,
@@ -36,7 +36,7 @@ class BuyEngine(Engine[CopurchaseModels]):
     is_evaluated: ClassVar = True
     weights: ClassVar = MappingProxyType({"product": 0.8, "cart": 1.0, "shopper": 0.4})
 
-    def fingerprint(self, inputs: FitInputs) -> Fingerprint:
+    def fingerprint(self, inputs: FitInputs) -> FitFingerprint:
         """Return what the fit depends on."""
         return inputs.purchase_fingerprint
 
@@ -65,7 +65,7 @@ class BuyEngine(Engine[CopurchaseModels]):
             return CopurchaseModels(CopurchaseModel.empty())
         return CopurchaseModels.from_arrays(arrays)
 
-    def candidates(self, model: CopurchaseModels, request: ListContext) -> Ranked:
+    def candidates(self, model: CopurchaseModels, request: ListContext) -> RankedItems:
         """Return co-purchases of the basket, below what the shopper buys again."""
         if not request.pools_variants:
             return model.copurchases(request.basket)

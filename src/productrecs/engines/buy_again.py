@@ -10,10 +10,10 @@ from productrecs.engines.arrays import (
     Arrays,
     Ints,
     Items,
-    Ranked,
+    RankedItems,
     top_score_indexes,
 )
-from productrecs.engines.engine import Engine, Fingerprint, FitInputs, ListContext
+from productrecs.engines.engine import Engine, FitFingerprint, FitInputs, ListContext
 
 _INTERVALS: Final = "intervals"
 HALF_A_DAY_MS: Final = 12 * 60 * 60 * 1000
@@ -39,7 +39,7 @@ def is_habitual_buyer(items: Ints, times: Ints) -> bool:
     return line_count - len(np.unique(items)) >= HABIT_SHARE * line_count
 
 
-def buy_again(items: Ints, times: Ints, popularity_ranks: Items, limit: int) -> Ranked:
+def buy_again(items: Ints, times: Ints, popularity_ranks: Items, limit: int) -> RankedItems:
     """Return up to `limit` items that were bought before, the likeliest next one first.
 
     `items` and `times` [n] (UTC milliseconds, ascending) are one buyer's lines; lines
@@ -66,7 +66,7 @@ def buy_again(items: Ints, times: Ints, popularity_ranks: Items, limit: int) -> 
     rank_of_item[is_ranked] = popularity_ranks[distinct[is_ranked]]
     scores = (sums / np.sqrt(_HEAD + rank_of_item)).astype(np.float32)
     best = top_score_indexes(distinct, scores, limit)
-    return Ranked(distinct[best].astype(np.int32), scores[best])
+    return RankedItems(distinct[best].astype(np.int32), scores[best])
 
 
 def usual_repurchase_intervals(
@@ -94,7 +94,7 @@ def usual_repurchase_intervals(
 
 def due_for_repurchase(
     items: Ints, times: Ints, usual_intervals: Ints, now_ms: int, limit: int
-) -> Ranked:
+) -> RankedItems:
     """Return up to `limit` items of one buyer that are due for a repurchase, best first.
 
     `items` and `times` [n] are the buyer's lines, `usual_intervals` the result of
@@ -124,7 +124,7 @@ def due_for_repurchase(
     is_due = np.where(is_unknown, elapsed >= _UNKNOWN_DUE_MS, elapsed_share >= _DUE_SHARE)
     due = np.flatnonzero(is_due)
     best = due[top_score_indexes(distinct[due], scores[due], limit)]
-    return Ranked(distinct[best].astype(np.int32), scores[best].astype(np.float32))
+    return RankedItems(distinct[best].astype(np.int32), scores[best].astype(np.float32))
 
 
 def _repeated_purchases(
@@ -157,7 +157,7 @@ class BuyAgainEngine(Engine[Ints]):
     guide: ClassVar = "placements"
     is_trained: ClassVar = False
 
-    def fingerprint(self, inputs: FitInputs) -> Fingerprint:
+    def fingerprint(self, inputs: FitInputs) -> FitFingerprint:
         """Return what the fit depends on."""
         return inputs.purchase_fingerprint
 
@@ -177,6 +177,6 @@ class BuyAgainEngine(Engine[Ints]):
         """Return the stored intervals."""
         return np.asarray(arrays.get(_INTERVALS, np.zeros(0, np.int64)))
 
-    def candidates(self, model: Ints, request: ListContext) -> Ranked:
+    def candidates(self, model: Ints, request: ListContext) -> RankedItems:
         """Return what the shopper buys again."""
         return request.rebuyable

@@ -28,12 +28,12 @@ from productrecs.engines.arrays import (
     Floats,
     Ints,
     Items,
-    Ranked,
+    RankedItems,
     Scores,
 )
 from productrecs.engines.copurchase import CopurchaseOptions, VariantGroups
 from productrecs.engines.item_hashes import Words
-from productrecs.engines.partition_jobs import Runner
+from productrecs.engines.partition_jobs import JobRunner
 
 Model = TypeVar("Model")
 
@@ -63,13 +63,13 @@ class BasketLines(NamedTuple):
     buyers: Ints  # 0: unknown
 
 
-class Fingerprint(NamedTuple):
+class FitFingerprint(NamedTuple):
     """What a fit depends on: `objects` compare by identity, so they must not change."""
 
     objects: tuple[object, ...]
     values: Hashable = ()
 
-    def is_same(self, other: "Fingerprint") -> bool:
+    def is_same(self, other: "FitFingerprint") -> bool:
         """Return whether both are of the same objects and equal values."""
         are_same = list(map(id, self.objects)) == list(map(id, other.objects))
         return are_same and self.values == other.values
@@ -105,12 +105,12 @@ class FitInputs:
     cart_event_count: int
     order_lines: Callable[[], BasketLines]
     order_and_cart_lines: Callable[[], BasketLines | None]
-    runner: Runner
+    runner: JobRunner
 
     @property
-    def purchase_fingerprint(self) -> Fingerprint:
+    def purchase_fingerprint(self) -> FitFingerprint:
         """What the fits to purchases, categories and variants depend on."""
-        return Fingerprint(
+        return FitFingerprint(
             (self.purchases, self.categories, self.variants),
             (self.n_items, self.newest_purchase_ms, self.copurchase_options),
         )
@@ -152,13 +152,13 @@ class ListContext:
     pools_variants: bool = True  # co-purchases count by variant group
     visitor: int | None = None  # whose own sessions are left out
     interactions: Mapping[int, int] = field(default_factory=dict)  # above a view, by item
-    rebuyable: Ranked = NO_RANKED  # what the shopper buys again
+    rebuyable: RankedItems = NO_RANKED  # what the shopper buys again
 
-    def companions_of_purchases(self) -> Ranked:
+    def companions_of_purchases(self) -> RankedItems:
         """Return what is bought together with the purchases that count beside the visit."""
         return NO_RANKED
 
-    def with_interest_signals(self, candidates: Ranked) -> Ranked:
+    def with_interest_signals(self, candidates: RankedItems) -> RankedItems:
         """Return candidates with those of the shopper's searches and category views."""
         return candidates
 
@@ -263,7 +263,7 @@ class Engine(Generic[Model]):
     is_evaluated: ClassVar[bool] = False  # separately, against popularity
     weights: ClassVar[Mapping[str, float]] = MappingProxyType({})
 
-    def fingerprint(self, inputs: FitInputs) -> Fingerprint | None:
+    def fingerprint(self, inputs: FitInputs) -> FitFingerprint | None:
         """Return what a new fit depends on; None to fit at every training."""
         return None
 
@@ -288,7 +288,7 @@ class Engine(Generic[Model]):
         """
         yield from ()
 
-    def candidates(self, model: Model, request: ListRequest) -> Ranked:
+    def candidates(self, model: Model, request: ListRequest) -> RankedItems:
         """Return the items for a list, before any filter."""
         return NO_RANKED
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.core.cache_registry import Cache, memoized
-from productrecs.engines.arrays import Ranked
+from productrecs.core.cache_registry import RegisteredCache, memoized
+from productrecs.engines.arrays import RankedItems
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -68,20 +68,20 @@ def _sum_shares_by_item(items: Items, shares: Floats, ends: Ints) -> FusedList:
     return FusedList(items[leading], sums[best], lists[leading])
 
 
-def fuse_ranked(lists: Sequence[Items], weights: Sequence[float]) -> Ranked:
+def fuse_ranked(lists: Sequence[Items], weights: Sequence[float]) -> RankedItems:
     """Return the items of `fuse_lists` with scores, as the candidates of one engine."""
     fused = fuse_lists(lists, weights)
-    return Ranked(fused.items, fused.scores.astype(np.float32))
+    return RankedItems(fused.items, fused.scores.astype(np.float32))
 
 
-def ranked_by_position(items: Iterable[int]) -> Ranked:
+def ranked_by_position(items: Iterable[int]) -> RankedItems:
     """Return items in this order, with scores by rank as in `fuse_lists`."""
     item_array = np.fromiter(items, np.int32)
     scores = 1.0 / (RANK_OFFSET + np.arange(len(item_array)))
-    return Ranked(item_array, scores.astype(np.float32))
+    return RankedItems(item_array, scores.astype(np.float32))
 
 
-@memoized(Cache.FUSION_WEIGHTS)
+@memoized(RegisteredCache.FUSION_WEIGHTS)
 def _shares(weights: tuple[float, ...], counts: tuple[int, ...]) -> tuple[Floats, Ints]:
     """Return the share of each place of the concatenated lists, and each list's end."""
     rank_shares = [

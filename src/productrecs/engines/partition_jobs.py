@@ -1,7 +1,7 @@
 """Partition jobs: a fit is a set of independent jobs whose results are joined.
 
 `InProcessRunner` runs them one after another in this process; a cluster is another
-`Runner`. An engine's result does not depend on the runner or on the number of jobs.
+`JobRunner`. An engine's result does not depend on the runner or on the number of jobs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Allocate: TypeAlias = Callable[[int, npt.DTypeLike], npt.NDArray[Any]]
 """Returns an uninitialised array of a length and a type, in memory or in a mapped file."""
 
 
-class Runner(Protocol):
+class JobRunner(Protocol):
     """Runs independent jobs."""
 
     @property

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import Arrays, Floats, Ints, Items, Ranked
+from productrecs.engines.arrays import Arrays, Floats, Ints, Items, RankedItems
 from productrecs.engines.engine import (
     MAX_ORDER,
     EligibleProducts,
@@ -186,7 +186,7 @@ class TrendingEngine(Engine[TrendingModel]):
             return TrendingModel.of(np.zeros(0, np.int32))
         return TrendingModel.of(arrays[self.name])
 
-    def candidates(self, model: TrendingModel, request: ListRequest) -> Ranked:
+    def candidates(self, model: TrendingModel, request: ListRequest) -> RankedItems:
         """Return visible items by the store's metric, before rules reorder them."""
         return ranked_by_position(request.best_sellers(MAX_ORDER))
 

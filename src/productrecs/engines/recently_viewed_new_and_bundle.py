@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from productrecs.engines.arrays import Arrays, Ranked, prefixed, without_prefix
+from productrecs.engines.arrays import Arrays, RankedItems, prefixed, without_prefix
 from productrecs.engines.copurchase import CopurchaseModels, ItemSets, fit_item_sets
 from productrecs.engines.engine import (
     MAX_ORDER,
     Engine,
-    Fingerprint,
+    FitFingerprint,
     FitInputs,
     ListRequest,
 )
@@ -24,7 +24,7 @@ class RecentlyViewedEngine(Engine[None]):
     guide: ClassVar = "placements"
     is_trained: ClassVar = False
 
-    def candidates(self, model: None, request: ListRequest) -> Ranked:
+    def candidates(self, model: None, request: ListRequest) -> RankedItems:
         """Return the shopper's latest items, newest first."""
         return ranked_by_position(dict.fromkeys(reversed(request.recent)))
 
@@ -38,7 +38,7 @@ class NewEngine(Engine[None]):
     guide: ClassVar = "placements"
     is_trained: ClassVar = False
 
-    def candidates(self, model: None, request: ListRequest) -> Ranked:
+    def candidates(self, model: None, request: ListRequest) -> RankedItems:
         """Return the newest visible items."""
         return ranked_by_position(request.eligible.newest(MAX_ORDER).tolist())
 
@@ -52,7 +52,7 @@ class BundleEngine(Engine[ItemSets]):
     guide: ClassVar = "bundles"
     is_trained: ClassVar = False
 
-    def fingerprint(self, inputs: FitInputs) -> Fingerprint:
+    def fingerprint(self, inputs: FitInputs) -> FitFingerprint:
         """Return what the fit depends on."""
         return inputs.purchase_fingerprint
 
@@ -66,6 +66,6 @@ class BundleEngine(Engine[ItemSets]):
         """Return the sets of the stored arrays."""
         return ItemSets.from_arrays(without_prefix(self.name, arrays))
 
-    def candidates(self, model: ItemSets, request: ListRequest) -> Ranked:
+    def candidates(self, model: ItemSets, request: ListRequest) -> RankedItems:
         """Return the other parts of a bundle that the list can show whole."""
         return ranked_by_position(request.bundle_parts())

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from productrecs.engines.arrays import NO_RANKED, Arrays, Ranked
+from productrecs.engines.arrays import NO_RANKED, Arrays, RankedItems
 from productrecs.engines.engine import EligibleProducts, Engine, ListRequest
 from productrecs.engines.visual import VisualModel
 
@@ -29,7 +29,7 @@ class SimilarEngine(Engine[VisualModel]):
         """Return the model before the pictures are read."""
         return VisualModel.empty()
 
-    def candidates(self, model: VisualModel, request: ListRequest) -> Ranked:
+    def candidates(self, model: VisualModel, request: ListRequest) -> RankedItems:
         """Return visible items that look like the first anchor, best first."""
         if not request.anchors:
             return NO_RANKED

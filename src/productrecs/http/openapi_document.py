@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.registry import ENGINES, NAMES
 from productrecs.features.widgets.widget_config_update import WidgetConfigBody
 from productrecs.http.openapi_responses import (
@@ -307,7 +307,7 @@ def openapi_document(application: FastAPI, base_url: str) -> dict[str, Any]:
     return {**found, "info": {**found["info"], "contact": contact}, "servers": servers}
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def _document_without_server(application: FastAPI) -> dict[str, Any]:
     """Return the document without the server; built once."""
     document = application.openapi()

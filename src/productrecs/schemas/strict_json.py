@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.schemas.validation_errors import BodyError, Problem
 
 KIB = 1024
@@ -117,7 +117,7 @@ def split_item_list(data: bytes, max_members: int) -> list[UndecodedMember] | No
     ]
 
 
-@memoized(Cache.LIST_DECODERS)
+@memoized(RegisteredCache.LIST_DECODERS)
 def _first_members(count: int) -> Callable[[msgspec.Raw], msgspec.Struct]:
     """Return a decoder of the first `count` members of a list as raw text."""
     fields = [(f"member_{number}", msgspec.Raw, msgspec.Raw()) for number in range(count)]

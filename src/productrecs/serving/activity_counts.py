@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.repository import EventRepository
@@ -57,7 +57,9 @@ class ActivityCounter:
                 if ended < cached_counts[0]
             }
             if ended - began > _FAST_SECONDS:
-                lifetime = min(_CACHE_FACTOR * (ended - began), Cache.ACTIVITY_COUNTS.limit)
+                lifetime = min(
+                    _CACHE_FACTOR * (ended - began), RegisteredCache.ACTIVITY_COUNTS.limit
+                )
                 self._cached[store_id] = (ended + lifetime, activity)
         return activity
 

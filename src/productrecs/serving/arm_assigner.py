@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
@@ -97,5 +97,5 @@ class ArmAssigner:
     def _cache_unit(self, unit_key: tuple[StoreId, str], unit: str) -> None:
         self._units[unit_key] = unit
         self._units.move_to_end(unit_key)
-        if len(self._units) > Cache.HOLDOUT_UNITS.limit:
+        if len(self._units) > RegisteredCache.HOLDOUT_UNITS.limit:
             self._units.popitem(last=False)

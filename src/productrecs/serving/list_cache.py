@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.engines.registry import FILLERS
 from productrecs.features.recommendations.candidates import (
     backfill_items,
@@ -214,7 +214,9 @@ class RecommendationCache:
     is second chance (CLOCK): recording a use costs a tenth of updating an LRU order.
     """
 
-    def __init__(self, limit_bytes: int = Cache.RECOMMENDATION_LISTS.limit) -> None:
+    def __init__(
+        self, limit_bytes: int = RegisteredCache.RECOMMENDATION_LISTS.limit
+    ) -> None:
         """Hold up to `limit_bytes`; evict entries that were not used recently."""
         self._limit = limit_bytes // 2
         self._inputs: ListInputs | None = None

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.errors import ProductRecsError, StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.processes.child_process import release_freed_memory
@@ -81,7 +81,7 @@ class OpenStores:
         self,
         services: Services,
         accounts: AccountDirectory,
-        budget_bytes: int = Cache.OPEN_STORES.limit,
+        budget_bytes: int = RegisteredCache.OPEN_STORES.limit,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start empty; `start` polls the database for changes.

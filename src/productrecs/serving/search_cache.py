@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Final
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 
 SearchState = tuple[object, ...]
 """The inputs of a search; each is replaced as a whole when it changes."""
@@ -15,7 +15,7 @@ _ENTRY_OVERHEAD_BYTES: Final = 400
 class SearchCache:
     """LRU cache of search replies, valid while no input changes."""
 
-    def __init__(self, limit_bytes: int = Cache.SEARCH_RESULTS.limit) -> None:
+    def __init__(self, limit_bytes: int = RegisteredCache.SEARCH_RESULTS.limit) -> None:
         """Hold up to `limit_bytes`; the least recently used is evicted first."""
         self.size = 0
         self._limit = limit_bytes

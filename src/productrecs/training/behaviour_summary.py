@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from productrecs.engines.arrays import Ints, check_item_numbers
 from productrecs.engines.browse import (
+    PartitionSessions,
     SessionIndex,
     SessionOptions,
-    SessionPart,
     build_session_index,
     gather_visits,
 )
 from productrecs.engines.click_boosts import CART, CLICK
-from productrecs.engines.partition_jobs import Runner
+from productrecs.engines.partition_jobs import JobRunner
 from productrecs.records.events.event import EventKind
 from productrecs.training.interest_signals import (
     InterestSignals,
@@ -56,7 +56,7 @@ class BehaviourSummary(NamedTuple):
 
 
 class _PartitionSummary(NamedTuple):
-    sessions: SessionPart
+    sessions: PartitionSessions
     carts: ShopperEventArrays
     carted: npt.NDArray[Any]
     viewed: npt.NDArray[Any]
@@ -68,10 +68,10 @@ def summarize_behaviour(
     signals: InterestSignals,
     task: BehaviourTask,
     options: SessionOptions,
-    runner: Runner,
+    runner: JobRunner,
 ) -> BehaviourSummary:
     """Return what training needs of all events, each job of `runner` one partition."""
-    sessions: list[SessionPart] = []
+    sessions: list[PartitionSessions] = []
     carts: list[ShopperEventArrays] = []
     choices: list[ItemChoices] = []
     carted, viewed = np.zeros(task.n_items, np.int64), np.zeros(task.n_items, np.int64)

@@ -29,7 +29,7 @@ class ClusterError(ProductRecsError):
 
 
 class Cluster:
-    """A `Runner` whose jobs run on a cluster."""
+    """A `JobRunner` whose jobs run on a cluster."""
 
     def __init__(self, client: "Client") -> None:
         """Use a connected client.

@@ -19,7 +19,7 @@ from productrecs.engines.click_boosts import (
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.engines.engine import FitInputs, TrendingInputs
 from productrecs.engines.item_hashes import item_fingerprints
-from productrecs.engines.partition_jobs import HERE, Runner
+from productrecs.engines.partition_jobs import HERE, JobRunner
 from productrecs.engines.registry import ENGINES
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -43,7 +43,7 @@ def fit_all_models(
     settings: StoreSettings,
     now_ms: int,
     tuned: CopurchaseOptions | None = None,
-    runner: Runner = HERE,
+    runner: JobRunner = HERE,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return every engine's arrays for numbers below `n_items`.
 
@@ -95,7 +95,7 @@ def _engine_inputs(
     n_items: int,
     now_ms: int,
     options: CopurchaseOptions,
-    runner: Runner,
+    runner: JobRunner,
 ) -> FitInputs:
     """Return what engines are fitted to.
 

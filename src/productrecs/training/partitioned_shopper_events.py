@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.engines.partition_jobs import in_memory
 
 Ints = npt.NDArray[np.int64]
@@ -67,7 +67,7 @@ class ShopperEvents:
     def __init__(
         self,
         folder: Path | None = None,
-        most_in_memory: int = Cache.TRAINING_EVENTS.limit,
+        most_in_memory: int = RegisteredCache.TRAINING_EVENTS.limit,
         partitions: int = PARTITIONS,
     ) -> None:
         """Start without events."""

@@ -11,11 +11,11 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.ids import visitor_hash
 from productrecs.engines.arrays import Arrays, Items
 from productrecs.engines.copurchase import VariantGroups
-from productrecs.engines.engine import Fingerprint
+from productrecs.engines.engine import FitFingerprint
 from productrecs.records.catalog.title_words import size_in_title, variant_key
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.training.interest_signals import IndicatorInputs
@@ -137,7 +137,7 @@ class FitCache:
 
     def __init__(self) -> None:
         """Start with an empty cache."""
-        self._cached: dict[str, tuple[Fingerprint, Arrays]] = {}
+        self._cached: dict[str, tuple[FitFingerprint, Arrays]] = {}
 
     @property
     def size(self) -> int:
@@ -147,7 +147,7 @@ class FitCache:
         )
 
     def get_or_fit(
-        self, name: str, fingerprint: Fingerprint | None, fit: Callable[[], Arrays]
+        self, name: str, fingerprint: FitFingerprint | None, fit: Callable[[], Arrays]
     ) -> Arrays:
         """Return the result of `fit`: the last one of this name, if it still holds.
 
@@ -159,7 +159,7 @@ class FitCache:
         if last is not None and last[0].is_same(fingerprint):
             return last[1]
         self._cached.pop(name, None)  # frees memory before the next fit
-        if len(self._cached) >= Cache.FITS.limit:
+        if len(self._cached) >= RegisteredCache.FITS.limit:
             self._cached.clear()
         arrays = fit()
         self._cached[name] = fingerprint, arrays

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.clock import HOUR_MS, Clock
 from productrecs.core.idle_priority import run_at_idle_priority
 from productrecs.core.ids import StoreId
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.engines.partition_jobs import HERE, Runner
+from productrecs.engines.partition_jobs import HERE, JobRunner
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.files.model_files import publish_arrays, remove_other_models
 from productrecs.storage.files.snapshot_cache import SnapshotCache
@@ -60,7 +60,7 @@ def train_store(
     inputs: TrainingInputs,
     progress: Progress,
     idle_seconds: float = 0.0,
-    runner: Runner = HERE,
+    runner: JobRunner = HERE,
 ) -> TrainedModel:
     """Train `store` on its whole log; return the serving model.
 
@@ -163,7 +163,7 @@ class Trainer:
     """Trains stores one after another and caches the inputs of recently trained ones."""
 
     def __init__(
-        self, deps: TrainingDeps, max_facts: int = Cache.TRAINING_INPUTS.limit
+        self, deps: TrainingDeps, max_facts: int = RegisteredCache.TRAINING_INPUTS.limit
     ) -> None:
         """Cache up to `max_facts` events and lines in memory (about 30 bytes each)."""
         self._deps = deps

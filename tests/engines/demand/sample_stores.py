@@ -9,7 +9,7 @@ import numpy as np
 from productrecs.engines.demand.backtest import run_backtest
 from productrecs.engines.demand.demand_series import (
     HORIZON,
-    Demand,
+    DailyDemand,
     DemandOptions,
 )
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
@@ -32,15 +32,15 @@ def drawn(wanted: np.ndarray, seed: int = 2) -> np.ndarray:
     return rng.poisson(wanted * rng.gamma(3, 1 / 3, wanted.shape)).astype(np.float32)
 
 
-def demand_of(amounts: np.ndarray, on_sale: np.ndarray | None = None) -> Demand:
+def demand_of(amounts: np.ndarray, on_sale: np.ndarray | None = None) -> DailyDemand:
     """Return a history of which all else is as usual."""
     held = np.ones(amounts.shape, np.bool_) if on_sale is None else on_sale
     codes = np.full(len(amounts), -1, np.int32)
-    return Demand(amounts.astype(np.float32), held, codes, FIRST)
+    return DailyDemand(amounts.astype(np.float32), held, codes, FIRST)
 
 
 def forecast(
-    demand: Demand, lead: int = 0, options: DemandOptions = SMALL
+    demand: DailyDemand, lead: int = 0, options: DemandOptions = SMALL
 ) -> DemandForecast:
     """Return the forecast of everything, sold on every day."""
     on_sale = np.ones((demand.items, HORIZON + lead), np.bool_)

@@ -9,7 +9,7 @@ from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
     WEEK,
-    Demand,
+    DailyDemand,
     bulk_order_additions,
     bulk_order_caps,
     bulk_order_growth,
@@ -28,9 +28,9 @@ from productrecs.engines.demand.ensemble_and_calibration import (
 )
 
 
-def demand_of(*rows: list[int]) -> Demand:
+def demand_of(*rows: list[int]) -> DailyDemand:
     amounts = np.array(rows, np.float32)
-    return Demand(amounts, amounts >= 0, np.full(len(rows), -1, np.int32), 734_500)
+    return DailyDemand(amounts, amounts >= 0, np.full(len(rows), -1, np.int32), 734_500)
 
 
 def test_a_single_huge_order_is_taken_off_and_comes_back_within_bounds() -> None:

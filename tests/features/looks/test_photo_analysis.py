@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pytest
 
-from productrecs.engines.arrays import Ranked
+from productrecs.engines.arrays import RankedItems
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.region_proposals import USUAL_GARMENTS
 from productrecs.engines.visual.visual_similarity import (
@@ -127,7 +127,7 @@ def test_a_detector_has_the_last_word() -> None:
 def test_of_two_spots_on_one_thing_the_surer_stays(
     one: Box, other: Box, *, stays: bool
 ) -> None:
-    alike = Ranked(np.array([0], np.int32), np.array([0.9], np.float32))
+    alike = RankedItems(np.array([0], np.int32), np.array([0.9], np.float32))
     catalog = cast("CatalogView", Catalog([TEE, BAG]))
     places = [
         RegionMatch(box, "thing", sure, alike) for box, sure in ((one, 0.9), (other, 0.8))
@@ -142,7 +142,7 @@ def test_of_two_spots_on_one_thing_the_surer_stays(
 def test_beside_garments_only_what_is_more_certain_is_a_spot(
     sure: float, *, stays: bool
 ) -> None:
-    alike = Ranked(np.array([0], np.int32), np.array([0.9], np.float32))
+    alike = RankedItems(np.array([0], np.int32), np.array([0.9], np.float32))
     catalog = cast("CatalogView", Catalog([TEE, BAG]))
     coat, shoes = (cast("Box", tuple(USUAL_GARMENTS[n].tolist())) for n in (0, 2))
     aside: Box = (0.0, 0.0, 0.2, 0.2)

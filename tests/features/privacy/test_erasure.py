@@ -13,7 +13,7 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import visitor_hash
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.privacy import erasure
-from productrecs.features.privacy.erasure import Eraser, replay_erasures
+from productrecs.features.privacy.erasure import ShopperEraser, replay_erasures
 from productrecs.features.privacy.repository import ErasureRepository
 from productrecs.features.privacy.shopper_export import shopper_names, shopper_records
 from productrecs.records.erasures.repository import ERASURE_GRACE_MS
@@ -66,7 +66,7 @@ class Installation:
     """One store and who erases in it."""
 
     shop: ReportedStore
-    eraser: Eraser
+    eraser: ShopperEraser
 
     @property
     def store_id(self) -> StoreId:
@@ -89,7 +89,7 @@ def place(database: Database, tmp_path: Path) -> Installation:
     shop = ReportedStore(database, tmp_path / "trails")
     data = tmp_path / "place"
     data.mkdir()
-    eraser = Eraser(
+    eraser = ShopperEraser(
         database, data, tmp_path / "models", tmp_path / "trails", fixed_clock(LATER)
     )
     return Installation(shop, eraser)

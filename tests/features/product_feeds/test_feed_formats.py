@@ -18,9 +18,9 @@ from productrecs.features.product_feeds.feed_formats import (
 )
 from productrecs.features.product_feeds.product_feed import (
     ExclusionReason,
-    FeedCount,
+    FeedCounts,
     FeedFormat,
-    Labeller,
+    ProductLabeller,
     feed_products,
 )
 from productrecs.records.catalog.availability import Availability
@@ -50,12 +50,12 @@ def feed_of(
     *items: Item,
     groups: Sequence[str] = (),
     seller: FeedSeller = EURO,
-    labeller: Labeller | None = None,
-) -> tuple[str, FeedCount]:
+    labeller: ProductLabeller | None = None,
+) -> tuple[str, FeedCounts]:
     """Return the text of a feed of these items, and its count."""
-    count = FeedCount()
+    count = FeedCounts()
     grouped = zip(items, groups or [""] * len(items), strict=True)
-    labeller = labeller or Labeller({}, {}, None)
+    labeller = labeller or ProductLabeller({}, {}, None)
     products = feed_products(grouped, labeller, longest_id(feed), count)
     return "".join(feed_lines(feed, products, seller)), count
 
@@ -253,7 +253,7 @@ def test_an_empty_catalog_is_a_feed_without_products() -> None:
 
 
 def test_labels_say_how_a_product_sells_its_stock_and_its_margin() -> None:
-    labeller = Labeller(
+    labeller = ProductLabeller(
         {f"sold-{rank}": rank for rank in range(20)},
         {"sold-0": "runs_out", "sold-5": "enough_stock"},
         (0.2, 0.5),

@@ -9,11 +9,11 @@ import pytest
 
 from productrecs.features.recommendations.backtest import (
     BacktestTask,
+    BacktestTaskResult,
     CaseMetrics,
     EvaluationCase,
     MethodMetrics,
     RankingVerdict,
-    TaskResult,
     method_metrics,
     paired_difference,
     run_backtest,
@@ -69,12 +69,12 @@ def families(rng: np.random.Generator, count: int) -> list[list[int]]:
     ]
 
 
-def results_by_task(inputs: TrainingInputs) -> dict[BacktestTask, TaskResult]:
+def results_by_task(inputs: TrainingInputs) -> dict[BacktestTask, BacktestTaskResult]:
     outcomes = run_backtest(inputs, N_ITEMS, StoreSettings(), limit=2_000)
     return {outcome.task: outcome for outcome in outcomes}
 
 
-def of(outcome: TaskResult) -> dict[str, MethodMetrics]:
+def of(outcome: BacktestTaskResult) -> dict[str, MethodMetrics]:
     return {score.method: score for score in outcome.scores}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
-from productrecs.engines.complementary import Complements
+from productrecs.engines.complementary import ComplementAndCopurchaseModel
 from productrecs.engines.copurchase import fit_item_sets
 from productrecs.engines.registry import BUNDLE, BUY, COMPLEMENTARY
 from productrecs.features.recommendations.bundles import offer_of_list, propose_bundles
@@ -231,7 +231,7 @@ def test_a_proposal_follows_rules_and_people_who_buy_one_of_a_category(
     )
     models = shop.models
     try:
-        complements = Complements(one_category, models.of(BUY))
+        complements = ComplementAndCopurchaseModel(one_category, models.of(BUY))
         shop.models = models.replacing(COMPLEMENTARY, complements)
         assert proposed(shop, []) == {}
     finally:

@@ -10,8 +10,8 @@ import pytest
 
 from productrecs.engines.complementary import (
     BoughtTogetherPairs,
+    ComplementAndCopurchaseModel,
     ComplementModel,
-    Complements,
     fit_complements,
 )
 from productrecs.engines.copurchase import CopurchaseModel, fit_copurchase
@@ -63,7 +63,7 @@ def plain() -> StoreState:
 @pytest.fixture
 def shop(plain: StoreState) -> StoreState:
     model = completing(plain.models.copurchase)
-    complements = Complements(model, plain.models.of(BUY))
+    complements = ComplementAndCopurchaseModel(model, plain.models.of(BUY))
     return replace(plain, models=plain.models.replacing(COMPLEMENTARY, complements))
 
 
@@ -151,7 +151,9 @@ def test_what_lay_in_the_cart_beside_what_was_bought_counts(shop: StoreState) ->
     codes = np.repeat(np.arange(len(baskets)), [len(one) for one in baskets])
     items = np.array([item for one in baskets for item in one], np.int32)
     carts = fit_copurchase(codes, items, None, 7).plain
-    complements = Complements(completing(carts), shop.models.of(BUY), carts)
+    complements = ComplementAndCopurchaseModel(
+        completing(carts), shop.models.of(BUY), carts
+    )
     shop.models = shop.models.replacing(COMPLEMENTARY, complements)
 
     found = {one.item: one.engine for one in picks(shop, "tent")}

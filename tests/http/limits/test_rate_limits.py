@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.http.limits.client_address import address_of_client, public_network_of
-from productrecs.http.limits.connection_limits import ConnectionLimiter, ConnectionLimits
+from productrecs.http.limits.connection_limits import ConnectionLimiter, MaxConnections
 from productrecs.http.limits.rate_limits import RateLimit, RateLimits, TooManyRequestsError
 from productrecs.processes.process_slot import SharedMemory
 from productrecs.settings import Settings
@@ -201,7 +201,7 @@ class Door:
 def door() -> Door:
     clock = FakeClock(100.0)
     return Door(
-        ConnectionLimiter(ConnectionLimits(connections=5, per_address=2), clock), clock
+        ConnectionLimiter(MaxConnections(connections=5, per_address=2), clock), clock
     )
 
 

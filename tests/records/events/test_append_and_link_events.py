@@ -15,7 +15,7 @@ from productrecs.features.experiments.repository import (
 )
 from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.privacy.shopper_export import shopper_names, shopper_records
-from productrecs.features.reports.tracking_health.repository import DiagnosisRepository
+from productrecs.features.reports.tracking_health.repository import TrackingIssueRepository
 from productrecs.records.events.event import INHUMAN_RATE, EventKind, NewEvent
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.events.repository import (
@@ -97,7 +97,7 @@ def read(database: Database, store: StoreId) -> dict[str, list[Any]]:
             "carts": log.carts(-1, LAST),
             "hours": sorted(log.hours(-1, LAST)),
             "bots": sorted(ExperimentResultRepository(connection, store).bots(0)),
-            "diagnosis": DiagnosisRepository(connection, store).touchpoints(),
+            "diagnosis": TrackingIssueRepository(connection, store).touchpoints(),
             "live": [
                 LiveEventRepository(connection, store).latest_with_stored(
                     NOON, session=name

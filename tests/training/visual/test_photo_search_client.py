@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from productrecs.engines.arrays import Ranked
+    from productrecs.engines.arrays import RankedItems
 
 KINDS = [(colour, shape) for colour in COLOURS for shape in SHAPES]
 VISIBLE = np.arange(len(KINDS)) % 3 != 0
@@ -88,7 +88,7 @@ def _published(root: Path) -> str:
     )
 
 
-def _is_same(one: Ranked, other: Ranked) -> bool:
+def _is_same(one: RankedItems, other: RankedItems) -> bool:
     return np.array_equal(one.items, other.items) and np.allclose(one.scores, other.scores)
 
 

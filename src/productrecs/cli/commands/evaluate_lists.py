@@ -15,10 +15,10 @@ from productrecs.features.recommendations.backtest import (
     MIN_ANSWERED,
     MIN_GROUPS,
     BacktestTask,
+    BacktestTaskResult,
     MethodMetrics,
     RankingVerdict,
     RecallDifference,
-    TaskResult,
     run_backtest,
 )
 from productrecs.services import Services
@@ -83,14 +83,16 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
         click.echo(f"The store's engines use tuned hyperparameters: {tuned}.")
 
 
-def _task_results(services: Services, store: Store, questions: int) -> Iterator[TaskResult]:
+def _task_results(
+    services: Services, store: Store, questions: int
+) -> Iterator[BacktestTaskResult]:
     with services.database.reading() as connection:
         inputs, head = read_log(TrainingRepository(connection, store.store_id))
     warm_up()
     yield from run_backtest(inputs, head.numbers, store.settings, questions)
 
 
-def _task_lines(outcome: TaskResult) -> Iterator[str]:
+def _task_lines(outcome: BacktestTaskResult) -> Iterator[str]:
     title, groups = _TITLES[outcome.task]
     yield title
     if not outcome.scores:

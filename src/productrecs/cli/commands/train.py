@@ -9,7 +9,7 @@ import click
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json, progress
-from productrecs.engines.partition_jobs import HERE, Runner
+from productrecs.engines.partition_jobs import HERE, JobRunner
 from productrecs.engines.registry import TRAINING_CHOICES
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.dask_cluster import open_cluster
@@ -50,7 +50,7 @@ def train(
             services.database, services.models, services.clock, services.snapshots
         )
         began = time.monotonic()
-        runner_context: AbstractContextManager[Runner] = (
+        runner_context: AbstractContextManager[JobRunner] = (
             nullcontext(HERE) if cluster is None else open_cluster(cluster)
         )
         with runner_context as runner, progress("training", _STEPS) as advance:

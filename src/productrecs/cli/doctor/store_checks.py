@@ -18,7 +18,7 @@ from productrecs.cli.doctor.repository import (
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, iso, system_ms
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.reports.tracking_health.tracking_issues import (
-    DataIssue,
+    TrackingIssue,
     find_data_issues,
 )
 from productrecs.records.catalog.repository import CatalogRepository
@@ -362,7 +362,7 @@ def _check_late_orders(store: Store, delay_ms: int | None) -> Iterator[CheckResu
         yield notice(store.domain, message, f"look at `date`; {SET_CLOCK}")
 
 
-def _result_of_data_issue(store: Store, symptom: DataIssue) -> CheckResult:
+def _result_of_data_issue(store: Store, symptom: TrackingIssue) -> CheckResult:
     result_of = problem if symptom.is_serious else notice
     return result_of(store.domain, symptom.message, symptom.remedy)
 

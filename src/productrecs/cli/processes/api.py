@@ -83,7 +83,7 @@ def _run_api_process(
     # Imported here: a supervisor of several processes does not need it.
     from productrecs.application import create_application  # noqa: PLC0415
     from productrecs.cli.open_services import DATABASE_WAIT_SECONDS, start_services  # noqa: PLC0415
-    from productrecs.http.limits.connection_limits import ConnectionLimits  # noqa: PLC0415
+    from productrecs.http.limits.connection_limits import MaxConnections  # noqa: PLC0415
     from productrecs.http.transport.server import ServerOptions, run_server  # noqa: PLC0415
 
     configure_logging(settings.log_format, settings.log_level)
@@ -112,7 +112,7 @@ def _run_api_process(
             listener,
             ServerOptions(
                 parent=None if supervisor is None else supervisor.fileno(),
-                limits=ConnectionLimits(
+                limits=MaxConnections(
                     settings.connections or sys.maxsize,
                     settings.connections_per_address or sys.maxsize,
                 ),

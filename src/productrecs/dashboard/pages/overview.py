@@ -10,7 +10,7 @@ from productrecs.dashboard.charts import (
     days_between,
     stacked_bar_chart,
 )
-from productrecs.dashboard.page import HOME_PATH, Group, Page, Reply, Visit
+from productrecs.dashboard.page import HOME_PATH, NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.merchandising import (
     editor_of,
     titles_of_rule_products,
@@ -39,7 +39,7 @@ _MOST_RULES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
+class FigureTile:
     """One number with its name, its comparison and its definition."""
 
     name: str
@@ -81,10 +81,10 @@ def _headline_tiles(
     impact: dict[str, ReportValue],
     searches: tuple[int, int],
     health: dict[str, ReportValue],
-) -> list[Tile]:
+) -> list[FigureTile]:
     fmt = visit.formats
     return [
-        Tile(
+        FigureTile(
             "Sales after recommendations",
             fmt.money(as_number(impact["revenue"])),
             f"{fmt.share(as_number(impact['revenue_share']))} of all sales: "
@@ -94,7 +94,7 @@ def _headline_tiles(
             "at most 30 days before. Not proof of cause: the holdout test is.",
             relative_change(impact["revenue"], impact["revenue_before"]),
         ),
-        Tile(
+        FigureTile(
             "Click rate",
             fmt.share(as_number(impact["click_rate"]), 2),
             f"{fmt.count(as_number(impact['clicked']), 'click')} on "
@@ -102,7 +102,7 @@ def _headline_tiles(
             "Clicks on recommended products divided by recommended products shown.",
             relative_change(impact["click_rate"], impact["click_rate_before"]),
         ),
-        Tile(
+        FigureTile(
             "Searches",
             fmt.number(searches[0]),
             f"{fmt.share(share_of(searches[1], searches[0]))} found nothing"
@@ -110,7 +110,7 @@ def _headline_tiles(
             else "",
             "What shoppers searched for and stayed with for three seconds.",
         ),
-        Tile(
+        FigureTile(
             "Events in 24 hours",
             fmt.number(as_number(health["events_24h"])),
             f"{fmt.number(as_number(health['events_week_ago']))} a week ago",
@@ -169,6 +169,6 @@ def _is_customer(visit: Visit, name: str) -> bool:
 
 
 PAGES: Final = (
-    Page(HOME_PATH, "Home", show_home, group=Group.OVERVIEW),
+    Page(HOME_PATH, "Home", show_home, group=NavigationGroup.OVERVIEW),
     Page(FIND_PATH, "Find", find_anything),
 )

@@ -1,7 +1,7 @@
 """Session-based kNN engine (`browse`): predicts next items from similar past sessions."""
 
 from productrecs.engines.browse.fit import (
-    SessionPart,
+    PartitionSessions,
     build_session_index,
     fit_sessions,
     gather_visits,
@@ -12,9 +12,9 @@ from productrecs.engines.browse.session_knn import InteractionType, SessionOptio
 
 __all__ = [
     "InteractionType",
+    "PartitionSessions",
     "SessionIndex",
     "SessionOptions",
-    "SessionPart",
     "build_session_index",
     "fit_sessions",
     "gather_visits",

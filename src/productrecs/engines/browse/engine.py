@@ -14,7 +14,7 @@ from productrecs.engines.arrays import (
     Arrays,
     Ints,
     Items,
-    Ranked,
+    RankedItems,
     prefixed,
     without_prefix,
 )
@@ -68,7 +68,7 @@ class BrowseEngine(Engine[SessionIndex]):
             return SessionIndex.empty()
         return SessionIndex.from_arrays(without_prefix(self.name, arrays))
 
-    def candidates(self, model: SessionIndex, request: ListContext) -> Ranked:
+    def candidates(self, model: SessionIndex, request: ListContext) -> RankedItems:
         """Return next items of similar visits, fused with purchases and interests."""
         candidates = NO_RANKED
         if request.visit:

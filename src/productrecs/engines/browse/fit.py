@@ -45,7 +45,7 @@ _SAMPLE_STEP: Final = 64  # every such session's end is sampled for the borders 
 HALF_AN_HOUR_MS: Final = 30 * 60 * 1000
 
 
-class SessionPart(NamedTuple):
+class PartitionSessions(NamedTuple):
     """Sessions of two or more distinct items, by their end; ties by session code.
 
     Items of session s in the order of their first view: items[offsets[s]:offsets[s + 1]].
@@ -60,9 +60,9 @@ class SessionPart(NamedTuple):
     returns: Ints
     steps: Ints
 
-    def copy_to(self, allocate: Allocate) -> SessionPart:
+    def copy_to(self, allocate: Allocate) -> PartitionSessions:
         """Return a copy in arrays of `allocate`."""
-        return SessionPart(*(_copy_to(array, allocate) for array in self))
+        return PartitionSessions(*(_copy_to(array, allocate) for array in self))
 
 
 def _copy_to(array: npt.NDArray[Any], allocate: Allocate) -> npt.NDArray[Any]:
@@ -102,7 +102,9 @@ def fit_sessions(
     return build_session_index([part], n_items, options)
 
 
-def gather_visits(visitors: Ints, items: Items, times: Ints, longest: int) -> SessionPart:
+def gather_visits(
+    visitors: Ints, items: Items, times: Ints, longest: int
+) -> PartitionSessions:
     """Return the visits of shoppers; they own them.
 
     Equals the sessions of `sessionize`.
@@ -114,7 +116,7 @@ def gather_visits(visitors: Ints, items: Items, times: Ints, longest: int) -> Se
 
 
 def build_session_index(
-    parts: Sequence[SessionPart],
+    parts: Sequence[PartitionSessions],
     n_items: int,
     options: SessionOptions,
     allocate: Allocate = in_memory,
@@ -148,7 +150,7 @@ def build_session_index(
 
 def _gather_sessions(
     is_start: Bools, items: Items, times: Ints, owners: Ints, longest: int
-) -> SessionPart:
+) -> PartitionSessions:
     """Return the sessions of events that are sorted by session, then by time.
 
     Repeated items and sessions of one item are left out; a session has its newest
@@ -178,7 +180,7 @@ def _gather_sessions(
     is_kept = is_usable[numbers] & (from_end <= longest)
     offsets = _offsets_of_lengths(np.minimum(lengths[is_usable], longest))
     by_end = stable_argsort(ends[is_usable])
-    return SessionPart(
+    return PartitionSessions(
         ends[is_usable][by_end],
         owners[starts][is_usable][by_end],
         *_select_runs(offsets, items[is_kept], by_end),
@@ -194,10 +196,12 @@ def _gather_sessions(
     )
 
 
-def _merge_parts(parts: Sequence[SessionPart], allocate: Allocate) -> SessionPart:
+def _merge_parts(
+    parts: Sequence[PartitionSessions], allocate: Allocate
+) -> PartitionSessions:
     """Return the sessions of all parts, by end, then by owner."""
     n_sessions = sum(len(part.ends) for part in parts)
-    merged = SessionPart(
+    merged = PartitionSessions(
         allocate(n_sessions, np.int64),
         allocate(n_sessions, np.int64),
         allocate(n_sessions + 1, np.int64),
@@ -218,7 +222,7 @@ def _merge_parts(parts: Sequence[SessionPart], allocate: Allocate) -> SessionPar
     return merged
 
 
-def _blocks_by_end_time(parts: Sequence[SessionPart]) -> Iterator[SessionPart]:
+def _blocks_by_end_time(parts: Sequence[PartitionSessions]) -> Iterator[PartitionSessions]:
     """Yield the sessions of all parts, block by block of their ends; unsorted in a block.
 
     Sessions of one end are in one block.
@@ -239,7 +243,7 @@ def _blocks_by_end_time(parts: Sequence[SessionPart]) -> Iterator[SessionPart]:
             part.items[part.offsets[low] : part.offsets[high]]
             for part, (low, high) in part_ranges
         ]
-        yield SessionPart(
+        yield PartitionSessions(
             np.concatenate([part.ends[low:high] for part, (low, high) in part_ranges]),
             np.concatenate([part.owners[low:high] for part, (low, high) in part_ranges]),
             _offsets_of_lengths(np.concatenate(lengths)),
@@ -266,7 +270,7 @@ def _select_runs(offsets: Ints, items: Items, runs: Ints) -> tuple[Ints, Items]:
 
 
 def _posting_lists(
-    sessions: SessionPart, df: Ints, max_postings: int, allocate: Allocate
+    sessions: PartitionSessions, df: Ints, max_postings: int, allocate: Allocate
 ) -> tuple[Ints, Items]:
     """Return each item's posting list: its newest `max_postings` sessions, newest first."""
     offsets, n_items = sessions.offsets, len(df)

@@ -17,7 +17,7 @@ from productrecs.engines.arrays import (
     Floats,
     Ints,
     Items,
-    Ranked,
+    RankedItems,
     stable_argsort,
 )
 from productrecs.engines.browse import session_knn
@@ -166,7 +166,7 @@ class SessionIndex:
         interactions: Mapping[int, int] = _NO_INTERACTIONS,
         *,
         extend: bool = False,
-    ) -> Ranked:
+    ) -> RankedItems:
         """Return up to `limit` items that similar sessions looked at, best first.
 
         `recent` is the visit so far, oldest to newest. Its newest item is never returned;
@@ -190,7 +190,7 @@ class SessionIndex:
             items, scores = self._append_next_items_of_best(query, items, scores, limit)
         age_days = max(0, now_ms - self._newest_ms) / _DAY_MS
         decay = math.exp(-min(age_days / self._options.days_scale, 60.0))
-        return Ranked(items, (scores * decay).astype(np.float32))
+        return RankedItems(items, (scores * decay).astype(np.float32))
 
     def _append_next_items_of_best(
         self, query: SessionQuery, items: Items, scores: Floats, limit: int

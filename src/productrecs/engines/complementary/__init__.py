@@ -1,6 +1,9 @@
 """Complementary engine: products of other categories that complete a basket."""
 
-from productrecs.engines.complementary.engine import ComplementaryEngine, Complements
+from productrecs.engines.complementary.engine import (
+    ComplementAndCopurchaseModel,
+    ComplementaryEngine,
+)
 from productrecs.engines.complementary.fit import (
     BoughtTogetherPairs,
     ComplementOptions,
@@ -11,9 +14,9 @@ from productrecs.engines.complementary.model import CategoryLift, ComplementMode
 __all__ = [
     "BoughtTogetherPairs",
     "CategoryLift",
+    "ComplementAndCopurchaseModel",
     "ComplementModel",
     "ComplementOptions",
     "ComplementaryEngine",
-    "Complements",
     "fit_complements",
 ]

@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.arrays import (
     MAX_CANDIDATES,
     NO_RANKED,
     Arrays,
     Items,
-    Ranked,
+    RankedItems,
     prefixed,
     without_prefix,
 )
@@ -29,7 +29,7 @@ from productrecs.engines.engine import (
     Engine,
     Evidence,
     Explainer,
-    Fingerprint,
+    FitFingerprint,
     FitInputs,
     ListContext,
     ListRequest,
@@ -40,7 +40,7 @@ from productrecs.engines.item_hashes import Words
 _CARTS: Final = "carts"
 
 
-class Complements:
+class ComplementAndCopurchaseModel:
     """The complement model, and the co-purchases that it chooses from.
 
     `pairs` are those of orders and carts, or of orders if carts add nothing.
@@ -60,8 +60,8 @@ class Complements:
         if carts is not None:
             copurchases = partial(carts.complete, limit=MAX_CANDIDATES)
 
-        @memoized(Cache.BASKET_CANDIDATES)
-        def complete(basket: tuple[int, ...]) -> Ranked:
+        @memoized(RegisteredCache.BASKET_CANDIDATES)
+        def complete(basket: tuple[int, ...]) -> RankedItems:
             """Return the complements of a basket, best first; none without categories."""
             if not model.n_items:
                 return NO_RANKED
@@ -70,7 +70,7 @@ class Complements:
         self.complete = complete
 
 
-class ComplementaryEngine(Engine[Complements]):
+class ComplementaryEngine(Engine[ComplementAndCopurchaseModel]):
     """Recommends what completes a basket; it needs the products' categories."""
 
     name: ClassVar = "complementary"
@@ -78,10 +78,10 @@ class ComplementaryEngine(Engine[Complements]):
     summary: ClassVar = "bought together, from another category"
     is_evaluated: ClassVar = True
 
-    def fingerprint(self, inputs: FitInputs) -> Fingerprint:
+    def fingerprint(self, inputs: FitInputs) -> FitFingerprint:
         """Return what the fit depends on; the number of cart events only grows."""
         objects, values = inputs.purchase_fingerprint
-        return Fingerprint(objects, (values, inputs.cart_event_count))
+        return FitFingerprint(objects, (values, inputs.cart_event_count))
 
     def fit(self, inputs: FitInputs, fitted: Arrays) -> Arrays:
         """Return the complements, and the co-purchases with carts if these add any."""
@@ -121,20 +121,26 @@ class ComplementaryEngine(Engine[Complements]):
         if carts := without_prefix(_CARTS, arrays):
             yield companion_hashes(carts)
 
-    def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> Complements:
+    def load(
+        self, arrays: Arrays, loaded: Mapping[str, Any]
+    ) -> ComplementAndCopurchaseModel:
         """Return the complements, above the co-purchases of `buy`."""
         model, carts = without_prefix(self.name, arrays), without_prefix(_CARTS, arrays)
-        return Complements(
+        return ComplementAndCopurchaseModel(
             ComplementModel.from_arrays(model),
             loaded["buy"],
             CopurchaseModel.from_arrays(carts) if carts else None,
         )
 
-    def candidates(self, model: Complements, request: ListContext) -> Ranked:
+    def candidates(
+        self, model: ComplementAndCopurchaseModel, request: ListContext
+    ) -> RankedItems:
         """Return the complements of the anchors."""
         return model.complete(request.anchors)
 
-    def explain(self, model: Complements, request: ListRequest) -> Explainer:
+    def explain(
+        self, model: ComplementAndCopurchaseModel, request: ListRequest
+    ) -> Explainer:
         """Return a function that names common baskets, else the lift of the categories."""
 
         def explain(item: int) -> Evidence:
@@ -153,6 +159,6 @@ class ComplementaryEngine(Engine[Complements]):
 
         return explain
 
-    def evaluate(self, model: Complements, context: ListContext) -> Items:
+    def evaluate(self, model: ComplementAndCopurchaseModel, context: ListContext) -> Items:
         """Return the complements of the anchors."""
         return self.candidates(model, context).items

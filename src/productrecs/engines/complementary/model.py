@@ -14,7 +14,7 @@ from productrecs.engines.arrays import (
     Bools,
     Ints,
     Items,
-    Ranked,
+    RankedItems,
     Scores,
 )
 
@@ -99,7 +99,9 @@ class ComplementModel:
         category = int(self.categories[item]) if item < self.n_items else -1
         return category < 0 or bool(self.is_self_complementary[category])
 
-    def complements_of_basket(self, copurchases: Ranked, basket: Sequence[int]) -> Ranked:
+    def complements_of_basket(
+        self, copurchases: RankedItems, basket: Sequence[int]
+    ) -> RankedItems:
         """Return the items of `copurchases` that complete a basket, in their order.
 
         `copurchases` are best first, with numbers below `n_items`. Removed are categories
@@ -127,7 +129,9 @@ class ComplementModel:
                 copurchases.items, excluded_categories, excluded_groups
             )
             if len(index) < len(copurchases.items):
-                complements = Ranked(copurchases.items[index], copurchases.scores[index])
+                complements = RankedItems(
+                    copurchases.items[index], copurchases.scores[index]
+                )
         if len(complements.items) >= self.min_complements[0]:
             return complements
         excluded_groups |= self._groups_of(complements.items)
@@ -179,7 +183,7 @@ class ComplementModel:
                 unique_index.append(place)
         return np.array(unique_index, dtype=np.int64)
 
-    def _backfilled(self, complements: Ranked, backfill: Iterator[int]) -> Ranked:
+    def _backfilled(self, complements: RankedItems, backfill: Iterator[int]) -> RankedItems:
         """Return `complements` with items of `backfill`, up to `min_complements`."""
         items: list[int] = complements.items.tolist()
         scores: list[float] = complements.scores.tolist()
@@ -190,7 +194,7 @@ class ComplementModel:
             scores.append(score)
         if len(items) == len(complements.items):
             return complements
-        return Ranked(np.array(items, np.int32), np.array(scores, np.float32))
+        return RankedItems(np.array(items, np.int32), np.array(scores, np.float32))
 
     def _category_complements(
         self,

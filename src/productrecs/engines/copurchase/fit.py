@@ -33,13 +33,13 @@ from productrecs.engines.copurchase.item_pairs import (
     without_repeated_baskets,
 )
 from productrecs.engines.copurchase.model import CopurchaseModel, CopurchaseModels
-from productrecs.engines.copurchase.pair_evidence import CHANCE, EVIDENT, PairEvidence
+from productrecs.engines.copurchase.pair_evidence import CHANCE, EVIDENT, PairGrader
 from productrecs.engines.copurchase.variant_pooling import (
     VariantGroups,
     VariantPooling,
     build_variant_pooling,
 )
-from productrecs.engines.partition_jobs import HERE, Runner
+from productrecs.engines.partition_jobs import HERE, JobRunner
 
 _ROUNDS = 8
 _JOBS_PER_WORKER: Final = 4  # so that workers of different speed end together
@@ -139,14 +139,14 @@ def fit_copurchase(
     buyers: Ints | None = None,
     *,
     variants: VariantGroups | None = None,
-    runner: Runner = HERE,
+    runner: JobRunner = HERE,
 ) -> CopurchaseModels:
     """Return every item's strongest companions from parallel arrays, one entry a line.
 
     Shapes: `baskets`, `items`, `ages_days`, `buyers` [n]. Lines with a basket below 0 are
     ignored; an item counts once per basket; without ages there is no decay. Of a buyer's
     identical baskets only the newest counts (buyers are any code; 0 is unknown). Lists and
-    carts use the pairs that `PairEvidence` accepts. A separate model pools the baskets of
+    carts use the pairs that `PairGrader` accepts. A separate model pools the baskets of
     variants.
 
     Source: requirements/algorithms.md 2.1; measured in benchmarks/quality.
@@ -166,7 +166,7 @@ def fit_widest_copurchase(
     options: CopurchaseOptions,
     buyers: Ints | None,
     variants: VariantGroups | None,
-    runner: Runner = HERE,
+    runner: JobRunner = HERE,
 ) -> CopurchaseModel:
     """Return the model of `fit_copurchase` with the highest coverage, and make no other."""
     lines = _distinct_baskets(baskets, items, ages_days, n_items, buyers)
@@ -188,7 +188,7 @@ def fit_baskets(
     lines: Baskets,
     options: CopurchaseOptions,
     variants: VariantGroups | None = None,
-    runner: Runner = HERE,
+    runner: JobRunner = HERE,
     *,
     widest_only: bool = False,
 ) -> CopurchaseModels:
@@ -208,7 +208,7 @@ def fit_baskets(
     plain, pooled = _TopCompanions(sales, options), _TopCompanions(sales, options)
     widest_only &= pooling is not None
     categories = None if variants is None else variants.categories
-    evidence = PairEvidence(lines, categories, options)
+    evidence = PairGrader(lines, categories, options)
     counting = _PairCountingJob(
         lines, weights, sales, pooling, evidence, options, widest_only
     )
@@ -231,7 +231,7 @@ class _PairCountingJob(NamedTuple):
     weights: Floats
     sales: WeightedSales
     pooling: VariantPooling | None
-    evidence: PairEvidence
+    evidence: PairGrader
     options: CopurchaseOptions
     widest_only: bool
 
@@ -243,7 +243,7 @@ class _SelectedPairs(NamedTuple):
     evidence: Bytes
 
 
-def _owner_blocks_by_job(lines: Baskets, runner: Runner) -> list[tuple[list[Ints]]]:
+def _owner_blocks_by_job(lines: Baskets, runner: JobRunner) -> list[tuple[list[Ints]]]:
     """Return the blocks of owners of each job.
 
     Borders of blocks are the same for every runner: ties in a block are broken alike.

@@ -35,7 +35,7 @@ _BLOCK: Final = 64  # sets that are counted at once, which bounds the memory
 
 
 @dataclass(frozen=True, slots=True)
-class SetOptions:
+class ItemSetOptions:
     """Hyperparameters of item sets."""
 
     recent_days: float = 365.0  # older orders do not count
@@ -138,14 +138,14 @@ def fit_item_sets(
     items: Items,
     ages_days: Scores,
     buyers: Ints,
-    options: SetOptions | None = None,
+    options: ItemSetOptions | None = None,
 ) -> ItemSets:
     """Return the sets that the significant pairs of `model` grow into.
 
     Parallel arrays as in `fit_copurchase`, of the same orders. Sets are ranked by the
     number of additional items that they sell: (size - 1) times the orders beyond chance.
     """
-    options = options or SetOptions()
+    options = options or ItemSetOptions()
     is_recent = (ages_days <= options.recent_days) & (items < model.n_items)
     lines = gather_baskets(
         baskets[is_recent], items[is_recent], ages_days[is_recent], model.n_items
@@ -165,7 +165,7 @@ def fit_item_sets(
 class _SetGrower:
     """Counts the orders of sets, and makes larger sets of smaller ones."""
 
-    def __init__(self, lines: Baskets, options: SetOptions) -> None:
+    def __init__(self, lines: Baskets, options: ItemSetOptions) -> None:
         from scipy import sparse  # noqa: PLC0415 - 20 MB, for training only
 
         self._options = options

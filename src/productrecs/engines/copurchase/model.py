@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import numpy as np
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.arrays import (
     MAX_CANDIDATES,
     NO_RANKED,
@@ -17,7 +17,7 @@ from productrecs.engines.arrays import (
     Floats,
     Ints,
     Items,
-    Ranked,
+    RankedItems,
     Scores,
     prefixed,
     without_prefix,
@@ -60,7 +60,7 @@ class CopurchaseModel:
     `scores`, `support` (number of common baskets) and `likeness` (the pair's cosine; 0 for
     a pair that does not count in carts). `lean` [n_items] and `constants` [1] are as in
     `CompanionArrays`. `shared` is the number of common baskets of both variant groups;
-    empty in a model without pooling. `evidence` is as `PairEvidence` judges; pairs that
+    empty in a model without pooling. `evidence` is as `PairGrader` judges; pairs that
     chance explains come last, and teach only which categories are bought together.
     """
 
@@ -114,7 +114,7 @@ class CopurchaseModel:
         """Number of items in the model; larger numbers have no companions."""
         return len(self.offsets) - 1
 
-    def neighbours(self, item: int) -> Ranked:
+    def neighbours(self, item: int) -> RankedItems:
         """Return the item's evident companions, best first; none for an unknown item.
 
         A score is the strength of `CopurchaseOptions`, above 0.
@@ -123,7 +123,7 @@ class CopurchaseModel:
             return NO_RANKED
         begin, end = self.offsets[item : item + 2].tolist()
         end = begin + int(np.count_nonzero(self.evidence[begin:end]))
-        return Ranked(self.companions[begin:end], self.scores[begin:end])
+        return RankedItems(self.companions[begin:end], self.scores[begin:end])
 
     def shared_basket_count(self, anchor: int, item: int) -> int:
         """Return the number of common baskets of two items; 0 for none or too few.
@@ -162,7 +162,7 @@ class CopurchaseModel:
 
     def complete(
         self, basket: Sequence[int], limit: int, counts: Mapping[int, float] | None = None
-    ) -> Ranked:
+    ) -> RankedItems:
         """Return up to `limit` items bought together with the basket, best first.
 
         A single item's companions are ranked by strength. With several items, each votes
@@ -175,12 +175,12 @@ class CopurchaseModel:
             return NO_RANKED
         if len(basket_items) == 1:
             items, scores = self.neighbours(basket_items[0])
-            return Ranked(items[:limit], scores[:limit])
+            return RankedItems(items[:limit], scores[:limit])
         anchors = np.array(basket_items, dtype=np.int64)
         anchor_weights = np.ones(len(basket_items))
         if counts is not None:
             anchor_weights[:] = [counts.get(item, 1.0) for item in basket_items]
-        return Ranked(
+        return RankedItems(
             *_evaluators[-1].best_companions(self.layout, anchors, anchor_weights, limit)
         )
 
@@ -202,8 +202,8 @@ class CopurchaseModels:
 
     plain: CopurchaseModel  # from the items' own baskets
     pooled: CopurchaseModel | None = None  # by variant group; None without variants
-    copurchases: Callable[[Basket], Ranked] = field(init=False)  # of `plain`
-    pooled_copurchases: Callable[[Basket], Ranked] = field(init=False)  # of `widest`
+    copurchases: Callable[[Basket], RankedItems] = field(init=False)  # of `plain`
+    pooled_copurchases: Callable[[Basket], RankedItems] = field(init=False)  # of `widest`
 
     def __post_init__(self) -> None:
         """Start with nothing computed."""
@@ -237,9 +237,9 @@ class CopurchaseModels:
         return {**prefixed(_PLAIN, self.plain.to_arrays()), **prefixed(_POOLED, pooled)}
 
     @staticmethod
-    def _memoized(model: CopurchaseModel) -> Callable[[Basket], Ranked]:
+    def _memoized(model: CopurchaseModel) -> Callable[[Basket], RankedItems]:
         complete = partial(model.complete, limit=MAX_CANDIDATES)
-        return memoized(Cache.BASKET_CANDIDATES)(complete)
+        return memoized(RegisteredCache.BASKET_CANDIDATES)(complete)
 
 
 def companion_hashes(model: Arrays) -> Words:

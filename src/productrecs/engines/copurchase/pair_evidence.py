@@ -57,7 +57,7 @@ class _CategoryPairs(NamedTuple):
     totals: Floats  # [n_categories] co-occurrences of the items of a category
 
 
-class PairEvidence:
+class PairGrader:
     """Judges the pairs of one store's baskets."""
 
     def __init__(

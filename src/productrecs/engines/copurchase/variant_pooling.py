@@ -32,7 +32,7 @@ from productrecs.engines.copurchase.item_pairs import (
     pair_strengths,
     top_per_owner,
 )
-from productrecs.engines.copurchase.pair_evidence import EVIDENT, PairEvidence
+from productrecs.engines.copurchase.pair_evidence import EVIDENT, PairGrader
 
 if TYPE_CHECKING:
     from productrecs.engines.copurchase.item_pairs import CopurchaseOptions
@@ -233,7 +233,7 @@ def build_variant_pooling(
     categories = variants.categories
     if categories is not None:  # variants of a product have its category
         categories = categories[np.unique(product, return_index=True)[1]]
-    evidence = PairEvidence(product_lines, categories, options)
+    evidence = PairGrader(product_lines, categories, options)
     pairs = _strongest_product_pairs(
         product_lines, weights, variant_counts > 1, evidence, options
     )
@@ -281,7 +281,7 @@ def _strongest_product_pairs(
     lines: Baskets,
     weights: Floats,
     has_variants: Bools,
-    evidence: PairEvidence,
+    evidence: PairGrader,
     options: CopurchaseOptions,
 ) -> PairCounts:
     """Return each product's strongest companions, of pairs with variants."""

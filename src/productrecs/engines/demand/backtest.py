@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         Ints,
         Items,
     )
-    from productrecs.engines.demand.demand_series import Amounts, Demand
+    from productrecs.engines.demand.demand_series import Amounts, DailyDemand
 
 _FIRST_ORIGIN: Final = 56
 _MAX_ITEMS: Final = 4_000
@@ -121,7 +121,7 @@ class _PastMethodForecasts:
 
 
 def run_backtest(
-    demand: Demand, options: DemandOptions, progress: Callable[[float], None]
+    demand: DailyDemand, options: DemandOptions, progress: Callable[[float], None]
 ) -> BacktestResult:
     """Return the backtest result; without enough history, the uncalibrated ladder."""
     origins = backtest_origins(demand.days, options)
@@ -163,7 +163,7 @@ def backtest_origins(days: int, options: DemandOptions) -> list[int]:
     ]
 
 
-def has_enough_history(demand: Demand, options: DemandOptions, days: int) -> bool:
+def has_enough_history(demand: DailyDemand, options: DemandOptions, days: int) -> bool:
     """Return whether `days` days of history are enough for a trained model."""
     if days < options.model_days:
         return False
@@ -171,7 +171,7 @@ def has_enough_history(demand: Demand, options: DemandOptions, days: int) -> boo
     return int(has_enough_sales.sum()) >= options.model_items
 
 
-def items_for_model(demand: Demand, origin: int, options: DemandOptions) -> Items:
+def items_for_model(demand: DailyDemand, origin: int, options: DemandOptions) -> Items:
     """Return the items with enough data for the model at `origin`."""
     start = max(0, origin - _SALE_DAYS)
     sold = (demand.amounts[:, start:origin] > 0).sum(axis=1) >= _MIN_SALES
@@ -196,7 +196,7 @@ def reconcile_with_total(
     return paths.multiply(np.repeat(factors, WEEK))
 
 
-def trust_in_total(demand: Demand) -> float:
+def trust_in_total(demand: DailyDemand) -> float:
     """Return the weight of the store's total in its items' forecasts, from 0 to 1.
 
     With many recent stock-outs, the total shows sales rather than demand.
@@ -211,7 +211,7 @@ def trust_in_total(demand: Demand) -> float:
     return min(1.0, max(0.0, 1 - _MISSING_WEIGHT * share))
 
 
-def moving_average(demand: Demand, origin: int) -> ForecastPaths:
+def moving_average(demand: DailyDemand, origin: int) -> ForecastPaths:
     """Return the mean of the last 28 open days, with the quantiles of the last 56."""
     mean = np.nan_to_num(mean_amounts(demand, origin, HORIZON))
     quantiles = [
@@ -225,7 +225,7 @@ def moving_average(demand: Demand, origin: int) -> ForecastPaths:
     )
 
 
-def _evaluated_items(demand: Demand) -> Ints:
+def _evaluated_items(demand: DailyDemand) -> Ints:
     items = np.argsort(-(demand.amounts > 0).sum(axis=1), kind="stable")
     items = items[: int((demand.amounts[items] > 0).any(axis=1).sum())]
     step = max(1, -(-len(items) // _MAX_ITEMS))
@@ -233,7 +233,7 @@ def _evaluated_items(demand: Demand) -> Ints:
 
 
 def method_forecasts(
-    demand: Demand, options: DemandOptions, model: GradientBoostedModel | None
+    demand: DailyDemand, options: DemandOptions, model: GradientBoostedModel | None
 ) -> tuple[MethodForecasts, Items]:
     """Return each method's forecast of the days after `demand`, and the model's items.
 
@@ -268,7 +268,7 @@ def method_forecasts(
 
 def _add_origin_forecasts(
     past_forecasts: _PastMethodForecasts,
-    demand: Demand,
+    demand: DailyDemand,
     origin: int,
     evaluated_items: Ints,
     model: GradientBoostedModel | None,
@@ -309,7 +309,7 @@ def _fit_and_score_ensemble(
     past_forecasts: _PastMethodForecasts,
     *,
     has_model: bool,
-    demand: Demand,
+    demand: DailyDemand,
     evaluated_items: Ints,
 ) -> BacktestResult:
     methods = MethodForecasts(
@@ -358,7 +358,7 @@ def _sum_overdispersion(history: PastForecasts) -> Floats:
 
 
 def _item_accuracy(
-    past: PastForecasts, origins: Ints, demand: Demand, evaluated_items: Ints
+    past: PastForecasts, origins: Ints, demand: DailyDemand, evaluated_items: Ints
 ) -> ItemBacktest:
     """Return the accuracy; each origin's interval is calibrated on the other origins."""
     paths = past.paths
@@ -420,7 +420,9 @@ def _item_accuracy(
     )
 
 
-def _seasonal_naive(demand: Demand, origin: int, evaluated_items: Ints) -> ForecastPaths:
+def _seasonal_naive(
+    demand: DailyDemand, origin: int, evaluated_items: Ints
+) -> ForecastPaths:
     """Return last week repeated, with the weekday's quantiles of 8 weeks."""
     demand_so_far = demand.amounts[evaluated_items, :origin]
     weeks = HORIZON // WEEK
@@ -432,7 +434,7 @@ def _seasonal_naive(demand: Demand, origin: int, evaluated_items: Ints) -> Forec
 
 
 def _moving_average_of_days(
-    demand: Demand, origin: int, evaluated_items: Ints
+    demand: DailyDemand, origin: int, evaluated_items: Ints
 ) -> ForecastPaths:
     """Return the mean of the last 28 days, with the quantiles of 56."""
     demand_so_far = demand.amounts[evaluated_items, :origin]

@@ -52,7 +52,7 @@ _MONDAY: Final = 1  # the ordinal of a Monday
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Demand:
+class DailyDemand:
     """Sales of each item by day, oldest day first.
 
     `amounts` [items, days] are units or order lines, net of returns, never negative.
@@ -76,21 +76,21 @@ class Demand:
         """Number of days of history."""
         return int(self.amounts.shape[1])
 
-    def until(self, days: int) -> Demand:
+    def until(self, days: int) -> DailyDemand:
         """Return the demand of the first `days` days."""
-        return Demand(
+        return DailyDemand(
             self.amounts[:, :days], self.on_sale[:, :days], self.categories, self.first_day
         )
 
-    def of(self, items: Ints | Bools) -> Demand:
+    def of(self, items: Ints | Bools) -> DailyDemand:
         """Return the demand of these items alone."""
-        return Demand(
+        return DailyDemand(
             self.amounts[items], self.on_sale[items], self.categories[items], self.first_day
         )
 
-    def with_amounts(self, amounts: Amounts) -> Demand:
+    def with_amounts(self, amounts: Amounts) -> DailyDemand:
         """Return the same with other `amounts` [items, days]."""
-        return Demand(amounts, self.on_sale, self.categories, self.first_day)
+        return DailyDemand(amounts, self.on_sale, self.categories, self.first_day)
 
     def ordinals(self, start: int, count: int) -> Ints:
         """Return the date ordinals of `count` days from the day number `start` on."""
@@ -134,7 +134,7 @@ _MAX_ADDITION: Final = 1.0
 forecasts on earlier origins and made means implausible."""
 
 
-def bulk_order_caps(demand: Demand, origin: int) -> Floats:
+def bulk_order_caps(demand: DailyDemand, origin: int) -> Floats:
     """Return the amount above which a day of an item is a bulk order: [items].
 
     The third largest of its last 112 days is the largest ordinary one; for an item with few
@@ -152,7 +152,7 @@ def bulk_order_caps(demand: Demand, origin: int) -> Floats:
     return np.asarray(largest[np.arange(demand.items), bulk_days], np.float64)
 
 
-def without_bulk_orders(demand: Demand, origin: int, caps: Floats) -> Demand:
+def without_bulk_orders(demand: DailyDemand, origin: int, caps: Floats) -> DailyDemand:
     """Return the demand at `origin`, with days capped at `caps` [items]."""
     demand_so_far = demand.until(origin)
     capped_amounts: Amounts = np.minimum(
@@ -161,7 +161,7 @@ def without_bulk_orders(demand: Demand, origin: int, caps: Floats) -> Demand:
     return demand_so_far.with_amounts(capped_amounts)
 
 
-def bulk_order_additions(demand: Demand, origin: int, caps: Floats) -> Floats:
+def bulk_order_additions(demand: DailyDemand, origin: int, caps: Floats) -> Floats:
     """Return the mean addition of amounts above `caps` to an open day: [items]."""
     demand_so_far = demand.until(origin)
     over = demand_so_far.amounts - caps[:, None].astype(np.float32)

@@ -15,7 +15,7 @@ from productrecs.engines.demand.demand_series import HORIZON, QUANTILES, WEEK
 
 if TYPE_CHECKING:
     from productrecs.engines.arrays import Bools, Floats, Ints, Items
-    from productrecs.engines.demand.demand_series import Amounts, Demand
+    from productrecs.engines.demand.demand_series import Amounts, DailyDemand
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +115,7 @@ class Calibration:
         ).with_sorted_quantiles()
 
 
-def sale_classes(demand: Demand, origin: int) -> Ints:
+def sale_classes(demand: DailyDemand, origin: int) -> Ints:
     """Return the sales frequency class of each item, in 0..CLASSES-1: [items]."""
     start = max(0, origin - _LOOK_BACK)
     sold = (demand.amounts[:, start:origin] > 0).sum(axis=1)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from productrecs.engines.arrays import Bools, Floats
-    from productrecs.engines.demand.demand_series import Demand
+    from productrecs.engines.demand.demand_series import DailyDemand
 
 _ORIGINS_REPORTED = 8
 
@@ -66,7 +66,7 @@ class DemandForecast:
 
 
 def forecast_demand(
-    demand: Demand,
+    demand: DailyDemand,
     on_sale: Bools,
     options: DemandOptions,
     progress: Callable[[float], None],
@@ -106,7 +106,7 @@ def forecast_demand(
 
 
 def _uncalibrated_item_paths(
-    demand: Demand,
+    demand: DailyDemand,
     options: DemandOptions,
     backtest: BacktestResult,
     progress: Callable[[float], None],

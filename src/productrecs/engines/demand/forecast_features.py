@@ -15,7 +15,7 @@ from productrecs.engines.demand.demand_series import (
     QUANTILES,
     WEEK,
     Amounts,
-    Demand,
+    DailyDemand,
     bulk_order_additions,
     bulk_order_caps,
     weekdays,
@@ -42,7 +42,7 @@ _MIN_YEAR_FACTOR, _MAX_YEAR_FACTOR = 0.4, 2.5
 
 
 def mean_amounts(
-    demand: Demand, origin: int, window: int, caps: Floats | None = None
+    demand: DailyDemand, origin: int, window: int, caps: Floats | None = None
 ) -> Floats:
     """Return each item's mean amount on its open days of the last `window` days: [items].
 
@@ -58,7 +58,7 @@ def mean_amounts(
         return np.asarray(sums / on_sale.sum(axis=1), dtype=np.float64)
 
 
-def item_levels(demand: Demand, origin: int, caps: Floats | None = None) -> Floats:
+def item_levels(demand: DailyDemand, origin: int, caps: Floats | None = None) -> Floats:
     """Return the scale of each item's amounts: above 0, [items].
 
     `caps` are its `bulk_order_caps`, if already computed.
@@ -69,7 +69,7 @@ def item_levels(demand: Demand, origin: int, caps: Floats | None = None) -> Floa
     return np.nan_to_num(np.where(np.isnan(recent), longer, recent)) + _LEVEL_FLOOR
 
 
-def sales_rates(ordinary_days: Demand, profile: Floats, half_life: float) -> Floats:
+def sales_rates(ordinary_days: DailyDemand, profile: Floats, half_life: float) -> Floats:
     """Return each item's recent sales on an average open day: [items].
 
     `ordinary_days` have no bulk orders; `profile` [7] are the store's weekday factors.
@@ -82,7 +82,7 @@ class OriginFeatures:
     """The features of every item at one origin."""
 
     def __init__(
-        self, demand: Demand, origin: int, full_demand: Demand | None = None
+        self, demand: DailyDemand, origin: int, full_demand: DailyDemand | None = None
     ) -> None:
         """Compute features of the first `origin` days of `demand`; later days are not read.
 
@@ -205,7 +205,7 @@ class OriginFeatures:
         return profile / self.levels[:, None], last / self.levels[:, None]
 
 
-def open_day_quantiles(demand: Demand, origin: int, window: int) -> list[Floats]:
+def open_day_quantiles(demand: DailyDemand, origin: int, window: int) -> list[Floats]:
     """Return the quantiles of each item's open days: one [items] for each of QUANTILES."""
     start = max(0, origin - window)
     is_on_sale = demand.on_sale[:, start:origin]
@@ -226,12 +226,12 @@ def open_day_quantiles(demand: Demand, origin: int, window: int) -> list[Floats]
     return quantiles
 
 
-def store_totals(demand: Demand) -> Floats:
+def store_totals(demand: DailyDemand) -> Floats:
     """Return the store's sales by day: [days]."""
     return np.asarray(demand.amounts.sum(axis=0, dtype=np.float64))
 
 
-def store_weekday_factors(demand: Demand, origin: int) -> Floats:
+def store_weekday_factors(demand: DailyDemand, origin: int) -> Floats:
     """Return the store's factor of each weekday, mean 1 over its open weekdays: [7].
 
     Bulk orders are capped, because they do not depend on the weekday.
@@ -301,7 +301,7 @@ def _median_week_factors(totals: Floats, ordinals: Ints) -> Floats:
 
 
 def decayed_mean_amounts(
-    demand: Demand, origin: int, half_life: float, profile: Floats | None = None
+    demand: DailyDemand, origin: int, half_life: float, profile: Floats | None = None
 ) -> Floats:
     """Return each item's mean on open days, newer days weighing more: [items].
 
@@ -318,7 +318,7 @@ def decayed_mean_amounts(
     )
 
 
-def _store_features(demand: Demand, origin: int) -> Amounts:
+def _store_features(demand: DailyDemand, origin: int) -> Amounts:
     totals = demand.amounts[:, :origin].sum(axis=0, dtype=np.float64)
     mean28 = totals[-28:].mean() + _LEVEL_FLOOR
     return np.array(
@@ -327,7 +327,7 @@ def _store_features(demand: Demand, origin: int) -> Amounts:
     )
 
 
-def _category_trends(demand: Demand, origin: int) -> Floats:
+def _category_trends(demand: DailyDemand, origin: int) -> Floats:
     """Return each category's current sales relative to its last 56 days: [codes]."""
     has_category = demand.categories >= 0
     codes = demand.categories[has_category]
@@ -337,7 +337,7 @@ def _category_trends(demand: Demand, origin: int) -> Floats:
     return np.asarray(recent_means / np.maximum(window_means, _LEVEL_FLOOR))
 
 
-def _last_year_means(demand: Demand, origin: int) -> Floats:
+def _last_year_means(demand: DailyDemand, origin: int) -> Floats:
     """Return each item's daily mean of the same 28 days a year before: [items]."""
     if origin < YEAR:
         return np.full(demand.items, np.nan)
@@ -386,7 +386,7 @@ def shrink_season(season: Floats, shrinkage: float) -> Floats:
     )
 
 
-def year_factors(demand: Demand, origin: int, shrinkage: float) -> Floats:
+def year_factors(demand: DailyDemand, origin: int, shrinkage: float) -> Floats:
     """Return the shrunken seasonal factors of the store."""
     totals = store_totals(demand.until(origin))
     return shrink_season(year_factors_of(totals, origin), shrinkage)

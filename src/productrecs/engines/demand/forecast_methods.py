@@ -24,7 +24,7 @@ from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
     WEEK,
-    Demand,
+    DailyDemand,
     DemandOptions,
     bulk_order_additions,
     bulk_order_caps,
@@ -82,7 +82,9 @@ class DemandClasses:
     obsolete: Bools
 
 
-def classify_demand(demand: Demand, origin: int, options: DemandOptions) -> DemandClasses:
+def classify_demand(
+    demand: DailyDemand, origin: int, options: DemandOptions
+) -> DemandClasses:
     """Return each item's class, from its days up to `origin`."""
     amounts, on_sale = demand.amounts[:, :origin], demand.on_sale[:, :origin]
     sold = amounts > 0
@@ -100,7 +102,7 @@ def classify_demand(demand: Demand, origin: int, options: DemandOptions) -> Dema
 
 
 def statistical_forecast(
-    demand: Demand,
+    demand: DailyDemand,
     origin: int,
     options: DemandOptions,
     shrinkage: float = DEFAULT_SHRINKAGE,
@@ -131,7 +133,10 @@ def statistical_forecast(
 
 
 def _levels_and_bulk_growth(
-    without_bulk: Demand, additions: Floats, profile: Floats, demand_classes: DemandClasses
+    without_bulk: DailyDemand,
+    additions: Floats,
+    profile: Floats,
+    demand_classes: DemandClasses,
 ) -> tuple[Floats, Floats]:
     """Return each item's mean on an open day, and its increase by bulk orders.
 
@@ -151,7 +156,7 @@ def _levels_and_bulk_growth(
     return np.where(demand_classes.obsolete, 0.0, levels), growth
 
 
-def _levels_of_young_items(demand: Demand, demand_classes: DemandClasses) -> Floats:
+def _levels_of_young_items(demand: DailyDemand, demand_classes: DemandClasses) -> Floats:
     """Return (sold + prior) / (days on sale + days of the prior): [items].
 
     The prior is 14 days of the category's rate, or the time of three sales at that rate.
@@ -175,7 +180,7 @@ def _levels_of_young_items(demand: Demand, demand_classes: DemandClasses) -> Flo
 
 
 def _item_quantiles(
-    without_bulk: Demand, demand: Demand, mean: Floats | np.ndarray
+    without_bulk: DailyDemand, demand: DailyDemand, mean: Floats | np.ndarray
 ) -> Floats:
     """Return the quantiles of an item's own days, shifted to its `mean` [items, h]."""
     item_quantiles = open_day_quantiles(demand, without_bulk.days, _LOOK_BACK)
@@ -188,7 +193,7 @@ def _item_quantiles(
     return np.stack([ratio[:, None] * mean for ratio in ratios])
 
 
-def _overdispersions(demand: Demand, origin: int) -> Floats:
+def _overdispersions(demand: DailyDemand, origin: int) -> Floats:
     """Return k of var = mean + k mean^2 for each item: the median of its volume class.
 
     It is near 0 (Poisson) if days vary no more than by chance.
@@ -233,7 +238,7 @@ _MAX_RANDOM_RATIO: Final = 3.1
 _EPSILON: Final = 1e-9
 
 
-def apply_item_weekdays(demand: Demand, paths: ForecastPaths) -> ForecastPaths:
+def apply_item_weekdays(demand: DailyDemand, paths: ForecastPaths) -> ForecastPaths:
     """Return the `paths` with each week's sum distributed by the item's own weekdays.
 
     Own weekdays are shrunk towards the store's unless they differ significantly.
@@ -333,7 +338,9 @@ class GradientBoostedModel:
         self._boosters = boosters
         self._threads = threads
 
-    def forecast_items(self, demand: Demand, origin: int, items: Items) -> ForecastPaths:
+    def forecast_items(
+        self, demand: DailyDemand, origin: int, items: Items
+    ) -> ForecastPaths:
         """Return the paths of `items` on the HORIZON days after `origin`."""
         features = OriginFeatures(demand, origin)
         days_ahead = np.arange(1, HORIZON + 1, dtype=np.int64)
@@ -372,7 +379,7 @@ class GradientBoostedModel:
 
 
 def fit_boosted_model(
-    demand: Demand, options: DemandOptions, progress: Callable[[float], None]
+    demand: DailyDemand, options: DemandOptions, progress: Callable[[float], None]
 ) -> GradientBoostedModel:
     """Return a model fitted to `demand`; `progress` is called with shares of 1.
 
@@ -415,7 +422,7 @@ def fit_boosted_model(
 
 
 def _training_examples(
-    demand: Demand, options: DemandOptions
+    demand: DailyDemand, options: DemandOptions
 ) -> tuple[Amounts, Amounts, Amounts]:
     """Return a sample of [rows]: features, amounts in paces and in levels.
 
@@ -445,7 +452,7 @@ def _training_examples(
 
 
 def _sample_targets(
-    demand: Demand, origin: int, count: int, rng: np.random.Generator
+    demand: DailyDemand, origin: int, count: int, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
     """Return items and lead times of `count` targets on days with the item on sale."""
     earlier_amounts = demand.amounts[:, max(0, origin - 112) : origin]

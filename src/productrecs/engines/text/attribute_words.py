@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 
 COLOR: Final = "color"
 MATERIAL: Final = "material"
@@ -100,13 +100,13 @@ class AttributeMeaning(NamedTuple):
     all_words: frozenset[str]
 
 
-@memoized(Cache.LANGUAGES)
+@memoized(RegisteredCache.LANGUAGES)
 def first_attribute_words(language: str) -> frozenset[str]:
     """Return the first word of each text of `attribute_meanings_by_word`."""
     return frozenset(text.split()[0] for text in attribute_meanings_by_word(language))
 
 
-@memoized(Cache.LANGUAGES)
+@memoized(RegisteredCache.LANGUAGES)
 def attribute_meanings_by_word(language: str) -> Mapping[str, tuple[AttributeMeaning, ...]]:
     """Return for each word the colours and materials that it may mean.
 

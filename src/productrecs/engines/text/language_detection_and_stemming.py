@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.text.tokenizer import query_words
 
 _MIN_STEM: Final = 3
@@ -49,7 +49,7 @@ def light_stemmer(code: str) -> Callable[[str], str] | None:
     if endings is None:
         return None
     by_length = tuple(sorted(endings.split(), key=len, reverse=True))
-    return memoized(Cache.STEMS)(partial(_strip_ending, by_length))
+    return memoized(RegisteredCache.STEMS)(partial(_strip_ending, by_length))
 
 
 def _strip_ending(endings: tuple[str, ...], word: str) -> str:

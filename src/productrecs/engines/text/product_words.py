@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.engines.text.tokenizer import query_words
 from productrecs.engines.text.vocabulary import edit_distance
@@ -32,7 +32,7 @@ _MIN_OWN: Final = 4  # letters of a first part that only the catalog has
 _MIN_HEAD: Final = 6  # letters of its last part, if its first part is unknown
 
 
-class Translation(NamedTuple):
+class ProductWordTranslation(NamedTuple):
     """A part of a query that names no product, and its other names in the catalog."""
 
     typed: Words
@@ -55,7 +55,7 @@ class ProductWords:
 
     def translate(
         self, words: Sequence[str], into: str, is_sold: Callable[[Words], bool]
-    ) -> list[Translation]:
+    ) -> list[ProductWordTranslation]:
         """Return the parts of a query that are names in the likeliest language.
 
         The words are folded, as `query_words` returns them. The language is the one that
@@ -65,7 +65,7 @@ class ProductWords:
         if into not in self.analyzers:
             return []
         codes = [*(code for code in self.analyzers if code != into), into]
-        languages = (_Language(self, code, into, is_sold) for code in codes)
+        languages = (_ForeignLanguageNames(self, code, into, is_sold) for code in codes)
         return max(
             (list(language.translate(words)) for language in languages), key=_known_words
         )
@@ -110,7 +110,7 @@ class ProductWords:
 
 
 @dataclass(frozen=True, slots=True)
-class _Language:
+class _ForeignLanguageNames:
     """The names of one language, read for a catalog in another."""
 
     table: ProductWords
@@ -118,7 +118,7 @@ class _Language:
     into: str
     is_sold: Callable[[Words], bool]
 
-    def translate(self, words: Sequence[str]) -> Iterator[Translation]:
+    def translate(self, words: Sequence[str]) -> Iterator[ProductWordTranslation]:
         """Yield the parts of a query that are names, sold or not; the longest that is."""
         kept = self.table.analyzers[self.code].without_stop_words(words)
         place = 0
@@ -128,12 +128,12 @@ class _Language:
                 for end in range(min(place + _MAX_WORDS, len(kept)), place, -1)
                 if self._rows(tuple(kept[place:end]))
             ]
-            sold = (Translation(part, self._names(part)) for part in parts)
+            sold = (ProductWordTranslation(part, self._names(part)) for part in parts)
             best = next((part for part in sold if part.names), None)
             if best is None and (compound := list(self._parts_of_compound(kept[place]))):
                 yield from compound
             elif best is not None or parts:
-                yield best or Translation(parts[0], ())
+                yield best or ProductWordTranslation(parts[0], ())
             place += len(best.typed) if best is not None else 1
 
     def _rows(self, typed: Words) -> Sequence[int]:
@@ -168,7 +168,7 @@ class _Language:
         )
         return tuple(filter(self.is_sold, names))
 
-    def _parts_of_compound(self, word: str) -> Iterator[Translation]:
+    def _parts_of_compound(self, word: str) -> Iterator[ProductWordTranslation]:
         """Yield the parts of a compound that products have: the last, and maybe the first.
 
         Of several splits the one with the longest last part is used.
@@ -192,18 +192,18 @@ class _Language:
             for first in firsts:
                 own = ((first,),) if first in own_firsts else ()
                 if names := self._names((first,)) or own:
-                    yield Translation((word,), names)
+                    yield ProductWordTranslation((word,), names)
                     break
-            yield Translation((word,), heads, is_certain)
+            yield ProductWordTranslation((word,), heads, is_certain)
             return
 
 
-def _known_words(parts: Sequence[Translation]) -> float:
+def _known_words(parts: Sequence[ProductWordTranslation]) -> float:
     """Return how many words a language knows; those of products without one count half."""
     return sum(len(part.typed) * (1.0 if part.names else 0.5) for part in parts)
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def product_words() -> ProductWords:
     """Return the table of the package; the first time takes a tenth of a second."""
     table = files(__package__).joinpath(_TABLE).read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from string import ascii_letters
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.text.highlight import Span
 from productrecs.engines.text.measurement_units import UNITS
 from productrecs.engines.text.tokenizer import fold_text, query_words
@@ -235,7 +235,7 @@ def _amount(text: str) -> float:
     return float(re.sub(r"[.,']", "", whole) + mark + cents)
 
 
-@memoized(Cache.LANGUAGES)
+@memoized(RegisteredCache.LANGUAGES)
 def _price_grammar(currency: str, language: str) -> _PriceGrammar:
     own = {*_CURRENCIES.get(currency, "").split(), currency.lower()}
     others = {
@@ -397,7 +397,7 @@ def size_key(text: str) -> str:
     return _SIZE_LETTERS.get(key, key)
 
 
-@memoized(Cache.CATALOG_SIZES)
+@memoized(RegisteredCache.CATALOG_SIZES)
 def sizes_with_systems(value: str) -> Mapping[str, str | None]:
     """Return the sizes that a catalog's value names, each with its system, if any.
 

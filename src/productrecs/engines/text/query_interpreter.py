@@ -12,7 +12,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
     LanguageAnalyzer,
     without_opening,
 )
-from productrecs.engines.text.product_words import Translation, product_words
+from productrecs.engines.text.product_words import ProductWordTranslation, product_words
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.vocabulary import (
     DocumentFrequencies,
@@ -192,7 +192,7 @@ class QueryInterpreter:
         ]
 
     def _is_in_catalog_language(
-        self, part: Translation, known_words: Words, word_count: int
+        self, part: ProductWordTranslation, known_words: Words, word_count: int
     ) -> bool:
         """Return whether a part of a query is likelier of the catalog's language.
 

@@ -21,7 +21,7 @@ import numpy as np
 import tantivy
 from tantivy import Occur, Query
 
-from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.engines.arrays import Ints
 from productrecs.engines.text.index_queries import (
     WORD_SCORE,
@@ -494,7 +494,9 @@ class SearchIndex:
     def _read_state(self, vocabulary: Vocabulary) -> WordInterpreter:
         schema = self._products.schema
         searcher = self._products.searcher()
-        self._titled: BoundedCache[frozenset[str], Ints] = BoundedCache(Cache.TITLED_ITEMS)
+        self._titled: BoundedCache[frozenset[str], Ints] = BoundedCache(
+            RegisteredCache.TITLED_ITEMS
+        )
         return WordInterpreter(searcher, schema, vocabulary, self.language)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.text.product_words import product_words
 
 _PARIS_POINTS: Final = 1.27  # in a barleycorn
@@ -87,7 +87,7 @@ def name_shoes(words: Collection[str]) -> bool:
     )
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def _shoe_stems_and_compound_ends() -> tuple[dict[str, frozenset[str]], tuple[str, ...]]:
     """Return the stems of the names of shoes by language, and the ends of compounds."""
     table = product_words()

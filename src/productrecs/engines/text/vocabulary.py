@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import tantivy
 
-from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.engines.text.index_schema import (
     CATEGORIES,
     CODES,
@@ -127,7 +127,7 @@ class Vocabulary:
         self._searcher = searcher
         self._schema = schema
         self._cache: BoundedCache[tuple[str, int], list[FuzzyMatch]] = BoundedCache(
-            Cache.SPELLINGS, _ENTRY_BYTES
+            RegisteredCache.SPELLINGS, _ENTRY_BYTES
         )
 
     def read_on(self, searcher: tantivy.Searcher) -> "Vocabulary":
@@ -261,13 +261,13 @@ class DocumentFrequencies:
         """Count in `searcher`, which must not change."""
         self._count = searcher.doc_freq
         self._words: BoundedCache[str, int] = BoundedCache(
-            Cache.TERM_FREQUENCIES, _CODE_BYTES
+            RegisteredCache.TERM_FREQUENCIES, _CODE_BYTES
         )
         self._stems: BoundedCache[str, DocumentCounts] = BoundedCache(
-            Cache.TERM_FREQUENCIES, _COUNTS_BYTES
+            RegisteredCache.TERM_FREQUENCIES, _COUNTS_BYTES
         )
         self._codes: BoundedCache[str, int] = BoundedCache(
-            Cache.TERM_FREQUENCIES, _CODE_BYTES
+            RegisteredCache.TERM_FREQUENCIES, _CODE_BYTES
         )
 
     def counts(self, stem: str) -> DocumentCounts:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import tantivy
 from tantivy import Occur
 
-from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.engines.text.index_schema import CATEGORIES, TITLE
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.engines.text.product_words import product_words
@@ -136,10 +136,10 @@ class WordInterpreter:
         self.terms = DocumentFrequencies(searcher)
         self.products: int = searcher.num_docs
         self._meanings: BoundedCache[tuple[str, bool], WordMeaning] = BoundedCache(
-            Cache.WORD_MEANINGS, _MEANING_BYTES
+            RegisteredCache.WORD_MEANINGS, _MEANING_BYTES
         )
         self._compounds: BoundedCache[tuple[str, str], list[WordReading]] = BoundedCache(
-            Cache.WORD_MEANINGS, _COMPOUNDS_BYTES
+            RegisteredCache.WORD_MEANINGS, _COMPOUNDS_BYTES
         )
 
     def meaning(self, word: str, *, is_typing: bool) -> WordMeaning:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.visual.foreground import (
     Foreground,
     find_foreground,
@@ -64,7 +64,7 @@ def root_colour_shares(axes: Floats, weights: Plane) -> Floats:
     return np.sqrt(counts / max(float(counts.sum()), 1e-9)).astype(np.float32)
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def _corners() -> npt.NDArray[np.intp]:
     """Return the offset of each corner of a cell of bins from its first, [8]."""
     corners = [
@@ -136,7 +136,7 @@ _MIRRORED: Final = (2, 1, 0, 7, 6, 5, 4, 3)
 _MAX_CHANGES: Final = 2  # maximum changes around the ring of a uniform pattern
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def _pattern_bins() -> npt.NDArray[np.intp]:
     """Return the bin of each of the 256 patterns."""
     names: dict[int, int] = {}

@@ -5,7 +5,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 
 Pixels: TypeAlias = npt.NDArray[np.uint8]
 """[h, w, 3], red, green and blue, upright."""
@@ -54,7 +54,7 @@ def resize(plane: Floats, height: int, width: int) -> Floats:
     return np.moveaxis((stacked @ columns.T).reshape(channels, height, width), 0, 2)
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def _rgb_to_lab_table() -> Floats:
     levels = (np.arange(1 << _BITS) + 0.5) / (1 << _BITS)
     linear = np.where(levels <= _DARK, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4)
@@ -72,7 +72,7 @@ def _rgb_to_lab_table() -> Floats:
     return lab.reshape(-1, 3).astype(np.float32)
 
 
-@memoized(Cache.RESIZE_WEIGHTS)
+@memoized(RegisteredCache.RESIZE_WEIGHTS)
 def _resize_weights(old: int, new: int) -> Floats:
     """Return [new, old]: the weight of each old row in each new one; rows sum to 1."""
     step = old / new

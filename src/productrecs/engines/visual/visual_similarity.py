@@ -19,7 +19,7 @@ from productrecs.engines.arrays import (
     Bools,
     Ints,
     Items,
-    Ranked,
+    RankedItems,
     top_score_indexes,
 )
 from productrecs.engines.visual.image_transforms import Floats
@@ -55,7 +55,7 @@ class NeighbourTable(NamedTuple):
 
 def nearest_items(
     pictured: ImageVectors, query: Floats, limit: int, visible: Bools | None = None
-) -> Ranked:
+) -> RankedItems:
     """Return the `limit` visible items most similar to the unit vector `query`.
 
     `visible` is by item number. Scores are cosines, clipped at 0; ties by item number.
@@ -65,7 +65,7 @@ def nearest_items(
 
 def nearest_items_batch(
     pictured: ImageVectors, queries: Floats, limit: int, visible: Bools | None = None
-) -> list[Ranked]:
+) -> list[RankedItems]:
     """Return `nearest_items` of each of `queries`, [n, d], in less time."""
     items = pictured.items
     if not len(items):
@@ -81,7 +81,7 @@ def nearest_items_batch(
     return [_best_visible(items, scores, limit) for scores in similarities]
 
 
-def merge_best_items(lists: Sequence[Ranked], limit: int) -> Ranked:
+def merge_best_items(lists: Sequence[RankedItems], limit: int) -> RankedItems:
     """Return the `limit` best items of several lists, each with its best score.
 
     Exact if every list has its best `limit` items.
@@ -94,10 +94,10 @@ def merge_best_items(lists: Sequence[Ranked], limit: int) -> Ranked:
     is_first[1:] = items[1:] != items[:-1]
     items, scores = items[is_first], scores[is_first]
     best = top_score_indexes(items, scores, limit)
-    return Ranked(items[best], scores[best])
+    return RankedItems(items[best], scores[best])
 
 
-def merge_by_rank(lists: Sequence[Ranked], limit: int) -> Ranked:
+def merge_by_rank(lists: Sequence[RankedItems], limit: int) -> RankedItems:
     """Return the first items of several lists, then the second ones, each item once.
 
     Items of one rank are ordered by score, then by item number.
@@ -107,13 +107,13 @@ def merge_by_rank(lists: Sequence[Ranked], limit: int) -> Ranked:
     ranks = np.concatenate([np.arange(len(ranked.items)) for ranked in lists])
     order = np.lexsort((items, -scores, ranks))
     first_index = np.sort(np.unique(items[order], return_index=True)[1])[:limit]
-    return Ranked(items[order][first_index], scores[order][first_index])
+    return RankedItems(items[order][first_index], scores[order][first_index])
 
 
-def _best_visible(items: Items, scores: npt.NDArray[np.float32], limit: int) -> Ranked:
+def _best_visible(items: Items, scores: npt.NDArray[np.float32], limit: int) -> RankedItems:
     best = top_score_indexes(items, scores, limit)
     best = best[scores[best] > _HIDDEN_SCORE]
-    return Ranked(items[best], scores[best])
+    return RankedItems(items[best], scores[best])
 
 
 def visible_mask(visible: Bools, items: Items) -> Bools:
@@ -265,14 +265,14 @@ class VisualModel:
         row = int(items.searchsorted(item)) if len(items) else 0
         return row if row < len(items) and int(items[row]) == item else None
 
-    def similar_to_item(self, item: int) -> Ranked:
+    def similar_to_item(self, item: int) -> RankedItems:
         """Return the items similar to one, best first; none if it has no picture."""
         row = self.row_of(item)
         if row is None:
             return NO_RANKED
         rows, scores = self.neighbours
         count = int((rows[row] >= 0).sum())
-        return Ranked(self.pictured.items[rows[row, :count]], scores[row, :count])
+        return RankedItems(self.pictured.items[rows[row, :count]], scores[row, :count])
 
     def fingerprint(self, item: int) -> int:
         """Return a number that changes with `similar_to_item`; 0 without a picture."""
@@ -284,7 +284,9 @@ class VisualModel:
         items = self.pictured.items[rows[row, :count]]
         return hash((items.tobytes(), scores[row, :count].tobytes()))
 
-    def similar_to_item_exhaustive(self, item: int, limit: int, visible: Bools) -> Ranked:
+    def similar_to_item_exhaustive(
+        self, item: int, limit: int, visible: Bools
+    ) -> RankedItems:
         """Return the `limit` visible items most similar to one, by a full search."""
         row = self.row_of(item)
         if row is None:
@@ -293,11 +295,13 @@ class VisualModel:
             self.pictured, self.pictured.vectors[row], limit + 1, visible
         )
         is_similar = (nearest.items != item) & (nearest.scores > self.floor)
-        return Ranked(nearest.items[is_similar][:limit], nearest.scores[is_similar][:limit])
+        return RankedItems(
+            nearest.items[is_similar][:limit], nearest.scores[is_similar][:limit]
+        )
 
     def similar_to_vectors(
         self, queries: Floats, limit: int, visible: Bools | None = None
-    ) -> list[Ranked]:
+    ) -> list[RankedItems]:
         """Return for each unit vector of `queries`, [n, d], the most similar items."""
         return nearest_items_batch(self.pictured, queries, limit, visible)
 

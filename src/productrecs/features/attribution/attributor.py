@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.ids import StoreId
 from productrecs.engines.hyperloglog import EMPTY_SKETCH, merge, sketch
 from productrecs.features.attribution.daily_sums import (
@@ -22,9 +22,9 @@ from productrecs.features.attribution.daily_sums import (
     QUARTER_MS,
     SALE,
     AttributedOutcome,
-    DaySums,
-    LocalDays,
-    SearchDay,
+    AttributionDaySums,
+    DailySearchClicks,
+    LocalDayMapper,
     sum_by_day,
 )
 from productrecs.features.attribution.last_touch import (
@@ -48,8 +48,8 @@ from productrecs.features.attribution.search_clicks import (
 )
 from productrecs.features.attribution.touchpoint_index import (
     SEGMENT_LENGTH,
-    ShopperCodes,
     TouchpointIndex,
+    VisitorHashCache,
 )
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import TouchpointPlace
@@ -65,8 +65,8 @@ ReachSketches = dict[ReachKey, tuple[bytes, bytes]]
 def changed_reach_sketches(
     repository: AttributionRepository,
     touchpoints: TouchpointColumns,
-    codes: ShopperCodes,
-    days: LocalDays,
+    codes: VisitorHashCache,
+    days: LocalDayMapper,
 ) -> ReachSketches:
     """Return the sketches of shoppers shown and clicking, updated with `touchpoints`."""
     new_sketches = _reach_sketches_of(touchpoints, codes, days)
@@ -81,7 +81,7 @@ def changed_reach_sketches(
 
 
 def _reach_sketches_of(
-    touchpoints: TouchpointColumns, codes: ShopperCodes, days: LocalDays
+    touchpoints: TouchpointColumns, codes: VisitorHashCache, days: LocalDayMapper
 ) -> Mapping[ReachKey, tuple[bytes, bytes]]:
     if not touchpoints.seqs:
         return {}
@@ -137,11 +137,11 @@ class AttributionStep:
     removed: Sequence[int]  # facts that changed or no longer exist
     outcomes: Sequence[AttributedOutcome]
     days: Sequence[str]  # the days whose sums change
-    sums: DaySums
+    sums: AttributionDaySums
     touchpoint_counts: TouchpointCounts
     look_counts: LookCounts
     reach: Mapping[ReachKey, tuple[bytes, bytes]]
-    searches: Sequence[SearchDay]
+    searches: Sequence[DailySearchClicks]
     hours: Sequence[Row]
 
 
@@ -159,7 +159,7 @@ class Attributor:
     _touchpoint_indexes: OrderedDict[StoreId, TouchpointIndex] = field(
         default_factory=OrderedDict
     )
-    _codes: ShopperCodes = field(default_factory=ShopperCodes)
+    _codes: VisitorHashCache = field(default_factory=VisitorHashCache)
 
     def catch_up(self, store: Store, is_over: Callable[[], bool] = lambda: False) -> bool:
         """Process the log until its end or `is_over`; return whether the end was reached.
@@ -235,7 +235,10 @@ class Attributor:
                 self.folder / store_id, self._codes, self.segment_length
             )
         self._touchpoint_indexes[store_id] = index
-        while len(self._touchpoint_indexes) > 1 and self._size() > Cache.TOUCHPOINTS.limit:
+        while (
+            len(self._touchpoint_indexes) > 1
+            and self._size() > RegisteredCache.TOUCHPOINTS.limit
+        ):
             self._touchpoint_indexes.popitem(last=False)
         return index
 
@@ -272,7 +275,7 @@ def _compute_step(
     if settled.before_ms:
         touchpoints = touchpoints.since(settled.before_ms)
         searches = searches.since(settled.before_ms)
-    days = LocalDays(zone, settled.first_open_day)
+    days = LocalDayMapper(zone, settled.first_open_day)
     intents = IntentByTerm(position.language)
     carts = repository.log.carts(position.seq, up_to)
     lines = repository.sold_lines.changed_lines(position.seq, up_to)
@@ -285,7 +288,7 @@ def _compute_step(
     outcomes += _update_settled_lines(
         [row for row in outcome_rows if row[0] == SALE and row[2] < settled.before_ms],
         stored_outcomes,
-        LocalDays(zone),
+        LocalDayMapper(zone),
     )
     removed_facts = {outcome.fact for outcome in stored_outcomes}
     changed_days = sorted({outcome.day for outcome in (*outcomes, *stored_outcomes)})
@@ -313,12 +316,12 @@ def _day_sums(
     days: Sequence[str],
     outcomes: Sequence[AttributedOutcome],
     removed: Collection[int],
-) -> DaySums:
+) -> AttributionDaySums:
     """Return the sums of days, day by day: an uploaded file may change a whole year."""
     by_day: dict[str, list[AttributedOutcome]] = defaultdict(list)
     for outcome in outcomes:
         by_day[outcome.day].append(outcome)
-    sums = DaySums([], [], [], [])
+    sums = AttributionDaySums([], [], [], [])
     for day in days:
         remaining = [
             outcome
@@ -337,7 +340,7 @@ def _attribute_outcomes(
     repository: AttributionRepository,
     index: TouchpointIndex,
     outcome_rows: Sequence[Row],
-    days: LocalDays,
+    days: LocalDayMapper,
     intents: IntentByTerm,
 ) -> list[AttributedOutcome]:
     """Return the outcomes of carts and order lines, each with its attributed touchpoint.
@@ -368,7 +371,7 @@ def _attribute_outcomes(
 
 
 def _update_settled_lines(
-    rows: Sequence[Row], stored: Iterable[AttributedOutcome], days: LocalDays
+    rows: Sequence[Row], stored: Iterable[AttributedOutcome], days: LocalDayMapper
 ) -> list[AttributedOutcome]:
     """Return lines of settled days with their present value and first touchpoint."""
     stored_by_fact = {outcome.fact: outcome for outcome in stored}
@@ -435,7 +438,7 @@ def _attributed_outcome(
     row: Row,
     touchpoint: _Touchpoint,
     places: Mapping[int, TouchpointPlace],
-    days: LocalDays,
+    days: LocalDayMapper,
 ) -> AttributedOutcome:
     kind, fact, ts, item, _, quantity, value, currency, basket = row
     has_touchpoint = touchpoint.seq >= 0
@@ -462,7 +465,9 @@ def _attributed_outcome(
     )
 
 
-def _touchpoint_counts(touchpoints: TouchpointColumns, days: LocalDays) -> TouchpointCounts:
+def _touchpoint_counts(
+    touchpoints: TouchpointColumns, days: LocalDayMapper
+) -> TouchpointCounts:
     """Return impression and click counts by day, widget, source and position."""
     quarters = (np.array(touchpoints.times, np.int64) // QUARTER_MS).tolist()
     counts_by_quarter = Counter(
@@ -483,7 +488,7 @@ def _touchpoint_counts(touchpoints: TouchpointColumns, days: LocalDays) -> Touch
     return {place: (shown, clicked) for place, (shown, clicked) in counts.items()}
 
 
-def _look_counts(touchpoints: TouchpointColumns, days: LocalDays) -> LookCounts:
+def _look_counts(touchpoints: TouchpointColumns, days: LocalDayMapper) -> LookCounts:
     """Return each product's impression and click counts in each look, by day."""
     counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0])
     columns = zip(

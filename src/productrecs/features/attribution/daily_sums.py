@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, tzinfo
 from typing import Final, NamedTuple
 
-from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.core.clock import HOUR_MS, MINUTE_MS
 from productrecs.records.events.event import EventKind
 
@@ -38,7 +38,7 @@ class AttributedOutcome(NamedTuple):
     look: str  # the touchpoint's look; empty without one
 
 
-class CreditDay(NamedTuple):
+class DailyPlacementAttribution(NamedTuple):
     """A day's attributed sums of one placement, in the order of the table's columns."""
 
     day: str
@@ -56,7 +56,7 @@ class CreditDay(NamedTuple):
     revenue_clicked: float
 
 
-class ItemCreditDay(NamedTuple):
+class DailyItemAttribution(NamedTuple):
     """A day's attributed sums of one product, in the order of the table's columns."""
 
     day: str
@@ -71,7 +71,7 @@ class ItemCreditDay(NamedTuple):
     revenue_clicked: float
 
 
-class OutcomeDay(NamedTuple):
+class DailyOutcomeTotals(NamedTuple):
     """All of a day's outcomes in a currency, in the order of the table's columns."""
 
     day: str
@@ -86,7 +86,7 @@ class OutcomeDay(NamedTuple):
     orders_clicked: int  # orders with a line that followed a click
 
 
-class SearchCreditDay(NamedTuple):
+class DailySearchAttribution(NamedTuple):
     """A day's outcomes after clicks on one search's results, in column order."""
 
     day: str
@@ -98,7 +98,7 @@ class SearchCreditDay(NamedTuple):
     revenue: float
 
 
-class SearchDay(NamedTuple):
+class DailySearchClicks(NamedTuple):
     """A day's clicks on one search's results, in the order of the table's columns."""
 
     day: str
@@ -111,13 +111,13 @@ class SearchDay(NamedTuple):
     shopper_sketch: bytes  # the sketch of distinct shoppers
 
 
-class DaySums(NamedTuple):
+class AttributionDaySums(NamedTuple):
     """Daily sums of outcomes: attributed, by place and by product, all, after searches."""
 
-    credited: list[CreditDay]
-    items: list[ItemCreditDay]
-    totals: list[OutcomeDay]
-    searched: list[SearchCreditDay]
+    credited: list[DailyPlacementAttribution]
+    items: list[DailyItemAttribution]
+    totals: list[DailyOutcomeTotals]
+    searched: list[DailySearchAttribution]
 
 
 @dataclass(slots=True)
@@ -157,7 +157,7 @@ class _OutcomeSums:
             self.revenues_clicked.append(outcome.value)
 
 
-def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
+def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> AttributionDaySums:
     """Return the sums of whole days, in no special order.
 
     Equal outcomes give equal sums to the last bit, in any order.
@@ -180,7 +180,7 @@ def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
             items[outcome.day, outcome.item, outcome.currency].add(outcome)
         if outcome.search is not None:
             searched[outcome.day, outcome.intent, outcome.currency].add(outcome)
-    return DaySums(
+    return AttributionDaySums(
         [_credit_day(key, sums_of_key) for key, sums_of_key in credited.items()],
         [_item_day(key, sums_of_key) for key, sums_of_key in items.items()],
         [_outcome_day(key, sums_of_key) for key, sums_of_key in sums.items()],
@@ -188,13 +188,15 @@ def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> DaySums:
     )
 
 
-def _search_day(key: tuple[str, str, str], sums: _OutcomeSums) -> SearchCreditDay:
+def _search_day(key: tuple[str, str, str], sums: _OutcomeSums) -> DailySearchAttribution:
     revenue = math.fsum(sums.revenues)
-    return SearchCreditDay(*key, sums.carts, sums.lines, sums.units, revenue)
+    return DailySearchAttribution(*key, sums.carts, sums.lines, sums.units, revenue)
 
 
-def _credit_day(key: tuple[str, str, str, int, str], sums: _OutcomeSums) -> CreditDay:
-    return CreditDay(
+def _credit_day(
+    key: tuple[str, str, str, int, str], sums: _OutcomeSums
+) -> DailyPlacementAttribution:
+    return DailyPlacementAttribution(
         *key,
         sums.carts,
         sums.carts_clicked,
@@ -207,8 +209,8 @@ def _credit_day(key: tuple[str, str, str, int, str], sums: _OutcomeSums) -> Cred
     )
 
 
-def _item_day(key: tuple[str, int, str], sums: _OutcomeSums) -> ItemCreditDay:
-    return ItemCreditDay(
+def _item_day(key: tuple[str, int, str], sums: _OutcomeSums) -> DailyItemAttribution:
+    return DailyItemAttribution(
         *key,
         sums.carts,
         sums.carts_clicked,
@@ -220,8 +222,8 @@ def _item_day(key: tuple[str, int, str], sums: _OutcomeSums) -> ItemCreditDay:
     )
 
 
-def _outcome_day(key: tuple[str, str], sums: _OutcomeSums) -> OutcomeDay:
-    return OutcomeDay(
+def _outcome_day(key: tuple[str, str], sums: _OutcomeSums) -> DailyOutcomeTotals:
+    return DailyOutcomeTotals(
         *key,
         sums.carts,
         math.fsum(sums.cart_values),
@@ -250,14 +252,14 @@ class SettledDays(NamedTuple):
         return -(-self.before_ms // HOUR_MS)
 
 
-class LocalDays:
+class LocalDayMapper:
     """Maps a time to its calendar day in one time zone."""
 
     def __init__(self, zone: tzinfo, first_day: str = "") -> None:
         """Use the time zone `zone`; what lies before `first_day` counts as of that day."""
         self._zone = zone
         self._first_day = first_day
-        self._cache: BoundedCache[int, str] = BoundedCache(Cache.LOCAL_DAYS)
+        self._cache: BoundedCache[int, str] = BoundedCache(RegisteredCache.LOCAL_DAYS)
 
     def of(self, moment_ms: int) -> str:
         """Return the day of a time, such as 2026-03-01."""

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.features.attribution.daily_sums import (
     AttributedOutcome,
-    DaySums,
-    SearchDay,
+    AttributionDaySums,
+    DailySearchClicks,
     SettledDays,
 )
 from productrecs.records.events.event import EventKind
@@ -330,7 +330,7 @@ class AttributionRepository:
         self,
         database: Database,
         days: Collection[str],
-        sums: DaySums,
+        sums: AttributionDaySums,
     ) -> None:
         """Replace the sums of `days`."""
         stored: tuple[tuple[sa.Table, Sequence[Row]], ...] = (
@@ -381,13 +381,15 @@ class AttributionRepository:
             ]
             database.insert_rows(self._transaction, shopper_days, rows)
 
-    def searches(self, intents: Iterable[SearchKey]) -> list[SearchDay]:
+    def searches(self, intents: Iterable[SearchKey]) -> list[DailySearchClicks]:
         """Return the stored clicks on results, by day and query."""
         keys = [list(one) for one in intents]
         rows = self._raw.all(_SEARCHES, (self._store_id, keys)) if keys else []
-        return [SearchDay._make((*row[:-1], bytes(row[-1]))) for row in rows]
+        return [DailySearchClicks._make((*row[:-1], bytes(row[-1]))) for row in rows]
 
-    def replace_searches(self, database: Database, days: Collection[SearchDay]) -> None:
+    def replace_searches(
+        self, database: Database, days: Collection[DailySearchClicks]
+    ) -> None:
         """Replace the stored clicks on results of these queries."""
         if days:
             keys = [[one.day, one.intent] for one in days]

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.engines.hyperloglog import (
     EMPTY_SKETCH,
     cardinality,
@@ -14,15 +14,15 @@ from productrecs.engines.hyperloglog import (
 )
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.features.attribution.daily_sums import (
-    LocalDays,
-    SearchDay,
+    DailySearchClicks,
+    LocalDayMapper,
 )
 from productrecs.features.attribution.repository import (
     AttributionRepository,
     SearchColumns,
     SearchKey,
 )
-from productrecs.features.attribution.touchpoint_index import ShopperCodes
+from productrecs.features.attribution.touchpoint_index import VisitorHashCache
 from productrecs.records.events.event import EventKind
 from productrecs.records.search_counts.repository import OTHER_INTENTS, PHOTO_SEARCHES
 from productrecs.records.search_counts.search_counter import search_intent
@@ -40,7 +40,7 @@ class IntentByTerm(dict[str, str]):
 
     def __missing__(self, term: str) -> str:
         """Compute the intent of a query."""
-        if len(self) >= Cache.QUERY_INTENTS.limit:
+        if len(self) >= RegisteredCache.QUERY_INTENTS.limit:
             self.clear()
         intent = self[term] = search_intent(term, self._language)
         return intent
@@ -49,10 +49,10 @@ class IntentByTerm(dict[str, str]):
 def count_search_clicks(
     repository: AttributionRepository,
     clicks: SearchColumns,
-    codes: ShopperCodes,
-    days: LocalDays,
+    codes: VisitorHashCache,
+    days: LocalDayMapper,
     intents: IntentByTerm,
-) -> list[SearchDay]:
+) -> list[DailySearchClicks]:
     """Return the updated rows of the days and intents that `clicks` belong to."""
     rows: dict[SearchKey, list[int]] = defaultdict(list)
     for row, (ts, kind, term) in enumerate(
@@ -68,7 +68,7 @@ def count_search_clicks(
     shoppers = codes.of(clicks.shoppers)
     changed = []
     for key, click_rows in rows.items():
-        previous = stored.get(key, SearchDay(*key, "", 0, 0, 0, 0, EMPTY_SKETCH))
+        previous = stored.get(key, DailySearchClicks(*key, "", 0, 0, 0, 0, EMPTY_SKETCH))
         shopper_sketch = merge(
             (previous.shopper_sketch, sketch(shoppers[np.array(click_rows)]))
         )
@@ -76,7 +76,7 @@ def count_search_clicks(
         known_positions = [position for position in positions if position is not None]
         has_own_shoppers = key[1] not in {OTHER_INTENTS, PHOTO_SEARCHES}
         changed.append(
-            SearchDay(
+            DailySearchClicks(
                 *key,
                 text=(clicks.terms[click_rows[-1]] or "") if has_own_shoppers else "",
                 clicks=previous.clicks + len(click_rows),

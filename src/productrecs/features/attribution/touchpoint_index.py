@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.ids import visitor_hash
 from productrecs.features.attribution.last_touch import (
     EMPTY_SEGMENT,
@@ -42,12 +42,12 @@ _FILE_FORMAT: Final = -2  # file format; the older format has a time or a log po
 _CLICK: Final = int(EventKind.REC_CLICK)
 
 
-class ShopperCodes(dict[str, int]):
+class VisitorHashCache(dict[str, int]):
     """The `visitor_hash` of recently used ids."""
 
     def __missing__(self, name: str) -> int:
         """Compute a name's code, and cache it."""
-        if len(self) >= Cache.VISITOR_CODES.limit:
+        if len(self) >= RegisteredCache.VISITOR_CODES.limit:
             self.clear()
         self[name] = code = visitor_hash(name)
         return code
@@ -61,7 +61,7 @@ class TouchpointIndex:
     """One store's touchpoints; `folder` holds the files of its full segments."""
 
     def __init__(
-        self, folder: Path, codes: ShopperCodes, segment_length: int = SEGMENT_LENGTH
+        self, folder: Path, codes: VisitorHashCache, segment_length: int = SEGMENT_LENGTH
     ) -> None:
         """Start empty; `read_next_batch` reads the touchpoints."""
         self._folder = folder
@@ -146,7 +146,7 @@ class TouchpointIndex:
 
 
 def _to_segment(
-    columns: TouchpointColumns, searches: SearchColumns, codes: ShopperCodes
+    columns: TouchpointColumns, searches: SearchColumns, codes: VisitorHashCache
 ) -> TouchpointSegment:
     """Return touchpoints of the log by kind."""
     pairs = pair_codes(codes.of(columns.shoppers), np.array(columns.items, np.int64))

@@ -16,7 +16,7 @@ from productrecs.core.report import (
 )
 from productrecs.features.experiments.experiment_result import (
     TARGET_LIFT,
-    MeasuredTest,
+    TestToMeasure,
     holdout_test,
     measured_test,
 )
@@ -61,7 +61,7 @@ _DAY: Final = FigureDefinition("day", "day", "the result as it was at the end of
 
 
 def _result_columns(
-    test: MeasuredTest, by: tuple[str, ...]
+    test: TestToMeasure, by: tuple[str, ...]
 ) -> tuple[FigureDefinition, ...]:
     """Return the columns; a holdout test has its two arms as columns, others their name."""
     is_holdout = HoldoutArm.SHOWN in test.shares

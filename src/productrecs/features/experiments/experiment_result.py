@@ -56,7 +56,7 @@ _LATE_MS: Final = 2 * 3_600_000  # how long an ended test is still measured
 _CONVERSION: Final = "conversion"
 
 
-class MeasuredTest(NamedTuple):
+class TestToMeasure(NamedTuple):
     """What to measure: a test, by the name of its exposures, and its arms.
 
     `shares` are from 0 to 1, the control first; all 0 if they are unknown. `clicks` is the
@@ -72,7 +72,7 @@ class MeasuredTest(NamedTuple):
     until_ms: int | None = None
 
 
-def holdout_test(store: Store, name: str) -> MeasuredTest:
+def holdout_test(store: Store, name: str) -> TestToMeasure:
     """Return a holdout test, in which shoppers without lists are the control."""
     is_running = name == store.settings.holdout_test
     held_out = store.settings.holdout_percent / 100 if is_running else 0
@@ -80,13 +80,13 @@ def holdout_test(store: Store, name: str) -> MeasuredTest:
         HoldoutArm.HELD_OUT.value: held_out,
         HoldoutArm.SHOWN.value: 1 - held_out if held_out else 0,
     }
-    return MeasuredTest(name, shares, (_CONVERSION, Goal.REVENUE.value), Goal.REVENUE)
+    return TestToMeasure(name, shares, (_CONVERSION, Goal.REVENUE.value), Goal.REVENUE)
 
 
-def measured_test(experiment: Experiment) -> MeasuredTest:
+def measured_test(experiment: Experiment) -> TestToMeasure:
     """Return a test of a placement or of search."""
     content = experiment.content
-    return MeasuredTest(
+    return TestToMeasure(
         experiment.split.name,
         {name: share / 100 for name, share in content.shares.items()},
         tuple(goal.value for goal in Goal),
@@ -193,7 +193,7 @@ class _Purchases:
 
 
 def visitors_with_outcomes(
-    test: MeasuredTest, exposures: VisitorIndex, bought: _Purchases, events: Iterable[Row]
+    test: TestToMeasure, exposures: VisitorIndex, bought: _Purchases, events: Iterable[Row]
 ) -> VisitorOutcomes:
     """Return every visitor of one arm with their outcomes, sorted by unit.
 
@@ -253,7 +253,7 @@ def stores_with_measured_tests(
 
 def find_tests_to_measure(
     database: Database, store: Store, now_ms: int
-) -> list[MeasuredTest]:
+) -> list[TestToMeasure]:
     """Return the tests whose results may still change, and the holdout test."""
     settings = store.settings
     tests = []
@@ -271,7 +271,7 @@ def find_tests_to_measure(
 
 
 def measure_and_store_test(
-    database: Database, store: Store, test: MeasuredTest, now_ms: int
+    database: Database, store: Store, test: TestToMeasure, now_ms: int
 ) -> StoredExperimentResult:
     """Compute and store the current result of a test.
 
@@ -309,8 +309,8 @@ def measure_and_store_test(
 
 
 def _with_shares(
-    test: MeasuredTest, before: Sequence[StoredExperimentResult]
-) -> MeasuredTest:
+    test: TestToMeasure, before: Sequence[StoredExperimentResult]
+) -> TestToMeasure:
     """Return an ended holdout test with the shares of its last result."""
     if any(test.shares.values()) or not before:
         return test
@@ -319,7 +319,7 @@ def _with_shares(
 
 
 def result_fields(
-    test: MeasuredTest, visitors: VisitorOutcomes, now_ms: int
+    test: TestToMeasure, visitors: VisitorOutcomes, now_ms: int
 ) -> dict[str, Any]:
     """Return the result as plain values; without shares the arm sizes are not tested."""
     counts = [

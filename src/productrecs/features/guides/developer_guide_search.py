@@ -54,7 +54,7 @@ _K, _B = 1.2, 0.6  # the usual k1; b is lower because sections are short
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class GuideSection:
     """A part of a guide below one heading."""
 
     guide: Guide
@@ -76,7 +76,7 @@ class GuideSearch:
         self._mean = sum(self._lengths) / len(self._lengths)
         self._in = Counter(word for words in self._words for word in words)
 
-    def find(self, query: str, limit: int) -> list[Section]:
+    def find(self, query: str, limit: int) -> list[GuideSection]:
         """Return up to `limit` sections that contain a word of `query`, best first."""
         term_weights = dict.fromkeys(_synonym_terms(query), _SYNONYM_WEIGHT)
         term_weights |= dict.fromkeys(_tokens(query), 1.0)
@@ -95,9 +95,9 @@ class GuideSearch:
         return score
 
 
-def guide_sections(guide: Guide, library: GuideTexts) -> list[Section]:
+def guide_sections(guide: Guide, library: GuideTexts) -> list[GuideSection]:
     """Return a guide split at its headings; a # within a code block is not a heading."""
-    sections_so_far: list[Section] = []
+    sections_so_far: list[GuideSection] = []
     lines: list[str] = []
     heading, is_code = guide.title, False
     for line in library.text(guide.slug).splitlines():
@@ -105,15 +105,15 @@ def guide_sections(guide: Guide, library: GuideTexts) -> list[Section]:
             is_code = not is_code
         match = None if is_code else _HEADING.match(line)
         if match:
-            sections_so_far.append(Section(guide, heading, "\n".join(lines).strip()))
+            sections_so_far.append(GuideSection(guide, heading, "\n".join(lines).strip()))
             heading, lines = match.group(2), []
         else:
             lines.append(line)
-    sections_so_far.append(Section(guide, heading, "\n".join(lines).strip()))
+    sections_so_far.append(GuideSection(guide, heading, "\n".join(lines).strip()))
     return [section for section in sections_so_far if section.text]
 
 
-def snippet(section: Section, query: str) -> str:
+def snippet(section: GuideSection, query: str) -> str:
     """Return the line of a section that matches most of the query, else its first line."""
     term_weights = {*_tokens(query), *_synonym_terms(query)}
     lines = [line for line in section.text.splitlines() if not line.startswith("```")]
@@ -132,7 +132,7 @@ def _is_in(term: str, simplified: str) -> bool:
     return re.search(rf"\b{re.escape(term)}(s|ing)?\b", simplified) is not None
 
 
-def _words_of(section: Section) -> Counter[str]:
+def _words_of(section: GuideSection) -> Counter[str]:
     words = Counter(_tokens(section.text))
     for word in _tokens(f"{section.guide.title} {section.heading}"):
         words[word] += _HEADING_WEIGHT

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.plural import counted
-from productrecs.features.imports.erased_rows import ErasedRows, erased_since
+from productrecs.features.imports.erased_rows import ErasedShopperRows, erased_since
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
 from productrecs.features.imports.import_preview import (
     ITEMS,
@@ -38,7 +38,7 @@ from productrecs.features.imports.item_import import (
     import_items,
 )
 from productrecs.features.imports.order_file_reader import (
-    OrderFile,
+    InspectedOrderFile,
     OrderFileFormat,
     inspect_order_file,
 )
@@ -141,7 +141,7 @@ class DashboardFileImporter:
             return []
         with self._open_source(file_import, path) as source:
             layout = shopper_table_layout(source, file_import)
-            rows = layout and ErasedRows(source.file, layout, is_erased)
+            rows = layout and ErasedShopperRows(source.file, layout, is_erased)
             if not rows or not rows.count:
                 return []
             with self.services.uploads.rewrite(file_import.import_id) as file:
@@ -199,7 +199,7 @@ class DashboardFileImporter:
 
     def _orders(
         self, store: Store, file_import: FileImport, source: ImportSource
-    ) -> OrderFile:
+    ) -> InspectedOrderFile:
         choices = file_import.choices
         mapping = chosen_mapping(ORDERS, file_import)
         kind = None

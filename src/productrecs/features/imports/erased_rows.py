@@ -32,7 +32,7 @@ def erased_since(services: ImportServices, store: Store, moment_ms: int) -> IsEr
     return (lambda name: name_digest(store.store_id, name) in digests) if digests else None
 
 
-class ErasedRows:
+class ErasedShopperRows:
     """The rows of a table that name an erased shopper, and all rows of their orders.
 
     Without a column of customers any cell can name one, but a number is no name there.

@@ -111,7 +111,7 @@ _OWN_NAMES: Final = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class OrderFile:
+class InspectedOrderFile:
     """The format of an order file, and the reader of its rows (one pass)."""
 
     csv_format: CsvFormat
@@ -170,7 +170,7 @@ def inspect_order_file(
     kind: OrderFileFormat | None = None,
     mapping: ColumnMapping | None = None,
     pattern: str | None = None,
-) -> OrderFile:
+) -> InspectedOrderFile:
     """Return how a file is read; without a `kind` its header decides.
 
     `pattern` is the format of its times, if it is not detected.
@@ -200,13 +200,13 @@ def inspect_order_file(
     )
     if is_own:
         columns, separator = csv_format.columns, csv_format.separator
-        return OrderFile(
+        return InspectedOrderFile(
             csv_format, lambda: HistoryLineReader(columns, separator, zone, time_format)
         )
     item_matcher = ItemMatcher(_catalog_items(services, store.store_id))
     export = _EXPORTS.get(chosen)
     if export is None:
-        return OrderFile(
+        return InspectedOrderFile(
             csv_format,
             lambda: OrderTableReader(csv_format, zone, time_format, item_matcher, mapping),
         )
@@ -216,7 +216,7 @@ def inspect_order_file(
             f"first: productrecs import-items {store.domain} PRODUCTS"
         )
         raise EmptyCatalogError(message)
-    return OrderFile(
+    return InspectedOrderFile(
         csv_format, lambda: export(csv_format, zone, item_matcher, time_format)
     )
 

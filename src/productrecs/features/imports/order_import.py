@@ -8,7 +8,7 @@ from productrecs.core.clock import MINUTE_MS, iso
 from productrecs.features.imports.feeds.order_export_reader import OrderExportReader
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.imports.order_file_reader import (
-    OrderFile,
+    InspectedOrderFile,
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.csv_reader import Row, read_rows
@@ -60,7 +60,7 @@ class OrderImport:
 
     services: ImportServices
     store: Store
-    orders: OrderFile
+    orders: InspectedOrderFile
     on_bytes: Callable[[int], None]
     on_note: Callable[[str], None]
     max_errors: int = MAX_ERRORS

@@ -49,7 +49,7 @@ class LiveEventVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ReceivedRequest:
+class ReceivedEventRequest:
     """A request with events or an order, as an API process records it.
 
     `problems` are the reasons of invalid events by index in the request; index -1 is the
@@ -98,7 +98,7 @@ def client_hash(store_id: StoreId, address: str, agent: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def live_events_of_request(received: ReceivedRequest) -> list[LiveEvent]:
+def live_events_of_request(received: ReceivedEventRequest) -> list[LiveEvent]:
     """Return the events of a request, judged by the request alone."""
     if received.refusal or -1 in received.problems:
         verdict = (
@@ -129,7 +129,7 @@ def with_catalog_verdict(
 
 
 def _verdict_with_problem(
-    received: ReceivedRequest, index: int, body: Mapping[str, Any]
+    received: ReceivedEventRequest, index: int, body: Mapping[str, Any]
 ) -> tuple[LiveEventVerdict, str]:
     if index in received.problems:
         return LiveEventVerdict.INVALID, received.problems[index]
@@ -141,7 +141,7 @@ def _verdict_with_problem(
 
 
 def _event_verdict(
-    received: ReceivedRequest, body: Mapping[str, Any]
+    received: ReceivedEventRequest, body: Mapping[str, Any]
 ) -> tuple[LiveEventVerdict, str]:
     is_buy = body.get("event") == EventKind.BUY.wire_name
     if is_buy and not body.get("order_id"):
@@ -158,7 +158,7 @@ def _event_verdict(
     return LiveEventVerdict.ACCEPTED, ""
 
 
-def _bot_reason(received: ReceivedRequest, body: Mapping[str, Any]) -> str:
+def _bot_reason(received: ReceivedEventRequest, body: Mapping[str, Any]) -> str:
     """Return why an event is a bot's; "" if it is not."""
     if received.crawler is not None:
         return f"It came from {received.crawler}."
@@ -168,7 +168,7 @@ def _bot_reason(received: ReceivedRequest, body: Mapping[str, Any]) -> str:
 
 
 def _order_verdict(
-    received: ReceivedRequest, body: Mapping[str, Any]
+    received: ReceivedEventRequest, body: Mapping[str, Any]
 ) -> tuple[LiveEventVerdict, str]:
     if received.is_repeated:
         return LiveEventVerdict.ORDER_AGAIN, ""
@@ -179,7 +179,7 @@ def _order_verdict(
     return LiveEventVerdict.ACCEPTED, ""
 
 
-def _identity_refusal(received: ReceivedRequest, body: Mapping[str, Any]) -> str:
+def _identity_refusal(received: ReceivedEventRequest, body: Mapping[str, Any]) -> str:
     """Return why the signed identity of an event or order is refused; "" if it is not."""
     if received.identity_refusal is None:
         return ""
@@ -196,7 +196,7 @@ def _skew_minutes(text: object, at_ms: int) -> int:
 
 
 def _to_live_event(
-    received: ReceivedRequest,
+    received: ReceivedEventRequest,
     body: Mapping[str, Any],
     verdict: LiveEventVerdict,
     detail: str,

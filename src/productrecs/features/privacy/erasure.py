@@ -138,7 +138,7 @@ MAX_RARE_SEARCHES: Final = 10
 
 
 @dataclass(frozen=True)
-class Eraser:
+class ShopperEraser:
     """Erases shoppers of one installation; `data` is its folder."""
 
     database: Database
@@ -297,7 +297,7 @@ class Eraser:
         return self.database.overwrite_deleted()
 
 
-def replay_erasures(eraser: Eraser, *object_stores: ObjectStore | None) -> int:
+def replay_erasures(eraser: ShopperEraser, *object_stores: ObjectStore | None) -> int:
     """Erase again every shopper in the ledger who has records in the database.
 
     `object_stores` are further stores that hold a ledger, such as that of the backups.
@@ -315,7 +315,9 @@ def replay_erasures(eraser: Eraser, *object_stores: ObjectStore | None) -> int:
     return count
 
 
-def _erase_again(eraser: Eraser, store_id: StoreId, erasures: Mapping[str, int]) -> int:
+def _erase_again(
+    eraser: ShopperEraser, store_id: StoreId, erasures: Mapping[str, int]
+) -> int:
     with eraser.database.reading() as connection:
         stored = ErasedNameRepository(connection, store_id).all_erased_at()
         missing = {

@@ -13,9 +13,9 @@ from productrecs.features.product_feeds.feed_formats import (
     longest_id,
 )
 from productrecs.features.product_feeds.product_feed import (
-    FeedCount,
+    FeedCounts,
     FeedFormat,
-    Labeller,
+    ProductLabeller,
     feed_products,
 )
 from productrecs.records.catalog.repository import CatalogRepository
@@ -48,7 +48,7 @@ class FeedRenderer:
     stock_labels: Mapping[str, str]
     now_ms: int
 
-    def lines(self, feed: FeedFormat, count: FeedCount) -> Iterator[str]:
+    def lines(self, feed: FeedFormat, count: FeedCounts) -> Iterator[str]:
         """Yield the text of a feed, and count its products; blocks while it reads.
 
         Raises:
@@ -104,7 +104,7 @@ class FeedRenderer:
     def _shop_url(self) -> str:
         return f"https://{self.store.domain}"
 
-    def _labeller(self) -> Labeller:
+    def _labeller(self) -> ProductLabeller:
         ranks = {
             item_id: rank
             for rank, number in enumerate(self.trending.tolist())
@@ -116,7 +116,7 @@ class FeedRenderer:
         if len(shares) >= _MIN_WITH_COST:
             low, high = np.quantile(shares, [1 / 3, 2 / 3]).tolist()
             limits = (low, high)
-        return Labeller(ranks, self.stock_labels, limits)
+        return ProductLabeller(ranks, self.stock_labels, limits)
 
 
 def _first_of_each_group(numbers: Ints, groups: Ints) -> Ints:

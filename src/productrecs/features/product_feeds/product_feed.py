@@ -89,7 +89,7 @@ class FeedEntry:
 
 
 @dataclass(slots=True)
-class FeedCount:
+class FeedCounts:
     """How many products a feed has, and which it left out by reason."""
 
     products: int = 0
@@ -104,7 +104,7 @@ class FeedCount:
             examples.append(item_id)
 
 
-class Labeller:
+class ProductLabeller:
     """Labels products by sales, stock and margin; works on one state of a store."""
 
     def __init__(
@@ -156,7 +156,10 @@ def margin_share(item: Item) -> float | None:
 
 
 def feed_products(
-    items: Iterable[tuple[Item, str]], labeller: Labeller, longest_id: int, count: FeedCount
+    items: Iterable[tuple[Item, str]],
+    labeller: ProductLabeller,
+    longest_id: int,
+    count: FeedCounts,
 ) -> Iterator[FeedEntry]:
     """Yield the products of a feed; those that lack what it needs are counted.
 
@@ -180,7 +183,9 @@ def feed_products(
             yield _feed_product(item, group, title, labeller)
 
 
-def _feed_product(item: Item, group: str, title: str, labeller: Labeller) -> FeedEntry:
+def _feed_product(
+    item: Item, group: str, title: str, labeller: ProductLabeller
+) -> FeedEntry:
     price = item.price or 0.0
     availability = effective_availability(item.availability, item.stock_qty)
     is_reduced = item.list_price is not None and item.list_price > price

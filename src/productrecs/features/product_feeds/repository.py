@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.features.product_feeds.product_feed import (
     ExclusionReason,
-    FeedCount,
+    FeedCounts,
     FeedFormat,
 )
 from productrecs.storage.sql.dialects import upsert
@@ -30,7 +30,7 @@ class FeedFetches:
 
     fetches: int
     last_ms: int
-    last: FeedCount
+    last: FeedCounts
 
 
 class FeedFetchRepository:
@@ -41,7 +41,7 @@ class FeedFetchRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def add(self, feed: FeedFormat, count: FeedCount, now_ms: int) -> None:
+    def add(self, feed: FeedFormat, count: FeedCounts, now_ms: int) -> None:
         """Count a fetch on its day (UTC); older days than 30 are deleted."""
         columns, day = feed_fetches.c, now_ms // DAY_MS
         left_out = {
@@ -84,12 +84,12 @@ class FeedFetchRepository:
         return found
 
 
-def _to_count(row: sa.RowMapping) -> FeedCount:
+def _to_count(row: sa.RowMapping) -> FeedCounts:
     stored = json.loads(row["left_out"])
     reasons = {
         reason: stored[reason.name] for reason in ExclusionReason if reason.name in stored
     }
-    return FeedCount(
+    return FeedCounts(
         row["products"],
         {reason: list(entry["ids"]) for reason, entry in reasons.items()},
         {reason: int(entry["count"]) for reason, entry in reasons.items()},

@@ -214,7 +214,7 @@ _PAGE_TYPES: Final[Mapping[BacktestTask, PageType]] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class TaskResult:
+class BacktestTaskResult:
     """Result of one task; without scores if there is too little data."""
 
     task: BacktestTask
@@ -235,7 +235,7 @@ def first_test_group(groups: ItemGroups) -> int:
 
 def run_backtest(
     inputs: TrainingInputs, n_items: int, settings: StoreSettings, limit: int
-) -> Iterator[TaskResult]:
+) -> Iterator[BacktestTaskResult]:
     """Yield each task's result; at most `limit` cases are evaluated."""
     for groups, tasks in (
         (group_visits(inputs.behaviour), (BacktestTask.VISIT,)),
@@ -323,10 +323,10 @@ def _task_result(
     first: int,
     cases: list[EvaluationCase],
     scores: tuple[MethodMetrics, ...] = (),
-) -> TaskResult:
+) -> BacktestTaskResult:
     since_ms = int(groups.starts[first]) if first < len(groups.starts) else 0
     group_count = len({case.group for case in cases})
-    return TaskResult(task, since_ms, group_count, len(cases), scores)
+    return BacktestTaskResult(task, since_ms, group_count, len(cases), scores)
 
 
 def _popularity(inputs: TrainingInputs, n_items: int) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import MAX_CANDIDATES, NO_RANKED, Items, Ranked
+from productrecs.engines.arrays import MAX_CANDIDATES, NO_RANKED, Items, RankedItems
 from productrecs.engines.engine import ListRequest
 from productrecs.engines.fusion import fuse_lists
 from productrecs.engines.registry import BY_NAME
@@ -70,7 +70,7 @@ class StoreListRequest(ListRequest):
     num: int  # length of the list
     not_listable: frozenset[int]
 
-    def companions_of_purchases(self) -> Ranked:
+    def companions_of_purchases(self) -> RankedItems:
         """Return what is bought together with the purchases that count beside the visit."""
         purchases, weights = (
             self.context.remembered_purchases,
@@ -80,7 +80,7 @@ class StoreListRequest(ListRequest):
             return NO_RANKED
         return self.store.models.widest.complete(purchases, MAX_CANDIDATES, weights)
 
-    def with_interest_signals(self, candidates: Ranked) -> Ranked:
+    def with_interest_signals(self, candidates: RankedItems) -> RankedItems:
         """Return candidates with those of the shopper's searches and category views."""
         signals = self.context.interest_signals
         if not signals:
@@ -121,14 +121,14 @@ def weights_of(recipe: Recipe, context: ShopperContext) -> Weights:
 
 def generate_candidates(
     call: StoreListRequest,
-) -> tuple[Weights, tuple[Ranked, ...]]:
+) -> tuple[Weights, tuple[RankedItems, ...]]:
     """Return the engines of a list, their weights and their candidates.
 
     Complements join a recipe that blends them, if any are known.
     """
     models, recipe, context = call.store.models, call.recipe, call.context
 
-    def candidates_of(name: EngineName) -> Ranked:
+    def candidates_of(name: EngineName) -> RankedItems:
         return BY_NAME[name].candidates(models.by_engine[name], call)
 
     weights = weights_of(recipe, context)
@@ -159,7 +159,7 @@ class FusedCandidates(NamedTuple):
 
 
 def fuse_candidates(
-    weights: Mapping[EngineName, float], candidates: Sequence[Ranked]
+    weights: Mapping[EngineName, float], candidates: Sequence[RankedItems]
 ) -> FusedCandidates:
     """Return every engine's candidates fused into one order.
 

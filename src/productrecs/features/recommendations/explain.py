@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from productrecs.engines.arrays import Ranked
+from productrecs.engines.arrays import RankedItems
 from productrecs.engines.engine import (
     CategoryPairLift,
     Evidence,
@@ -418,7 +418,7 @@ class _Explainer:
         return self._store.catalog.ids[self._decision.call.context.anchors[0]]
 
 
-def _rank_in(ranked: Ranked, item: int) -> int | None:
+def _rank_in(ranked: RankedItems, item: int) -> int | None:
     items: list[int] = ranked.items.tolist()
     return items.index(item) if item in items else None
 

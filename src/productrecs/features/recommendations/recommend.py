@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import NO_RANKED, Ranked
+from productrecs.engines.arrays import NO_RANKED, RankedItems
 from productrecs.features.recommendations.candidates import (
     FusedCandidates,
     StoreListRequest,
@@ -68,7 +68,7 @@ class ListDecision(NamedTuple):
 
     call: StoreListRequest
     weights: Mapping[EngineName, float]
-    candidates: tuple[Ranked, ...]  # of each engine in `weights`
+    candidates: tuple[RankedItems, ...]  # of each engine in `weights`
     ranking: FusedCandidates  # the fused order after the store's rules
     picks: list[Pick]
     replacements: frozenset[int] = frozenset()  # of a sold-out anchor; they come first

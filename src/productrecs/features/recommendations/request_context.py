@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.clock import DAY_MS
-from productrecs.engines.arrays import MAX_CANDIDATES, NO_RANKED, Ranked
+from productrecs.engines.arrays import MAX_CANDIDATES, NO_RANKED, RankedItems
 from productrecs.engines.browse import InteractionType
 from productrecs.engines.buy_again import buy_again, due_for_repurchase, is_habitual_buyer
 from productrecs.engines.fusion import fuse_ranked
@@ -40,8 +40,11 @@ InterestSignal = tuple[int, str, int]
 
 
 def with_interest_signals(
-    visit: Ranked, signals: Sequence[InterestSignal], eligible: EligibleItems, language: str
-) -> Ranked:
+    visit: RankedItems,
+    signals: Sequence[InterestSignal],
+    eligible: EligibleItems,
+    language: str,
+) -> RankedItems:
     """Return the visit's candidates fused with those of its interest signals."""
     lists, weights = [visit.items], [1.0]
     for signal in signals[:_MAX_SIGNALS]:
@@ -73,7 +76,7 @@ def _items_for_signal(
     return list(dict.fromkeys([*indicated_items, *category_items]))
 
 
-@memoized(Cache.LANGUAGES)
+@memoized(RegisteredCache.LANGUAGES)
 def _language(tag: str) -> LanguageAnalyzer:
     return LanguageAnalyzer(tag)
 
@@ -98,7 +101,7 @@ class ShopperContext(NamedTuple):
     bought: frozenset[int]  # purchases that the list may not repeat
     visitor: int | None  # code of the visit; its own sessions are left out
     page_type: PageType
-    rebuyable: Ranked = NO_RANKED  # visible items that they rebuy
+    rebuyable: RankedItems = NO_RANKED  # visible items that they rebuy
     has_habits: bool = False  # whether they are habitual repurchasers
     remembered_purchases: tuple[
         int, ...
@@ -289,7 +292,7 @@ def _strongest_interactions(histories: Sequence[ShopperHistory]) -> dict[int, in
 
 def _rebuyable_items(
     store: StoreState, histories: Sequence[ShopperHistory]
-) -> tuple[Ranked, bool]:
+) -> tuple[RankedItems, bool]:
     """Return the visible items that the shopper rebuys, and whether it is a habit."""
     settings = store.settings
     if not (settings.allow_repeat_recommendations or settings.repeat_after_days):

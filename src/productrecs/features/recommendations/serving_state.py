@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.engines.arrays import Floats, Ints, Items
 from productrecs.engines.fusion import RANK_OFFSET
 from productrecs.engines.popularity import category_top_items
@@ -212,7 +212,7 @@ class StoreState:
     bundles: Mapping[str, tuple[Bundle, ...]] = field(default_factory=dict)  # by item id
     _eligible_cache: _EligibleCache | None = None
     _priced: BoundedCache[str, "StoreState"] = field(
-        default_factory=lambda: BoundedCache(Cache.PRICE_LISTS)
+        default_factory=lambda: BoundedCache(RegisteredCache.PRICE_LISTS)
     )
 
     def with_price_list(self, name: str) -> "StoreState":
@@ -269,8 +269,8 @@ class StoreState:
                 visible,
                 models,
                 book,
-                BoundedCache(Cache.ELIGIBLE_ITEMS),
-                BoundedCache(Cache.FILTERED_ITEMS),
+                BoundedCache(RegisteredCache.ELIGIBLE_ITEMS),
+                BoundedCache(RegisteredCache.FILTERED_ITEMS),
             )
         rules = None
         if book is not None:

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.engines.arrays import Items, Ranked
+from productrecs.engines.arrays import Items, RankedItems
 from productrecs.engines.fusion import FusedList, fuse_lists
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
@@ -41,7 +41,7 @@ def leading_places(num: int) -> int:
 
 
 def rank_replacements(
-    store: StoreState, eligible: EligibleItems, anchor: int, visit: Ranked, now_ms: int
+    store: StoreState, eligible: EligibleItems, anchor: int, visit: RankedItems, now_ms: int
 ) -> FusedList:
     """Return replacements of `anchor`, scores and indexes into `ENGINES`; best first.
 

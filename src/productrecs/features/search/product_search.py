@@ -9,7 +9,7 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.arrays import Floats, Ints, Items
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.text.language_detection_and_stemming import (
@@ -26,8 +26,8 @@ from productrecs.features.search.query_filters import (
     ALL_FIELDS,
     FilterContext,
     FilterField,
-    QueryAsWords,
     QueryReading,
+    QueryWithAttributesAsWords,
     WordFilter,
     possible_readings,
 )
@@ -159,7 +159,9 @@ class ResolvedQuery:
     factors: Floats | None  # score factors of the merchant's rules, by item
     buyable: Mask | None  # set if sold-out products come last
     filters: tuple[WordFilter, ...] = ()  # that words of the query name
-    as_words: QueryAsWords | None = None  # with its brands, colours and materials as words
+    as_words: QueryWithAttributesAsWords | None = (
+        None  # with its brands, colours and materials as words
+    )
 
     def factor(self, item: int) -> float:
         """Return the score factor of click boosts, rules and stock."""
@@ -190,7 +192,7 @@ class ResolvedQuery:
         return bool(self.query.text.strip())
 
 
-class PageSize(NamedTuple):
+class PageSizeAndCandidateLimit(NamedTuple):
     """The page size, and the number of candidates for the first page."""
 
     size: int
@@ -436,7 +438,9 @@ def weigh_scores(
     return list(scores)
 
 
-def paginate(hits: Sequence[Hit], exact: int, pages: PageSize, until: int) -> list[Hit]:
+def paginate(
+    hits: Sequence[Hit], exact: int, pages: PageSizeAndCandidateLimit, until: int
+) -> list[Hit]:
     """Return the first `until` results, in pages.
 
     The first page is that of `find_products`, and each page continues where the previous
@@ -454,7 +458,7 @@ def paginate(hits: Sequence[Hit], exact: int, pages: PageSize, until: int) -> li
     return ranked[:until]
 
 
-@memoized(Cache.LANGUAGES)
+@memoized(RegisteredCache.LANGUAGES)
 def _language(tag: str) -> LanguageAnalyzer:
     return LanguageAnalyzer(tag)
 
@@ -519,7 +523,7 @@ MAX_FOUND: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogMatches:
+class CatalogSearchPage:
     """The item numbers of one page, and the total number of matches."""
 
     items: list[int]
@@ -533,7 +537,7 @@ def search_catalog(
     text: str,
     subset: Mask,
     page: slice,
-) -> CatalogMatches:
+) -> CatalogSearchPage:
     """Return one page of the products in `subset` that match `text`, best first.
 
     A product with exactly this id comes first, even before it is indexed. The rest has the
@@ -546,7 +550,7 @@ def search_catalog(
     query = truncate_query(text).strip()
     if not query:
         all_numbers = _newest_first(catalog, subset)
-        return CatalogMatches(all_numbers[page].tolist(), len(all_numbers), is_cut=False)
+        return CatalogSearchPage(all_numbers[page].tolist(), len(all_numbers), is_cut=False)
     words = index.analyse(query)
     index_query = IndexQuery(
         words, MAX_FOUND, subset, min_complete=1, with_feedback=False, by_meaning=False
@@ -556,7 +560,7 @@ def search_catalog(
     if exact_number is not None and exact_number < len(subset) and subset[exact_number]:
         numbers = {exact_number: None, **numbers}
     items = list(numbers)
-    return CatalogMatches(items[page], len(items), is_cut=len(items) >= MAX_FOUND)
+    return CatalogSearchPage(items[page], len(items), is_cut=len(items) >= MAX_FOUND)
 
 
 def _newest_first(catalog: CatalogView, subset: Mask) -> Ints:

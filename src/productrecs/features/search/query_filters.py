@@ -64,7 +64,7 @@ class WordFilter:
     high: float | None = None
 
 
-class QueryAsWords(NamedTuple):
+class QueryWithAttributesAsWords(NamedTuple):
     """A query whose brands, colours and materials are words, and the items left."""
 
     text: str
@@ -77,7 +77,9 @@ class QueryReading(NamedTuple):
     text: str
     filters: tuple[WordFilter, ...]
     visible: Mask
-    as_words: QueryAsWords | None  # with its brands, colours and materials, if it has any
+    as_words: (
+        QueryWithAttributesAsWords | None
+    )  # with its brands, colours and materials, if it has any
     needs_every_word: bool  # whether it needs a product with every word that remains
 
 
@@ -152,7 +154,7 @@ def _reading_with_filters(
         if found_filter.filter.field not in _WORD_FIELDS
     ]
     visible = _masked(context.visible, named)
-    as_words = QueryAsWords(_text_without(text, named), visible)
+    as_words = QueryWithAttributesAsWords(_text_without(text, named), visible)
     remaining = _text_without(text, found)
     if context.index.language.are_stop_words(query_words(remaining)):
         remaining = ""

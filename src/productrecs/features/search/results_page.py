@@ -17,7 +17,7 @@ import numpy.typing as npt
 from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggestion
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, QueryRelaxation
 from productrecs.features.search.product_search import (
-    PageSize,
+    PageSizeAndCandidateLimit,
     ResolvedQuery,
     SearchableStore,
     SearchRequest,
@@ -363,7 +363,7 @@ def _page_hits(
         np.array(query.pinned, dtype=np.int64), list(masks.values())
     ).tolist()
     until = offset + num + len(pins)
-    pages = PageSize(num, query.candidate_limit(num))
+    pages = PageSizeAndCandidateLimit(num, query.candidate_limit(num))
     last_rank = (
         until + pages.candidate_limit + num
     )  # lowest rank that boosts may lift to the page

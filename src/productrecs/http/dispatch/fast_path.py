@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
 )
@@ -147,7 +147,7 @@ class FastPath:
         return raw_error_response(OVERLOADED, error_body, request_id, headers)
 
 
-@memoized(Cache.QUERY_STRINGS)
+@memoized(RegisteredCache.QUERY_STRINGS)
 def _error_body_parts(base: str, path: str, accept: bytes) -> tuple[bytes, bytes, bytes]:
     """Return an error body before and after its request id, and its content type."""
     body, content_type = build_error_body(
@@ -159,12 +159,12 @@ def _error_body_parts(base: str, path: str, accept: bytes) -> tuple[bytes, bytes
     return start, end, content_type
 
 
-@memoized(Cache.QUERY_STRINGS)
+@memoized(RegisteredCache.QUERY_STRINGS)
 def _parse_query_cached(query_string: bytes) -> Mapping[str, str] | None:
     return parse_plain_query(query_string)
 
 
-@memoized(Cache.QUERY_STRINGS)
+@memoized(RegisteredCache.QUERY_STRINGS)
 def _parse_request_cached(
     query_string: bytes, default_num: int
 ) -> RecommendationRequest | None:

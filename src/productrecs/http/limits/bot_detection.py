@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from productrecs.core.cache_registry import BoundedCache, Cache, memoized
+from productrecs.core.cache_registry import BoundedCache, RegisteredCache, memoized
 from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import INHUMAN_RATE, EventKind, NewEvent
@@ -49,7 +49,7 @@ _WORD: Final = re.compile(r"[A-Za-z][\w.-]*")
 _MAX_AGENT: Final = 1_024
 
 
-@memoized(Cache.USER_AGENTS)
+@memoized(RegisteredCache.USER_AGENTS)
 def crawler_name(agent: bytes) -> str | None:
     """Return the name of the crawler or automated browser; None for any other agent.
 
@@ -92,8 +92,8 @@ class BotDetector:
         self._clock = clock
         self._seconds = seconds
         # When the token bucket of an actor is full again.
-        self._full_at = BoundedCache[_Actor, float](Cache.SHOPPER_RATES)
-        self._flagged = BoundedCache[_Actor, float](Cache.FLAGGED_SHOPPERS)
+        self._full_at = BoundedCache[_Actor, float](RegisteredCache.SHOPPER_RATES)
+        self._flagged = BoundedCache[_Actor, float](RegisteredCache.FLAGGED_SHOPPERS)
         self.has_flagged = False
         """Whether anybody was ever flagged; until then nothing is looked up."""
 

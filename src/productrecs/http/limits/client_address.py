@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 
 _IPV6_PREFIX_BITS: Final = 64  # one IPv6 client has a whole /64 network
 _MAX_ADDRESS_CHARS: Final = 64
@@ -24,7 +24,7 @@ _LOCAL_NETWORKS: Final = tuple(
 )
 
 
-@memoized(Cache.CLIENT_NETWORKS)
+@memoized(RegisteredCache.CLIENT_NETWORKS)
 def public_network_of(address: str) -> str | None:
     """Return the network of one client; None if it is not limited.
 
@@ -59,7 +59,7 @@ def address_of_client(peer: str, headers: Mapping[bytes, bytes]) -> str:
     return _plain_address(last_address[:_MAX_ADDRESS_CHARS]) or address
 
 
-@memoized(Cache.CLIENT_NETWORKS)
+@memoized(RegisteredCache.CLIENT_NETWORKS)
 def _plain_address(text: str) -> str:
     """Return an address without a port, and IPv4 in its own form: each client has one."""
     with_port = _WITH_PORT.fullmatch(text)
@@ -79,7 +79,7 @@ def peer_of(scope: Mapping[str, Any]) -> str:
     return client[0] if client else ""
 
 
-@memoized(Cache.CLIENT_NETWORKS)
+@memoized(RegisteredCache.CLIENT_NETWORKS)
 def _is_private_peer(peer: str) -> bool:
     try:
         return ipaddress.ip_address(peer).is_private

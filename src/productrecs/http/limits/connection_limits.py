@@ -16,7 +16,7 @@ MAX_EXTRA_CONNECTIONS: Final = 2
 """The most connections that a process may have above the others."""
 
 
-class LimitedConnection(Protocol):
+class CuttableConnection(Protocol):
     """A connection that can be cut."""
 
     def cut(self) -> None:
@@ -34,7 +34,7 @@ class PeerProcesses(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectionLimits:
+class MaxConnections:
     """The most connections of a process, in total and per public address."""
 
     connections: int = 4_096
@@ -46,15 +46,15 @@ class ConnectionLimiter:
 
     def __init__(
         self,
-        limits: ConnectionLimits | None = None,
+        limits: MaxConnections | None = None,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start without connections."""
-        self._limits = limits or ConnectionLimits()
+        self._limits = limits or MaxConnections()
         self._seconds = seconds
         self._networks: Counter[str] = Counter()  # the limited ones
         self._without_request: dict[
-            LimitedConnection, float
+            CuttableConnection, float
         ] = {}  # connect times, oldest first
         self._refused = 0
         self._peers: PeerProcesses | None = None
@@ -70,7 +70,7 @@ class ConnectionLimiter:
             return False
         return self.count + added > self._peers.fewest_connections() + MAX_EXTRA_CONNECTIONS
 
-    def count_and_accept(self, connection: LimitedConnection, address: str) -> bool:
+    def count_and_accept(self, connection: CuttableConnection, address: str) -> bool:
         """Count a new connection; return whether it may stay. Then call `count_closed`."""
         now = self._seconds()
         self._set_count(self.count + 1)
@@ -86,11 +86,11 @@ class ConnectionLimiter:
             self._refused += 1
         return is_accepted
 
-    def record_request(self, connection: LimitedConnection) -> None:
+    def record_request(self, connection: CuttableConnection) -> None:
         """Note that a connection sent a request."""
         self._without_request.pop(connection, None)
 
-    def count_closed(self, connection: LimitedConnection, address: str) -> None:
+    def count_closed(self, connection: CuttableConnection, address: str) -> None:
         """Note that a connection has ended."""
         self._set_count(self.count - 1)
         self._without_request.pop(connection, None)

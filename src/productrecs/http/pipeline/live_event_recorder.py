@@ -18,7 +18,7 @@ from productrecs.core.ids import StoreId
 from productrecs.features.live_events.live_event import (
     LiveEvent,
     LiveEventVerdict,
-    ReceivedRequest,
+    ReceivedEventRequest,
     client_hash,
     live_events_of_request,
     with_catalog_verdict,
@@ -82,7 +82,7 @@ class LiveEventRecorder:
         ] = {}  # when this process last renewed the watch
         self._reader = database.raw_reader()
         self._background = background
-        background.register(ReceivedRequest, _LIVE_EVENTS)
+        background.register(ReceivedEventRequest, _LIVE_EVENTS)
         self._read_lock = threading.Lock()
         self._outage = OutageNotes()
 
@@ -105,7 +105,7 @@ class LiveEventRecorder:
         address = address_of_client(sender.peer, sender.headers)
         problems = _problems_by_event(error) if isinstance(error, BodyError) else {}
         bots, store_id = sender.bots, sender.store_id
-        received = ReceivedRequest(
+        received = ReceivedEventRequest(
             store_id=sender.store_id,
             at_ms=sender.at_ms,
             client=client_hash(sender.store_id, address, agent),
@@ -175,7 +175,7 @@ def _identity_refusal(sender: Sender) -> Callable[[Mapping[str, Any]], str] | No
     return refusal
 
 
-def _store_live_events(database: Database, batch: Sequence[ReceivedRequest]) -> None:
+def _store_live_events(database: Database, batch: Sequence[ReceivedEventRequest]) -> None:
     batch_by_store = sorted(batch, key=lambda one: one.store_id)
     for store_id, group in groupby(batch_by_store, key=lambda one: one.store_id):
         events = [event for one in group for event in live_events_of_request(one)]

@@ -23,9 +23,9 @@ from uvicorn.protocols.http.httptools_impl import (
 )
 from uvicorn.server import ServerState
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.ids import random_text
-from productrecs.http.limits.connection_limits import ConnectionLimiter, ConnectionLimits
+from productrecs.http.limits.connection_limits import ConnectionLimiter, MaxConnections
 from productrecs.http.transport.error_body import (
     BAD_REQUEST,
     HEADERS_TOO_LARGE,
@@ -128,7 +128,7 @@ class HeaderCache:
     def __init__(self) -> None:
         """Start empty."""
         self._heads: dict[bytes, RequestHead] = {}
-        self._limit = Cache.REQUEST_HEADERS.limit
+        self._limit = RegisteredCache.REQUEST_HEADERS.limit
 
     def find(self, data: bytes) -> tuple[bytes, RequestHead] | None:
         """Return target and headers of a request; None if it has to be parsed.
@@ -190,7 +190,7 @@ class TransportState(ServerState):
     request queue of lists. `heads` caches the headers of fast-path requests.
     """
 
-    def __init__(self, draining: DrainFlag, limits: ConnectionLimits | None = None) -> None:
+    def __init__(self, draining: DrainFlag, limits: MaxConnections | None = None) -> None:
         """Start without connections."""
         super().__init__()
         self.draining = draining

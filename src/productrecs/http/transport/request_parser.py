@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol, Self
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.http.limits.bot_detection import crawler_name
 
 Header = tuple[bytes, bytes]
@@ -350,7 +350,7 @@ def _parse_header(line: bytes) -> Header:
     return name, value
 
 
-_cached_header = memoized(Cache.HEADER_LINES)(_parse_header)
+_cached_header = memoized(RegisteredCache.HEADER_LINES)(_parse_header)
 
 
 def _parse_header_cached(line: bytes) -> Header:

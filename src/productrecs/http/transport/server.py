@@ -24,7 +24,7 @@ from typing import Any, Final
 import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 
-from productrecs.http.limits.connection_limits import ConnectionLimiter, ConnectionLimits
+from productrecs.http.limits.connection_limits import ConnectionLimiter, MaxConnections
 from productrecs.http.transport.connection import (
     ClientTimeouts,
     DrainFlag,
@@ -126,7 +126,7 @@ class ServerOptions:
     drain_seconds: float = 1.0
     finish_seconds: float = 30.0
     timeouts: ClientTimeouts = field(default_factory=ClientTimeouts)
-    limits: ConnectionLimits = field(default_factory=ConnectionLimits)
+    limits: MaxConnections = field(default_factory=MaxConnections)
     parent: int | None = None
     on_check: Callable[[], None] = lambda: None  # called once a second by the event loop
 

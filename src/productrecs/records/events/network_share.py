@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
@@ -61,8 +61,8 @@ class NetworkCounts:
 
     def __init__(self) -> None:
         """Start without any."""
-        self._networks = BoundedCache[int, _NetworkUsage](Cache.NETWORK_SHARES)
-        self._totals = BoundedCache[tuple[StoreId, int], int](Cache.NETWORK_DAYS)
+        self._networks = BoundedCache[int, _NetworkUsage](RegisteredCache.NETWORK_SHARES)
+        self._totals = BoundedCache[tuple[StoreId, int], int](RegisteredCache.NETWORK_DAYS)
 
     def count_unless_excess(
         self, store_id: StoreId, sent: NetworkVisit, now_ms: int, minimum: int

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.event import EventKind
@@ -268,7 +268,7 @@ class ShopperHistories:
     """The histories of one store's shoppers; an LRU cache."""
 
     def __init__(
-        self, store_id: StoreId, limit: int = Cache.SHOPPER_HISTORIES.limit
+        self, store_id: StoreId, limit: int = RegisteredCache.SHOPPER_HISTORIES.limit
     ) -> None:
         """Cache up to `limit` people."""
         self._store_id = store_id

@@ -8,7 +8,7 @@ from datetime import datetime, tzinfo
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.clock import has_short_year, parse_timestamp, written_date_to_iso
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import control_character
@@ -199,7 +199,7 @@ def _with_cache(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
         try:
             return cached[text]
         except KeyError:
-            if len(cached) >= Cache.IMPORTED_TEXTS.limit:
+            if len(cached) >= RegisteredCache.IMPORTED_TEXTS.limit:
                 cached.clear()
             value = cached[text] = read(text)
             return value

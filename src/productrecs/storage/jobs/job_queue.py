@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.clock import DAY_MS, MINUTE_MS, SECOND_MS, Clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId, random_text
@@ -406,7 +406,7 @@ class _DueSql:
     waiting: sa.Select[Any]
 
 
-@memoized(Cache.STATEMENTS)
+@memoized(RegisteredCache.STATEMENTS)
 def _due_sql(kinds: tuple[str, ...]) -> _DueSql:
     now: sa.BindParameter[int] = sa.bindparam("now")
     latest_lease: sa.BindParameter[int] = sa.bindparam("beyond")

@@ -11,7 +11,7 @@ import psycopg
 import sqlalchemy as sa
 from psycopg.conninfo import conninfo_to_dict
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.errors import (
     DamagedDatabaseError,
     ReadOnlyStorageError,
@@ -247,11 +247,11 @@ class _PostgresHotReader:
 def _prepare(
     connection: psycopg.Connection[Row], record: sa.pool.ConnectionPoolEntry
 ) -> None:
-    record.info[RAW_CONNECTION_KEY] = PostgresRawConnection(connection)
+    record.info[RAW_CONNECTION_KEY] = PostgresRawSql(connection)
 
 
-class PostgresRawConnection:
-    """The driver's connection of a transaction on PostgreSQL; see `RawConnection`."""
+class PostgresRawSql:
+    """Raw SQL on PostgreSQL, for a transaction; see `RawSql`."""
 
     def __init__(self, driver: psycopg.Connection[Row]) -> None:
         """Use an open connection."""
@@ -287,7 +287,7 @@ class PostgresRawConnection:
                 copy.write_row(row)
 
 
-@memoized(Cache.STATEMENTS)
+@memoized(RegisteredCache.STATEMENTS)
 def _postgres(sql: str) -> bytes:
     value_rows = "json_array_elements(?::json) AS given(value)"
     # OFFSET stops the planner from scanning all of a store's rows, which it prefers while
@@ -302,7 +302,7 @@ def _postgres(sql: str) -> bytes:
     )
 
 
-@memoized(Cache.STATEMENTS)
+@memoized(RegisteredCache.STATEMENTS)
 def _postgres_map(table: str, key: str, value: str) -> bytes:
     return (
         f"SELECT {key}, {value} FROM {table} "  # noqa: S608 - own names

@@ -20,7 +20,7 @@ import apsw
 import msgspec
 import sqlalchemy as sa
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.errors import (
     DamagedDatabaseError,
     StorageBrokenError,
@@ -234,7 +234,7 @@ class SqliteDialect:
         self, connection: apsw_dbapi.ApswConnection, record: sa.pool.ConnectionPoolEntry
     ) -> None:
         configure_connection(connection, INLINE_PAGES if self._checkpointing else WAL_PAGES)
-        record.info[RAW_CONNECTION_KEY] = SqliteRawConnection(connection)
+        record.info[RAW_CONNECTION_KEY] = SqliteRawSql(connection)
 
     def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
         """Take the write lock at once: upgrading a read lock fails without waiting."""
@@ -316,7 +316,7 @@ class SqliteDialect:
         connection = apsw_dbapi.connect(str(self.path.resolve()))
         configure_connection(connection)
         connection.apsw.execute("PRAGMA query_only = ON")
-        return SqliteRawConnection(connection, failed)
+        return SqliteRawSql(connection, failed)
 
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Do nothing: the write transaction is the lock."""
@@ -361,8 +361,8 @@ class SqliteDialect:
         return storage_error(error)
 
 
-class SqliteRawConnection:
-    """Raw SQL on SQLite, for a transaction or a reader; see `RawConnection`."""
+class SqliteRawSql:
+    """Raw SQL on SQLite, for a transaction or a reader; see `RawSql`."""
 
     def __init__(
         self,
@@ -419,20 +419,20 @@ class SqliteRawConnection:
         return translated
 
 
-@memoized(Cache.STATEMENTS)
+@memoized(RegisteredCache.STATEMENTS)
 def _has_binary_column(table: sa.Table) -> bool:
     """Return whether a table has a binary column, which JSON cannot hold."""
     return any(isinstance(column.type, sa.LargeBinary) for column in table.columns)
 
 
-@memoized(Cache.STATEMENTS)
+@memoized(RegisteredCache.STATEMENTS)
 def _sqlite(sql: str) -> str:
     # In SQLite, the left table of a CROSS JOIN is the outer loop.
     with_rows = sql.replace(ROWS_PLACEHOLDER, "json_each(?) AS given")
     return with_rows.replace(LOOKUP_PLACEHOLDER, "").replace(FIELD_PLACEHOLDER, "")
 
 
-@memoized(Cache.STATEMENTS)
+@memoized(RegisteredCache.STATEMENTS)
 def _sqlite_map(table: str, key: str, value: str) -> str:
     return (
         f"SELECT json_group_object({key}, {value}) FROM {table} "  # noqa: S608 - own names
@@ -440,13 +440,13 @@ def _sqlite_map(table: str, key: str, value: str) -> str:
     )
 
 
-@memoized(Cache.STATEMENTS)
+@memoized(RegisteredCache.STATEMENTS)
 def _sqlite_insert(table: sa.Table) -> str:
     placeholders = ", ".join("?" for _ in table.columns)
     return f'INSERT INTO "{table.name}" ({insert_columns(table)}) VALUES ({placeholders})'  # noqa: S608 - own names
 
 
-@memoized(Cache.STATEMENTS)
+@memoized(RegisteredCache.STATEMENTS)
 def _sqlite_insert_many(table: sa.Table) -> str:
     values = ", ".join(f"value ->> {place}" for place in range(len(table.columns)))
     return (

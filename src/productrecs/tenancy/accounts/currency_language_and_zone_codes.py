@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import resources
 from zoneinfo import available_timezones
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 
 _NEAR = 3
 _SIMILARITY = 0.5
@@ -29,7 +29,7 @@ class KnownCodes:
         return f"{name} ({region})" if region else name
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def known_codes() -> KnownCodes:
     """Return the codes; read once."""
     file = resources.files(__package__) / "known_codes.json"

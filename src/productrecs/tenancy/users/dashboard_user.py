@@ -11,7 +11,7 @@ from typing import Final, Self
 
 import argon2
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, random_text
 
@@ -133,7 +133,7 @@ def rehashed(password_hash: str, password: str) -> str | None:
     return _HASHER.hash(password) if _HASHER.check_needs_rehash(password_hash) else None
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def _dummy_hash() -> str:
     return _HASHER.hash(random_text(32))
 

@@ -27,7 +27,7 @@ from productrecs.engines.demand.backtest import (
 from productrecs.engines.demand.demand_series import (
     HORIZON,
     Amounts,
-    Demand,
+    DailyDemand,
     DemandOptions,
     closed_days,
     net_returns,
@@ -124,7 +124,7 @@ _Bools = npt.NDArray[np.bool_]
 class DemandInputs:
     """All input of a forecast."""
 
-    demand: Demand
+    demand: DailyDemand
     on_sale: _Bools  # [items, DAYS_AHEAD]
     numbers: _Ints  # [items] catalog numbers
     days: StoreDays  # of the history
@@ -158,7 +158,7 @@ def read_demand_inputs(
     on_sale = _past_sale_days(amounts, item_facts, days, zone)
     _exclude_stock_out_days(on_sale, amounts, outs, numbers, days)
     on_sale &= ~closed_days(amounts.sum(axis=0, dtype=np.float64))
-    demand = Demand(amounts, on_sale, _categories(item_facts), days.first.toordinal())
+    demand = DailyDemand(amounts, on_sale, _categories(item_facts), days.first.toordinal())
     days_ahead = days_between(today_date, today_date + timedelta(days=DAYS_AHEAD), zone)
     future_sale_days = _future_sale_days(item_facts, days_ahead, zone)
     return DemandInputs(demand, future_sale_days, numbers, days, mode, repository.seq())

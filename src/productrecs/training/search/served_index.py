@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.core.cache_registry import BoundedCache, Cache
+from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Bools, Ints
 from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError
@@ -113,7 +113,9 @@ class QueryEmbedder:
     def __init__(self, embedder: TextEncoder) -> None:
         """Start with an empty cache."""
         self.embedder = embedder
-        self._queries: BoundedCache[str, EmbeddedQuery] = BoundedCache(Cache.QUERY_VECTORS)
+        self._queries: BoundedCache[str, EmbeddedQuery] = BoundedCache(
+            RegisteredCache.QUERY_VECTORS
+        )
 
     def embed(self, text: str) -> "EmbeddedQuery":
         """Return the vector of a query; takes 1 to 3 ms if it is not cached.

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import Bools, Ranked
+from productrecs.engines.arrays import Bools, RankedItems
 from productrecs.engines.visual.visual_similarity import (
     MatchConfidence,
     merge_best_items,
@@ -48,7 +48,7 @@ class RegionMatch(NamedTuple):
     box: Box
     label: str
     confidence: float | None
-    alike: Ranked
+    alike: RankedItems
 
 
 class PhotoMatches(NamedTuple):
@@ -61,7 +61,7 @@ class PhotoMatches(NamedTuple):
 class PhotoHits(NamedTuple):
     """The items most similar to a photo, and the product codes of its barcodes."""
 
-    ranked: Ranked
+    ranked: RankedItems
     codes: tuple[str, ...] = ()
 
 
@@ -120,14 +120,14 @@ class PhotoMatcher:
         photo_descriptors = self._viewer.describe_with_regions(photo, own=self._is_own)
         model = self._pictures.model
         identical_items = model.items_with_digest(file_digest(photo), visible)
-        lists = [Ranked(identical_items, np.ones(len(identical_items), np.float32))]
+        lists = [RankedItems(identical_items, np.ones(len(identical_items), np.float32))]
         if (vectors := self._query_vectors(photo_descriptors)) is not None:
             queries = self._pictures.queries(vectors, self._embedding)
             rows = np.concatenate([vectors[:1], *queries])  # one scan
             picture, *similar_lists = model.similar_to_vectors(rows, limit, visible)
             if self._embedding.shows_copies:  # otherwise other pictures may be as similar
                 is_copy = picture.scores >= _COPY_SIMILARITY
-                lists.append(Ranked(picture.items[is_copy], picture.scores[is_copy]))
+                lists.append(RankedItems(picture.items[is_copy], picture.scores[is_copy]))
             count = len(vectors)
             by_similarity, by_kind, by_scene = (
                 similar_lists[count * index : count * (index + 1)] for index in range(3)
@@ -183,13 +183,13 @@ class PhotoMatcher:
         return self._pictures.vectors_of(descriptors, self._embedding)
 
 
-def _best_of_photo(lists: Sequence[Ranked], weight: float, limit: int) -> Ranked:
+def _best_of_photo(lists: Sequence[RankedItems], weight: float, limit: int) -> RankedItems:
     """Return the items most similar to a photo as a whole (two rows), or to a region."""
-    weighted = [Ranked(ranked.items, ranked.scores * weight) for ranked in lists[2:]]
+    weighted = [RankedItems(ranked.items, ranked.scores * weight) for ranked in lists[2:]]
     return merge_best_items([*lists[:2], *weighted], limit)
 
 
-def _region_is_closest(lists: Sequence[Ranked], weight: float) -> bool:
+def _region_is_closest(lists: Sequence[RankedItems], weight: float) -> bool:
     """Return whether a region, weighted, is more similar to an item than the photo is."""
     whole, regions = (
         max((float(ranked.scores[0]) for ranked in rows if len(ranked.scores)), default=0.0)
@@ -198,9 +198,9 @@ def _region_is_closest(lists: Sequence[Ranked], weight: float) -> bool:
     return regions * weight > whole
 
 
-def _concatenate(lists: Sequence[Ranked], limit: int) -> Ranked:
+def _concatenate(lists: Sequence[RankedItems], limit: int) -> RankedItems:
     """Return the first `limit` items of concatenated lists, each once; scores fall."""
     items = np.concatenate([ranked.items for ranked in lists])
     scores = np.concatenate([ranked.scores for ranked in lists])
     first_index = np.sort(np.unique(items, return_index=True)[1])[:limit]
-    return Ranked(items[first_index], np.minimum.accumulate(scores[first_index]))
+    return RankedItems(items[first_index], np.minimum.accumulate(scores[first_index]))

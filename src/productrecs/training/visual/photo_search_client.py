@@ -15,7 +15,7 @@ import numpy.typing as npt
 from msgspec.msgpack import Decoder
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.engines.arrays import Bools, Ranked
+from productrecs.engines.arrays import Bools, RankedItems
 from productrecs.engines.visual.visual_similarity import MatchConfidence
 from productrecs.processes.child_process import ProcessTimeouts, WorkerProcess
 from productrecs.records.pictures.decode_picture import PictureRefusal
@@ -245,15 +245,15 @@ class StorePhotoSearch:
         raise PhotoWorkerError
 
 
-def pack_ranked(ranked: Ranked) -> Row:
+def pack_ranked(ranked: RankedItems) -> Row:
     """Return items and scores as bytes."""
     items, scores = ranked
     return items.astype("<i4").tobytes(), scores.astype("<f4").tobytes()
 
 
-def unpack_ranked(row: Row) -> Ranked:
+def unpack_ranked(row: Row) -> RankedItems:
     """Return the items and scores that `pack_ranked` wrote."""
-    return Ranked(np.frombuffer(row[0], "<i4"), np.frombuffer(row[1], "<f4"))
+    return RankedItems(np.frombuffer(row[0], "<i4"), np.frombuffer(row[1], "<f4"))
 
 
 def to_float_steps(values: npt.NDArray[np.floating[Any]]) -> list[float]:

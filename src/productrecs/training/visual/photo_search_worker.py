@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from msgspec.msgpack import Decoder
 
-from productrecs.core.cache_registry import Cache
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Bools
 from productrecs.processes.child_process import (
@@ -90,7 +90,7 @@ class PhotoWorker:
             path = Path(folder)
             pictures = ServedPictures(path.parent, StoreId(path.name))
         self._served[folder] = pictures  # LRU: the most recent one is last
-        if len(self._served) > Cache.PHOTO_STORES.limit:
+        if len(self._served) > RegisteredCache.PHOTO_STORES.limit:
             self._served.popitem(last=False)
         return pictures
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from productrecs.core.report import MAX_ROWS, parse_report_query
-from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.product_table import titles_of
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
@@ -184,7 +184,7 @@ def export_customer(visit: Visit) -> Reply:
 
 
 PAGES: Final = (
-    Page(CUSTOMERS_PATH, "Customers", show_customers, group=Group.ANALYSE),
+    Page(CUSTOMERS_PATH, "Customers", show_customers, group=NavigationGroup.ANALYSE),
     Page(ONE_PATH, "Customer", show_customer, erase_customer, may_change=Role.OWNER),
     Page(
         EXPORT_PATH,

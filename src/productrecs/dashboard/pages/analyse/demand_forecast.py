@@ -15,7 +15,7 @@ from productrecs.dashboard.charts import (
     ExpectedDay,
     forecast_chart,
 )
-from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
@@ -375,7 +375,7 @@ def _meanings(made: Report) -> dict[str, str]:
 
 
 PAGES: Final = (
-    Page(DEMAND_PATH, "Demand", show_demand, group=Group.ANALYSE),
+    Page(DEMAND_PATH, "Demand", show_demand, group=NavigationGroup.ANALYSE),
     Page(
         f"{DEMAND_PATH}/on",
         "Demand",

@@ -6,7 +6,14 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from productrecs.core.report import ReportValue, parse_report_query
-from productrecs.dashboard.page import Group, NotFoundError, Page, Removal, Reply, Visit
+from productrecs.dashboard.page import (
+    NavigationGroup,
+    NotFoundError,
+    Page,
+    Reply,
+    RowRemoval,
+    Visit,
+)
 from productrecs.dashboard.pages.catalog.placements import (
     STRATEGIES,
     code_name,
@@ -104,7 +111,7 @@ CHOICES: Final[Mapping[str, tuple[str, tuple[tuple[str, str], ...]]]] = MappingP
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class MetricComparison:
     """One metric of a test: the verdict, the interval, and its drawing."""
 
     name: str
@@ -251,7 +258,7 @@ def _test_page(visit: Visit, name: str, error: str = "") -> Reply:
         raise NotFoundError(_sentence(unknown)) from unknown
     query = parse_report_query(visit.now_ms, visit.store.settings.zone, test=name)
     report = make_report(visit.services, visit.store, "experiment", query)
-    comparisons: dict[str, list[Comparison]] = {}
+    comparisons: dict[str, list[MetricComparison]] = {}
     for row in rows_by_column(report):
         comparison = metric_comparison(
             visit,
@@ -328,7 +335,7 @@ def metric_comparison(
     arm_and_control: tuple[str, str],
     *,
     is_running: bool,
-) -> Comparison:
+) -> MetricComparison:
     """Return a row of a test's report, with its interval as a drawing."""
     arm, control = arm_and_control
     fmt, metric = visit.formats, str(row["metric"])
@@ -351,7 +358,7 @@ def metric_comparison(
             lift / widest * _HALF,
         )
     missing_visitors = as_number(row["visitors_more"])
-    return Comparison(
+    return MetricComparison(
         METRICS[metric],
         verdict,
         tone,
@@ -372,7 +379,7 @@ def _sentence(error: Exception) -> str:
 
 
 PAGES: Final = (
-    Page(TESTS_PATH, "Tests", show_tests, group=Group.ANALYSE),
+    Page(TESTS_PATH, "Tests", show_tests, group=NavigationGroup.ANALYSE),
     Page(_NEW_PATH, "New test", show_form, add_test, action="Added a test"),
     Page(
         _TEST_PATH,
@@ -387,6 +394,6 @@ PAGES: Final = (
             "choose": "Chose a variant of a test",
             "remove": "Removed a test",
         },
-        removes=(Removal("experiments", "placements_seq", {"name": "test"}, "remove"),),
+        removes=(RowRemoval("experiments", "placements_seq", {"name": "test"}, "remove"),),
     ),
 )

@@ -14,7 +14,7 @@ from productrecs.dashboard.charts import (
     days_between,
     stacked_bar_chart,
 )
-from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.pages.analyse.experiments import metric_comparison
 from productrecs.dashboard.pages.analyse.report_csv_download import sale_filters
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
@@ -228,7 +228,7 @@ def _attributed_sales_chart(visit: Visit, period: Period, days: Report) -> Chart
 
 
 PAGES: Final = (
-    Page(IMPACT_PATH, "Impact", show_impact, group=Group.ANALYSE),
+    Page(IMPACT_PATH, "Impact", show_impact, group=NavigationGroup.ANALYSE),
     Page(
         f"{IMPACT_PATH}/holdout",
         "Holdout test",

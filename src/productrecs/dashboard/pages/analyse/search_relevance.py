@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from productrecs.dashboard.charts import Chart, days_between, share_line_chart
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.settings.audit_log import AUDIT_PATH
 from productrecs.dashboard.product_table import ProductRow, known_product_rows
 from productrecs.dashboard.report_period import chosen_period
@@ -314,7 +314,7 @@ PAGES: Final = (
         "Search relevance",
         show_relevance,
         change_query_set,
-        group=Group.ANALYSE,
+        group=NavigationGroup.ANALYSE,
         actions={
             "measure": "Measured search relevance",
             "refresh": "Refreshed the queries of search relevance",

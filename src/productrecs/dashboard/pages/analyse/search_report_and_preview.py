@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 
 from productrecs.dashboard.page import (
     Form,
-    Group,
+    NavigationGroup,
     NotFoundError,
     Page,
-    Removal,
     Reply,
+    RowRemoval,
     Visit,
 )
 from productrecs.dashboard.product_table import ProductRow, known_product_rows
@@ -448,7 +448,7 @@ PAGES: Final = (
         SEARCH_PATH,
         "Search",
         show_report_and_preview,
-        group=Group.ANALYSE,
+        group=NavigationGroup.ANALYSE,
         shows_pictures=True,
     ),
     Page(
@@ -479,8 +479,8 @@ PAGES: Final = (
         change=remove_synonym_or_rule,
         action="Removed a synonym or search rule",
         removes=(
-            Removal("synonyms", "search_seq", {"synonym_id": "synonym"}),
-            Removal("search_rules", "search_seq", {"rule_id": "search_rule"}),
+            RowRemoval("synonyms", "search_seq", {"synonym_id": "synonym"}),
+            RowRemoval("search_rules", "search_seq", {"rule_id": "search_rule"}),
         ),
     ),
 )

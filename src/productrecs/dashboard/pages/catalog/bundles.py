@@ -6,11 +6,11 @@ from typing import Final, Self
 
 from productrecs.dashboard.page import (
     Form,
-    Group,
+    NavigationGroup,
     NotFoundError,
     Page,
-    Removal,
     Reply,
+    RowRemoval,
     Visit,
 )
 from productrecs.dashboard.pages.catalog.merchandising_rule_form import lines_of
@@ -283,7 +283,7 @@ def _sentence(error: Exception) -> str:
 
 
 PAGES: Final = (
-    Page(BUNDLES_PATH, "Bundles", show_bundles, group=Group.CATALOG),
+    Page(BUNDLES_PATH, "Bundles", show_bundles, group=NavigationGroup.CATALOG),
     Page(
         _BUNDLE_PATH,
         "Bundle",
@@ -306,6 +306,6 @@ PAGES: Final = (
         None,
         remove_bundle_or_rejection,
         action="Removed a bundle",
-        removes=(Removal("bundles", "placements_seq", {"bundle_id": "bundle"}),),
+        removes=(RowRemoval("bundles", "placements_seq", {"bundle_id": "bundle"}),),
     ),
 )

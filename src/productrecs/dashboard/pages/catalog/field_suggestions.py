@@ -39,7 +39,7 @@ _SWITCHES: Final = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
+class FieldOption:
     """One option of a field: the value that the form sends, and what a person reads."""
 
     value: str
@@ -59,12 +59,12 @@ def show_options(visit: Visit) -> Reply:
     return visit.render("suggestions.html", options=found)
 
 
-def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[Option]:
+def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[FieldOption]:
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(item_ids)
     present = {item_id: row.item for item_id, row in stored.items() if row.present}
     return [
-        Option(
+        FieldOption(
             item_id,
             present[item_id].title or item_id,
             item_id,
@@ -77,43 +77,43 @@ def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[Option]:
     ]
 
 
-def _matching_product_options(visit: Visit, text: str) -> list[Option]:
+def _matching_product_options(visit: Visit, text: str) -> list[FieldOption]:
     ids = [one for one, _ in matching_products(visit, text, _MOST)] if text else []
     return _product_options(visit, tuple(ids))
 
 
-def _category_options(visit: Visit, names: tuple[str, ...]) -> list[Option]:
+def _category_options(visit: Visit, names: tuple[str, ...]) -> list[FieldOption]:
     return [_category_option(visit, name, name) for name in names]
 
 
-def _category_option(visit: Visit, name: str, value: str, before: str = "") -> Option:
+def _category_option(visit: Visit, name: str, value: str, before: str = "") -> FieldOption:
     count = int(category_mask(visit.opened.state.catalog, (name,)).sum())
-    return Option(
+    return FieldOption(
         value, f"{before}{name}", _product_count_text(visit, count), is_known=count > 0
     )
 
 
-def _matching_category_options(visit: Visit, text: str) -> list[Option]:
+def _matching_category_options(visit: Visit, text: str) -> list[FieldOption]:
     return [
-        Option(one.value, one.value, _product_count_text(visit, one.count))
+        FieldOption(one.value, one.value, _product_count_text(visit, one.count))
         for _, one in _matching_values(text, _all_categories(visit))
     ]
 
 
-def _attribute_options(visit: Visit, lines: tuple[str, ...]) -> list[Option]:
+def _attribute_options(visit: Visit, lines: tuple[str, ...]) -> list[FieldOption]:
     return [_attribute_option(visit, *parse_attribute(line), line) for line in lines]
 
 
-def _attribute_option(visit: Visit, name: str, text: str, value: str) -> Option:
+def _attribute_option(visit: Visit, name: str, text: str, value: str) -> FieldOption:
     count = len(set(visit.opened.state.catalog.attributes.items(name, [text]).tolist()))
     label = f"{_attribute_title(name)}: {text}"
-    return Option(value, label, _product_count_text(visit, count), is_known=count > 0)
+    return FieldOption(value, label, _product_count_text(visit, count), is_known=count > 0)
 
 
-def _matching_attribute_options(visit: Visit, text: str) -> list[Option]:
+def _matching_attribute_options(visit: Visit, text: str) -> list[FieldOption]:
     values = visit.opened.state.catalog.attributes.values()
     return [
-        Option(
+        FieldOption(
             f"{name}: {one.value}",
             f"{_attribute_title(name)}: {one.value}",
             _product_count_text(visit, one.count),
@@ -122,7 +122,7 @@ def _matching_attribute_options(visit: Visit, text: str) -> list[Option]:
     ]
 
 
-def _filter_options(visit: Visit, texts: tuple[str, ...]) -> list[Option]:
+def _filter_options(visit: Visit, texts: tuple[str, ...]) -> list[FieldOption]:
     return [_filter_option(visit, text) for text in texts]
 
 
@@ -131,13 +131,15 @@ def filter_label(visit: Visit, text: str) -> str:
     return _filter_option(visit, text).label
 
 
-def _filter_option(visit: Visit, text: str) -> Option:
+def _filter_option(visit: Visit, text: str) -> FieldOption:
     if text in _SWITCHES:
-        return Option(text, _SWITCHES[text])
+        return FieldOption(text, _SWITCHES[text])
     try:
         parsed = parse_filters([text])
     except FilterError:
-        return Option(text, text, "Not a filter: choose one from the list", is_known=False)
+        return FieldOption(
+            text, text, "Not a filter: choose one from the list", is_known=False
+        )
     value = text.partition(":")[2].strip()
     if parsed.categories:
         return _category_option(visit, value, text, "Category: ")
@@ -146,15 +148,15 @@ def _filter_option(visit: Visit, text: str) -> Option:
     low, _, high = value.partition("..")
     is_open, high = high.startswith("<"), high.removeprefix("<")
     upto = f"{'below' if is_open else 'up to'} {high}" if high else ""
-    return Option(
+    return FieldOption(
         text, " ".join(filter(None, ["Price", f"from {low}" if low else "", upto]))
     )
 
 
-def _matching_filter_options(visit: Visit, text: str) -> list[Option]:
+def _matching_filter_options(visit: Visit, text: str) -> list[FieldOption]:
     folded = fold_text(text)
     options = [
-        Option(value, label)
+        FieldOption(value, label)
         for value, label in _SWITCHES.items()
         if folded and folded in fold_text(label)
     ]
@@ -166,12 +168,14 @@ def _matching_filter_options(visit: Visit, text: str) -> list[Option]:
             _filter_option(visit, f"price:{price}.."),
         ]
     options += [
-        Option(f"categories:{option.value}", f"Category: {option.value}", option.note)
+        FieldOption(f"categories:{option.value}", f"Category: {option.value}", option.note)
         for option in _matching_category_options(visit, text)
     ]
     for option in _matching_attribute_options(visit, text):
         name, value = parse_attribute(option.value)
-        options.append(Option(f"{attribute_kind(name)}:{value}", option.label, option.note))
+        options.append(
+            FieldOption(f"{attribute_kind(name)}:{value}", option.label, option.note)
+        )
     return options[: 2 * _MOST]
 
 
@@ -211,16 +215,16 @@ def _product_count_text(visit: Visit, count: int) -> str:
     return visit.formats.count(count, "product")
 
 
-def _unknown_option(value: str) -> Option:
-    return Option(value, value, "Not in your catalog", is_known=False)
+def _unknown_option(value: str) -> FieldOption:
+    return FieldOption(value, value, "Not in your catalog", is_known=False)
 
 
 _KINDS: Final[
     dict[
         str,
         tuple[
-            Callable[[Visit, tuple[str, ...]], list[Option]],
-            Callable[[Visit, str], list[Option]],
+            Callable[[Visit, tuple[str, ...]], list[FieldOption]],
+            Callable[[Visit, str], list[FieldOption]],
         ],
     ]
 ] = {

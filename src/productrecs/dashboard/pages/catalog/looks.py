@@ -7,7 +7,7 @@ from typing import Final
 
 from productrecs.core.report import parse_report_query
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.looks.look import (
     Look,
@@ -187,7 +187,7 @@ PAGES: Final = (
         "Looks",
         show_looks,
         add_look,
-        group=Group.CATALOG,
+        group=NavigationGroup.CATALOG,
         shows_pictures=True,
         file_limit=MAX_BYTES,
         action="Uploaded a photo of a look",

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
@@ -67,7 +67,7 @@ PAGES: Final = (
         "Margin and stock",
         show_earnings,
         save_weight,
-        group=Group.CATALOG,
+        group=NavigationGroup.CATALOG,
         action="Changed the weight of margin and stock",
     ),
     Page(

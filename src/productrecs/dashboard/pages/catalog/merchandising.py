@@ -15,11 +15,11 @@ from productrecs.dashboard.list_explanations import (
 )
 from productrecs.dashboard.page import (
     Form,
-    Group,
+    NavigationGroup,
     NotFoundError,
     Page,
-    Removal,
     Reply,
+    RowRemoval,
     Visit,
 )
 from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
@@ -453,7 +453,7 @@ def _experiment_variant_names(visit: Visit) -> Iterator[str]:
 
 
 PAGES: Final = (
-    Page(MERCHANDISING_PATH, "Merchandising", show_rules, group=Group.CATALOG),
+    Page(MERCHANDISING_PATH, "Merchandising", show_rules, group=NavigationGroup.CATALOG),
     Page(
         f"{MERCHANDISING_PATH}/switch",
         "Merchandising",
@@ -467,7 +467,7 @@ PAGES: Final = (
         None,
         remove_rule,
         action="Removed a rule",
-        removes=(Removal("rules", "rules_seq", {"rule_id": "rule"}),),
+        removes=(RowRemoval("rules", "rules_seq", {"rule_id": "rule"}),),
     ),
     Page(
         f"{MERCHANDISING_PATH}/undo",

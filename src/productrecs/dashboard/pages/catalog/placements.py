@@ -12,11 +12,11 @@ from productrecs.dashboard.list_explanations import (
 )
 from productrecs.dashboard.page import (
     Form,
-    Group,
+    NavigationGroup,
     NotFoundError,
     Page,
-    Removal,
     Reply,
+    RowRemoval,
     Visit,
 )
 from productrecs.dashboard.pages.catalog.field_suggestions import filter_label
@@ -330,7 +330,7 @@ def _sentence(error: Exception) -> str:
 
 
 PAGES: Final = (
-    Page(PLACEMENTS_PATH, "Placements", show_placements, group=Group.CATALOG),
+    Page(PLACEMENTS_PATH, "Placements", show_placements, group=NavigationGroup.CATALOG),
     Page(
         _PLACEMENT_PATH,
         "Placement",
@@ -348,6 +348,6 @@ PAGES: Final = (
         None,
         remove_placement,
         action="Removed a placement",
-        removes=(Removal("placements", "placements_seq", {"name": "placement"}),),
+        removes=(RowRemoval("placements", "placements_seq", {"name": "placement"}),),
     ),
 )

@@ -12,7 +12,7 @@ from productrecs.dashboard.list_explanations import (
     with_rules,
     with_sold_out,
 )
-from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.product_table import known_product_rows
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import search_catalog
@@ -261,7 +261,7 @@ PAGES: Final = (
         PRODUCTS_PATH,
         "Products",
         show_products,
-        group=Group.CATALOG,
+        group=NavigationGroup.CATALOG,
         shows_pictures=True,
     ),
     Page(

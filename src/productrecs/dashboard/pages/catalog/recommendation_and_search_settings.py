@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.cached_store import searchable_store
@@ -319,7 +319,7 @@ PAGES: Final = (
         show_settings,
         save_settings,
         action="Changed list settings",
-        group=Group.CATALOG,
+        group=NavigationGroup.CATALOG,
     ),
     Page(
         f"{SETTINGS_PATH}/effect",

@@ -5,7 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, SentFile, Visit
+from productrecs.dashboard.page import (
+    NavigationGroup,
+    NotFoundError,
+    Page,
+    Reply,
+    UploadedFile,
+    Visit,
+)
 from productrecs.records.uploads.file_import import (
     CHECK_JOB,
     IMPORT_JOB,
@@ -292,7 +299,7 @@ def _row_of_upload(one: Upload) -> HistoryRow:
 
 
 def _store_file_and_enqueue_check(
-    visit: Visit, file: SentFile, new_import: NewFileImport
+    visit: Visit, file: UploadedFile, new_import: NewFileImport
 ) -> None:
     """Store the file with its import and the job that checks it.
 
@@ -375,7 +382,7 @@ PAGES: Final = (
         "Imports",
         show_imports,
         store_uploaded_file,
-        group=Group.CONNECT,
+        group=NavigationGroup.CONNECT,
         file_limit=MAX_UPLOAD_BYTES,
         action="Sent a file to import",
     ),

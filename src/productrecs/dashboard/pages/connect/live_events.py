@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from productrecs.core.clock import DAY_MS
-from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.features.live_events.live_event import (
     ORDER,
     LiveEvent,
@@ -227,4 +227,6 @@ def _stream_row(visit: Visit, event: LiveEvent) -> LiveEventRow:
     return LiveEventRow(event, time, JUDGEMENTS[event.verdict])
 
 
-PAGES: Final = (Page(EVENTS_PATH, "Events", show_live_events, group=Group.CONNECT),)
+PAGES: Final = (
+    Page(EVENTS_PATH, "Events", show_live_events, group=NavigationGroup.CONNECT),
+)

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
-from productrecs.dashboard.page import Group, Page, Reply, Visit
-from productrecs.features.reports.tracking_health.repository import DiagnosisRepository
+from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
+from productrecs.features.reports.tracking_health.repository import TrackingIssueRepository
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     events_in_24_hours,
 )
@@ -36,7 +36,7 @@ from productrecs.tenancy.users.dashboard_user import Role
 START_PATH: Final = "/dashboard/start"
 
 
-class Download(NamedTuple):
+class ShopModuleDownload(NamedTuple):
     """An archive that a merchant installs in their shop."""
 
     path: str
@@ -57,16 +57,16 @@ PLATFORMS: Final[Mapping[str, str]] = MappingProxyType(
 _PLUGIN: Final = "woocommerce"
 _DOWNLOADS: Final = MappingProxyType(
     {
-        _PLUGIN: Download(
+        _PLUGIN: ShopModuleDownload(
             PLUGIN_PATH, "plugin", "In WordPress, choose Plugins, Add New, Upload Plugin."
         ),
-        "opencart": Download(
+        "opencart": ShopModuleDownload(
             OPENCART_PATH,
             "extension",
             "In OpenCart, choose Extensions, Installer, and upload it without renaming it. "
             "Install it there, and once more under Extensions, Extensions, Modules.",
         ),
-        "prestashop": Download(
+        "prestashop": ShopModuleDownload(
             PRESTASHOP_PATH,
             "module",
             "In PrestaShop, choose Modules, Module Manager, Upload a module. "
@@ -80,7 +80,7 @@ _LOCAL_NAMES: Final = (".local", ".localhost", ".test", ".internal")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChecklistStep:
     """One step of the checklist: whether it is done, and the snippet that does it."""
 
     name: str
@@ -172,11 +172,11 @@ def _is_local(host: str) -> bool:
         return "." not in host or host.endswith(_LOCAL_NAMES)
 
 
-def _steps(visit: Visit) -> list[Step]:
+def _steps(visit: Visit) -> list[ChecklistStep]:
     store, fmt, base = visit.store, visit.formats, visit.base_url
     with visit.database.reading() as connection:
         items = CatalogRepository(connection, store.store_id).size()
-        is_seen = DiagnosisRepository(connection, store.store_id).has_product_view()
+        is_seen = TrackingIssueRepository(connection, store.store_id).has_product_view()
         uses = KeyUseRepository(connection, store.store_id).last_addresses()
     activity = visit.context.activity.of(store.store_id)
     recent = events_in_24_hours(visit.database, store, visit.now_ms)
@@ -188,7 +188,7 @@ def _steps(visit: Visit) -> list[Step]:
     widget = f"{tags[0]}\n{widget_element()}"
     seen, warning = _script_seen_text_and_warning(store, uses.get(PAGES_KEY_ID))
     return [
-        Step(
+        ChecklistStep(
             "key",
             "Connect your shop",
             is_done=is_connected,
@@ -199,7 +199,7 @@ def _steps(visit: Visit) -> list[Step]:
             snippet=store.publishable_key,
             language="key",
         ),
-        Step(
+        ChecklistStep(
             "products",
             "Send your products",
             is_done=items > 0,
@@ -208,7 +208,7 @@ def _steps(visit: Visit) -> list[Step]:
             snippet=_push_snippet(base),
             language="shell",
         ),
-        Step(
+        ChecklistStep(
             "script",
             "Add the script to your product page",
             is_done=is_seen,
@@ -219,7 +219,7 @@ def _steps(visit: Visit) -> list[Step]:
             snippet=widget,
             language="html",
         ),
-        Step(
+        ChecklistStep(
             "event",
             "See the first event",
             is_done=activity.events > 0,
@@ -228,7 +228,7 @@ def _steps(visit: Visit) -> list[Step]:
             snippet=_event_snippet(base, store.publishable_key),
             language="shell",
         ),
-        Step(
+        ChecklistStep(
             "orders",
             "Send your orders",
             is_done=activity.orders > 0,
@@ -238,7 +238,7 @@ def _steps(visit: Visit) -> list[Step]:
             snippet=_order_snippet(base),
             language="shell",
         ),
-        Step(
+        ChecklistStep(
             "served",
             "Serve the first recommendation",
             is_done=usage.calls > 0 and items > 0,
@@ -298,7 +298,7 @@ def _order_snippet(base: str) -> str:
 
 
 PAGES: Final = (
-    Page(START_PATH, "Get started", show_start, group=Group.CONNECT),
+    Page(START_PATH, "Get started", show_start, group=NavigationGroup.CONNECT),
     Page(
         f"{START_PATH}/secret",
         "Get started",

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.connect.widget_settings_form import (
     WidgetDraft,
     change_to_defaults,
@@ -332,7 +332,7 @@ PAGES: Final = (
         "Widgets",
         show_widgets,
         save_widget_settings,
-        group=Group.CONNECT,
+        group=NavigationGroup.CONNECT,
         action="Changed a widget's appearance",
     ),
     Page(

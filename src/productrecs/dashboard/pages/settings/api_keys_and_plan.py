@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.clock import HOUR_MS
-from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.mail import MailError, send_mail
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.api_keys import (
@@ -228,7 +228,7 @@ def _account_page(
 
 
 PAGES: Final = (
-    Page(ACCOUNT_PATH, "Keys and plan", show_account, group=Group.SETTINGS),
+    Page(ACCOUNT_PATH, "Keys and plan", show_account, group=NavigationGroup.SETTINGS),
     Page(
         f"{ACCOUNT_PATH}/secret",
         "Keys and plan",

@@ -7,7 +7,7 @@ that removed something brings it back with Undo.
 from typing import Final
 
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.storage.sql.audit_log import AuditRepository
 from productrecs.storage.sql.removed_rows import (
@@ -82,7 +82,7 @@ def _restore_rows_and_mark_undone(
 
 
 PAGES: Final = (
-    Page(AUDIT_PATH, "Audit log", show_log, group=Group.SETTINGS),
+    Page(AUDIT_PATH, "Audit log", show_log, group=NavigationGroup.SETTINGS),
     Page(
         f"{AUDIT_PATH}/undo",
         "Audit log",

@@ -8,7 +8,14 @@ from typing import Final
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import LOGIN_PATH, Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import (
+    LOGIN_PATH,
+    NavigationGroup,
+    NotFoundError,
+    Page,
+    Reply,
+    Visit,
+)
 from productrecs.dashboard.pages.account.login import safe_path, start_session_and_redirect
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
@@ -252,7 +259,7 @@ PAGES: Final = (
         SECURITY_PATH,
         "Login and security",
         show_security,
-        group=Group.SETTINGS,
+        group=NavigationGroup.SETTINGS,
         may_change=Role.VIEWER,
         is_of_login=True,
     ),

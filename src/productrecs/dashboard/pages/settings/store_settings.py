@@ -4,7 +4,7 @@ from dataclasses import asdict, replace
 from typing import Final
 
 from productrecs.dashboard.formats import Formats, currency_options, language_options
-from productrecs.dashboard.page import Group, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
@@ -114,7 +114,7 @@ PAGES: Final = (
         "Your store",
         show_settings,
         save_settings,
-        group=Group.SETTINGS,
+        group=NavigationGroup.SETTINGS,
         may_change=Role.OWNER,
         action="Changed the store's settings",
     ),

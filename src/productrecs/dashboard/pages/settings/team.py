@@ -3,7 +3,7 @@
 from typing import Final
 
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import Group, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.account.login import (
     start_session_and_redirect,
     start_session_or_ask_for_code,
@@ -245,7 +245,9 @@ def _domain_of_invitation(visit: Visit, found: Invitation | None) -> str | None:
 
 
 PAGES: Final = (
-    Page(TEAM_PATH, "Team", show_team, group=Group.SETTINGS, may_change=Role.OWNER),
+    Page(
+        TEAM_PATH, "Team", show_team, group=NavigationGroup.SETTINGS, may_change=Role.OWNER
+    ),
     Page(
         f"{TEAM_PATH}/invite",
         "Team",

@@ -63,7 +63,7 @@ def count_refused_identities(
         )
 
 
-class HealthRepository:
+class TrackingHealthRepository:
     """One store's counts, inside one transaction; only reads."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
@@ -144,7 +144,7 @@ class UnconfirmedShares(NamedTuple):
     confirmed_at: int | None  # the last order with the secret key
 
 
-class Buyer(NamedTuple):
+class RecentBuyer(NamedTuple):
     """A recent buyer: the id of the order, the linked customer, and the session."""
 
     shopper: str
@@ -153,7 +153,7 @@ class Buyer(NamedTuple):
     ts: int
 
 
-class Touchpoint(NamedTuple):
+class TouchpointCompleteness(NamedTuple):
     """An impression or click: the shopper, and whether it names widget and source."""
 
     shopper: str
@@ -161,7 +161,7 @@ class Touchpoint(NamedTuple):
     is_placed: bool  # has a widget, and a source
 
 
-class DiagnosisRepository:
+class TrackingIssueRepository:
     """One store's newest live records, inside one transaction; only reads."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
@@ -171,10 +171,10 @@ class DiagnosisRepository:
         self._store_id = store_id
         self._newest_events = NewestEventRepository(connection, store_id)
 
-    def touchpoints(self) -> list[Touchpoint]:
+    def touchpoints(self) -> list[TouchpointCompleteness]:
         """Return the newest clicks and impressions of recommendations."""
         rows = self._newest_events.touchpoints(self._since())
-        return [Touchpoint(row[0], row[1], bool(row[2])) for row in rows]
+        return [TouchpointCompleteness(row[0], row[1], bool(row[2])) for row in rows]
 
     def has_product_view(self) -> bool:
         """Return whether the newest live events hold a view of a product of the catalog."""
@@ -205,14 +205,14 @@ class DiagnosisRepository:
     def _sold_lines(self) -> SoldLineRepository:
         return SoldLineRepository(self._connection, self._store_id)
 
-    def was_shown_to(self, buyer: Buyer) -> bool:
+    def was_shown_to(self, buyer: RecentBuyer) -> bool:
         """Return whether a recommendation was shown to the id that the buyer used."""
         shopper_ids = {buyer.shopper, buyer.person}
         return buyer.shopper in self._shown_to(
             shopper_ids | set(self._customer(buyer.shopper))
         )
 
-    def other_ids(self, buyer: Buyer) -> set[str]:
+    def other_ids(self, buyer: RecentBuyer) -> set[str]:
         """Return the buyer's other ids to which recommendations were shown."""
         shopper_ids = {buyer.shopper, buyer.person}
         if buyer.session:

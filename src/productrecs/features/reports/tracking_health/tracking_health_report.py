@@ -13,7 +13,7 @@ from productrecs.core.report import (
     ReportValue,
     share_of,
 )
-from productrecs.features.reports.tracking_health.repository import HealthRepository
+from productrecs.features.reports.tracking_health.repository import TrackingHealthRepository
 from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.newest_events.repository import UnknownProducts
@@ -47,7 +47,7 @@ def tracking_health_report(
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
     yesterday = (today.date() - timedelta(days=1)).isoformat()
     with database.reading() as connection:
-        repository = HealthRepository(connection, store.store_id)
+        repository = TrackingHealthRepository(connection, store.store_id)
         counts = repository.hours(last_hour - _WEEK_HOURS - _DAY_HOURS, last_hour)
         orders, lines = repository.orders(yesterday, today.date().isoformat())
         unknown = repository.unknown()
@@ -99,7 +99,7 @@ def recent_events(database: Database, store: Store, now_ms: int) -> tuple[Figure
     """Return the report's first figures: live events of 24 hours and of the week before."""
     last = now_ms // HOUR_MS
     with database.reading() as connection:
-        repository = HealthRepository(connection, store.store_id)
+        repository = TrackingHealthRepository(connection, store.store_id)
         counts = repository.hours(last - _WEEK_HOURS - _DAY_HOURS, last)
     return tuple(_event_flow_figures(counts, last))
 

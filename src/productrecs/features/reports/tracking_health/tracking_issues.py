@@ -11,10 +11,10 @@ import numpy as np
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.features.reports.tracking_health.repository import (
-    Buyer,
-    DiagnosisRepository,
-    HealthRepository,
-    Touchpoint,
+    RecentBuyer,
+    TouchpointCompleteness,
+    TrackingHealthRepository,
+    TrackingIssueRepository,
     UnconfirmedShares,
 )
 from productrecs.records.events.newest_events.repository import UnknownProducts
@@ -39,7 +39,7 @@ _MONTH_MS: Final = 30 * DAY_MS
 
 
 @dataclass(frozen=True, slots=True)
-class DataIssue:
+class TrackingIssue:
     """One data problem; a notice if not `is_serious`."""
 
     code: str
@@ -49,13 +49,13 @@ class DataIssue:
     leave_out: str = ""  # what one click leaves out: "excess" or "unconfirmed"
 
 
-def find_data_issues(database: Database, store: Store, now_ms: int) -> list[DataIssue]:
+def find_data_issues(database: Database, store: Store, now_ms: int) -> list[TrackingIssue]:
     """Return the problems in a store's attribution or history; empty without any.
 
     Reads only the newest records, which takes milliseconds at any log size.
     """
     with database.reading() as connection:
-        repository = DiagnosisRepository(connection, store.store_id)
+        repository = TrackingIssueRepository(connection, store.store_id)
         since_ms = now_ms - _MONTH_MS
         touchpoints, lines = repository.touchpoints(), repository.newest_lines(since_ms)
         buyers = _newest_buyers(lines)
@@ -65,7 +65,7 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Data
         shares = repository.unconfirmed_shares()
         pictures = PictureRepository(connection, store.store_id)
         counts, failure = pictures.counts(), pictures.most_frequent_failure()
-        health = HealthRepository(connection, store.store_id)
+        health = TrackingHealthRepository(connection, store.store_id)
         refused = dict(health.refused_identities(now_ms - DAY_MS))
     issues = list(_identity_issues(touchpoints, buyers, unmatched, other_ids))
     without_name = sum(line.shopper is None for line in lines)
@@ -79,21 +79,21 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Data
     return issues
 
 
-def _newest_buyers(lines: Sequence[SoldLine]) -> list[Buyer]:
+def _newest_buyers(lines: Sequence[SoldLine]) -> list[RecentBuyer]:
     """Return the buyers of the newest lines, each once."""
-    found: dict[str, Buyer] = {}
+    found: dict[str, RecentBuyer] = {}
     for shopper, person, session, ts in lines:
         if shopper is not None and len(found) < BUYERS:
-            found.setdefault(shopper, Buyer(shopper, person or shopper, session, ts))
+            found.setdefault(shopper, RecentBuyer(shopper, person or shopper, session, ts))
     return list(found.values())
 
 
 def _identity_issues(
-    touchpoints: Sequence[Touchpoint],
-    buyers: Sequence[Buyer],
-    unmatched: Sequence[Buyer],
+    touchpoints: Sequence[TouchpointCompleteness],
+    buyers: Sequence[RecentBuyer],
+    unmatched: Sequence[RecentBuyer],
     other_ids: Sequence[set[str]],
-) -> Iterator[DataIssue]:
+) -> Iterator[TrackingIssue]:
     if len(buyers) < MIN_RECORDS:
         return
     if not touchpoints:
@@ -102,7 +102,7 @@ def _identity_issues(
             "what it shows: attribution is zero"
         )
         remedy = "embed the widgets, or send rec-impression and rec-click from your own"
-        yield DataIssue("no_touches", is_serious=False, message=message, remedy=remedy)
+        yield TrackingIssue("no_touches", is_serious=False, message=message, remedy=remedy)
         return
     if len(buyers) - len(unmatched) > MIN_MATCHED_SHARE * len(buyers):
         return
@@ -123,10 +123,14 @@ def _identity_issues(
         "give the widgets the customer id that orders carry (data-customer-id, or user_id "
         "of your own events), letter by letter"
     )
-    yield DataIssue("identities_differ", is_serious=True, message=message, remedy=remedy)
+    yield TrackingIssue(
+        "identities_differ", is_serious=True, message=message, remedy=remedy
+    )
 
 
-def _cause(touchpoints: Sequence[Touchpoint], unmatched: Sequence[Buyer]) -> str:
+def _cause(
+    touchpoints: Sequence[TouchpointCompleteness], unmatched: Sequence[RecentBuyer]
+) -> str:
     anonymous = sum(touchpoint.shopper == touchpoint.session for touchpoint in touchpoints)
     identified = sum(buyer.shopper != buyer.session for buyer in unmatched)
     if anonymous > len(touchpoints) / 2 and identified > len(unmatched) / 2:
@@ -136,7 +140,7 @@ def _cause(touchpoints: Sequence[Touchpoint], unmatched: Sequence[Buyer]) -> str
     return f"{_ZERO} widgets and orders use different ids for the same shoppers"
 
 
-def _pair(buyer: Buyer, ids: set[str]) -> str:
+def _pair(buyer: RecentBuyer, ids: set[str]) -> str:
     return f"{_short(buyer.shopper)} bought, {_short(min(ids))} was shown"
 
 
@@ -145,19 +149,21 @@ def _short(name: str) -> str:
     return f"{name[:4]}..." if len(name) > len("s_12") else name
 
 
-def _order_issues(lines: int, without_name: int) -> Iterator[DataIssue]:
+def _order_issues(lines: int, without_name: int) -> Iterator[TrackingIssue]:
     if lines >= MIN_RECORDS and without_name > ANONYMOUS_SHARE * lines:
         message = (
             f"{round(100 * without_name / lines)} % of the bought order lines name no "
             "shopper: they can never be attributed"
         )
         remedy = "send user_id, or else session_id, with each order"
-        yield DataIssue(
+        yield TrackingIssue(
             "orders_without_shopper", is_serious=True, message=message, remedy=remedy
         )
 
 
-def _touchpoint_issues(touchpoints: Sequence[Touchpoint]) -> Iterator[DataIssue]:
+def _touchpoint_issues(
+    touchpoints: Sequence[TouchpointCompleteness],
+) -> Iterator[TrackingIssue]:
     if len(touchpoints) < MIN_RECORDS:
         return
     unplaced = sum(not touchpoint.is_placed for touchpoint in touchpoints)
@@ -167,23 +173,23 @@ def _touchpoint_issues(touchpoints: Sequence[Touchpoint]) -> Iterator[DataIssue]
             "name no widget or source: attribution cannot be split by them"
         )
         remedy = "send widget and sources (for a click: source) as in the reply"
-        yield DataIssue(
+        yield TrackingIssue(
             "touches_without_place", is_serious=False, message=message, remedy=remedy
         )
     if not any(touchpoint.session for touchpoint in touchpoints):
         message = "no widget sends a session id (pr_sid): visits before a sign-in are lost"
         remedy = "send session_id with every event, in addition to user_id"
-        yield DataIssue("no_sessions", is_serious=False, message=message, remedy=remedy)
+        yield TrackingIssue("no_sessions", is_serious=False, message=message, remedy=remedy)
     addresses = sum("@" in touchpoint.shopper for touchpoint in touchpoints)
     if addresses > ANONYMOUS_SHARE * len(touchpoints):
         message = "shoppers are identified by their e-mail addresses"
         remedy = "send your internal customer id instead; pages must not contain addresses"
-        yield DataIssue(
+        yield TrackingIssue(
             "addresses_as_ids", is_serious=False, message=message, remedy=remedy
         )
 
 
-def _unknown_product_issues(found: UnknownProducts) -> Iterator[DataIssue]:
+def _unknown_product_issues(found: UnknownProducts) -> Iterator[TrackingIssue]:
     if found.references < MIN_RECORDS or found.unknown <= UNKNOWN_SHARE * found.references:
         return
     message = (
@@ -191,12 +197,12 @@ def _unknown_product_issues(found: UnknownProducts) -> Iterator[DataIssue]:
         f"products that are not in the catalog, such as {found.example[:60]!r}"
     )
     remedy = "push those items, or send the catalog's ids in events"
-    yield DataIssue("unknown_products", is_serious=True, message=message, remedy=remedy)
+    yield TrackingIssue("unknown_products", is_serious=True, message=message, remedy=remedy)
 
 
 def _invented_record_issues(
     store: Store, shares: UnconfirmedShares, now_ms: int
-) -> Iterator[DataIssue]:
+) -> Iterator[TrackingIssue]:
     """Yield unusual shares of what anybody can send with the publishable key."""
     if shares.excess >= MIN_RECORDS and shares.excess > INVENTED_SHARE * shares.records:
         message = (
@@ -208,7 +214,7 @@ def _invented_record_issues(
             "leave them out of reports too if somebody invents them; if they are shoppers "
             f"of one large network: productrecs settings {store.domain} network_share=500"
         )
-        yield DataIssue(
+        yield TrackingIssue(
             "crowded_networks",
             is_serious=True,
             message=message,
@@ -226,7 +232,7 @@ def _invented_record_issues(
             "orders, they do not count"
         )
         remedy = "leave out the earlier ones too, unless your server sends only some orders"
-        yield DataIssue(
+        yield TrackingIssue(
             "unconfirmed_orders",
             is_serious=True,
             message=message,
@@ -235,7 +241,7 @@ def _invented_record_issues(
         )
 
 
-def _refused_identity_issues(refused: Mapping[str, int]) -> Iterator[DataIssue]:
+def _refused_identity_issues(refused: Mapping[str, int]) -> Iterator[TrackingIssue]:
     calls = sum(refused.values())
     if calls < MIN_RECORDS:
         return
@@ -248,12 +254,14 @@ def _refused_identity_issues(refused: Mapping[str, int]) -> Iterator[DataIssue]:
         "sign again when a page is rendered, with the secret key that is in use and the id "
         "exactly as the page sends it"
     )
-    yield DataIssue("identities_refused", is_serious=True, message=message, remedy=remedy)
+    yield TrackingIssue(
+        "identities_refused", is_serious=True, message=message, remedy=remedy
+    )
 
 
 def _picture_issues(
     store: Store, counts: PictureCounts, failure: str | None
-) -> Iterator[DataIssue]:
+) -> Iterator[TrackingIssue]:
     total = counts.indexed + counts.pending + counts.failed
     if failure is None or counts.failed <= FAILED_SHARE * total:
         return
@@ -266,10 +274,10 @@ def _picture_issues(
         "with the button on the dashboard's page Products or with "
         f"productrecs pictures retry {store.domain}"
     )
-    yield DataIssue("pictures_fail", is_serious=False, message=message, remedy=remedy)
+    yield TrackingIssue("pictures_fail", is_serious=False, message=message, remedy=remedy)
 
 
-def _clock_issues(times: Sequence[int]) -> Iterator[DataIssue]:
+def _clock_issues(times: Sequence[int]) -> Iterator[TrackingIssue]:
     moments = np.array(times, np.int64)
     back = int((np.maximum.accumulate(moments) - moments).max(initial=0))
     if back > MAX_BACKWARD_MS:
@@ -278,7 +286,9 @@ def _clock_issues(times: Sequence[int]) -> Iterator[DataIssue]:
             "the clocks of your machines differ, or one was changed"
         )
         remedy = "synchronise every machine of the service with one time server (NTP)"
-        yield DataIssue("clocks_differ", is_serious=True, message=message, remedy=remedy)
+        yield TrackingIssue(
+            "clocks_differ", is_serious=True, message=message, remedy=remedy
+        )
     changes = np.flatnonzero(np.diff(moments))
     longest = int(np.diff(changes, prepend=-1, append=len(times) - 1).max(initial=0))
     if longest >= FROZEN:
@@ -286,6 +296,6 @@ def _clock_issues(times: Sequence[int]) -> Iterator[DataIssue]:
             f"{longest} events in a row have exactly the same time: the clock is frozen"
         )
         remedy = "unset PRODUCTRECS_NOW, which is for replays"
-        yield DataIssue(
+        yield TrackingIssue(
             "clock_stands_still", is_serious=True, message=message, remedy=remedy
         )

@@ -188,7 +188,7 @@ def _discounted(gains: Sequence[float]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class QueryMove:
+class QueryResultChange:
     """A query whose first results differ between two configurations."""
 
     before: QueryScore
@@ -210,10 +210,10 @@ class RelevanceEffect:
     after: RelevanceMeasure
 
     @cached_property
-    def moved(self) -> list[QueryMove]:
+    def moved(self) -> list[QueryResultChange]:
         """The queries whose results change, those that weigh most first."""
         moves = [
-            QueryMove(old, new)
+            QueryResultChange(old, new)
             for old, new in zip(self.before.scores, self.after.scores, strict=True)
             if old.results != new.results
         ]
@@ -226,17 +226,17 @@ class RelevanceEffect:
         return before.ndcg, after.ndcg
 
     @property
-    def wins(self) -> list[QueryMove]:
+    def wins(self) -> list[QueryResultChange]:
         """The moved queries that improve."""
         return [one for one in self.moved if (one.change or 0.0) > _SAME]
 
     @property
-    def losses(self) -> list[QueryMove]:
+    def losses(self) -> list[QueryResultChange]:
         """The moved queries that get worse."""
         return [one for one in self.moved if (one.change or 0.0) < -_SAME]
 
 
-def _moved_weight(move: QueryMove) -> tuple[float, float]:
+def _moved_weight(move: QueryResultChange) -> tuple[float, float]:
     weight = move.before.query.weight
     return abs(move.change or 0.0) * weight, weight
 

@@ -38,7 +38,7 @@ _OUTCOMES_SQL: Final = (
 _WEIGHTS: Final = {int(EventKind.ADD_TO_CART): CART, int(EventKind.BUY): PURCHASE}
 
 
-class ClickRow(NamedTuple):
+class SearchClickRow(NamedTuple):
     """A click on a search result, as stored."""
 
     seq: int
@@ -241,11 +241,11 @@ class RelevanceRepository:
         rows = list(self._transaction.execute(query))
         return int(rows[0][2]) if rows else 0, [row[0] or row[1] for row in rows]
 
-    def clicks(self, since_ms: int) -> Iterator[list[ClickRow]]:
+    def clicks(self, since_ms: int) -> Iterator[list[SearchClickRow]]:
         """Yield the clicks on search results since a time, in pages in log order."""
         log = EventLogRepository(self._transaction, self._store_id)
         for page in log.result_clicks(since_ms):
-            yield [ClickRow._make(row) for row in page]
+            yield [SearchClickRow._make(row) for row in page]
 
     def interactions(self, since_day: str) -> dict[int, float]:
         """Return the strongest cart or purchase after each click, by the click's seq."""

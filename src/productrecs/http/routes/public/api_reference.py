@@ -9,7 +9,7 @@ import msgspec
 from fastapi import Path, Request, Response
 from starlette.exceptions import HTTPException
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.features.guides.developer_guide_rendering import PICTURES, read_picture
 from productrecs.http.openapi_document import openapi_document
 from productrecs.http.openapi_responses import error_responses, success_response
@@ -135,6 +135,6 @@ def address(asset: str) -> str:
     return f"/docs/{asset}?v={content_digest(_read(asset))}"
 
 
-@memoized(Cache.PACKAGE_FILES)
+@memoized(RegisteredCache.PACKAGE_FILES)
 def _read(asset: str) -> bytes:
     return ASSETS[asset].read(asset)

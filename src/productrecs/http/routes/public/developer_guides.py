@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import Path, Query, Request, Response
 from pydantic import BaseModel
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.features.guides.developer_guide_index import GUIDES, Guide
 from productrecs.features.guides.developer_guide_rendering import (
     BASE,
@@ -22,7 +22,11 @@ from productrecs.features.guides.developer_guide_rendering import (
     render_llms_txt,
     similar_guides,
 )
-from productrecs.features.guides.developer_guide_search import GuideSearch, Section, snippet
+from productrecs.features.guides.developer_guide_search import (
+    GuideSearch,
+    GuideSection,
+    snippet,
+)
 from productrecs.features.search.product_search import LONGEST_QUERY
 from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.http.openapi_responses import Responses, error_responses
@@ -505,7 +509,7 @@ def _search_results_html(words: str) -> str:
     )
 
 
-def _anchor(section: Section) -> str:
+def _anchor(section: GuideSection) -> str:
     from productrecs.features.guides.markdown_html import anchor_of  # noqa: PLC0415
 
     return anchor_of(section.heading)
@@ -526,7 +530,7 @@ def _no_such_guide_page(request: Request, slug: str) -> Response:
     return reply
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def _guide_search() -> GuideSearch:
     return GuideSearch(LIBRARY)
 
@@ -538,7 +542,7 @@ def _outline_html(entries: str) -> str:
     return f'<details class="outline">{summary}<ul>{entries}</ul></details>\n'
 
 
-@memoized(Cache.PACKAGE_FILES)
+@memoized(RegisteredCache.PACKAGE_FILES)
 def _render_guide(slug: str) -> "RenderedGuide":
     # Imported here, in a thread: a process that shows no page needs no markdown.
     from productrecs.features.guides.markdown_html import render_markdown  # noqa: PLC0415

@@ -24,7 +24,7 @@ from mcp_types import (
 from starlette.types import Receive, Scope, Send
 
 from productrecs import __version__
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.features.guides.developer_guide_index import GUIDES
 from productrecs.features.guides.developer_guide_rendering import BASE, UnknownGuideError
 from productrecs.features.guides.developer_guide_search import GuideSearch, snippet
@@ -240,6 +240,6 @@ def run_tool(base: str, name: str, arguments: Mapping[str, object]) -> CallToolR
     return CallToolResult(content=[TextContent(text=text)], structured_content=result)
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def _guide_search() -> GuideSearch:
     return GuideSearch(LIBRARY)

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from fastapi import Request, Response
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.program_version import PROGRAM_VERSION
 from productrecs.http.openapi_responses import Responses
 from productrecs.http.pipeline.etag_responses import (
@@ -29,7 +29,7 @@ def accepts_gzip(request: Request) -> bool:
     return "gzip" in request.headers.get("accept-encoding", "").lower()
 
 
-@memoized(Cache.GZIP_BODIES)
+@memoized(RegisteredCache.GZIP_BODIES)
 def gzip_body(body: bytes) -> bytes:
     """Return a body in gzip; recent ones are cached."""
     return zlib.compress(body, GZIP_LEVEL, wbits=GZIP_WINDOW_BITS)

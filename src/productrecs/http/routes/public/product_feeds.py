@@ -15,7 +15,7 @@ from productrecs.features.forecast.demand_reports import stock_labels
 from productrecs.features.product_feeds.feed_formats import media_type
 from productrecs.features.product_feeds.feed_renderer import FeedRenderer
 from productrecs.features.product_feeds.product_feed import (
-    FeedCount,
+    FeedCounts,
     FeedFormat,
     UnknownFeedError,
     is_signed,
@@ -89,7 +89,7 @@ async def product_feed(
     headers = {"etag": tag, "cache-control": "private, no-cache", "vary": "accept-encoding"}
     if matches_etag(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
-    database, count = context.services.database, FeedCount()
+    database, count = context.services.database, FeedCounts()
     state = cached_store.state
 
     def read_lines() -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from fastapi import Request, Response
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.features.widgets.reserved_height import release_js, reserve_css
 from productrecs.http.pipeline.route_declaration import (
     NONE,
@@ -75,7 +75,7 @@ async def prestashop_module(request: Request) -> Response:
     return archive_reply(request, archive, PRESTASHOP_PATH)
 
 
-@memoized(Cache.PLUGIN_ARCHIVES)
+@memoized(RegisteredCache.PLUGIN_ARCHIVES)
 def build_opencart_archive(base_url: str) -> bytes:
     """Return OpenCart's archive for a service at this address."""
     files = _module_files("opencart", base_url, "catalog/view/assets")
@@ -84,7 +84,7 @@ def build_opencart_archive(base_url: str) -> bytes:
     return pack(files)
 
 
-@memoized(Cache.PLUGIN_ARCHIVES)
+@memoized(RegisteredCache.PLUGIN_ARCHIVES)
 def build_prestashop_archive(base_url: str) -> bytes:
     """Return PrestaShop's archive for a service at this address.
 

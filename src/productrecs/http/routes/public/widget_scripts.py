@@ -30,7 +30,7 @@ from fastapi import Path as InPath
 from fastapi import Request, Response
 
 from productrecs import __version__
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import matches_etag
 from productrecs.http.pipeline.route_declaration import (
@@ -114,7 +114,7 @@ class CompressedScript:
         return f'"{digest.hexdigest()[:20]}{coding}"'
 
 
-@memoized(Cache.PACKAGE_FILES)
+@memoized(RegisteredCache.PACKAGE_FILES)
 def load_script(name: str) -> CompressedScript:
     """Return one of the scripts in the package."""
     return CompressedScript(name)
@@ -300,7 +300,7 @@ class Build:
         )
 
 
-@memoized(Cache.CONSTANTS)
+@memoized(RegisteredCache.CONSTANTS)
 def current_builds() -> dict[str, Build]:
     """Return the builds of this release by their kind."""
     return {kind: Build(kind, load_script(kind).plain(_WIDGET_VARIABLES)) for kind in KINDS}

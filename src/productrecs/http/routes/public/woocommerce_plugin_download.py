@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from fastapi import Request, Response
 
-from productrecs.core.cache_registry import Cache, memoized
+from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.features.widgets.reserved_height import release_js, reserve_css
 from productrecs.http.openapi_responses import Responses
 from productrecs.http.pipeline.route_declaration import NONE, PLUGIN_PATH, Routes
@@ -183,7 +183,7 @@ def archive_reply(request: Request, archive: bytes, path: str) -> Response:
     return reply
 
 
-@memoized(Cache.PLUGIN_ARCHIVES)
+@memoized(RegisteredCache.PLUGIN_ARCHIVES)
 def build_archive(base_url: str) -> bytes:
     """Return the archive for a service at this address: sorted, with fixed times."""
     files = read_folder("plugin")
