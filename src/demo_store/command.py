@@ -67,14 +67,14 @@ from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.records.orders.order_history_import import HistoryImport
+from productrecs.records.orders.order_history_import import OrderHistoryImport
 from productrecs.records.search_counts.repository import SearchCountRepository
 from productrecs.records.search_counts.search_counter import ObservedSearch, count_by_intent
 from productrecs.schemas.events import parse_imported_event
 from productrecs.services import Services
 from productrecs.serving.cached_store import load_store, searchable_store
 from productrecs.settings import Settings
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.api_keys import SecretKey
 from productrecs.tenancy.accounts.store import Store
@@ -252,7 +252,7 @@ def _generate_and_import_history(services: Services, store: Store) -> None:
     _print_step("importing visits")
     _import_events(services, store, shop.events)
     _print_step("importing orders")
-    history = HistoryImport(
+    history = OrderHistoryImport(
         services.database,
         services.numbers,
         store.store_id,
@@ -294,7 +294,9 @@ def _import_events(services: Services, store: Store, events: Sequence[Event]) ->
         some = events[begin : begin + CHUNK]
         parsed_events = [parse_imported_event(event, store.settings.zone) for event in some]
         with services.database.transaction() as transaction:
-            log = StoreLog(services.database, transaction, store.store_id, services.numbers)
+            log = LockedStoreLog(
+                services.database, transaction, store.store_id, services.numbers
+            )
             ingest_events(log, parsed_events, services.clock())
         log.committed()
 

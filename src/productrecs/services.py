@@ -32,7 +32,7 @@ from productrecs.storage.files.snapshot_cache import SnapshotCache
 from productrecs.storage.files.snapshots import KINDS, SnapshotStore
 from productrecs.storage.jobs.job_queue import JobQueue
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumberCache
 from productrecs.storage.sql.server_clock import ServerClock
 from productrecs.storage.sql.stored_bytes import DataPart, Sizes, measure_stored_bytes
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -63,7 +63,7 @@ class Services:
     settings: Settings
     database: Database
     clock: Clock
-    numbers: ItemNumbers
+    numbers: ItemNumberCache
     queue: JobQueue  # of background jobs
     server_clock: ServerClock
     models: Path  # the folder of trained models, one folder per store
@@ -213,7 +213,7 @@ def build_services(settings: Settings, *, creates_folder: bool = True) -> Servic
         settings=settings,
         database=database,
         clock=clock if settings.now_ms is None else settings.clock,
-        numbers=ItemNumbers(),
+        numbers=ItemNumberCache(),
         queue=JobQueue(database, clock, jitter),
         server_clock=clock,
         models=settings.data / "models",

@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from productrecs.cli.main import productrecs
 from productrecs.core.clock import system_ms
 from productrecs.records.merchandising.rule import (
-    ListFilter,
     ListKind,
     RuleAction,
     RuleContent,
+    RuleListScope,
     RuleTarget,
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor
@@ -133,7 +133,7 @@ def test_a_boost_holds_where_it_says(everywhere: list[Merchant], rules: RuleEdit
     before = calls(everywhere[0])
     assert before["trending"][0] in FAMILY
     target = RuleTarget(categories=("LAMPS",), price_max=5)
-    places = ListFilter(only_in=(ListKind.TRENDING, ListKind.NO_CONTEXT))
+    places = RuleListScope(only_in=(ListKind.TRENDING, ListKind.NO_CONTEXT))
     rules.add(RuleContent(RuleAction.BOOST, target, places=places, strength=50.0))
 
     soon(everywhere, lambda lists: set(lists["trending"][:5]) == set(OTHERS))

@@ -12,7 +12,7 @@ import pytest
 
 from productrecs.http.routes.public.widget_scripts import (
     KINDS,
-    Build,
+    ScriptBuild,
     current_builds,
 )
 
@@ -25,7 +25,7 @@ TAG = re.compile(
     r"\s+integrity=\"sha384-(?P<digest>[^\"]+)\"\s+crossorigin=\"anonymous\""
     r" data-key=\"(?P<key>[^\"]*)\"></script>"
 )
-OLDER = Build("recs", b"(() => 'an older release')();\n")
+OLDER = ScriptBuild("recs", b"(() => 'an older release')();\n")
 
 
 def test_what_the_tag_names_is_what_is_there(merchant: Merchant, service: Service) -> None:

@@ -17,7 +17,7 @@ from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import bring
 
@@ -47,7 +47,9 @@ def store(services: Services) -> Store:
         for one in SHOWN
     ]
     with services.database.transaction() as transaction:
-        log = StoreLog(services.database, transaction, store.store_id, services.numbers)
+        log = LockedStoreLog(
+            services.database, transaction, store.store_id, services.numbers
+        )
         upsert_items(log, items, services.clock())
     return store
 

@@ -21,7 +21,7 @@ from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import bring
 
@@ -134,7 +134,9 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         _item("hostile", 1.0, title=HOSTILE),
     ]
     with services.database.transaction() as transaction:
-        log = StoreLog(services.database, transaction, store.store_id, services.numbers)
+        log = LockedStoreLog(
+            services.database, transaction, store.store_id, services.numbers
+        )
         upsert_items(log, items, services.clock())
     yield services
     services.close()

@@ -11,7 +11,7 @@ import pytest
 
 from productrecs.schemas.validation_errors import (
     BodyError,
-    Problem,
+    ValidationProblem,
     validation_reply,
 )
 
@@ -21,7 +21,7 @@ def type_of(value: object) -> str:
     return type(value).__name__
 
 
-def _entries(*problems: Problem) -> list[dict[str, Any]]:
+def _entries(*problems: ValidationProblem) -> list[dict[str, Any]]:
     """Return the entries of the reply, read as strictly as a client may."""
     reply = validation_reply(problems)
     assert len(reply) <= 64 * 1024
@@ -30,7 +30,9 @@ def _entries(*problems: Problem) -> list[dict[str, Any]]:
 
 
 def test_a_problem_has_the_members_of_the_interface() -> None:
-    problem = Problem(("body", "items", 3, "price"), "too much", "less_than", 5, {"lt": 3})
+    problem = ValidationProblem(
+        ("body", "items", 3, "price"), "too much", "less_than", 5, {"lt": 3}
+    )
 
     assert _entries(problem) == [
         {
@@ -44,7 +46,7 @@ def test_a_problem_has_the_members_of_the_interface() -> None:
 
 
 def test_without_input_or_context_neither_is_in_the_reply() -> None:
-    assert _entries(Problem(("query", "num"), "no", "x")) == [
+    assert _entries(ValidationProblem(("query", "num"), "no", "x")) == [
         {"loc": ["query", "num"], "msg": "no", "type": "x"}
     ]
 
@@ -53,7 +55,7 @@ def test_without_input_or_context_neither_is_in_the_reply() -> None:
     "value", [None, True, False, 0, -7, 1.5, "", "Röd €", [], {}, [1, "a", {"b": [None]}]]
 )
 def test_a_short_input_is_repeated_unchanged(value: object) -> None:
-    assert _entries(Problem((), "", "", value))[0]["input"] == value
+    assert _entries(ValidationProblem((), "", "", value))[0]["input"] == value
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_a_short_input_is_repeated_unchanged(value: object) -> None:
     ids=type_of,
 )
 def test_a_long_input_is_cut_at_256_bytes(value: object) -> None:
-    shown = _entries(Problem((), "", "", value))[0]["input"]
+    shown = _entries(ValidationProblem((), "", "", value))[0]["input"]
 
     assert isinstance(shown, str)
     assert 200 <= len(msgspec.json.encode(shown)) <= 256
@@ -98,22 +100,25 @@ def test_a_long_input_is_cut_at_256_bytes(value: object) -> None:
 def test_values_that_json_cannot_hold_are_written_as_text(
     value: object, shown: object
 ) -> None:
-    assert _entries(Problem((), "", "", value))[0]["input"] == shown
+    assert _entries(ValidationProblem((), "", "", value))[0]["input"] == shown
 
 
 def test_an_endlessly_nested_input_is_cut() -> None:
     endless: list[object] = []
     endless.append(endless)
 
-    assert len(_entries(Problem((), "", "", endless))) == 1
+    assert len(_entries(ValidationProblem((), "", "", endless))) == 1
 
 
 def test_at_most_a_hundred_problems_are_reported() -> None:
-    assert len(_entries(*(Problem(("body", n), "no", "x", n) for n in range(500)))) == 100
+    assert (
+        len(_entries(*(ValidationProblem(("body", n), "no", "x", n) for n in range(500))))
+        == 100
+    )
 
 
 def test_the_reply_stays_within_64_kib() -> None:
-    worst = Problem(
+    worst = ValidationProblem(
         loc=tuple("\U0001f600" * 200 for _ in range(100)),
         msg="\0" * 5000,
         type="x",
@@ -127,11 +132,14 @@ def test_the_reply_stays_within_64_kib() -> None:
 
 
 def test_a_context_that_is_too_long_is_left_out() -> None:
-    assert "ctx" not in _entries(Problem((), "", "", ctx={"expected": "x" * 2000}))[0]
+    assert (
+        "ctx"
+        not in _entries(ValidationProblem((), "", "", ctx={"expected": "x" * 2000}))[0]
+    )
 
 
 def test_an_exception_in_a_context_is_its_message() -> None:
-    entries = _entries(Problem((), "", "", ctx={"error": ValueError("why")}))
+    entries = _entries(ValidationProblem((), "", "", ctx={"error": ValueError("why")}))
 
     assert entries[0]["ctx"] == {"error": "why"}
 
@@ -141,6 +149,8 @@ def test_no_problem_is_an_empty_list() -> None:
 
 
 def test_a_refusal_reads_as_a_sentence_for_the_command_line() -> None:
-    error = BodyError([Problem(("body", "items", 3, "price"), "should be a number", "x")])
+    error = BodyError(
+        [ValidationProblem(("body", "items", 3, "price"), "should be a number", "x")]
+    )
 
     assert str(error) == "items.3.price: should be a number"

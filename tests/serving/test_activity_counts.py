@@ -15,7 +15,7 @@ from productrecs.serving.activity_counts import (
     ActivityCounts,
 )
 from productrecs.settings import Settings
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.clock import FakeClock
 from tests.support.service import Service
@@ -42,7 +42,7 @@ def store_id(services: Services) -> StoreId:
 def view(services: Services, store_id: StoreId) -> None:
     event = NewEvent(EventKind.DETAIL_PAGE_VIEW, item_id="a", session_id="s_1")
     with services.database.transaction() as transaction:
-        log = StoreLog(services.database, transaction, store_id)
+        log = LockedStoreLog(services.database, transaction, store_id)
         ingest_events(log, [[event]], services.clock())
 
 

@@ -24,7 +24,7 @@ from productrecs.serving.arm_assigner import (
     ArmAssigner,
 )
 from productrecs.serving.writes.background_writes import BackgroundWriter
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import exposures
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
@@ -99,7 +99,7 @@ def sign_in(database: Database, store_id: StoreId, session: str, customer: str) 
         EventKind.DETAIL_PAGE_VIEW, item_id="a", session_id=session, user_id=customer
     )
     with database.transaction() as transaction:
-        ingest_events(StoreLog(database, transaction, store_id), [[event]], NOON)
+        ingest_events(LockedStoreLog(database, transaction, store_id), [[event]], NOON)
 
 
 def two_apart(store_id: StoreId) -> tuple[str, str]:

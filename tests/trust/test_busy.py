@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from tests.support.service import Merchant, Reply, Service
 from tests.trust.forms import violations
 from tests.trust.load import receipts
@@ -48,7 +48,9 @@ def held(
 
     def hold() -> None:
         with service.database() as database, database.transaction() as transaction:
-            StoreLog(database, transaction, StoreId(merchant.account.store_id)).take_seqs(1)
+            LockedStoreLog(
+                database, transaction, StoreId(merchant.account.store_id)
+            ).take_seqs(1)
             holding.set()
             is_over.wait(seconds)
 

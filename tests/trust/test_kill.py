@@ -16,7 +16,11 @@ from productrecs.core.ids import StoreId
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.fit_models import fit_all_models
-from productrecs.training.repository import TrainedModel, TrainingHead, TrainingRepository
+from productrecs.training.repository import (
+    TrainedModel,
+    TrainingLogHead,
+    TrainingRepository,
+)
 from productrecs.training.trained_models import models_folder
 from productrecs.training.training_inputs import TrainingInputs
 from tests.support.service import Merchant, Service, eventually
@@ -107,7 +111,7 @@ def check_model(ordeal: Ordeal) -> None:
         rows = stored(database, store_id)
         store = find_store(database, ordeal.merchant.account.domain)
 
-        def standing() -> tuple[TrainingHead, TrainedModel]:
+        def standing() -> tuple[TrainingLogHead, TrainedModel]:
             with database.reading() as connection:
                 repository = TrainingRepository(connection, store_id)
                 head, model = repository.head(), repository.serving_model()

@@ -33,8 +33,11 @@ from productrecs.records.events.repository import EventRepository
 from productrecs.records.events.shopper_history_cache import ShopperHistories
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.orders.order_history_import import HistoryImport
-from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.records.orders.order_history_import import OrderHistoryImport
+from productrecs.storage.sql.sequence_and_item_numbers import (
+    ItemNumberCache,
+    LockedStoreLog,
+)
 from productrecs.storage.sql.tables import (
     event_columns,
     events,
@@ -71,7 +74,7 @@ class Store(RuleBasedStateMachine):
         wanted = Registration(f"shop-{next(NUMBERS)}.example")
         self.store, _ = register_store(database, wanted, lambda: NOON)
         self.expected = Reference()
-        self.numbers = ItemNumbers()
+        self.numbers = ItemNumberCache()
         self.reader = database.raw_reader()
         self.remembered = ShopperHistories(self.store.store_id)
         self.eraser = ShopperEraser(database, folder, folder, folder, lambda: self.now)
@@ -90,7 +93,9 @@ class Store(RuleBasedStateMachine):
         """Push an item."""
         patch = ItemPatch(item, {} if price is None else {"price": price})
         with self.database.transaction() as transaction:
-            log = StoreLog(self.database, transaction, self.store.store_id, self.numbers)
+            log = LockedStoreLog(
+                self.database, transaction, self.store.store_id, self.numbers
+            )
             pushed = upsert_items(log, [patch], self.now)
 
         assert (pushed.created, pushed.total) == self.expected.push(item, price)
@@ -101,7 +106,7 @@ class Store(RuleBasedStateMachine):
         was_there = True
         try:
             with self.database.transaction() as transaction:
-                log = StoreLog(self.database, transaction, self.store.store_id)
+                log = LockedStoreLog(self.database, transaction, self.store.store_id)
                 remove_item(log, item, self.now)
         except UnknownItemError:
             was_there = False
@@ -134,7 +139,9 @@ class Store(RuleBasedStateMachine):
             order_id=order,
         )
         with self.database.transaction() as transaction:
-            log = StoreLog(self.database, transaction, self.store.store_id, self.numbers)
+            log = LockedStoreLog(
+                self.database, transaction, self.store.store_id, self.numbers
+            )
             ingest_events(log, [[event]], self.now)
 
         self.expected.event(kind, item, *who, self.now, event_id, order)
@@ -155,7 +162,9 @@ class Store(RuleBasedStateMachine):
         """Sync an order."""
         new = NewOrder(order, tuple(NewOrderLine(*line) for line in lines), user, session)
         with self.database.transaction() as transaction:
-            log = StoreLog(self.database, transaction, self.store.store_id, self.numbers)
+            log = LockedStoreLog(
+                self.database, transaction, self.store.store_id, self.numbers
+            )
             receipt = ingest_order(log, new, self.now)
 
         assert receipt.duplicate == self.expected.order(
@@ -181,9 +190,9 @@ class Store(RuleBasedStateMachine):
             "" if cell is None else str(cell) for cell in cells
         )
         file = io.BytesIO(text.encode())
-        HistoryImport(self.database, self.numbers, self.store.store_id, UTC, self.now).run(
-            file
-        )
+        OrderHistoryImport(
+            self.database, self.numbers, self.store.store_id, UTC, self.now
+        ).run(file)
 
         self.expected.history(order, item, customer, quantity, ts)
 

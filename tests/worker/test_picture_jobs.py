@@ -25,12 +25,12 @@ from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.jobs.job_queue import NewJob
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import pictures
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.photo_matcher import PhotoMatcher
 from productrecs.training.visual.picture_embedding import choose_embedding
-from productrecs.training.visual.served_visual_model import ServedPictures
+from productrecs.training.visual.served_visual_model import ServedVisualModel
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.picture_jobs import JOB, REFETCH_AFTER_MS, PictureJobs
 from tests.records.pictures.test_onnx_inference import mean_colour
@@ -104,12 +104,12 @@ def say(services: Services, store_id: StoreId, **addresses: str | None) -> None:
     patches = [ItemPatch(name, {"image_url": url}) for name, url in addresses.items()]
     with services.database.transaction() as transaction:
         upsert_items(
-            StoreLog(services.database, transaction, store_id), patches, system_ms()
+            LockedStoreLog(services.database, transaction, store_id), patches, system_ms()
         )
 
 
 def digests_of(services: Services, store_id: StoreId) -> list[int]:
-    served = ServedPictures(services.pictures, store_id)
+    served = ServedVisualModel(services.pictures, store_id)
     assert served.open_published_model(model_of(services, store_id))
     digests: list[int] = served.model.digests.tolist()
     return digests
@@ -167,7 +167,7 @@ def test_pictures_are_fetched_checked_again_and_failures_reported(
         assert reschedule_rejected_pictures(transaction, {"10.0.0.8"}, system_ms()) == 0
         assert reschedule_rejected_pictures(transaction, {"10.0.0.7"}, system_ms()) == 1
     assert see(services, duties, store.store_id).failed == 3
-    served = ServedPictures(services.pictures, store.store_id)
+    served = ServedVisualModel(services.pictures, store.store_id)
     assert served.open_published_model(standing.visual_id)
     assert len(served.model) == len(COLOURS)
     assert duties.stores_with_due_pictures() == []
@@ -201,7 +201,7 @@ def test_the_very_file_of_a_picture_finds_its_products_first(
     visible = np.array([True, True, True, False])
 
     def found(photo: bytes, digests: list[int] | None = None) -> list[int]:
-        served = ServedPictures(services.pictures, store.store_id)
+        served = ServedVisualModel(services.pictures, store.store_id)
         assert served.open_published_model(model_of(services, store.store_id))
         if digests is not None:
             served.model = replace(served.model, digests=np.array(digests, np.int64))
@@ -251,7 +251,7 @@ def test_another_embedding_takes_over_once_nearly_all_pictures_are_seen_by_it(
     with contextlib.closing(PictureJobs(changed)) as duties:
         see(changed, duties, store.store_id)
         assert model_of(services, store.store_id) == first  # two are not to be had now
-        served = ServedPictures(services.pictures, store.store_id)
+        served = ServedVisualModel(services.pictures, store.store_id)
         assert served.open_published_model(first)
         with SandboxedDecoder(embedder=model) as viewer:
             eye = PhotoMatcher(
@@ -290,7 +290,9 @@ def test_a_push_that_names_no_picture_leaves_the_item_the_one_it_has(
     patches = [ItemPatch("red", {"price": 7.0}), ItemPatch("none", {"price": 7.0})]
     with services.database.transaction() as transaction:
         upsert_items(
-            StoreLog(services.database, transaction, store.store_id), patches, system_ms()
+            LockedStoreLog(services.database, transaction, store.store_id),
+            patches,
+            system_ms(),
         )
 
     assert see(services, duties, store.store_id) == PictureCounts(1, 0, 0)

@@ -16,7 +16,7 @@ from productrecs.records.pictures.model_file import ModelFileError
 from productrecs.services import Services, build_services
 from productrecs.serving.open_stores import OpenStores
 from productrecs.settings import from_environment
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.worker.search_indexer import SearchIndexer
@@ -53,7 +53,9 @@ def test_the_operators_model_embeds_products_and_queries(services: Services) -> 
         )
     ]
     with services.database.transaction() as transaction:
-        upsert_items(StoreLog(services.database, transaction, store.store_id), patches, 1)
+        upsert_items(
+            LockedStoreLog(services.database, transaction, store.store_id), patches, 1
+        )
     accounts = AccountDirectory(services.database)
     indexing = SearchIndexer(services)
     working = threading.Thread(target=indexing.run)

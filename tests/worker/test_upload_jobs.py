@@ -20,7 +20,7 @@ from productrecs.records.uploads.order_upload import (
 from productrecs.records.uploads.repository import UploadRepository, submit_upload
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import jobs
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -54,7 +54,7 @@ class ImportInstallation:
         lines = "".join(f"A-{number},item\n" for number in range(rows))
         file.write(f"order_id,item_id\n{lines}".encode())
         with self.services.database.transaction() as transaction:
-            log = StoreLog(self.services.database, transaction, store)
+            log = LockedStoreLog(self.services.database, transaction, store)
             submit_upload(
                 log, self.services.queue, NewUpload(upload_id, file.finish(), NOON)
             )

@@ -37,7 +37,7 @@ COMMANDS: Final = {
     "imports": ".commands.import_history:imports",
     "keys": ".commands.keys:keys",
     "looks": ".commands.looks:looks",
-    "measure-search": ".commands.measure_search:measure_search",
+    "measure-search": ".commands.measure_search:measure_and_record_search",
     "migrate": ".commands.migrate:migrate",
     "openapi": ".commands.openapi:openapi",
     "origins": ".commands.stores_and_origins:origins",

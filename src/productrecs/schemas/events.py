@@ -55,7 +55,7 @@ from productrecs.schemas.validation_errors import (
     MAX_PROBLEMS,
     BodyError,
     Loc,
-    Problem,
+    ValidationProblem,
     from_details,
 )
 
@@ -70,19 +70,19 @@ MAX_QUERY = 256
 
 def missing_field_problems(
     kind: EventKind, body: EventBody, sent: object, at: Loc
-) -> list[Problem]:
+) -> list[ValidationProblem]:
     """Return the missing fields of an event of `kind`, and lists of unequal length.
 
     `sent` is the input and `at` its location, for the report.
     """
-    problems: list[Problem] = []
+    problems: list[ValidationProblem] = []
     if body.user_id is None and body.session_id is None:
         message = "user_id or session_id is required: it says whose event this is"
-        problems.append(Problem((*at, "user_id"), message, "missing", sent))
+        problems.append(ValidationProblem((*at, "user_id"), message, "missing", sent))
     name = _SUBJECT_READERS[EVENT_SUBJECTS[kind]](body)
     if name is not None:
         message = f"{name} is required for {kind.wire_name}"
-        problems.append(Problem((*at, name), message, "missing", sent))
+        problems.append(ValidationProblem((*at, name), message, "missing", sent))
     if kind is EventKind.REC_IMPRESSION:
         problems += _misaligned_list_problems(body, at)
     return problems
@@ -147,11 +147,11 @@ def _shown_item_ids(body: EventBody) -> tuple[str, ...]:
     return body.item_ids or (() if body.item_id is None else (body.item_id,))
 
 
-def _misaligned_list_problems(body: EventBody, at: Loc) -> list[Problem]:
+def _misaligned_list_problems(body: EventBody, at: Loc) -> list[ValidationProblem]:
     shown_count = len(_shown_item_ids(body))
     lists = {"sources": body.sources, "positions": body.positions}
     return [
-        Problem(
+        ValidationProblem(
             loc=(*at, name),
             msg=(
                 f"{name} should have one entry per shown item: {shown_count}, "
@@ -388,7 +388,7 @@ def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
     _check_length(body)
     parsed: list[NewEvent] = []
     origins: list[int] = []
-    problems: list[Problem] = []
+    problems: list[ValidationProblem] = []
     for index, member in enumerate(body):
         try:
             events = _read_events(member, ("body", index))
@@ -419,7 +419,7 @@ def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
     try:
         event_ms = parse_timestamp(body.timestamp, zone)
     except ValueError:
-        problem = Problem(("timestamp",), _WHEN, "iso_date", body.timestamp)
+        problem = ValidationProblem(("timestamp",), _WHEN, "iso_date", body.timestamp)
         raise BodyError([problem]) from None
     problems = missing_field_problems(body.event, body, row, ())
     if problems:
@@ -443,4 +443,4 @@ def _check_length(body: Sequence[object]) -> None:
         return
     kind = "too_long" if body else "too_short"
     message = f"An array should hold 1 to {MAX_EVENTS} events, not {len(body)}"
-    raise BodyError([Problem(("body",), message, kind, body)])
+    raise BodyError([ValidationProblem(("body",), message, kind, body)])

@@ -40,7 +40,7 @@ from productrecs.schemas.field_readers import (
 )
 from productrecs.schemas.validation_errors import (
     BodyError,
-    Problem,
+    ValidationProblem,
     from_details,
 )
 from productrecs.tenancy.accounts.store import PluginDetails, ShopPlatform
@@ -254,7 +254,7 @@ def parse_bundle(body: object, *, is_new: bool) -> tuple[dict[str, Any], int | N
     version = sent.pop("version", None)
     if is_new and "item_ids" not in sent:
         message = "name the bundle's two to four products"
-        raise BodyError([Problem(("body", "item_ids"), message, "missing")])
+        raise BodyError([ValidationProblem(("body", "item_ids"), message, "missing")])
     wire_names = {wire: name for name, wire in BUNDLE_FIELDS.items()}
     return {wire_names[name]: value for name, value in sent.items()}, version
 
@@ -333,7 +333,9 @@ def parse_introduction(body: object, publishable_key: str = "") -> PluginDetails
     fields = _parsed(ConnectBody, body)
     if fields.publishable_key and fields.publishable_key != publishable_key:
         message = "This is not the publishable key of the secret key's store"
-        raise BodyError([Problem(("body", "publishable_key"), message, "other_store")])
+        raise BodyError(
+            [ValidationProblem(("body", "publishable_key"), message, "other_store")]
+        )
     return PluginDetails(fields.platform, fields.plugin_version, fields.store_url)
 
 

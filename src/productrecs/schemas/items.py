@@ -28,8 +28,8 @@ from productrecs.records.catalog.price_lists import (
     MAX_PRICE_LISTS,
     NAME_FORMS,
     NAME_PATTERN,
-    ListPrice,
     ListPrices,
+    PriceListEntry,
     PriceListNameError,
     parse_list_name,
 )
@@ -58,7 +58,7 @@ from productrecs.schemas.validation_errors import (
     MAX_PROBLEMS,
     BodyError,
     Loc,
-    Problem,
+    ValidationProblem,
     from_details,
 )
 
@@ -158,20 +158,20 @@ def _read_prices(value: object) -> ListPrices:
     return tuple(prices.values())
 
 
-def _read_list_price(name: str, value: object) -> ListPrice:
+def _read_list_price(name: str, value: object) -> PriceListEntry:
     """Return a price from a number, or from an object with the price before a sale.
 
     This is the `price` beside a `sale_price`, and the `list_price` beside a `price`.
     """
     if not isinstance(value, dict):
-        return ListPrice(name, read_optional_number(value))
+        return PriceListEntry(name, read_optional_number(value))
     price, list_price, sale_price = (
         read_optional_number(value.get(field))
         for field in ("price", "list_price", "sale_price")
     )
     if sale_price is None:
-        return ListPrice(name, price, list_price)
-    return ListPrice(name, sale_price, price if list_price is None else list_price)
+        return PriceListEntry(name, price, list_price)
+    return PriceListEntry(name, sale_price, price if list_price is None else list_price)
 
 
 def _without_blanks(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -366,7 +366,7 @@ def pack_items(items: Sequence[UndecodedItem]) -> list[PackedPatch]:
 
 
 def _patches(items: Iterable[object]) -> Iterator[ItemPatch]:
-    problems: list[Problem] = []
+    problems: list[ValidationProblem] = []
     for index, item in enumerate(items):
         try:
             patch = _patch(_validate(item))
@@ -441,13 +441,15 @@ def _check_item_list(body: object) -> Sequence[object]:
     """Return the list under `items`, after a check of its length."""
     if not isinstance(body, dict):
         message = 'Input should be an object: {"items": [...]}'
-        raise BodyError([Problem(("body",), message, "model_type", body)])
+        raise BodyError([ValidationProblem(("body",), message, "model_type", body)])
     if "items" not in body:
-        raise BodyError([Problem(("body", "items"), "Field required", "missing", body)])
+        raise BodyError(
+            [ValidationProblem(("body", "items"), "Field required", "missing", body)]
+        )
     items = body["items"]
     if not isinstance(items, list):
         message = "Input should be a list of items"
-        raise BodyError([Problem(("body", "items"), message, "list_type", items)])
+        raise BodyError([ValidationProblem(("body", "items"), message, "list_type", items)])
     if len(items) > MAX_ITEMS:
         message = f"{len(items)} items in one push; send at most {MAX_ITEMS} at a time"
         raise TooManyItemsError(message)
@@ -461,5 +463,5 @@ def _patch(item: ItemBody) -> ItemPatch:
     )
 
 
-def _problems(error: ValidationError, at: Loc) -> list[Problem]:
+def _problems(error: ValidationError, at: Loc) -> list[ValidationProblem]:
     return from_details(error.errors(include_url=False), at)

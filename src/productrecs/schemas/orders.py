@@ -27,7 +27,7 @@ from productrecs.schemas.field_readers import (
 )
 from productrecs.schemas.validation_errors import (
     BodyError,
-    Problem,
+    ValidationProblem,
     from_details,
 )
 
@@ -124,7 +124,9 @@ def _purchase_time(
         message = "is in the future; compare your server's clock and the time's offset"
     else:
         return min(ordered_ms, now_ms)
-    problem = Problem(("body", "ordered_at"), f"Time {message}", "ordered_at", text)
+    problem = ValidationProblem(
+        ("body", "ordered_at"), f"Time {message}", "ordered_at", text
+    )
     raise BodyError([problem])
 
 

@@ -23,7 +23,7 @@ from productrecs.schemas.field_readers import (
 )
 from productrecs.schemas.validation_errors import (
     BodyError,
-    Problem,
+    ValidationProblem,
     from_details,
 )
 
@@ -134,7 +134,9 @@ def parse_photo(body: object) -> Photo:
 
 def unreadable_photo(error: ProductRecsError) -> BodyError:
     """Return the error of a file that is not a readable picture."""
-    return BodyError([Problem(("body", "image"), str(error), "image_unreadable", "")])
+    return BodyError(
+        [ValidationProblem(("body", "image"), str(error), "image_unreadable", "")]
+    )
 
 
 def _decode_photo(text: str) -> bytes:
@@ -161,4 +163,4 @@ def _decode_photo(text: str) -> bytes:
 
 
 def _photo_error(reason: str) -> BodyError:
-    return BodyError([Problem(("body", "image"), reason, "image_base64", "")])
+    return BodyError([ValidationProblem(("body", "image"), reason, "image_base64", "")])

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.schemas.validation_errors import BodyError, Problem
+from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -229,7 +229,7 @@ def _syntax_error(text: bytes, message: str, at: int) -> BodyError:
 def _invalid(reason: str, text: bytes = b"", position: int = 0, at: int = 0) -> BodyError:
     start = max(0, position - _EXCERPT)
     excerpt = text[start : position + _EXCERPT].decode(errors="replace")
-    problem = Problem(
+    problem = ValidationProblem(
         loc=("body", at + position),
         msg=f"JSON decode error: {reason}",
         type="json_invalid",

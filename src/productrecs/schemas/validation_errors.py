@@ -34,7 +34,7 @@ NO_INPUT = _NoInput()
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ValidationProblem:
     """One problem of a request, in the format of interface 2.12."""
 
     loc: Loc
@@ -52,15 +52,15 @@ class Problem:
 class BodyError(ProductRecsError):
     """The body does not match its schema; `problems` has the locations and messages."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[ValidationProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("; ".join(str(problem) for problem in self.problems[:3]))
 
 
-def from_details(details: Sequence[ErrorDetails], at: Loc) -> list[Problem]:
+def from_details(details: Sequence[ErrorDetails], at: Loc) -> list[ValidationProblem]:
     """Return pydantic's error details as problems; `at` is the prefix of each `loc`."""
     return [
-        Problem(
+        ValidationProblem(
             loc=(*at, *detail["loc"]),
             msg=detail["msg"],
             type=detail["type"],
@@ -71,7 +71,7 @@ def from_details(details: Sequence[ErrorDetails], at: Loc) -> list[Problem]:
     ]
 
 
-def validation_reply(problems: Iterable[Problem]) -> bytes:
+def validation_reply(problems: Iterable[ValidationProblem]) -> bytes:
     """Return the body of a 422: `{"detail": [...]}` in UTF-8, at most 64 KiB.
 
     It has at most 100 problems; each `input` is truncated to 256 bytes. Values without a
@@ -88,7 +88,7 @@ def validation_reply(problems: Iterable[Problem]) -> bytes:
     return b'{"detail":[' + b",".join(entries) + b"]}"
 
 
-def _problem_json(problem: Problem) -> str:
+def _problem_json(problem: ValidationProblem) -> str:
     loc = [
         step if isinstance(step, int) else _clean(step[:_MAX_NAME_CHARS])
         for step in problem.loc[:_MAX_LOC]

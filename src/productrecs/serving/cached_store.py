@@ -46,7 +46,7 @@ from productrecs.training.search.served_index import (
     index_folder,
 )
 from productrecs.training.trained_models import TrainedModels, empty_models, models_folder
-from productrecs.training.visual.served_visual_model import ServedPictures
+from productrecs.training.visual.served_visual_model import ServedVisualModel
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class CachedStore:
     state: StoreState
     histories: ShopperHistories
     index: ServedIndex
-    pictures: ServedPictures
+    pictures: ServedVisualModel
     search_rules: SearchRuleBook = field(default_factory=SearchRuleBook)  # of search
     looks: PublishedLooks = field(default_factory=PublishedLooks)
     placements: StorePlacements = field(default_factory=StorePlacements)
@@ -102,7 +102,7 @@ def load_store(
         state=StoreState(catalog, empty_models(), store.settings, rules),
         histories=ShopperHistories(store.store_id),
         index=_served_index(services, store.store_id, queries),
-        pictures=ServedPictures(services.pictures, store.store_id),
+        pictures=ServedVisualModel(services.pictures, store.store_id),
     )
     reader = services.database.raw_reader()
     try:

@@ -22,7 +22,7 @@ from productrecs.processes.child_process import release_freed_memory
 from productrecs.services import Services
 from productrecs.serving.cached_store import CachedStore, load_store, refresh_changed_views
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.storage_health import OutageNotes
+from productrecs.storage.sql.storage_health import OutageLogLimiter
 from productrecs.storage.sql.store_heads import view_versions_by_store
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
@@ -108,7 +108,7 @@ class OpenStores:
         self._stopping = threading.Event()
         self._polled_at = 0.0
         self._applied_version = 0  # version of the accounts whose settings are applied
-        self._outage = OutageNotes()
+        self._outage = OutageLogLimiter()
         self._thread = threading.Thread(
             target=self._poll_changes, name="follow", daemon=True
         )

@@ -40,7 +40,7 @@ class ItemInteractions:
 class InterestSignals(NamedTuple):
     """Interest signals in log order, parallel arrays."""
 
-    numbers: Ints  # indexes into the keys of `IndicatorInputs`
+    numbers: Ints  # indexes into the keys of `InterestSignalInputs`
     times: Ints
     visitors: Ints
 
@@ -54,7 +54,7 @@ def _no_signals() -> InterestSignals:
 
 
 @dataclass(slots=True)
-class IndicatorInputs:
+class InterestSignalInputs:
     """One store's interest signals."""
 
     keys: list[str] = field(default_factory=list)  # by number
@@ -94,7 +94,7 @@ class ItemChoices(NamedTuple):
 
 
 def fit_interest_indicators(
-    inputs: IndicatorInputs,
+    inputs: InterestSignalInputs,
     chosen: Sequence[ItemChoices],
     bought: ItemInteractions,
     now_ms: int,

@@ -36,7 +36,7 @@ SIGNAL_KINDS = (EventKind.CATEGORY_VIEW, EventKind.METADATA_PREF)
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingHead:
+class TrainingLogHead:
     """The head of a store's log, and its serving model."""
 
     seq: int
@@ -117,16 +117,16 @@ class TrainingRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def head(self) -> TrainingHead | None:
+    def head(self) -> TrainingLogHead | None:
         """Return the store's head; None if it was deleted."""
         names = ("seq", "catalog_seq", "next_number", "model_id", "erasures", "bots")
         row = head_fields(self._transaction, self._store_id, *names)
         if row is None:
             return None
         seq, catalog_seq, numbers, model_id, erasures, bots = row
-        return TrainingHead(seq, catalog_seq, numbers, model_id, erasures + bots)
+        return TrainingLogHead(seq, catalog_seq, numbers, model_id, erasures + bots)
 
-    def existing_head(self) -> TrainingHead:
+    def existing_head(self) -> TrainingLogHead:
         """Return the store's head.
 
         Raises:

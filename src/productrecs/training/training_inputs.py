@@ -18,13 +18,13 @@ from productrecs.engines.copurchase import VariantGroups
 from productrecs.engines.engine import FitFingerprint
 from productrecs.records.catalog.title_words import size_in_title, variant_key
 from productrecs.records.events.event_log.repository import EventLogRepository
-from productrecs.training.interest_signals import IndicatorInputs
+from productrecs.training.interest_signals import InterestSignalInputs
 from productrecs.training.partitioned_shopper_events import (
     ShopperEventArrays,
     ShopperEvents,
     select_rows,
 )
-from productrecs.training.repository import TrainingHead, TrainingRepository
+from productrecs.training.repository import TrainingLogHead, TrainingRepository
 from productrecs.training.search.click_boost_inputs import SearchInputs, SearchRows
 
 Ints = npt.NDArray[np.int64]
@@ -228,7 +228,7 @@ class TrainingInputs:
         self.events = ShopperEvents(self._folder)
         self.purchases = Purchases()
         self.searches = SearchInputs()
-        self.indicators = IndicatorInputs()
+        self.indicators = InterestSignalInputs()
         self.catalog = CatalogInputs()
         self.fit_cache = FitCache()
 
@@ -293,7 +293,7 @@ class TrainingInputs:
             self.purchases = _replace_lines(self.purchases, _concatenate(pages))
 
 
-def read_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingHead]:
+def read_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingLogHead]:
     """Return a store's log without searches, in memory, and its head.
 
     A log longer than `MAX_LOG_ROWS` gives the events of its newest rows, and all orders.

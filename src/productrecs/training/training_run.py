@@ -32,7 +32,7 @@ from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.fit_models import fit_all_models
 from productrecs.training.repository import (
     TrainedModel,
-    TrainingHead,
+    TrainingLogHead,
     TrainingProgress,
     TrainingRepository,
     training_progress,
@@ -134,7 +134,7 @@ def settings_hash(settings: StoreSettings) -> str:
 
 def _read_new_log(
     deps: TrainingDeps, store: Store, inputs: TrainingInputs
-) -> tuple[TrainingHead, CopurchaseOptions]:
+) -> tuple[TrainingLogHead, CopurchaseOptions]:
     with deps.database.reading() as connection:
         repository = TrainingRepository(connection, store.store_id)
         head = repository.existing_head()
@@ -145,7 +145,7 @@ def _read_new_log(
     return head, tuned
 
 
-def _models_to_keep(head: TrainingHead, model_id: str) -> set[str]:
+def _models_to_keep(head: TrainingLogHead, model_id: str) -> set[str]:
     # The previous model stays: a process may be about to map it.
     return {model_id} | ({head.model_id} if head.model_id else set())
 

@@ -41,7 +41,10 @@ from productrecs.records.uploads.undo.undo_import import undo_file_import
 from productrecs.services import Services, check_objects_are_ours
 from productrecs.storage.jobs.job_queue import Job
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
-from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import (
+    ItemNumberCache,
+    LockedStoreLog,
+)
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.worker.job_worker import (
@@ -162,7 +165,7 @@ class DashboardFileJobs:
     def _erasure_count(self, store: Store) -> int:
         """Return a number that grows with each erasure of the store."""
         with self._services.database.transaction(synced=False) as transaction:
-            log = StoreLog(self._services.database, transaction, store.store_id)
+            log = LockedStoreLog(self._services.database, transaction, store.store_id)
             log.take_seqs(0)
             return log.erasures
 
@@ -175,7 +178,7 @@ class DashboardFileJobs:
     ) -> None:
         """Offer the file to the merchant, or check it again after an erasure meanwhile."""
         with self._services.database.transaction() as transaction:
-            log = StoreLog(self._services.database, transaction, store.store_id)
+            log = LockedStoreLog(self._services.database, transaction, store.store_id)
             log.take_seqs(0)  # locks the head: an erasure comes before or after
             status = (
                 ImportStatus.CHECKED if log.erasures == erasures else file_import.status
@@ -368,7 +371,7 @@ class OrderUploadJobs:
         """Import for the stores of `services`."""
         self._services = services
         self._folder = services.upload_folder
-        self._numbers = ItemNumbers(_MAX_KNOWN_NUMBERS)
+        self._numbers = ItemNumberCache(_MAX_KNOWN_NUMBERS)
         self._accounts = AccountDirectory(services.database)
         self._reader = services.database.raw_reader()
 

@@ -16,10 +16,10 @@ from productrecs.processes.child_process import release_freed_memory
 from productrecs.storage.jobs.job_queue import Job, JobQueue, JobState, NewJob
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.sql.storage_health import OutageNotes
+from productrecs.storage.sql.storage_health import OutageLogLimiter
 
 _log = logging.getLogger(__name__)
-_outage = OutageNotes()  # of all workers of this process
+_outage = OutageLogLimiter()  # of all workers of this process
 
 TICK: Final = timedelta(seconds=1)
 SPREAD_TICK: Final = timedelta(minutes=1)

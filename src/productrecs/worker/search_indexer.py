@@ -21,7 +21,7 @@ from productrecs.storage.files.object_store import ObjectStoreUnavailableError
 from productrecs.storage.files.search_index_files import exclusive_writer
 from productrecs.storage.files.snapshots import SnapshotStore
 from productrecs.storage.jobs.leases import Lease
-from productrecs.storage.sql.storage_health import OutageNotes
+from productrecs.storage.sql.storage_health import OutageLogLimiter
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.index_uploader import IndexUploader
 from productrecs.training.search.indexer import Indexer
@@ -62,7 +62,7 @@ class SearchIndexer:
             ModelFileError: when the operator's text model cannot be used.
         """
         self._services = services
-        self._outage = OutageNotes()
+        self._outage = OutageLogLimiter()
         self._encoders: dict[SpaceKind, TextEncoder] = {}
         if (model := services.text_model()) is not None:
             self._encoders[MEANING] = TextEmbedder(model)

@@ -20,7 +20,7 @@ from productrecs.features.attribution.repository import last_purges
 from productrecs.features.experiments.experiment_result import (
     find_tests_to_measure,
     measure_and_store_test,
-    stores_with_measured_tests,
+    stores_with_tests_to_measure,
 )
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
@@ -125,7 +125,7 @@ class StoreJobs:
         """Return the stores with a test whose result may have changed."""
         self._accounts.refresh()
         services = self._services
-        return stores_with_measured_tests(
+        return stores_with_tests_to_measure(
             services.database, self._accounts.all(), services.clock()
         )
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from productrecs.features.imports.feeds.format_detection import NAMED_CATALOG
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import Item
-from productrecs.records.catalog.price_lists import ListPrice
+from productrecs.records.catalog.price_lists import PriceListEntry
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.csv_reader import read_header
 from productrecs.services import Services
@@ -201,7 +201,10 @@ def test_prices_of_lists_come_from_columns_and_from_a_feed_of_one_market(
     mug = catalog(services)["mug"]
     assert catalog(services).keys() == {"mug"}
     assert (mug.title, mug.price, result["updated"]) == ("Mug", 9, 1)
-    assert mug.prices == (ListPrice("USD", 9.9, 12.9), ListPrice("group:trade", 7.5, 8))
+    assert mug.prices == (
+        PriceListEntry("USD", 9.9, 12.9),
+        PriceListEntry("group:trade", 7.5, 8),
+    )
     assert "currency" not in " ".join(result["notes"])
     for kind in ("csv", "jsonl"):
         exported = shell("export", shop, "items", "--format", kind)

@@ -24,7 +24,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.services import Services
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.stored_bytes import DataPart, DataSize, replace_sizes_of_day
 from productrecs.storage.sql.tables import jobs, stores
 from productrecs.storage.sql.tables.account_tables import duties
@@ -62,7 +62,7 @@ def receive(
 ) -> None:
     store = find_store(services.database, shop)
     with services.database.transaction() as transaction:
-        log = StoreLog(services.database, transaction, store.store_id)
+        log = LockedStoreLog(services.database, transaction, store.store_id)
         for fact in facts:
             if isinstance(fact, NewOrder):
                 ingest_order(log, fact, at)

@@ -13,8 +13,11 @@ from productrecs.features.imports.import_source import open_import_source
 from productrecs.features.imports.item_import import ItemImportOptions, import_items
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads.order_upload import UploadFolder
-from productrecs.records.uploads.undo.undo_import import ImportChanges, ImportUndo
-from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.records.uploads.undo.undo_import import ImportChangeJournal, ImportUndo
+from productrecs.storage.sql.sequence_and_item_numbers import (
+    ItemNumberCache,
+    LockedStoreLog,
+)
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.features.imports.import_report import ItemImportReport
-    from productrecs.records.uploads.file_import import ItemMark
+    from productrecs.records.uploads.file_import import ItemImportProgress
     from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
@@ -39,7 +42,7 @@ class Shop:
     services: ImportServices
     folder: Path
     store: Store
-    marks: list[ItemMark] = field(default_factory=list)
+    marks: list[ItemImportProgress] = field(default_factory=list)
 
     def bring(
         self, content: str, name: str = "feed.csv", **options: Any
@@ -73,7 +76,7 @@ def shop(database: Database, tmp_path: Path) -> Shop:
     services = ImportServices(
         database,
         lambda: NOW,
-        ItemNumbers(),
+        ItemNumberCache(),
         tmp_path,
         DEFAULT_PLANS,
         UploadFolder(tmp_path / "uploads"),
@@ -207,7 +210,7 @@ def test_an_undo_brings_back_removed_and_repriced_products(shop: Shop) -> None:
     shop.bring(FIVE)
     before = shop.catalog()
     rows = HEADER + "p1,Product 1,1\np2,Product 2,9\np2,Product 2,8\np9,New,9\n"
-    shop.bring(rows, changes=ImportChanges("up_feed"))
+    shop.bring(rows, changes=ImportChangeJournal("up_feed"))
     database, store_id = shop.services.database, shop.store.store_id
     undo = ImportUndo(database, store_id, "up_feed", "items", lambda: NOW)
 
@@ -215,5 +218,5 @@ def test_an_undo_brings_back_removed_and_repriced_products(shop: Shop) -> None:
 
     assert shop.catalog() == before
     with database.transaction() as transaction:
-        done = undo.end(StoreLog(database, transaction, store_id))
+        done = undo.end(LockedStoreLog(database, transaction, store_id))
     assert done == {"removed": 1, "restored": 4}

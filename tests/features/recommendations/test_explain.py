@@ -27,10 +27,10 @@ from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.availability import HiddenReason
 from productrecs.records.catalog.item_filters import parse_filters
 from productrecs.records.merchandising.rule import (
-    ListFilter,
     ListKind,
     RuleAction,
     RuleContent,
+    RuleListScope,
     RuleTarget,
 )
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -77,7 +77,7 @@ RULES = (
     RuleContent(
         RuleAction.EXCLUDE,
         RuleTarget(items=(str(LAMP),)),
-        places=ListFilter((ListKind.CART,)),
+        places=RuleListScope((ListKind.CART,)),
     ),
     RuleContent(RuleAction.BOOST, RuleTarget(items=(str(GIFT), str(ROPE)))),
     RuleContent(RuleAction.PIN, RuleTarget(items=(str(PEG),)), position=2),

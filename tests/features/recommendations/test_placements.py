@@ -21,9 +21,9 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.records.merchandising.rule import (
-    ListFilter,
     RuleAction,
     RuleContent,
+    RuleListScope,
     RuleTarget,
 )
 from productrecs.records.placements.placement import (
@@ -202,7 +202,7 @@ def test_rules_hold_in_placements_and_may_name_one(shop: StoreState) -> None:
     def rule(action: RuleAction, item: int, *names: str) -> RuleContent:
         target = RuleTarget(items=(str(item),))
         position = 1 if action is RuleAction.PIN else None
-        places = ListFilter(placements=names)
+        places = RuleListScope(placements=names)
         return RuleContent(action, target, places=places, position=position)
 
     content = replace(ONLY, strategy=Strategy.TRENDING)

@@ -35,7 +35,7 @@ from productrecs.features.recommendations.reranking import (
 )
 from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
@@ -313,7 +313,7 @@ def shop(database: Database, tmp_path: Path) -> ReportedStore:
         ItemPatch("lamp", {"price": 20.0, "cost": 10.0}),
     ]
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, shop.store.store_id)
+        log = LockedStoreLog(database, transaction, shop.store.store_id)
         upsert_items(log, patches, 10, NOON)
     rows = [
         f"o{n},{item},{'2025-01-01' if n < 200 else '2025-02-01'}"

@@ -19,10 +19,10 @@ from productrecs.features.recommendations.recommendation_request import (
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.item_filters import NO_FILTERS
 from productrecs.records.merchandising.rule import (
-    ListFilter,
     ListKind,
     RuleAction,
     RuleContent,
+    RuleListScope,
     RuleTarget,
 )
 from productrecs.records.merchandising.rule_book import ListRules
@@ -68,9 +68,9 @@ def trained_state() -> StoreState:
 SHOP = trained_state()
 ITEMS = st.lists(st.integers(0, SIZE - 1), min_size=1, max_size=4, unique=True)
 PLACES = st.one_of(
-    st.just(ListFilter()),
-    st.builds(ListFilter, st.tuples(st.sampled_from(list(ListKind)))),
-    st.builds(lambda one: ListFilter((), (one,)), st.sampled_from(list(ListKind))),
+    st.just(RuleListScope()),
+    st.builds(RuleListScope, st.tuples(st.sampled_from(list(ListKind)))),
+    st.builds(lambda one: RuleListScope((), (one,)), st.sampled_from(list(ListKind))),
 )
 
 

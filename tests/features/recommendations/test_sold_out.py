@@ -16,9 +16,9 @@ from productrecs.features.recommendations.sold_out_replacements import (
     starts_with_replacement,
 )
 from productrecs.records.merchandising.rule import (
-    ListFilter,
     RuleAction,
     RuleContent,
+    RuleListScope,
     RuleTarget,
 )
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -141,12 +141,12 @@ def test_rules_and_purchases_apply_to_replacements() -> None:
     shop = camping()
     target = RuleTarget(items=(str(NUMBERS["dome-3"]),))
 
-    obey(shop, RuleContent(RuleAction.EXCLUDE, target, places=ListFilter()))
+    obey(shop, RuleContent(RuleAction.EXCLUDE, target, places=RuleListScope()))
     assert "dome-3" not in listed(shop, num=8)
-    obey(shop, RuleContent(RuleAction.BURY, target, places=ListFilter(), strength=50.0))
+    obey(shop, RuleContent(RuleAction.BURY, target, places=RuleListScope(), strength=50.0))
     assert listed(shop, num=6)[2] == "dome-3"
     lamp = RuleTarget(items=(str(NUMBERS["lamp"]),))
-    obey(shop, RuleContent(RuleAction.PIN, lamp, places=ListFilter(), position=1))
+    obey(shop, RuleContent(RuleAction.PIN, lamp, places=RuleListScope(), position=1))
     assert listed(shop)[:2] == ["lamp", "dome-3"]
 
 

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.orders.order_history_import import HistoryImport
-from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.records.orders.order_history_import import OrderHistoryImport
+from productrecs.storage.sql.sequence_and_item_numbers import (
+    ItemNumberCache,
+    LockedStoreLog,
+)
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     find_store,
@@ -47,7 +50,7 @@ class ReportedStore:
     def send(self, *events: NewEvent, at: int = NOON, imported: bool = False) -> None:
         """Receive events, one after the other."""
         with self.database.transaction() as transaction:
-            log = StoreLog(self.database, transaction, self.store.store_id)
+            log = LockedStoreLog(self.database, transaction, self.store.store_id)
             ingest_events(log, [[event] for event in events], at, imported=imported)
 
     def order(
@@ -66,13 +69,13 @@ class ReportedStore:
             order_id, lines, user, session, currency, ordered_ms, confirmed=confirmed
         )
         with self.database.transaction() as transaction:
-            log = StoreLog(self.database, transaction, self.store.store_id)
+            log = LockedStoreLog(self.database, transaction, self.store.store_id)
             ingest_order(log, order, at)
 
     def history(self, csv: str, at: int = NOON) -> None:
         """Import a file of past orders."""
-        importing = HistoryImport(
-            self.database, ItemNumbers(), self.store.store_id, UTC, at
+        importing = OrderHistoryImport(
+            self.database, ItemNumberCache(), self.store.store_id, UTC, at
         )
         importing.run(io.BytesIO(csv.encode()))
 

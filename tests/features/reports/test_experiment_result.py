@@ -20,7 +20,7 @@ from productrecs.features.experiments.experiment_result import (
     find_tests_to_measure,
     measure_and_store_test,
     result_fields,
-    stores_with_measured_tests,
+    stores_with_tests_to_measure,
 )
 from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
@@ -39,7 +39,7 @@ from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from tests.features.reports.shop import NOON, ReportedStore
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def test_the_advice_follows_from_the_goal(metrics: dict[str, Any], said: str) ->
 def shop(database: Database, tmp_path: Path) -> ReportedStore:
     found = ReportedStore(database, tmp_path)
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, found.store.store_id)
+        log = LockedStoreLog(database, transaction, found.store.store_id)
         patches = [ItemPatch("tent", {"title": "Tent", "price": 30.0, "cost": 20.0})]
         upsert_items(log, patches, NOON, None)
     return found
@@ -239,7 +239,7 @@ def test_the_stores_with_results_to_compute_are_those_with_started_tests(
     def is_computed(now_ms: int, holdout_percent: int = 0) -> bool:
         settings = replace(shop.store.settings, holdout_percent=holdout_percent)
         store = replace(shop.store, settings=settings)
-        chosen = stores_with_measured_tests(shop.database, [store], now_ms)
+        chosen = stores_with_tests_to_measure(shop.database, [store], now_ms)
         assert bool(chosen) is bool(find_tests_to_measure(shop.database, store, now_ms))
         return chosen == [store.store_id]
 

@@ -15,7 +15,7 @@ from productrecs.features.search.results_page import (
 )
 from productrecs.features.search.variant_hits import Hit, collapse_variants
 from productrecs.records.catalog.item_filters import parse_filters
-from productrecs.records.catalog.variant_groups import CatalogVariants
+from productrecs.records.catalog.variant_groups import CatalogVariantGroups
 from tests.support.searchable_store import Item, make_store
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def test_the_call_and_the_store_say_whether_variants_collapse(
 
 
 def test_the_best_variant_takes_the_place_of_the_first() -> None:
-    groups = CatalogVariants([7, 7, 0, 7, 8], [1, 2, 0, 3, 1])
+    groups = CatalogVariantGroups([7, 7, 0, 7, 8], [1, 2, 0, 3, 1])
     hits = [Hit(2, 9.0), Hit(0, 5.0), Hit(4, 4.0), Hit(1, 6.0), Hit(3, 6.0)]
 
     assert collapse_variants(groups, hits) == [Hit(2, 9.0), Hit(1, 6.0), Hit(4, 4.0)]

@@ -8,7 +8,7 @@ from fastapi import Query
 from pydantic import AfterValidator
 
 from productrecs.http.pipeline.query_parser import BLANK_IS_FALSE, QueryParser
-from productrecs.schemas.validation_errors import BodyError, Problem
+from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 
 
 class Colour(StrEnum):
@@ -29,7 +29,7 @@ def _read(
     words: Annotated[list[str], Query()] = [],  # noqa: B006 - FastAPI copies it
 ) -> tuple[object, ...]:
     if word == "refused":
-        raise BodyError([Problem(("query", "word"), "refused", "value_error")])
+        raise BodyError([ValidationProblem(("query", "word"), "refused", "value_error")])
     return word, number, switch, colour, checked, open_number, strict, words
 
 

@@ -23,7 +23,7 @@ from productrecs.records.catalog.item import ItemPatch, PackedPatch
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 NOON = parse_timestamp("2026-03-01T12:00Z")
@@ -45,12 +45,12 @@ def reader(database: Database) -> Iterator[RawReader]:
 def send(database: Database, store: StoreId, **items: Mapping[str, object]) -> PushResult:
     patches = [ItemPatch(item_id, fields) for item_id, fields in items.items()]
     with database.transaction() as transaction:
-        return upsert_items(StoreLog(database, transaction, store), patches, NOON)
+        return upsert_items(LockedStoreLog(database, transaction, store), patches, NOON)
 
 
 def remove(database: Database, store: StoreId, item_id: str) -> None:
     with database.transaction() as transaction:
-        remove_item(StoreLog(database, transaction, store), item_id, NOON)
+        remove_item(LockedStoreLog(database, transaction, store), item_id, NOON)
 
 
 def shown(view: CatalogView, now: int = NOON, *, hide: bool = True) -> set[str]:
@@ -127,7 +127,9 @@ def test_the_last_item_of_a_repeated_id_is_stored(
         ItemPatch("a", {"title": "2"}),
     ]
     with database.transaction() as transaction:
-        pushed = upsert_items(StoreLog(database, transaction, store_id), patches, NOON)
+        pushed = upsert_items(
+            LockedStoreLog(database, transaction, store_id), patches, NOON
+        )
 
     with database.reading() as connection:
         item = CatalogRepository(connection, store_id).find(["a"])["a"].item
@@ -227,7 +229,9 @@ def sizes(database: Database, store_id: StoreId) -> tuple[int, int]:
 def push_up_to(database: Database, store_id: StoreId, limit: int, *ids: str) -> PushResult:
     patches = [ItemPatch(item_id, {"title": "pushed"}) for item_id in ids]
     with database.transaction() as transaction:
-        return upsert_items(StoreLog(database, transaction, store_id), patches, NOON, limit)
+        return upsert_items(
+            LockedStoreLog(database, transaction, store_id), patches, NOON, limit
+        )
 
 
 def test_new_ids_pass_up_to_the_limit_and_not_beyond(
@@ -257,7 +261,7 @@ def test_a_deleted_id_makes_room_and_takes_it_when_it_comes_again(
 ) -> None:
     push_up_to(database, store_id, 2, "a", "b")
     with database.transaction() as transaction:
-        remove_item(StoreLog(database, transaction, store_id), "a", NOON)
+        remove_item(LockedStoreLog(database, transaction, store_id), "a", NOON)
 
     assert push_up_to(database, store_id, 2, "c").created == 1
     with pytest.raises(CatalogLimitError):
@@ -268,7 +272,7 @@ def test_an_id_that_only_events_named_counts_as_new(
     database: Database, store_id: StoreId
 ) -> None:
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store_id)
+        log = LockedStoreLog(database, transaction, store_id)
         log.take_seqs(1)
         log.get_or_create_numbers(["seen", "a"], NOON)
 
@@ -288,7 +292,7 @@ def test_of_a_push_of_long_texts_little_is_unpacked_at_once(
 
     def push_all() -> int:
         with database.transaction() as transaction:
-            log = StoreLog(database, transaction, store_id)
+            log = LockedStoreLog(database, transaction, store_id)
             tracemalloc.start()
             pushed = upsert_items(log, patches, NOON)
             peak = tracemalloc.get_traced_memory()[1]

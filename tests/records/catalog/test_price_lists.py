@@ -14,7 +14,7 @@ from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import ItemPatch, PackedPatch
 from productrecs.records.catalog.price_lists import (
     MAX_PRICE_LISTS,
-    ListPrice,
+    PriceListEntry,
     PriceListNameError,
     TooManyPriceListsError,
     UnknownPriceListError,
@@ -22,7 +22,7 @@ from productrecs.records.catalog.price_lists import (
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.cards import make_card
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
@@ -42,7 +42,7 @@ def store_id(database: Database) -> StoreId:
 def _prices(fields: dict[str, Any]) -> dict[str, Any]:
     if "prices" not in fields:
         return {}
-    return {"prices": tuple(ListPrice(*one) for one in fields["prices"])}
+    return {"prices": tuple(PriceListEntry(*one) for one in fields["prices"])}
 
 
 def push(database: Database, store_id: StoreId, **items: dict[str, Any]) -> None:
@@ -52,7 +52,7 @@ def push(database: Database, store_id: StoreId, **items: dict[str, Any]) -> None
         for item_id, fields in items.items()
     ]
     with database.transaction() as transaction:
-        upsert_items(StoreLog(database, transaction, store_id), patches, system_ms())
+        upsert_items(LockedStoreLog(database, transaction, store_id), patches, system_ms())
 
 
 def lists(database: Database, store_id: StoreId) -> dict[str, int]:
@@ -100,10 +100,13 @@ def test_a_push_changes_the_lists_that_it_names(
 
     with database.reading() as connection:
         found = CatalogRepository(connection, store_id).find(["a", "b"])
-    assert found["a"].item.prices == (ListPrice("CHF", 5), ListPrice("group:t", 2, 4))
+    assert found["a"].item.prices == (
+        PriceListEntry("CHF", 5),
+        PriceListEntry("group:t", 2, 4),
+    )
     assert lists(database, store_id) == {"CHF": 1, "USD": 1, "group:t": 1}
     with database.transaction() as transaction:
-        remove_item(StoreLog(database, transaction, store_id), "b", system_ms())
+        remove_item(LockedStoreLog(database, transaction, store_id), "b", system_ms())
     push(database, store_id, a={"prices": []})
     assert lists(database, store_id) == {}
 

@@ -14,7 +14,10 @@ from productrecs.records.catalog.catalog_changes import (
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
-from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError, StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import (
+    LockedStoreLog,
+    StoreDeletedError,
+)
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,
@@ -71,7 +74,7 @@ def follower(database: Database, store_id: StoreId) -> Follower:
 
 def send(database: Database, store_id: StoreId, now_ms: int = NOON) -> None:
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store_id)
+        log = LockedStoreLog(database, transaction, store_id)
         upsert_items(
             log, [ItemPatch(name, {"title": name.upper()}) for name in NAMES], now_ms
         )
@@ -79,7 +82,7 @@ def send(database: Database, store_id: StoreId, now_ms: int = NOON) -> None:
 
 def remove(database: Database, store_id: StoreId, item_id: str) -> None:
     with database.transaction() as transaction:
-        remove_item(StoreLog(database, transaction, store_id), item_id, NOON)
+        remove_item(LockedStoreLog(database, transaction, store_id), item_id, NOON)
 
 
 def stored(database: Database, store_id: StoreId) -> dict[str, StoredItem]:
@@ -117,7 +120,7 @@ def test_ids_that_only_events_named_stay_out_of_the_catalog(
     database: Database, store_id: StoreId, reader: RawReader, follower: Follower
 ) -> None:
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store_id)
+        log = LockedStoreLog(database, transaction, store_id)
         log.take_seqs(1)
         log.get_or_create_numbers(["never pushed"], NOON)
     follower.read_on(reader)

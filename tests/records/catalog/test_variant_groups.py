@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from productrecs.records.catalog.title_words import variant_words
-from productrecs.records.catalog.variant_groups import CatalogVariants
+from productrecs.records.catalog.variant_groups import CatalogVariantGroups
 
 
 def test_items_newer_than_the_groups_stand_alone() -> None:
-    groups = CatalogVariants([7, 7, 5, 5], [1, 2, 3, 3])
+    groups = CatalogVariantGroups([7, 7, 5, 5], [1, 2, 3, 3])
     items = np.array([0, 9, 1, 9, 2, 3], np.int64)
 
     assert groups.of(items).tolist() == [7, 0, 7, 0, 0, 0]

@@ -24,7 +24,7 @@ from productrecs.records.events.repository import (
     facts_of_person,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import bot_events, event_columns, events, shopper_links
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository
@@ -46,7 +46,7 @@ def store_id(database: Database) -> StoreId:
 
 def send(database: Database, store: StoreId, *sent: NewEvent) -> None:
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store)
+        log = LockedStoreLog(database, transaction, store)
         ingest_events(log, [[event] for event in sent], NOON)
 
 

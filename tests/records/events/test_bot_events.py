@@ -12,7 +12,7 @@ from productrecs.records.events.repository import (
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.store_heads import log_head
 from productrecs.storage.sql.tables import bot_events, event_columns, events
 from productrecs.tenancy.accounts.store_management import Registration, register_store
@@ -30,7 +30,7 @@ def store_id(database: Database) -> StoreId:
 def send(database: Database, store: StoreId, *sent: NewEvent, now: int = NOON) -> None:
     with database.transaction() as transaction:
         ingest_events(
-            StoreLog(database, transaction, store), [[event] for event in sent], now
+            LockedStoreLog(database, transaction, store), [[event] for event in sent], now
         )
 
 

@@ -20,9 +20,9 @@ from productrecs.records.experiments.experiment import (
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.experiments.repository import StoreExperiments
 from productrecs.records.merchandising.rule import (
-    ListFilter,
     RuleAction,
     RuleContent,
+    RuleListScope,
     RuleTarget,
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor
@@ -79,7 +79,7 @@ def test_a_running_test_serves_its_variants_and_a_winner_becomes_the_placement(
         RuleContent(
             RuleAction.EXCLUDE,
             RuleTarget(items=("a",)),
-            places=ListFilter(placements=("cart:new",)),
+            places=RuleListScope(placements=("cart:new",)),
         )
     )
     draft = editor.add("size", ExperimentContent(CART, (FOUR, NEW), Goal.ORDERS))

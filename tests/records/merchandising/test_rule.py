@@ -11,12 +11,12 @@ from productrecs.core.clock import parse_timestamp
 from productrecs.records.merchandising.rule import (
     MAX_ITEMS,
     MAX_NAME_LENGTH,
-    ListFilter,
     ListKind,
     Rule,
     RuleAction,
     RuleContent,
     RuleError,
+    RuleListScope,
     RuleState,
     RuleTarget,
     by_priority,
@@ -31,22 +31,22 @@ SALE = RuleTarget(categories=("Sale",))
 @pytest.mark.parametrize(
     ("places", "page_type", "source", "holds"),
     [
-        (ListFilter(), "cart", "buy", True),
-        (ListFilter(), "trending", None, True),
-        (ListFilter(only_in=(ListKind.CART,)), "cart", "mix", True),
-        (ListFilter(only_in=(ListKind.CART,)), "product", "mix", False),
-        (ListFilter(only_in=(ListKind.CART, ListKind.PRODUCT)), "product", "mix", True),
-        (ListFilter(only_in=(ListKind.BUY,)), "cart", "buy", True),
-        (ListFilter(only_in=(ListKind.BUY,)), "cart", "mix", False),
-        (ListFilter(only_in=(ListKind.BUY,)), "trending", None, False),
-        (ListFilter(only_in=(ListKind.CART, ListKind.BUY)), "cart", "buy", True),
-        (ListFilter(only_in=(ListKind.CART, ListKind.BUY)), "cart", "mix", False),
-        (ListFilter(only_in=(ListKind.CART, ListKind.BUY)), "product", "buy", False),
-        (ListFilter(not_in=(ListKind.TRENDING,)), "trending", None, False),
-        (ListFilter(not_in=(ListKind.TRENDING,)), "nobody", "mix", True),
-        (ListFilter(not_in=(ListKind.BUY,)), "product", "buy", False),
+        (RuleListScope(), "cart", "buy", True),
+        (RuleListScope(), "trending", None, True),
+        (RuleListScope(only_in=(ListKind.CART,)), "cart", "mix", True),
+        (RuleListScope(only_in=(ListKind.CART,)), "product", "mix", False),
+        (RuleListScope(only_in=(ListKind.CART, ListKind.PRODUCT)), "product", "mix", True),
+        (RuleListScope(only_in=(ListKind.BUY,)), "cart", "buy", True),
+        (RuleListScope(only_in=(ListKind.BUY,)), "cart", "mix", False),
+        (RuleListScope(only_in=(ListKind.BUY,)), "trending", None, False),
+        (RuleListScope(only_in=(ListKind.CART, ListKind.BUY)), "cart", "buy", True),
+        (RuleListScope(only_in=(ListKind.CART, ListKind.BUY)), "cart", "mix", False),
+        (RuleListScope(only_in=(ListKind.CART, ListKind.BUY)), "product", "buy", False),
+        (RuleListScope(not_in=(ListKind.TRENDING,)), "trending", None, False),
+        (RuleListScope(not_in=(ListKind.TRENDING,)), "nobody", "mix", True),
+        (RuleListScope(not_in=(ListKind.BUY,)), "product", "buy", False),
         (
-            ListFilter(only_in=(ListKind.CART,), not_in=(ListKind.BUY,)),
+            RuleListScope(only_in=(ListKind.CART,), not_in=(ListKind.BUY,)),
             "cart",
             "buy",
             False,
@@ -54,7 +54,7 @@ SALE = RuleTarget(categories=("Sale",))
     ],
 )
 def test_a_rule_holds_where_it_says(
-    places: ListFilter, page_type: str, source: str | None, *, holds: bool
+    places: RuleListScope, page_type: str, source: str | None, *, holds: bool
 ) -> None:
     list_kind = None if source is None else ListKind(source)
 
@@ -126,7 +126,7 @@ def test_a_rule_is_kept_in_normal_form() -> None:
             ("a", "b", "a", " "), ("Sale", "Sale"), ("Winter  coats", "COATS"), 5, 5
         ),
         name="  Winter ",
-        places=ListFilter(
+        places=RuleListScope(
             (ListKind.CART, ListKind.BUY, ListKind.CART), (ListKind.SHOPPER,)
         ),
         starts="20261201",
@@ -138,7 +138,7 @@ def test_a_rule_is_kept_in_normal_form() -> None:
         RuleAction.BOOST,
         RuleTarget(("a", "b"), ("Sale",), ("coats", "winter"), 5, 5),
         name="Winter",
-        places=ListFilter((ListKind.BUY, ListKind.CART), (ListKind.SHOPPER,)),
+        places=RuleListScope((ListKind.BUY, ListKind.CART), (ListKind.SHOPPER,)),
         starts="2026-12-01",
         ends="2026-12-01T10:00:00",
         strength=2,
@@ -227,14 +227,14 @@ def test_a_rule_is_kept_in_normal_form() -> None:
             RuleContent(
                 RuleAction.BOOST,
                 SALE,
-                places=ListFilter((ListKind.CART,), (ListKind.CART,)),
+                places=RuleListScope((ListKind.CART,), (ListKind.CART,)),
             ),
             "places",
             "cart",
         ),
         (
             RuleContent(
-                RuleAction.PIN, ONE, position=1, places=ListFilter((ListKind.SEARCH,))
+                RuleAction.PIN, ONE, position=1, places=RuleListScope((ListKind.SEARCH,))
             ),
             "places",
             "search-rules",

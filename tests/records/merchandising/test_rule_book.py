@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.records.merchandising.rule import (
-    ListFilter,
     ListKind,
     Rule,
     RuleAction,
     RuleContent,
+    RuleListScope,
     RuleTarget,
     by_priority,
 )
@@ -130,7 +130,7 @@ def test_pins_come_by_rank_and_an_item_is_pinned_once() -> None:
 def test_lists_that_obey_the_same_rules_share_what_was_made() -> None:
     made = book(
         rule(1, RuleAction.BOOST, [0]),
-        rule(2, RuleAction.EXCLUDE, [1], places=ListFilter(only_in=(ListKind.CART,))),
+        rule(2, RuleAction.EXCLUDE, [1], places=RuleListScope(only_in=(ListKind.CART,))),
     )
 
     assert made.of(ListKind.PRODUCT, ListKind.MIX) is made.of(
@@ -147,7 +147,7 @@ def test_the_rules_of_an_item_are_listed_by_rank() -> None:
     made = book(
         rule(1, RuleAction.EXCLUDE, [1, 2]),
         rule(2, RuleAction.BOOST, [2], priority=3),
-        rule(3, RuleAction.BURY, [2], places=ListFilter(only_in=(ListKind.CART,))),
+        rule(3, RuleAction.BURY, [2], places=RuleListScope(only_in=(ListKind.CART,))),
     )
 
     assert [one.rule_id for one in made.about(2, ListKind.PRODUCT, ListKind.MIX)] == [2, 1]

@@ -11,11 +11,11 @@ import pytest
 from productrecs.records.merchandising import repository, rule_editor
 from productrecs.records.merchandising.repository import read_rules
 from productrecs.records.merchandising.rule import (
-    ListFilter,
     ListKind,
     RuleAction,
     RuleContent,
     RuleError,
+    RuleListScope,
     RuleTarget,
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor, UnknownRuleError
@@ -37,7 +37,7 @@ EVERYTHING = RuleContent(
     RuleAction.BURY,
     RuleTarget(("ä/1", "b"), ("Zelte & Co",), ("alt",), 1.5, 99.0),
     name='Räumen "bald"',
-    places=ListFilter((ListKind.CART, ListKind.MIX), (ListKind.TRENDING,)),
+    places=RuleListScope((ListKind.CART, ListKind.MIX), (ListKind.TRENDING,)),
     starts="2026-12-01",
     ends="2026-12-24T18:00:00",
     priority=-3,

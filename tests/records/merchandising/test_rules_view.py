@@ -18,7 +18,7 @@ from productrecs.records.merchandising.rule import (
 )
 from productrecs.records.merchandising.rule_book import RulesView
 from productrecs.records.merchandising.rule_editor import RuleEditor
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
@@ -68,7 +68,9 @@ class RuledStore:
         patches = [ItemPatch(name, fields) for name, fields in items.items()]
         with self.database.transaction() as transaction:
             upsert_items(
-                StoreLog(self.database, transaction, self.store.store_id), patches, NOON
+                LockedStoreLog(self.database, transaction, self.store.store_id),
+                patches,
+                NOON,
             )
         self.follow()
 
@@ -76,7 +78,9 @@ class RuledStore:
         """Delete an item, and let the views follow."""
         with self.database.transaction() as transaction:
             remove_item(
-                StoreLog(self.database, transaction, self.store.store_id), item_id, NOON
+                LockedStoreLog(self.database, transaction, self.store.store_id),
+                item_id,
+                NOON,
             )
         self.follow()
 

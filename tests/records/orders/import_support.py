@@ -10,9 +10,12 @@ from zoneinfo import ZoneInfo
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.order_history_import import HistoryImport, HistoryReport
+from productrecs.records.orders.order_history_import import (
+    OrderHistoryImport,
+    OrderHistoryImportReport,
+)
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumberCache
 from productrecs.storage.sql.tables import items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
@@ -47,9 +50,9 @@ def import_text(
     *,
     at: int = NOON,
     zone: str = "UTC",
-) -> HistoryReport:
+) -> OrderHistoryImportReport:
     data = content.encode() if isinstance(content, str) else content
-    history = HistoryImport(database, ItemNumbers(), store_id, ZoneInfo(zone), at)
+    history = OrderHistoryImport(database, ItemNumberCache(), store_id, ZoneInfo(zone), at)
     return history.run(io.BytesIO(data))
 
 

@@ -14,9 +14,12 @@ from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.orders.order_history_import import HistoryImport
+from productrecs.records.orders.order_history_import import OrderHistoryImport
 from productrecs.records.orders.unconfirmed_purchases import apply_order_policy
-from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import (
+    ItemNumberCache,
+    LockedStoreLog,
+)
 from productrecs.storage.sql.tables import items, purchase_lines
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -84,8 +87,8 @@ class ConfirmingStore:
 
     def upload(self, csv: str) -> None:
         """Import a file of orders."""
-        importing = HistoryImport(
-            self.database, ItemNumbers(), self.store.store_id, UTC, self.now
+        importing = OrderHistoryImport(
+            self.database, ItemNumberCache(), self.store.store_id, UTC, self.now
         )
         importing.run(io.BytesIO(csv.encode()))
 
@@ -118,8 +121,8 @@ class ConfirmingStore:
         with self.database.reading() as connection:
             return sorted(connection.execute(query).scalars())
 
-    def _log(self, transaction: sa.Connection) -> StoreLog:
-        return StoreLog(self.database, transaction, self.store.store_id)
+    def _log(self, transaction: sa.Connection) -> LockedStoreLog:
+        return LockedStoreLog(self.database, transaction, self.store.store_id)
 
 
 @pytest.fixture

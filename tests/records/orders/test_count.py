@@ -12,7 +12,7 @@ from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.purchases.repository import PurchaseRepository
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def store_id(database: Database) -> StoreId:
 
 def send(database: Database, store_id: StoreId, at_ms: int, *events: NewEvent) -> None:
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store_id)
+        log = LockedStoreLog(database, transaction, store_id)
         ingest_events(log, [[event] for event in events], at_ms)
 
 
@@ -39,7 +39,7 @@ def order(
     database: Database, store_id: StoreId, at_ms: int, order_id: str, *item_ids: str
 ) -> None:
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store_id)
+        log = LockedStoreLog(database, transaction, store_id)
         lines = tuple(NewOrderLine(item_id, None, None, None) for item_id in item_ids)
         ingest_order(log, NewOrder(order_id, lines), at_ms)
 

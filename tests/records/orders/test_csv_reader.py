@@ -23,8 +23,8 @@ from productrecs.records.orders.csv_reader import (
     read_rows,
 )
 from productrecs.records.orders.order_history_line import (
-    HistoryLine,
-    HistoryLineReader,
+    OrderHistoryLine,
+    OrderHistoryLineReader,
     UnreadableRowError,
 )
 
@@ -47,9 +47,11 @@ ROWS = (
     ("B-2", 'lamp "Lumière"', "", "2026-02-04", "1", "1234.50"),
 )
 LINES = [
-    HistoryLine("B-1", "Zürich mug, blue; big | 5 cm", "c-1", 1_770_112_800_000, 2, 12.5),
-    HistoryLine("B-1", "crème brûlée", "c-1", 1_770_112_800_000, -1, 3.25),
-    HistoryLine("B-2", 'lamp "Lumière"', None, 1_770_163_200_000, 1, 1234.5),
+    OrderHistoryLine(
+        "B-1", "Zürich mug, blue; big | 5 cm", "c-1", 1_770_112_800_000, 2, 12.5
+    ),
+    OrderHistoryLine("B-1", "crème brûlée", "c-1", 1_770_112_800_000, -1, 3.25),
+    OrderHistoryLine("B-2", 'lamp "Lumière"', None, 1_770_163_200_000, 1, 1234.5),
 ]
 
 
@@ -69,10 +71,10 @@ def written(separator: str, style: str) -> str:
     )
 
 
-def lines_in(content: bytes) -> list[HistoryLine]:
+def lines_in(content: bytes) -> list[OrderHistoryLine]:
     file = io.BytesIO(content)
     found = inspect_csv(file)
-    reader = HistoryLineReader(found.columns, found.separator, ZoneInfo("UTC"))
+    reader = OrderHistoryLineReader(found.columns, found.separator, ZoneInfo("UTC"))
     return [
         reader.read_line(cells)
         for _, cells in read_rows(file, found)
@@ -161,7 +163,7 @@ def test_bytes_that_are_no_text_spoil_their_own_row_only() -> None:
 
     file = io.BytesIO(content)
     found = inspect_csv(file)
-    reader = HistoryLineReader(found.columns, found.separator, ZoneInfo("UTC"))
+    reader = OrderHistoryLineReader(found.columns, found.separator, ZoneInfo("UTC"))
     first, second = (cells for _, cells in read_rows(file, found))
 
     assert found.encoding == "cp1252"
@@ -280,7 +282,7 @@ class _Endless(io.RawIOBase):
 def test_no_bytes_are_too_strange_to_read(pieces: list[bytes]) -> None:
     file = io.BytesIO(HEADER.encode() + b"".join(pieces))
     found = inspect_csv(file)
-    reader = HistoryLineReader(found.columns, found.separator, ZoneInfo("UTC"))
+    reader = OrderHistoryLineReader(found.columns, found.separator, ZoneInfo("UTC"))
 
     for number, cells in read_rows(file, found):
         assert number >= 2

@@ -26,13 +26,14 @@ IMPORT = """
 import sys
 from pathlib import Path
 from zoneinfo import ZoneInfo
-from productrecs.records.orders.order_history_import import HistoryImport
+from productrecs.records.orders.order_history_import import OrderHistoryImport
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumberCache
 
 url, folder, store, file, at = sys.argv[1:]
-history = HistoryImport(
-    Database.open(url or None, Path(folder)), ItemNumbers(), store, ZoneInfo("UTC"), int(at)
+history = OrderHistoryImport(
+    Database.open(url or None, Path(folder)), ItemNumberCache(), store,
+    ZoneInfo("UTC"), int(at)
 )
 with open(file, "rb") as content:
     history.run(content)

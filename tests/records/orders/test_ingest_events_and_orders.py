@@ -13,7 +13,7 @@ from productrecs.records.orders.ingest_events_and_orders import (
 )
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
@@ -29,7 +29,7 @@ def store_id(database: Database) -> StoreId:
 def send(database: Database, store: StoreId, *sent: NewEvent, now: int = NOON) -> int:
     with database.transaction() as transaction:
         return ingest_events(
-            StoreLog(database, transaction, store), [[event] for event in sent], now
+            LockedStoreLog(database, transaction, store), [[event] for event in sent], now
         )
 
 
@@ -37,7 +37,7 @@ def order(
     database: Database, store: StoreId, sent: NewOrder, now: int = NOON
 ) -> OrderReceipt:
     with database.transaction() as transaction:
-        return ingest_order(StoreLog(database, transaction, store), sent, now)
+        return ingest_order(LockedStoreLog(database, transaction, store), sent, now)
 
 
 def an_order(

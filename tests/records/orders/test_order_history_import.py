@@ -19,12 +19,12 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders import order_history_import
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.orders.order_history_import import HistoryImport, RowError
+from productrecs.records.orders.order_history_import import OrderHistoryImport, RowError
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
-    ItemNumbers,
+    ItemNumberCache,
+    LockedStoreLog,
     StoreDeletedError,
-    StoreLog,
 )
 from productrecs.storage.sql.tables import imports, purchase_lines
 from tests.records.orders.import_support import (
@@ -411,7 +411,7 @@ def tell(database: Database, store: StoreId, word: Word) -> None:
         import_text(database, store, f"order_id,item_id,qty,price\nA,x,{units},2\n")
         return
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store)
+        log = LockedStoreLog(database, transaction, store)
         if way == "event":
             buy = NewEvent(EventKind.BUY, "x", user_id="c", order_id="A", value=2.0 * units)
             ingest_events(log, [[replace(buy, quantity=units)]], NOON)
@@ -498,7 +498,7 @@ def test_a_receipt_after_seven_days_is_another_order(database: Database) -> None
     tell(database, store, ("csv", 4))
 
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store)
+        log = LockedStoreLog(database, transaction, store)
         first = ingest_order(log, NewOrder("A", (NewOrderLine("x", 1),)), NOON)
         again = ingest_order(log, NewOrder("A", (NewOrderLine("x", 1),)), NOON + 7 * DAY_MS)
     tell(database, store, ("csv", 5))
@@ -512,7 +512,7 @@ def test_a_customer_of_the_history_is_known_by_who_they_turned_out_to_be(
 ) -> None:
     store = new_store(database)
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store)
+        log = LockedStoreLog(database, transaction, store)
         claim = NewEvent(EventKind.DETAIL_PAGE_VIEW, "x", user_id="mallory", session_id="7")
         ingest_events(log, [[claim]], NOON)  # anybody may say so
         link_customer_ids(log, [("s_1", "c")])  # the shop's server says so
@@ -527,8 +527,8 @@ def test_a_customer_of_the_history_is_known_by_who_they_turned_out_to_be(
 
 
 def test_a_store_that_is_deleted_meanwhile_ends_the_import(database: Database) -> None:
-    history = HistoryImport(
-        database, ItemNumbers(), StoreId("st_gone"), ZoneInfo("UTC"), NOON
+    history = OrderHistoryImport(
+        database, ItemNumberCache(), StoreId("st_gone"), ZoneInfo("UTC"), NOON
     )
 
     with pytest.raises(StoreDeletedError):

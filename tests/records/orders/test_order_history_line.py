@@ -6,17 +6,17 @@ import pytest
 
 from productrecs.records.orders.csv_reader import HISTORY_LAYOUT
 from productrecs.records.orders.order_history_line import (
-    HistoryLine,
-    HistoryLineReader,
+    OrderHistoryLine,
+    OrderHistoryLineReader,
     UnreadableRowError,
 )
 
 COLUMNS = {name: place for place, name in enumerate(HISTORY_LAYOUT.columns)}
 
 
-def read(separator: str = ";", zone: str = "UTC", **cells: str) -> HistoryLine:
+def read(separator: str = ";", zone: str = "UTC", **cells: str) -> OrderHistoryLine:
     row = {"order_id": "B-1", "item_id": "tent"} | cells
-    reader = HistoryLineReader(COLUMNS, separator, ZoneInfo(zone))
+    reader = OrderHistoryLineReader(COLUMNS, separator, ZoneInfo(zone))
     return reader.read_line([row.get(name, "") for name in COLUMNS])
 
 
@@ -143,7 +143,7 @@ def test_blanks_around_an_id_are_not_part_of_it() -> None:
 
 
 def test_what_was_read_before_is_remembered_right() -> None:
-    reader = HistoryLineReader(COLUMNS, ";", ZoneInfo("UTC"))
+    reader = OrderHistoryLineReader(COLUMNS, ";", ZoneInfo("UTC"))
 
     lines = [
         reader.read_line([f"B-{number}", "tent", "", "", "2", str(number)])

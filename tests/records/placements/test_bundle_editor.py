@@ -25,7 +25,7 @@ from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.placements.repository import StorePlacements
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def editor_of(database: Database, domain: str) -> BundleEditor:
     """Return the editor of a new store with four products."""
     store = register_store(database, Registration(domain), lambda: 1_000)[0]
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store.store_id)
+        log = LockedStoreLog(database, transaction, store.store_id)
         patches = [
             ItemPatch(one, {"price": None if one == "mug" else 20.0})
             for one in ("tent", "mat", "lamp", "mug")

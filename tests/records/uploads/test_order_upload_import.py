@@ -12,7 +12,7 @@ import pytest
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.errors import StorageBusyError
 from productrecs.records.orders import order_history_import
-from productrecs.records.orders.order_history_import import HistoryImport, RowError
+from productrecs.records.orders.order_history_import import OrderHistoryImport, RowError
 from productrecs.records.uploads import order_upload_import
 from productrecs.records.uploads.file_import import ImportStatus
 from productrecs.records.uploads.order_upload import (
@@ -39,9 +39,9 @@ from productrecs.records.uploads.repository import (
 from productrecs.records.uploads.undo.undo_import import undo_file_import
 from productrecs.storage.jobs.job_queue import JobQueue
 from productrecs.storage.sql.sequence_and_item_numbers import (
-    ItemNumbers,
+    ItemNumberCache,
+    LockedStoreLog,
     StoreDeletedError,
-    StoreLog,
 )
 from productrecs.storage.sql.tables import imports, purchase_lines
 from tests.records.orders.import_support import (
@@ -76,7 +76,7 @@ class StoreUploads:
         file.write(content.encode())
         queue = JobQueue(self.database, system_ms, random.Random(1))  # noqa: S311 - spreads retries
         with self.database.transaction() as transaction:
-            log = StoreLog(self.database, transaction, self.store)
+            log = LockedStoreLog(self.database, transaction, self.store)
             submit_upload(log, queue, NewUpload(upload_id, file.finish(), at))
         return upload_id
 
@@ -84,7 +84,7 @@ class StoreUploads:
         """Return what a worker imports with."""
         zone = ZoneInfo("UTC")
         return OrderUploadImporter(
-            self.database, ItemNumbers(), self.folder, self.store, zone, system_ms
+            self.database, ItemNumberCache(), self.folder, self.store, zone, system_ms
         )
 
     def run_next(self) -> bool:
@@ -198,9 +198,9 @@ def test_an_interrupted_import_continues_and_reports_the_same(
     whole = new_store(uploads.database)
     expected = import_text(uploads.database, whole, rows(105))
     upload_id = uploads.submit(rows(105))
-    stored, note = 0, order_upload_import.UploadProgress.record
+    stored, note = 0, order_upload_import.UploadProgressStore.record
 
-    def note_twice(self: order_upload_import.UploadProgress, *values: object) -> None:
+    def note_twice(self: order_upload_import.UploadProgressStore, *values: object) -> None:
         nonlocal stored
         stored += 1
         note(self, *values)  # type: ignore[arg-type]  # passed on as it came
@@ -208,7 +208,7 @@ def test_an_interrupted_import_continues_and_reports_the_same(
             message = "the database is busy"
             raise StorageBusyError(message)
 
-    monkeypatch.setattr(order_upload_import.UploadProgress, "record", note_twice)
+    monkeypatch.setattr(order_upload_import.UploadProgressStore, "record", note_twice)
     broken = 0
     while True:
         try:
@@ -284,7 +284,7 @@ def test_a_file_that_breaks_every_import_fails_in_the_end(
         raise ValueError(message)
 
     with monkeypatch.context() as patched:
-        patched.setattr(HistoryImport, "run", burst)
+        patched.setattr(OrderHistoryImport, "run", burst)
         for _ in range(MAX_ATTEMPTS):
             with pytest.raises(ValueError, match="ours"):
                 uploads.run_next()

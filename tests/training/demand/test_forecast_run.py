@@ -29,7 +29,10 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
-from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError, StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import (
+    LockedStoreLog,
+    StoreDeletedError,
+)
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_settings,
@@ -87,7 +90,7 @@ def sell_daily(database: Database, store: Store, days: int = 80, each: int = 3) 
 def stock(database: Database, store: Store, now: int = NIGHT, **items: Any) -> None:
     patches = [ItemPatch(name, fields) for name, fields in items.items()]
     with database.transaction() as transaction:
-        upsert_items(StoreLog(database, transaction, store.store_id), patches, now)
+        upsert_items(LockedStoreLog(database, transaction, store.store_id), patches, now)
 
 
 def inputs(database: Database, store: Store, now: int = NIGHT) -> DemandInputs:
@@ -122,7 +125,7 @@ def order(
     line = NewOrderLine("tent", quantity=quantity, price=price)
     bought = NewOrder(f"{currency}-{price}", (line,), currency=currency)
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store.store_id)
+        log = LockedStoreLog(database, transaction, store.store_id)
         ingest_order(log, bought, NIGHT - HOUR_MS)
 
 

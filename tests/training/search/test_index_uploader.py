@@ -13,10 +13,10 @@ from productrecs.engines.text.search_index import IndexQuery
 from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.storage.files.object_store import ObjectStore
-from productrecs.storage.files.snapshot_cache import HeldIndex, SnapshotCache
+from productrecs.storage.files.snapshot_cache import LocalIndexSnapshot, SnapshotCache
 from productrecs.storage.files.snapshots import KINDS, SEARCH, SnapshotName, SnapshotStore
 from productrecs.storage.jobs.leases import LEASE_MS, Lease
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import reject_snapshot, serving_snapshots
@@ -99,7 +99,7 @@ def machines(
 def push(database: Database, store: Store, **titles: str) -> None:
     patches = [ItemPatch(one, {"title": title}) for one, title in titles.items()]
     with database.transaction() as transaction:
-        upsert_items(StoreLog(database, transaction, store.store_id), patches, 1)
+        upsert_items(LockedStoreLog(database, transaction, store.store_id), patches, 1)
 
 
 def test_an_index_is_searched_and_continued_on_other_machines(
@@ -170,12 +170,12 @@ def test_a_machine_that_indexes_keeps_its_own_files(
     one.uploader.fetch_serving_indexes()
     assert one.index()
     assert two.search(store, "tent")
-    held = HeldIndex.read(two.folder / SEARCH / store.store_id)
+    held = LocalIndexSnapshot.read(two.folder / SEARCH / store.store_id)
 
     assert held.name == one.serving().name
     assert not held.is_complete  # a reader does not fetch what only an indexer needs
     two.uploader.fetch_serving_indexes()
-    assert HeldIndex.read(two.folder / SEARCH / store.store_id).is_complete
+    assert LocalIndexSnapshot.read(two.folder / SEARCH / store.store_id).is_complete
 
 
 def test_one_process_holds_a_lease_until_it_ends(database: Database) -> None:

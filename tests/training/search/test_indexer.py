@@ -25,7 +25,7 @@ from productrecs.storage.files.search_index_files import (
     IndexManifest,
     exclusive_writer,
 )
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -34,7 +34,7 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.training.search import indexer as following
-from productrecs.training.search.indexer import Indexer, IndexFollower
+from productrecs.training.search.indexer import Indexer, IndexGeneration
 from productrecs.training.search.served_index import ServedIndex, index_folder
 from tests.support.clock import FakeClock
 
@@ -70,7 +70,7 @@ class IndexerBench:
         patches = [ItemPatch(one, {"title": title}) for one, title in titles.items()]
         with self.database.transaction() as transaction:
             upsert_items(
-                StoreLog(self.database, transaction, self.store.store_id), patches, 1
+                LockedStoreLog(self.database, transaction, self.store.store_id), patches, 1
             )
 
     def settle(self) -> None:
@@ -121,7 +121,9 @@ def test_what_is_pushed_changed_and_deleted_is_followed(bench: IndexerBench) -> 
 
     bench.push(a="Sledge")
     with bench.database.transaction() as transaction:
-        remove_item(StoreLog(bench.database, transaction, bench.store.store_id), "b", 1)
+        remove_item(
+            LockedStoreLog(bench.database, transaction, bench.store.store_id), "b", 1
+        )
     bench.settle()
     assert bench.search("kite") == []
     assert bench.search("sledge") == [0]
@@ -153,7 +155,9 @@ def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
     bench.indexer.run_next_batches(bench.reader)
     with bench.database.transaction() as transaction:
         patches = [ItemPatch("x", {"title": "Sledge"})]
-        upsert_items(StoreLog(bench.database, transaction, other.store_id), patches, 1)
+        upsert_items(
+            LockedStoreLog(bench.database, transaction, other.store_id), patches, 1
+        )
 
     bench.indexer.run_next_batches(bench.reader)
 
@@ -174,7 +178,9 @@ def test_what_changes_while_an_index_is_first_built_is_found_once(
     assert bench.indexer.run_next_batches(bench.reader)
     bench.push(i0="kettle", i1500="teapot", i2499="saucer")
     with bench.database.transaction() as transaction:
-        remove_item(StoreLog(bench.database, transaction, bench.store.store_id), "i7", 1)
+        remove_item(
+            LockedStoreLog(bench.database, transaction, bench.store.store_id), "i7", 1
+        )
     bench.settle()
     assert [bench.search(word) for word in ("kettle", "teapot", "saucer")] == [
         [0], [1500], [2499],
@@ -203,7 +209,7 @@ def test_all_words_are_known_once_a_first_build_is_done(
     monkeypatch.setattr(following, "_GROWTH", 1)  # each batch is committed
     bench.push(**{f"i{n}": f"{_spelled(n)}lantern" for n in range(2_100)})
     seal = IndexManifest(bench.folder.new_generation(), FORMAT, "en", "en", applied_seq=0)
-    follower = IndexFollower(bench.store.store_id, bench.folder, seal)
+    follower = IndexGeneration(bench.store.store_id, bench.folder, seal)
     steps = 0
     while not follower.index_next_batch(bench.reader, 10**6, publish=True):
         steps += 1
@@ -475,18 +481,18 @@ def test_a_deleted_stores_index_goes_with_it(bench: IndexerBench) -> None:
 def test_many_stores_are_indexed_with_few_writers_open_at_once(
     bench: IndexerBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    opened: list[IndexFollower] = []
+    opened: list[IndexGeneration] = []
     highest = 0
-    step = IndexFollower.index_next_batch
+    step = IndexGeneration.index_next_batch
 
-    def counted(self: IndexFollower, *words: Any, **options: Any) -> bool:
+    def counted(self: IndexGeneration, *words: Any, **options: Any) -> bool:
         nonlocal highest
         is_done = step(self, *words, **options)
         opened.append(self)
         highest = max(highest, sum(one.has_uncommitted for one in opened))
         return is_done
 
-    monkeypatch.setattr(IndexFollower, "index_next_batch", counted)
+    monkeypatch.setattr(IndexGeneration, "index_next_batch", counted)
     for number in range(10):
         other, _ = register_store(
             bench.database, Registration(f"s{number}.example"), lambda: 0

@@ -20,7 +20,7 @@ from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.served_index import ServedIndex, index_folder
 
@@ -76,7 +76,7 @@ class KilledIndexerBench:
         ]
         with self.database.transaction() as transaction:
             upsert_items(
-                StoreLog(self.database, transaction, self.store.store_id), patches, 1
+                LockedStoreLog(self.database, transaction, self.store.store_id), patches, 1
             )
 
     def search(self, word: str) -> list[int]:

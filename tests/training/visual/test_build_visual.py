@@ -18,11 +18,11 @@ from productrecs.records.pictures.repository import (
     stores_with_due_pictures,
 )
 from productrecs.storage.files.model_files import open_arrays
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.build_visual import build_and_publish_visual_model
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
-from productrecs.training.visual.served_visual_model import ServedPictures
+from productrecs.training.visual.served_visual_model import ServedVisualModel
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels, see
 
 if TYPE_CHECKING:
@@ -48,17 +48,17 @@ def add(database: Database, store_id: StoreId, *names: str) -> None:
         for name in names
     ]  # fmt: skip
     with database.transaction() as transaction:
-        upsert_items(StoreLog(database, transaction, store_id), patches, 1)
+        upsert_items(LockedStoreLog(database, transaction, store_id), patches, 1)
 
 
 def take_out(database: Database, store_id: StoreId, name: str) -> None:
     with database.transaction() as transaction:
-        remove_item(StoreLog(database, transaction, store_id), name, 1)
+        remove_item(LockedStoreLog(database, transaction, store_id), name, 1)
     assert queue_pictures_of_changed_items(database, store_id, 2)
 
 
-def served(root: Path, store_id: StoreId, visual_id: str | None) -> ServedPictures:
-    found = ServedPictures(root, store_id)
+def served(root: Path, store_id: StoreId, visual_id: str | None) -> ServedVisualModel:
+    found = ServedVisualModel(root, store_id)
     assert found.open_published_model(visual_id)
     return found
 
@@ -158,7 +158,7 @@ def test_a_damaged_model_is_refused_and_built_again(
     path = tmp_path / store_id / visual_id / "model.bin"
     path.write_bytes(path.read_bytes()[:-1] + b"!")
 
-    fresh = ServedPictures(tmp_path, store_id)
+    fresh = ServedVisualModel(tmp_path, store_id)
 
     assert not fresh.open_published_model(visual_id)
     assert len(pictures.model) == 8  # it serves on where it was mapped
@@ -218,7 +218,7 @@ def test_what_is_to_be_fetched_follows_the_catalog(
         assert repository.due_pictures(4, 100) == []
     change = ItemPatch("red-ball", {"image_url": None})
     with database.transaction() as transaction:
-        upsert_items(StoreLog(database, transaction, store_id), [change], 6)
+        upsert_items(LockedStoreLog(database, transaction, store_id), [change], 6)
     assert queue_pictures_of_changed_items(database, store_id, 6)
     with database.reading() as connection:
         repository = PictureRepository(connection, store_id)

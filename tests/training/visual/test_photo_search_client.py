@@ -34,7 +34,10 @@ from productrecs.training.visual.picture_embedding import (
     BuiltInEmbedding,
     PhotoQueries,
 )
-from productrecs.training.visual.served_visual_model import ServedPictures, pictures_folder
+from productrecs.training.visual.served_visual_model import (
+    ServedVisualModel,
+    pictures_folder,
+)
 from tests.records.pictures.test_decode_picture import header_of_png
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, pixels
 from tests.support.service import eventually
@@ -53,10 +56,10 @@ STORE = StoreId("lookout")
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> ServedPictures:
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> ServedVisualModel:
     """Give the pictures of a store that serve."""
     root = tmp_path_factory.mktemp("pictures")
-    found = ServedPictures(root, STORE)
+    found = ServedVisualModel(root, STORE)
     assert found.open_published_model(_published(root))
     return found
 
@@ -93,7 +96,7 @@ def _is_same(one: RankedItems, other: RankedItems) -> bool:
 
 
 def test_a_photo_worker_returns_what_a_matcher_in_this_process_returns(
-    lookout: PhotoWorkerClient, pictures: ServedPictures
+    lookout: PhotoWorkerClient, pictures: ServedVisualModel
 ) -> None:
     there = lookout.over(pictures)
     with SandboxedDecoder() as viewer:
@@ -120,7 +123,7 @@ def test_a_photo_worker_returns_what_a_matcher_in_this_process_returns(
 
 
 def test_what_is_no_picture_is_refused_and_the_process_lives_on(
-    lookout: PhotoWorkerClient, pictures: ServedPictures
+    lookout: PhotoWorkerClient, pictures: ServedVisualModel
 ) -> None:
     there = lookout.over(pictures)
     there.similar_items(PHOTO, 1, VISIBLE)
@@ -138,13 +141,13 @@ def test_what_is_no_picture_is_refused_and_the_process_lives_on(
 def test_a_store_without_pictures_has_nothing_alike(
     lookout: PhotoWorkerClient, tmp_path: Path
 ) -> None:
-    there = lookout.over(ServedPictures(tmp_path, StoreId("bare")))
+    there = lookout.over(ServedVisualModel(tmp_path, StoreId("bare")))
 
     assert len(there.similar_items(PHOTO, 3, VISIBLE).ranked.items) == 0
     assert there.similar_items_by_region(PHOTO, 3, VISIBLE).places == []
 
 
-def test_another_starts_where_one_was_killed(pictures: ServedPictures) -> None:
+def test_another_starts_where_one_was_killed(pictures: ServedVisualModel) -> None:
     lookout = PhotoWorkerClient()
     there = lookout.over(pictures)
     there.similar_items(PHOTO, 1, VISIBLE)
@@ -166,7 +169,7 @@ def test_another_starts_where_one_was_killed(pictures: ServedPictures) -> None:
 
 
 def test_a_photo_that_finds_no_time_left_over_is_looked_at_all_the_same(
-    pictures: ServedPictures, monkeypatch: pytest.MonkeyPatch
+    pictures: ServedVisualModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     starved = PhotoWorkerClient(idle_seconds=0.001)
     policies = []
@@ -188,7 +191,7 @@ def test_a_photo_that_finds_no_time_left_over_is_looked_at_all_the_same(
 
 
 def test_where_no_process_starts_the_photo_is_sent_again(
-    pictures: ServedPictures, monkeypatch: pytest.MonkeyPatch
+    pictures: ServedVisualModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "PHOTO_WORKER_MODULE", "productrecs.nobody")
 
@@ -197,7 +200,7 @@ def test_where_no_process_starts_the_photo_is_sent_again(
 
 
 def test_it_knows_nothing_of_the_services_environment_and_goes_with_its_child(
-    pictures: ServedPictures, monkeypatch: pytest.MonkeyPatch
+    pictures: ServedVisualModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
     lookout = PhotoWorkerClient()
@@ -212,10 +215,10 @@ def test_it_knows_nothing_of_the_services_environment_and_goes_with_its_child(
     eventually(lambda: not any(map(_lives, processes)))
 
 
-class Behind(ServedPictures):
+class Behind(ServedVisualModel):
     """What a process shows that hears of the model that serves a moment later."""
 
-    def __init__(self, pictures: ServedPictures) -> None:
+    def __init__(self, pictures: ServedVisualModel) -> None:
         self.folder = pictures.folder
         self._told = ["00000001-gone0000", pictures.visual_id]
 
@@ -226,7 +229,7 @@ class Behind(ServedPictures):
 
 
 def test_a_model_that_is_gone_is_waited_for(
-    lookout: PhotoWorkerClient, pictures: ServedPictures
+    lookout: PhotoWorkerClient, pictures: ServedVisualModel
 ) -> None:
     there = lookout.over(Behind(pictures))
 
@@ -248,7 +251,7 @@ def _lives(pid: int) -> bool:
 
 
 def test_a_picture_that_was_saved_anew_finds_its_own_product_first(
-    pictures: ServedPictures,
+    pictures: ServedVisualModel,
 ) -> None:
     everything = np.ones(len(KINDS), np.bool_)
     with SandboxedDecoder() as viewer:
@@ -276,7 +279,7 @@ class _Seen(SandboxedDecoder):
 
 
 def test_a_place_in_a_photo_weighs_less_than_the_photo_as_a_whole(
-    pictures: ServedPictures,
+    pictures: ServedVisualModel,
 ) -> None:
     in_a_place, as_a_whole = (describe(pixels(drawn(*kind)))[None] for kind in KINDS[:2])
     grey = describe(np.full((64, 64, 3), 128, np.uint8))[None]
@@ -291,7 +294,7 @@ def test_a_place_in_a_photo_weighs_less_than_the_photo_as_a_whole(
 
 
 def test_two_results_are_found_by_looks_and_the_others_by_kind(
-    pictures: ServedPictures, monkeypatch: pytest.MonkeyPatch
+    pictures: ServedVisualModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look, kind = (describe(pixels(drawn(*one)))[None] for one in KINDS[:2])
     grey = describe(np.full((64, 64, 3), 128, np.uint8))[None]
@@ -340,7 +343,7 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
     [(False, 0.0, True), (False, 1.0, False), (True, 0.0, False)],
 )
 def test_the_places_of_a_wide_scene_give_their_items_by_turns(
-    pictures: ServedPictures,
+    pictures: ServedVisualModel,
     monkeypatch: pytest.MonkeyPatch,
     *,
     is_upright: bool,

@@ -20,7 +20,10 @@ from productrecs.features.imports.import_report import (
     shown_errors,
 )
 from productrecs.features.imports.import_services import ImportServices
-from productrecs.records.orders.order_history_import import HistoryReport, order_counts
+from productrecs.records.orders.order_history_import import (
+    OrderHistoryImportReport,
+    order_counts,
+)
 from productrecs.records.uploads.file_import import (
     UNDOABLE,
     FileImport,
@@ -31,7 +34,10 @@ from productrecs.records.uploads.file_import import (
 from productrecs.records.uploads.order_upload import new_upload_id
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.records.uploads.undo.repository import ImportChangeRepository
-from productrecs.records.uploads.undo.undo_import import ImportChanges, undo_file_import
+from productrecs.records.uploads.undo.undo_import import (
+    ImportChangeJournal,
+    undo_file_import,
+)
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
@@ -49,10 +55,10 @@ class NoUndoError(ProductRecsError):
 class RecordedImport:
     """An import of a command; `changes` is what is needed to undo it."""
 
-    changes: ImportChanges
+    changes: ImportChangeJournal
     result: Mapping[str, Any] = field(default_factory=dict)
 
-    def end(self, report: HistoryReport | ItemImportReport) -> None:
+    def end(self, report: OrderHistoryImportReport | ItemImportReport) -> None:
         """Set the result."""
         if isinstance(report, ItemImportReport):
             kind, counts = "items", item_counts(report)
@@ -78,7 +84,7 @@ def record_import(
     with services.database.transaction() as transaction:
         repository = FileImportRepository(transaction, store.store_id)
         repository.add(new_import, ImportStatus.COMMAND)
-    recorded = RecordedImport(ImportChanges(new_import.import_id))
+    recorded = RecordedImport(ImportChangeJournal(new_import.import_id))
     status, result = ImportStatus.FAILED, dict[str, Any](_INTERRUPTED)
     try:
         yield recorded

@@ -11,7 +11,7 @@ import click
 from productrecs.cli.output import print_json
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.plural import counted
-from productrecs.records.orders.order_history_import import RowError, RowReport
+from productrecs.records.orders.order_history_import import RowCountsAndErrors, RowError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -45,7 +45,9 @@ class RowsLeftOutError(ProductRecsError):
     """Some rows of the file could not be read; the others were imported."""
 
 
-def print_import_result_or_fail(report: RowReport, summary: str, *, as_json: bool) -> None:
+def print_import_result_or_fail(
+    report: RowCountsAndErrors, summary: str, *, as_json: bool
+) -> None:
     """Print the result of an import, and the rejected rows on standard error.
 
     Raises:

@@ -22,7 +22,7 @@ from productrecs.features.imports.order_file_reader import (
 )
 from productrecs.features.imports.order_import import OrderDryRun, OrderImport
 from productrecs.records.orders.order_history_import import (
-    HistoryReport,
+    OrderHistoryImportReport,
 )
 from productrecs.tenancy.accounts.store_management import find_store
 
@@ -98,7 +98,7 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
 
 def _run_and_record(
     importing: OrderImport, source: ImportSource, name: str
-) -> HistoryReport:
+) -> OrderHistoryImportReport:
     """Run an import, recorded by the file's name; without one a dry run."""
     if not name:
         return importing.dry_run(source.file)
@@ -113,7 +113,7 @@ def _print_note(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _print_undated_rows(report: HistoryReport, *, dry_run: bool) -> None:
+def _print_undated_rows(report: OrderHistoryImportReport, *, dry_run: bool) -> None:
     """Print the rows whose time cannot be read, and how to set the format."""
     if not report.rows_undated:
         return
@@ -130,7 +130,7 @@ def _print_undated_rows(report: HistoryReport, *, dry_run: bool) -> None:
         )
 
 
-def _import_summary(report: HistoryReport) -> str:
+def _import_summary(report: OrderHistoryImportReport) -> str:
     if isinstance(report, OrderDryRun):
         lines = counted(report.lines, "line")
         period = f", {report.first} to {report.last}," if report.first else ""

@@ -29,7 +29,7 @@ _POLITE: Final = 10
 @parent_option
 @json_option
 @data_option
-def measure_search(
+def measure_and_record_search(
     domain: str, *, parent: ParentConnection | None, as_json: bool, data: Path | None
 ) -> None:
     """Measure a store's search by its own queries: NDCG@10, empty results, clicks.

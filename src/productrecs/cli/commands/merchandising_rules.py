@@ -14,11 +14,11 @@ from productrecs.core.clock import iso
 from productrecs.records.merchandising.rule import (
     BOOST_STRENGTH,
     BURY_STRENGTH,
-    ListFilter,
     ListKind,
     Rule,
     RuleAction,
     RuleContent,
+    RuleListScope,
     RuleTarget,
     describe_rule,
     parse_attribute,
@@ -219,7 +219,7 @@ def _rule_content(action: RuleAction, options: _RuleOptions) -> RuleContent:
             price_max=options["price_max"],
             attributes=tuple(map(parse_attribute, options["attribute"])),
         ),
-        places=ListFilter(
+        places=RuleListScope(
             only_in=tuple(map(ListKind, options["only_in"])),
             not_in=tuple(map(ListKind, options["not_in"])),
             placements=options["placement"],

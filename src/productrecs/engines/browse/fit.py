@@ -96,7 +96,7 @@ def fit_sessions(
     is_start = np.ones(len(codes), dtype=np.bool_)
     is_start[1:] = codes[1:] != codes[:-1]
     session_owners = codes if owners is None else owners[order]
-    part = _gather_sessions(
+    part = _sessions_and_return_counts(
         is_start, items[order], times[order], session_owners, options.longest
     )
     return build_session_index([part], n_items, options)
@@ -112,7 +112,7 @@ def gather_visits(
     order = grouped_argsort(visitors, times)
     owners, visit_times = visitors[order], times[order]
     is_start = _visit_starts(owners, visit_times)
-    return _gather_sessions(is_start, items[order], visit_times, owners, longest)
+    return _sessions_and_return_counts(is_start, items[order], visit_times, owners, longest)
 
 
 def build_session_index(
@@ -148,7 +148,7 @@ def build_session_index(
     return SessionIndex(read_only(layout._asdict()), newest, options, returns=returns)
 
 
-def _gather_sessions(
+def _sessions_and_return_counts(
     is_start: Bools, items: Items, times: Ints, owners: Ints, longest: int
 ) -> PartitionSessions:
     """Return the sessions of events that are sorted by session, then by time.

@@ -52,7 +52,9 @@ def suggest_queries(
     """
     is_typing = query.is_typing
     query_terms = [
-        query_term for query_term in interpreter.query_terms(query) if query_term.readings
+        query_term
+        for query_term in interpreter.terms_without_opening(query)
+        if query_term.readings
     ]
     if not query_terms:
         return QuerySuggestions([], None)

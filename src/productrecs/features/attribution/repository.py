@@ -14,11 +14,11 @@ from productrecs.features.attribution.daily_sums import (
 )
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
-from productrecs.records.events.repository import EventRepository, OtherId
+from productrecs.records.events.repository import EventRepository, LinkedCustomerId
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
-from productrecs.storage.sql.insights import Insight, insight_progress, store_insight
+from productrecs.storage.sql.insights import StoredInsight, insight_progress, store_insight
 from productrecs.storage.sql.store_heads import heads_of_all_stores, log_seq
 from productrecs.storage.sql.tables import (
     attribution_marks,
@@ -251,7 +251,7 @@ class AttributionRepository:
             StoreDeletedError: when the store was deleted.
         """
         AccountRepository(self._transaction).lock(self._store_id)
-        purge = Insight(now_ms, applied_seq=0, result={})
+        purge = StoredInsight(now_ms, applied_seq=0, result={})
         store_insight(self._transaction, self._store_id, _PURGE_NAME, purge)
 
     def head(self) -> int:
@@ -270,7 +270,7 @@ class AttributionRepository:
             SearchColumns(*zip(*found, strict=True)) if found else SearchColumns(),
         )
 
-    def other_ids(self, names: Iterable[str]) -> dict[str, list[OtherId]]:
+    def other_ids(self, names: Iterable[str]) -> dict[str, list[LinkedCustomerId]]:
         """Return the customers' other ids, as the shop's server said."""
         return EventRepository(self._transaction, self._store_id).other_ids(names)
 

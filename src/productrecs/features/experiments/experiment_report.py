@@ -18,7 +18,7 @@ from productrecs.features.experiments.experiment_result import (
     TARGET_LIFT,
     TestToMeasure,
     holdout_test,
-    measured_test,
+    test_to_measure,
 )
 from productrecs.features.experiments.experiment_statistics import (
     MIN_CONVERSIONS,
@@ -116,7 +116,7 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
         stored = ExperimentRepository(connection, store.store_id).all()
         experiment = next((test for test in stored if test.name == query.test), None)
         test = (
-            holdout_test(store, name) if experiment is None else measured_test(experiment)
+            holdout_test(store, name) if experiment is None else test_to_measure(experiment)
         )
         limit = query.limit if query.by else 1
         results, tests = repository.newest_results(test.name, limit), repository.tests()

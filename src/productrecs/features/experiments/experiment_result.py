@@ -83,7 +83,7 @@ def holdout_test(store: Store, name: str) -> TestToMeasure:
     return TestToMeasure(name, shares, (_CONVERSION, Goal.REVENUE.value), Goal.REVENUE)
 
 
-def measured_test(experiment: Experiment) -> TestToMeasure:
+def test_to_measure(experiment: Experiment) -> TestToMeasure:
     """Return a test of a placement or of search."""
     content = experiment.content
     return TestToMeasure(
@@ -238,7 +238,7 @@ def visitors_with_outcomes(
     )
 
 
-def stores_with_measured_tests(
+def stores_with_tests_to_measure(
     database: Database, stores: Iterable[Store], now_ms: int
 ) -> list[StoreId]:
     """Return the stores with a test whose result may have changed, by one query."""
@@ -266,7 +266,7 @@ def find_tests_to_measure(
         if experiment.is_open or (
             experiment.state is ExperimentState.ENDED and ended_at > now_ms - _LATE_MS
         ):
-            tests.append(measured_test(experiment))
+            tests.append(test_to_measure(experiment))
     return tests
 
 

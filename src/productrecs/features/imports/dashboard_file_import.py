@@ -44,14 +44,14 @@ from productrecs.features.imports.order_file_reader import (
 )
 from productrecs.features.imports.order_import import OrderDryRun, OrderImport
 from productrecs.records.orders.order_history_import import (
-    HistoryReport,
-    RowReport,
+    OrderHistoryImportReport,
+    RowCountsAndErrors,
     order_counts,
 )
-from productrecs.records.uploads.file_import import FileImport, ItemMark
+from productrecs.records.uploads.file_import import FileImport, ItemImportProgress
 from productrecs.records.uploads.order_upload import MAX_UPLOAD_BYTES
 from productrecs.records.uploads.repository import FileImportRepository
-from productrecs.records.uploads.undo.undo_import import ImportChanges
+from productrecs.records.uploads.undo.undo_import import ImportChangeJournal
 from productrecs.tenancy.accounts.store import Store
 
 
@@ -182,7 +182,7 @@ class DashboardFileImporter:
 
     def _import_orders(
         self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
-    ) -> tuple[dict[str, Any], RowReport]:
+    ) -> tuple[dict[str, Any], RowCountsAndErrors]:
         orders, notes = self._orders(store, file_import, source), list[str]()
         report = OrderImport(
             self.services,
@@ -192,7 +192,7 @@ class DashboardFileImporter:
             notes.append,
             MAX_REJECTED_ROWS,
             file_import.choices.ordered_today,
-            ImportChanges(file_import.import_id),
+            ImportChangeJournal(file_import.import_id),
         ).run(source.file)
         notes += _time_notes(report, file_import)
         return {"counts": order_counts(report), "notes": notes}, report
@@ -228,9 +228,9 @@ class DashboardFileImporter:
 
     def _import_items(
         self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
-    ) -> tuple[dict[str, Any], RowReport]:
+    ) -> tuple[dict[str, Any], RowCountsAndErrors]:
 
-        def store_mark(transaction: Any, progress_mark: ItemMark) -> None:
+        def store_mark(transaction: Any, progress_mark: ItemImportProgress) -> None:
             FileImportRepository(transaction, store.store_id).set_mark(
                 file_import.import_id, progress_mark
             )
@@ -239,7 +239,7 @@ class DashboardFileImporter:
             _item_options(file_import, dry_run=False),
             progress=file_import.mark,
             on_stored=store_mark,
-            changes=ImportChanges(file_import.import_id),
+            changes=ImportChangeJournal(file_import.import_id),
         )
         report = import_items(self.services, store, source, options, _steps(on_share))
         return {
@@ -322,7 +322,7 @@ def _order_notes(report: OrderDryRun, file_import: FileImport, zone: tzinfo) -> 
     return notes + _time_notes(report, file_import)
 
 
-def _time_notes(report: HistoryReport, file_import: FileImport) -> list[str]:
+def _time_notes(report: OrderHistoryImportReport, file_import: FileImport) -> list[str]:
     notes = [
         f"{count:,} rows of orders that are not purchases are left out: {reason}."
         for reason, count in report.not_bought.items()

@@ -9,11 +9,11 @@ from productrecs.features.imports.import_source import ImportSource
 from productrecs.records.events.event import NewEvent
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.records.orders.order_history_import import RowReport
+from productrecs.records.orders.order_history_import import RowCountsAndErrors
 from productrecs.schemas.events import EVENT_LIMIT, parse_imported_event
 from productrecs.schemas.strict_json import parse_json
 from productrecs.schemas.validation_errors import BodyError
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store import Store
 
 CHUNK: Final = 2_000
@@ -25,7 +25,7 @@ _Line = tuple[int, list[NewEvent]]  # a line's number and its events
 
 
 @dataclass(slots=True)
-class EventImportReport(RowReport):
+class EventImportReport(RowCountsAndErrors):
     """The result of an event import; `rows_known` lines were imported before."""
 
     events_stored: int = 0
@@ -104,7 +104,9 @@ def _store_chunk(
 ) -> int:
     now_ms = services.clock()
     with services.database.transaction() as transaction:
-        log = StoreLog(services.database, transaction, store.store_id, services.numbers)
+        log = LockedStoreLog(
+            services.database, transaction, store.store_id, services.numbers
+        )
         log.take_seqs(0)  # a concurrent import of the same file waits here
         repository = EventRepository(transaction, store.store_id)
         imported = repository.lines_imported(_KIND, position.digest) or 0

@@ -29,7 +29,7 @@ from productrecs.records.orders.csv_reader import (
     inspect_csv,
     read_rows,
 )
-from productrecs.records.orders.order_history_import import RowError, RowReport
+from productrecs.records.orders.order_history_import import RowCountsAndErrors, RowError
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
@@ -49,7 +49,7 @@ class DryRunSample:
 
 
 @dataclass(slots=True)
-class ItemImportReport(RowReport):
+class ItemImportReport(RowCountsAndErrors):
     """The result of an item import; `total` is the size of the catalog after it.
 
     `folded` rows were merged into the product of another row; `repeated` rows had the id of

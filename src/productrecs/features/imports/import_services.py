@@ -6,7 +6,7 @@ from pathlib import Path
 from productrecs.core.clock import Clock
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers
+from productrecs.storage.sql.sequence_and_item_numbers import ItemNumberCache
 from productrecs.tenancy.billing.plans_and_subscriptions import Plans
 
 
@@ -16,7 +16,7 @@ class ImportServices:
 
     database: Database
     clock: Clock
-    numbers: ItemNumbers
+    numbers: ItemNumberCache
     folder: Path  # for temporary files
     plans: Plans
     uploads: UploadFolder

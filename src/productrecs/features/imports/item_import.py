@@ -46,10 +46,10 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.price_lists import as_list_prices, parse_list_name
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.orders.order_history_import import MAX_ERRORS
-from productrecs.records.uploads.file_import import ItemMark
+from productrecs.records.uploads.file_import import ItemImportProgress
 from productrecs.records.uploads.undo.repository import Before
-from productrecs.records.uploads.undo.undo_import import ImportChanges, item_before
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.records.uploads.undo.undo_import import ImportChangeJournal, item_before
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import catalog_limit
@@ -64,7 +64,7 @@ ProgressFactory = Callable[[str, int], AbstractContextManager[Callable[[int], No
 """Progress display: opened with a step's name and length, called with each advance."""
 
 
-OnStored = Callable[[Any, ItemMark], None]
+OnStored = Callable[[Any, ItemImportProgress], None]
 """Called with a chunk's transaction and the import's new mark."""
 
 
@@ -90,11 +90,11 @@ class ItemImportOptions:
     price_list: str = ""
     dry_run: bool = False
     max_errors: int = MAX_ERRORS
-    progress: ItemMark = field(default_factory=ItemMark)
+    progress: ItemImportProgress = field(default_factory=ItemImportProgress)
     only_changes: bool = False
     is_complete: bool = False
     on_stored: OnStored | None = None
-    changes: ImportChanges | None = None
+    changes: ImportChangeJournal | None = None
 
 
 @contextlib.contextmanager
@@ -143,7 +143,7 @@ def import_items(
             staging.stage(items)
         staging.check_titles_and_limit()
         # Without titles the result depends on the catalog, so the import starts again.
-        progress = ItemMark() if reading.is_untitled else chosen.progress
+        progress = ItemImportProgress() if reading.is_untitled else chosen.progress
         writer = _ItemWriter(services, store, report, staging, chosen, progress)
         pusher = _DryRun(services, store, report) if chosen.dry_run else writer
         with show_progress("items", staging.items) as advance:
@@ -212,7 +212,7 @@ class _ItemWriter:
         report: ItemImportReport,
         staging: ItemStaging,
         options: ItemImportOptions,
-        progress: ItemMark,
+        progress: ItemImportProgress,
     ) -> None:
         self.report = report
         self._services = services
@@ -256,10 +256,10 @@ class _ItemWriter:
             self._store_progress(log)
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[StoreLog]:
+    def _transaction(self) -> Iterator[LockedStoreLog]:
         services, store_id = self._services, self._store.store_id
         with services.database.transaction() as transaction:
-            log = StoreLog(services.database, transaction, store_id, services.numbers)
+            log = LockedStoreLog(services.database, transaction, store_id, services.numbers)
             yield log
         log.committed()
 
@@ -284,7 +284,7 @@ class _ItemWriter:
         return returned(patch, known.item) if known and is_complete else patch
 
     def _upsert_with_undo_changes(
-        self, log: StoreLog, patches: Sequence[ItemPatch], first: Collection[str]
+        self, log: LockedStoreLog, patches: Sequence[ItemPatch], first: Collection[str]
     ) -> PushResult:
         """Push the patches, and store the earlier values of items that the file has first.
 
@@ -306,10 +306,10 @@ class _ItemWriter:
             changes.add_items(log, pushed.seq, before)
         return pushed
 
-    def _store_progress(self, log: StoreLog) -> None:
+    def _store_progress(self, log: LockedStoreLog) -> None:
         report = self.report
         counts = (report.created, report.updated, report.hidden)
-        mark = ItemMark(self._pushed, *counts, report.unchanged, report.removed)
+        mark = ItemImportProgress(self._pushed, *counts, report.unchanged, report.removed)
         if self._options.on_stored is not None:
             self._options.on_stored(log.transaction, mark)
 

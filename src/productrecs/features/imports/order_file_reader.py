@@ -36,15 +36,15 @@ from productrecs.records.orders.csv_reader import (
     read_rows,
 )
 from productrecs.records.orders.order_history_import import (
-    HistoryReport,
+    OrderHistoryImportReport,
     RowReader,
     read_and_count_lines,
     time_column,
 )
 from productrecs.records.orders.order_history_line import (
-    HistoryLine,
-    HistoryLineReader,
     NotAPurchaseError,
+    OrderHistoryLine,
+    OrderHistoryLineReader,
     TimeFormat,
 )
 from productrecs.tenancy.accounts.store import Store
@@ -139,7 +139,7 @@ class InspectedOrderFile:
         Raises:
             NoOrderTimesError: when none has one.
         """
-        time_index, undated = time_column(self.csv_format), HistoryReport()
+        time_index, undated = time_column(self.csv_format), OrderHistoryImportReport()
         reader = self.reader()
         for row in read_rows(file, self.csv_format):
             lines = read_and_count_lines(reader, row, time_index, undated)
@@ -201,7 +201,8 @@ def inspect_order_file(
     if is_own:
         columns, separator = csv_format.columns, csv_format.separator
         return InspectedOrderFile(
-            csv_format, lambda: HistoryLineReader(columns, separator, zone, time_format)
+            csv_format,
+            lambda: OrderHistoryLineReader(columns, separator, zone, time_format),
         )
     item_matcher = ItemMatcher(_catalog_items(services, store.store_id))
     export = _EXPORTS.get(chosen)
@@ -249,9 +250,9 @@ class OrderTableReader:
         """Read with `mapping`, if any; times without an offset are in `zone`."""
         self._places, self._names, self._mapping = csv_format.columns, names, mapping
         columns = {name: place for place, name in enumerate(self._places)}
-        self._reader = HistoryLineReader(columns, csv_format.separator, zone, times)
+        self._reader = OrderHistoryLineReader(columns, csv_format.separator, zone, times)
 
-    def read_lines_of_row(self, cells: list[str]) -> Sequence[HistoryLine]:
+    def read_lines_of_row(self, cells: list[str]) -> Sequence[OrderHistoryLine]:
         """Return the line of a row.
 
         Raises:

@@ -14,14 +14,14 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.csv_reader import Row, read_rows
 from productrecs.records.orders.order_history_import import (
     MAX_ERRORS,
-    HistoryImport,
-    HistoryReport,
+    OrderHistoryImport,
+    OrderHistoryImportReport,
     RowReader,
     read_and_count_lines,
     time_column,
 )
-from productrecs.records.orders.order_history_line import HistoryLine, TimeRule
-from productrecs.records.uploads.undo.undo_import import ImportChanges
+from productrecs.records.orders.order_history_line import OrderHistoryLine, TimeRule
+from productrecs.records.uploads.undo.undo_import import ImportChangeJournal
 from productrecs.tenancy.accounts.store import Store
 
 _MAX_SAMPLES: Final = 20
@@ -31,7 +31,7 @@ _MAX_COMPARED: Final = 2_000_000  # lines of a dry run that are compared: 200 MB
 
 
 @dataclass(slots=True)
-class OrderDryRun(HistoryReport):
+class OrderDryRun(OrderHistoryImportReport):
     """The result of a dry run; nothing was imported.
 
     `orders` and `items` are counted once each, `unknown_items` are those not in the
@@ -65,9 +65,9 @@ class OrderImport:
     on_note: Callable[[str], None]
     max_errors: int = MAX_ERRORS
     ordered_today: bool = False
-    changes: ImportChanges | None = None
+    changes: ImportChangeJournal | None = None
 
-    def run(self, file: BinaryIO) -> HistoryReport:
+    def run(self, file: BinaryIO) -> OrderHistoryImportReport:
         """Store every line; an interrupted import resumes with the same file.
 
         Raises:
@@ -75,7 +75,7 @@ class OrderImport:
         """
         self._check_times(file)
         services, store, reader = self.services, self.store, self.orders.reader()
-        history = HistoryImport(
+        history = OrderHistoryImport(
             services.database,
             services.numbers,
             store.store_id,
@@ -134,12 +134,16 @@ class OrderImport:
         if not self.ordered_today:
             self.orders.check_times(file)
 
-    def _counted_rows(self, file: BinaryIO, report: HistoryReport) -> Iterator[Row]:
+    def _counted_rows(
+        self, file: BinaryIO, report: OrderHistoryImportReport
+    ) -> Iterator[Row]:
         for row in read_rows(file, self.orders.csv_format, self.on_bytes):
             report.rows += 1
             yield row
 
-    def _finish(self, file: BinaryIO, reader: RowReader, report: HistoryReport) -> None:
+    def _finish(
+        self, file: BinaryIO, reader: RowReader, report: OrderHistoryImportReport
+    ) -> None:
         """Name the file's columns in its errors, and report notes for the user."""
         report.name_columns(self.orders.column_titles(file))
         if unused := self.orders.unused_columns(file):
@@ -148,7 +152,7 @@ class OrderImport:
             self.on_note(note)
 
 
-def _sample_row(line: HistoryLine) -> dict[str, object]:
+def _sample_row(line: OrderHistoryLine) -> dict[str, object]:
     fields = line._asdict()
     time_index = fields.pop("ts_ms")
     fields["timestamp"] = None if time_index is None else iso(time_index)

@@ -37,7 +37,7 @@ from productrecs.storage.files.model_files import remove_older_models
 from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
 from productrecs.storage.files.snapshot_cache import SnapshotCache
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import all_stores
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
@@ -163,7 +163,7 @@ class ShopperEraser:
             StoreDeletedError: when the store was deleted.
         """
         with self.database.transaction() as transaction:
-            log = StoreLog(self.database, transaction, store_id)
+            log = LockedStoreLog(self.database, transaction, store_id)
             erasure_id, now_ms = log.take_seqs(1), self.clock()
             names = ShopperRepository(transaction, store_id).names_of(name)
             erased_at = {
@@ -228,7 +228,7 @@ class ShopperEraser:
             searches = SearchCountRepository(connection, store_id)
             intents = searches.rare_intents_of(names, MAX_RARE_SEARCHES)
         with self.database.transaction() as transaction:
-            StoreLog(self.database, transaction, store_id).take_seqs(0)
+            LockedStoreLog(self.database, transaction, store_id).take_seqs(0)
             shoppers = ShopperRepository(transaction, store_id)
             shoppers.check_files_again()
             typed = EventRepository(transaction, store_id).queries_of(names)
@@ -245,7 +245,7 @@ class ShopperEraser:
         self._unlink_sessions(store_id, names)
         with self.database.transaction() as transaction:
             # The links between the names go last: the earlier steps need them.
-            seq = StoreLog(self.database, transaction, store_id).take_seqs(1)
+            seq = LockedStoreLog(self.database, transaction, store_id).take_seqs(1)
             shoppers = ShopperRepository(transaction, store_id)
             shoppers.unlink(names)
             shoppers.reset_attribution_and_segments(MAX_RARE_SEARCHES)

@@ -12,7 +12,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.arrays import Floats
 from productrecs.records.catalog.repository import CatalogRepository, items_sql
 from productrecs.storage.sql.dialects import RawReader, raw_connection
-from productrecs.storage.sql.insights import Insight, read_insight, store_insight
+from productrecs.storage.sql.insights import StoredInsight, read_insight, store_insight
 
 _INDEX: Final = "earning-index"
 _REPLAY: Final = "earnings-replay"
@@ -85,10 +85,10 @@ class EarningsRepository:
         """Store the result of a replay, replacing the last one."""
         self._store(_REPLAY, result, now_ms)
 
-    def replay(self) -> Insight | None:
+    def replay(self) -> StoredInsight | None:
         """Return the last replay; None before the first."""
         return read_insight(self._transaction, self._store_id, _REPLAY)
 
     def _store(self, name: str, result: object, now_ms: int) -> None:
-        insight = Insight(now_ms, 0, result)
+        insight = StoredInsight(now_ms, 0, result)
         store_insight(self._transaction, self._store_id, name, insight)

@@ -24,8 +24,8 @@ from productrecs.features.reports.rfm_segments import (
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.insights import (
-    Insight,
     InsightProgress,
+    StoredInsight,
     insight_progress,
     read_insight,
     store_insight,
@@ -82,7 +82,9 @@ _CUSTOMER_COLUMNS: Final = (
 )
 
 
-def compute_and_store_segments(database: Database, store: Store, now_ms: int) -> Insight:
+def compute_and_store_segments(
+    database: Database, store: Store, now_ms: int
+) -> StoredInsight:
     """Compute and store the store's customer segments; reads all order lines.
 
     Raises:
@@ -94,7 +96,7 @@ def compute_and_store_segments(database: Database, store: Store, now_ms: int) ->
         head = log_seq(connection, store.store_id)
         lines = SoldLineRepository(connection, store.store_id).lines_of_customers()
         customers = segment_customers(lines, store.settings.currency, zone, today)
-    result = Insight(
+    result = StoredInsight(
         now_ms,
         head,
         {"sums": _segment_sums(customers), "people": _customer_rows(customers)},
@@ -190,12 +192,12 @@ def customer_list_report(database: Database, store: Store, query: ReportQuery) -
     )
 
 
-def _last_computed_segments(database: Database, store: Store) -> Insight | None:
+def _last_computed_segments(database: Database, store: Store) -> StoredInsight | None:
     with database.reading() as connection:
         return read_insight(connection, store.store_id, SEGMENTS_INSIGHT)
 
 
-def _not_computed_notes(found: Insight | None) -> list[str]:
+def _not_computed_notes(found: StoredInsight | None) -> list[str]:
     return (
         []
         if found

@@ -43,7 +43,7 @@ from productrecs.features.search.variant_hits import (
     with_variant_counts,
 )
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
-from productrecs.records.catalog.variant_groups import NO_GROUPS, CatalogVariants
+from productrecs.records.catalog.variant_groups import NO_GROUPS, CatalogVariantGroups
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.training.search.served_index import ServedIndex
 from productrecs.training.visual.photo_matcher import PhotoSearch
@@ -117,7 +117,7 @@ class SearchableStore:
     query_filters: bool = True  # whether words of a query may be filters
     collapse: Collapse = "request"  # whether variants of a product are one result
 
-    def groups_for(self, request: SearchRequest) -> CatalogVariants:
+    def groups_for(self, request: SearchRequest) -> CatalogVariantGroups:
         """Return the variant groups of which a request gets one result each."""
         wanted = self.collapse == "always" if request.collapse is None else request.collapse
         is_allowed = wanted and self.collapse != "never"
@@ -393,7 +393,7 @@ def _rank_hits(
     query: ResolvedQuery,
     num: int,
     index_hits: IndexHits,
-    groups: CatalogVariants,
+    groups: CatalogVariantGroups,
 ) -> SearchResults:
     """Return the first hits after all boosts and factors."""
     scores = weigh_scores(store, query, index_hits.items, index_hits.scores)

@@ -40,7 +40,7 @@ from productrecs.records.catalog.attribute_index import MAX_COUNTED, ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
 from productrecs.records.catalog.item_filters import Filters, attribute_kind, filter_masks
-from productrecs.records.catalog.variant_groups import CatalogVariants
+from productrecs.records.catalog.variant_groups import CatalogVariantGroups
 
 Items = npt.NDArray[np.int64]
 
@@ -378,7 +378,7 @@ def _first_hits(
     store: SearchableStore,
     query: ResolvedQuery,
     results: _MatchedItems,
-    groups: CatalogVariants,
+    groups: CatalogVariantGroups,
     num: int,
 ) -> list[Hit]:
     """Return at least the first `num` results, one for each group, with their scores."""

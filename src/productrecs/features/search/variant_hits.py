@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from productrecs.records.catalog.catalog_view import Mask
-from productrecs.records.catalog.variant_groups import CatalogVariants, Items
+from productrecs.records.catalog.variant_groups import CatalogVariantGroups, Items
 
 
 class Hit(NamedTuple):
@@ -25,7 +25,7 @@ def filter_items(items: Items, masks: Iterable[Mask]) -> Items:
     return items
 
 
-def collapse_variants(groups: CatalogVariants, hits: Sequence[Hit]) -> list[Hit]:
+def collapse_variants(groups: CatalogVariantGroups, hits: Sequence[Hit]) -> list[Hit]:
     """Return the best hit of each group, at the place of the group's first one."""
     if groups.is_empty:
         return list(hits)
@@ -42,7 +42,7 @@ def collapse_variants(groups: CatalogVariants, hits: Sequence[Hit]) -> list[Hit]
 
 
 def with_variant_counts(
-    groups: CatalogVariants, hits: Sequence[Hit], masks: Iterable[Mask]
+    groups: CatalogVariantGroups, hits: Sequence[Hit], masks: Iterable[Mask]
 ) -> list[Hit]:
     """Return the hits with the number of variants that pass all masks."""
     if groups.is_empty:

@@ -38,7 +38,7 @@ from productrecs.schemas.field_readers import (
 )
 from productrecs.schemas.validation_errors import (
     BodyError,
-    Problem,
+    ValidationProblem,
     from_details,
 )
 
@@ -226,8 +226,10 @@ def parse_widget_config(body: object) -> ConfigChange:
     )
 
 
-def _key_problems(settings: Mapping[str, object]) -> Iterator[Problem]:
+def _key_problems(settings: Mapping[str, object]) -> Iterator[ValidationProblem]:
     for name in settings:
         if not 0 < len(name) <= MAX_KEY or "\0" in name:
             message = f"a setting's name has 1 to {MAX_KEY} characters, none of them NUL"
-            yield Problem(("body", "settings", name), message, "setting_name", input=name)
+            yield ValidationProblem(
+                ("body", "settings", name), message, "setting_name", input=name
+            )

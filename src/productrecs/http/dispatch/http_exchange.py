@@ -34,7 +34,7 @@ from productrecs.http.transport.error_body import (
     build_error_body,
 )
 from productrecs.http.transport.request_parser import Header, valid_request_id
-from productrecs.storage.sql.storage_health import OutageNotes
+from productrecs.storage.sql.storage_health import OutageLogLimiter
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_declaration import Route
@@ -59,7 +59,7 @@ _MULTIPLE_CHOICES: Final = 300
 _PROBES: Final = frozenset({"/", "/health/ready"})
 _SERVER_ERROR: Final = 500
 _QUIET_SECONDS: Final = 5.0  # without a 5xx of a route before its outage is over
-_rejections: dict[tuple[int, str], OutageNotes] = {}  # of each route and method
+_rejections: dict[tuple[int, str], OutageLogLimiter] = {}  # of each route and method
 _TIMING_FOR_ANY_ORIGIN: Final[Header] = (b"timing-allow-origin", b"*")
 
 
@@ -216,7 +216,7 @@ class HttpExchange:
         is_probe = self.route is not None and self.scope["path"] in _PROBES
         is_due = (
             not is_probe
-            and _rejections.setdefault(route_and_method, OutageNotes()).is_due()
+            and _rejections.setdefault(route_and_method, OutageLogLimiter()).is_due()
         )
         level = logging.WARNING if is_due else logging.DEBUG
         _log.log(level, "request rejected", extra=self.facts(self.status))

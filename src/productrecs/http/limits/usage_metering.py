@@ -17,7 +17,7 @@ from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.services import Services
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.storage_health import OutageNotes
+from productrecs.storage.sql.storage_health import OutageLogLimiter
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.call_meter import (
     CallMeter,
@@ -40,7 +40,7 @@ BATCH_STORES: Final = 500  # stores in one transaction
 MAX_IDLE_ROUNDS: Final = 1_200  # a meter expires after ten minutes without a call
 
 
-class _Unsaved(NamedTuple):
+class _UnsavedCalls(NamedTuple):
     """Calls of one store and month that the database does not have yet."""
 
     store_id: StoreId
@@ -60,7 +60,7 @@ class UsageMetering:
         self._requested = threading.Event()
         self._stopping = threading.Event()
         self._due_at = 0.0
-        self._outage = OutageNotes()
+        self._outage = OutageLogLimiter()
         self._thread = threading.Thread(
             target=self._flush_until_stopped, name="metering", daemon=True
         )
@@ -127,7 +127,7 @@ class UsageMetering:
     def _flush(self) -> None:
         """Store counts that the database does not have yet."""
         unsaved = [
-            _Unsaved(store_id, meter, month, calls)
+            _UnsavedCalls(store_id, meter, month, calls)
             for store_id, meter in list(self.meters.items())
             for month in meter.months()
             if (calls := month.unsaved)
@@ -135,7 +135,7 @@ class UsageMetering:
         for start in range(0, len(unsaved), BATCH_STORES):
             self._add_to_database(unsaved[start : start + BATCH_STORES])
 
-    def _add_to_database(self, unsaved: Sequence[_Unsaved]) -> None:
+    def _add_to_database(self, unsaved: Sequence[_UnsavedCalls]) -> None:
         calls = {(one.store_id, one.month.month): one.calls for one in unsaved}
         with self._services.database.transaction(synced=False) as transaction:
             totals = add_calls(transaction, calls)

@@ -36,7 +36,7 @@ from productrecs.serving.writes.background_writes import (
     RecordKind,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.storage_health import OutageNotes
+from productrecs.storage.sql.storage_health import OutageLogLimiter
 from productrecs.tenancy.accounts.api_keys import SecretKeys
 from productrecs.tenancy.accounts.shopper_identity import check_identity
 
@@ -52,7 +52,7 @@ _MIN_WEIGHT: Final = 2 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Sender:
+class EventRequestSender:
     """The store, the time and the sender of a request with events."""
 
     store_id: StoreId
@@ -84,7 +84,7 @@ class LiveEventRecorder:
         self._background = background
         background.register(ReceivedEventRequest, _LIVE_EVENTS)
         self._read_lock = threading.Lock()
-        self._outage = OutageNotes()
+        self._outage = OutageLogLimiter()
 
     def watch_store(self, store_id: StoreId) -> None:
         """Watch a store for two minutes, in every process within a second."""
@@ -98,7 +98,7 @@ class LiveEventRecorder:
         self.stores |= {store_id}
 
     def record_request(
-        self, sender: Sender, data: bytes, error: ProductRecsError | None = None
+        self, sender: EventRequestSender, data: bytes, error: ProductRecsError | None = None
     ) -> None:
         """Record a request with `data`; `error` is the reason why it was refused."""
         agent = sender.headers.get(b"user-agent", b"").decode("latin-1")
@@ -160,7 +160,9 @@ class LiveEventRecorder:
             self._reader.close()
 
 
-def _identity_refusal(sender: Sender) -> Callable[[Mapping[str, Any]], str] | None:
+def _identity_refusal(
+    sender: EventRequestSender,
+) -> Callable[[Mapping[str, Any]], str] | None:
     """Return what says why the identity of an event or order is refused, or ""."""
     secrets = sender.secrets
     if secrets is None:

@@ -20,7 +20,7 @@ from productrecs.http.transport.request_body import (
     Headers,
     Receive,
 )
-from productrecs.schemas.validation_errors import BodyError, Problem
+from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 
 logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it logs content
 
@@ -115,7 +115,7 @@ class MultipartFormParser:
             raise _malformed_error("the form ends before its last boundary")
         if needs_file and not self._found:
             message = f"the form has no part named {self._name!r} with the CSV"
-            raise BodyError([Problem(("body", self._name), message, "missing")])
+            raise BodyError([ValidationProblem(("body", self._name), message, "missing")])
 
     def _on_part_begin(self) -> None:
         self._headers, self._in_file = {}, False
@@ -169,7 +169,7 @@ class MultipartFormParser:
         self._ended = True
 
     def _form_error(self, message: str, kind: str) -> BodyError:
-        return BodyError([Problem(("body", self._name), message, kind)])
+        return BodyError([ValidationProblem(("body", self._name), message, kind)])
 
 
 async def body_chunks(
@@ -230,4 +230,4 @@ def _header(headers: Iterable[tuple[bytes, bytes]], header_name: bytes) -> bytes
 
 def _malformed_error(reason: str) -> BodyError:
     message = f"the form cannot be read: {reason}"
-    return BodyError([Problem(("body",), message, "multipart_invalid")])
+    return BodyError([ValidationProblem(("body",), message, "multipart_invalid")])

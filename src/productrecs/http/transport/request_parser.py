@@ -123,7 +123,7 @@ class RequestParser:
         self._at = 0  # the first unread byte
         self._searched = 0  # no head ends before here
         self._step: Callable[[RequestParser, RequestReceiver], bool] = (
-            RequestParser._read_head
+            RequestParser._advance_through_head
         )
         self._remaining = 0  # bytes of the body, or of the chunk
         self._chunks: list[bytes] = []
@@ -135,12 +135,14 @@ class RequestParser:
     @property
     def is_in_head(self) -> bool:
         """Whether a part of the next head was received."""
-        return self._at < len(self._data) and self._step is RequestParser._read_head
+        return (
+            self._at < len(self._data) and self._step is RequestParser._advance_through_head
+        )
 
     @property
     def is_in_body(self) -> bool:
         """Whether the present body is incomplete."""
-        return self._step is not RequestParser._read_head
+        return self._step is not RequestParser._advance_through_head
 
     def feed(self, data: bytes, receiver: RequestReceiver) -> None:
         """Parse received data as far as possible.
@@ -176,14 +178,15 @@ class RequestParser:
         finally:
             is_all_read = self._at == len(self._data) and not self._is_over
             self.is_between_messages = (
-                is_all_read and self._step is RequestParser._read_head
+                is_all_read and self._step is RequestParser._advance_through_head
             )
 
     def _stop(self) -> None:
         self._is_over = True
         self._data, self._at, self._chunks = b"", 0, []
 
-    def _read_head(self, receiver: RequestReceiver) -> bool:
+    def _advance_through_head(self, receiver: RequestReceiver) -> bool:
+        """Return whether parsing may go on."""
         data, at = self._data, self._at
         if at == len(data) or receiver.is_answering:
             return False
@@ -219,7 +222,7 @@ class RequestParser:
             raise HeadersTooLargeError
 
     def _complete(self, receiver: RequestReceiver) -> None:
-        self._step = RequestParser._read_head
+        self._step = RequestParser._advance_through_head
         if self._is_last:
             self._stop()
         receiver.on_message_complete()

@@ -36,7 +36,7 @@ from productrecs.records.catalog.price_lists import (
 )
 from productrecs.records.catalog.repository import rows_after, rows_changed_since
 from productrecs.records.catalog.title_words import fold_text, variant_words
-from productrecs.records.catalog.variant_groups import NO_GROUPS, CatalogVariants
+from productrecs.records.catalog.variant_groups import NO_GROUPS, CatalogVariantGroups
 from productrecs.storage.sql.dialects import RawReader
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
@@ -120,13 +120,13 @@ class CatalogView:
         return self._narrowest[1]
 
     @property
-    def variant_groups(self) -> CatalogVariants:
+    def variant_groups(self) -> CatalogVariantGroups:
         """The present variant groups."""
         changes = self._variant_changes
         if self._variant_groups[0] != changes:
             self._variant_groups = (
                 changes,
-                CatalogVariants(self.variants, self._differences),
+                CatalogVariantGroups(self.variants, self._differences),
             )
         return self._variant_groups[1]
 

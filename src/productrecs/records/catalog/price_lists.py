@@ -43,7 +43,7 @@ class TooManyPriceListsError(ProductRecsError):
     """The push would give the store more than 50 price lists."""
 
 
-class ListName(NamedTuple):
+class PriceListName(NamedTuple):
     """The name of a price list, in parts."""
 
     currency: str  # empty: the store's
@@ -55,7 +55,7 @@ class ListName(NamedTuple):
         return ":".join(filter(None, parts))
 
 
-def parse_list_name(text: str) -> ListName:
+def parse_list_name(text: str) -> PriceListName:
     """Return the parts of a price list's name; case does not matter.
 
     Raises:
@@ -66,11 +66,11 @@ def parse_list_name(text: str) -> ListName:
         raise PriceListNameError(message)
     start, _, group = text.rpartition("group:")
     if group == text:
-        return ListName(text.upper(), "")
-    return ListName(start.removesuffix(":").upper(), group.lower())
+        return PriceListName(text.upper(), "")
+    return PriceListName(start.removesuffix(":").upper(), group.lower())
 
 
-class ListPrice(NamedTuple):
+class PriceListEntry(NamedTuple):
     """An item's price in one list; in a push, a list without a price loses the item."""
 
     name: str
@@ -78,12 +78,12 @@ class ListPrice(NamedTuple):
     list_price: float | None = None  # before a reduction
 
 
-ListPrices: TypeAlias = tuple[ListPrice, ...]
+ListPrices: TypeAlias = tuple[PriceListEntry, ...]
 
 
 def as_list_prices(rows: Iterable[Sequence[Any]]) -> ListPrices:
     """Return prices from their stored form: a name, a price and a price before it."""
-    return tuple(ListPrice(*row) for row in rows)
+    return tuple(PriceListEntry(*row) for row in rows)
 
 
 def merged_prices(before: ListPrices, pushed: ListPrices) -> ListPrices:
@@ -145,7 +145,7 @@ class PriceLists:
         return [name for name, column in columns if np.isfinite(column[1]).any()]
 
     def prices_with_fallbacks(
-        self, name: ListName, usual: tuple[Amounts, Amounts], currency: str
+        self, name: PriceListName, usual: tuple[Amounts, Amounts], currency: str
     ) -> tuple[Amounts, Amounts]:
         """Return price and list price by item number; NaN where there is none.
 

@@ -10,7 +10,7 @@ Items = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-class CatalogVariants:
+class CatalogVariantGroups:
     """The variant groups of a catalog, as they were when this was made."""
 
     def __init__(self, labels: Sequence[int], differences: Sequence[int]) -> None:
@@ -53,4 +53,4 @@ class CatalogVariants:
         return self._order[begin:end]
 
 
-NO_GROUPS: Final = CatalogVariants((), ())
+NO_GROUPS: Final = CatalogVariantGroups((), ())

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.dialects import raw_connection, upsert
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import erased_names
 
 ERASURE_GRACE_MS: Final = 7 * DAY_MS
@@ -97,7 +97,7 @@ class ErasedNameRepository:
         self._transaction.execute(query, rows)
 
 
-def erased_names_in(log: StoreLog, names: Iterable[str | None]) -> ErasedNames:
+def erased_names_in(log: LockedStoreLog, names: Iterable[str | None]) -> ErasedNames:
     """Return which of `names` were erased; lock the head first.
 
     It costs nothing in a store without erasures.

@@ -14,7 +14,7 @@ from productrecs.records.events.event import (
     NewEvent,
 )
 from productrecs.records.events.repository import EventRepository
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import bot_events
 from productrecs.storage.sql.tables import events as events_table
 
@@ -35,7 +35,7 @@ class LoggedEvent:
 
 
 def append_events(
-    log: StoreLog,
+    log: LockedStoreLog,
     placed: Sequence[LoggedEvent],
     numbers: Mapping[str, int],
     linked: Mapping[str, str],
@@ -46,7 +46,10 @@ def append_events(
 
 
 def append_bot_events_and_move_sessions(
-    log: StoreLog, placed: Sequence[LoggedEvent], numbers: Mapping[str, int], now_ms: int
+    log: LockedStoreLog,
+    placed: Sequence[LoggedEvent],
+    numbers: Mapping[str, int],
+    now_ms: int,
 ) -> None:
     """Store the events of bots, apart from the log.
 
@@ -81,7 +84,7 @@ _DERIVED: Final = (
 """Columns that are computed, in the order of `_event_row`; others are an event's fields."""
 
 
-class _EventRowForm(NamedTuple):
+class _EventRowLayout(NamedTuple):
     """The columns of a table: an event's fields, and the order of all columns."""
 
     fields: Callable[[NewEvent], tuple[object, ...]]
@@ -95,12 +98,12 @@ class _EventRowForm(NamedTuple):
         return cls(attrgetter(*fields), itemgetter(*map(places.__getitem__, columns)))
 
 
-_LOG_ROWS: Final = _EventRowForm.of(events_table.c.keys())
-_BOT_ROWS: Final = _EventRowForm.of(bot_events.c.keys())
+_LOG_ROWS: Final = _EventRowLayout.of(events_table.c.keys())
+_BOT_ROWS: Final = _EventRowLayout.of(bot_events.c.keys())
 
 
 def _event_row(
-    row_form: _EventRowForm,
+    row_form: _EventRowLayout,
     store_id: StoreId,
     logged: LoggedEvent,
     numbers: Mapping[str, int],
@@ -123,7 +126,7 @@ def _event_row(
     return row_form.in_order((*derived, *row_form.fields(event)))
 
 
-def link_customer_ids(log: StoreLog, pairs: Sequence[tuple[str, str]]) -> int:
+def link_customer_ids(log: LockedStoreLog, pairs: Sequence[tuple[str, str]]) -> int:
     """Link former ids of customers to new ones, as the shop's server says.
 
     A pair is (former, new). The new id gets the former one's history. Return how many

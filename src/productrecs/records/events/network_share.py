@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository, KeyUseRepository
 
 SHARE_OF_DAY: Final = 0.02
@@ -99,7 +99,9 @@ class NetworkCounts:
 class NetworkShare:
     """The rule of one store in one transaction; reads the store's settings when needed."""
 
-    def __init__(self, log: StoreLog, counts: NetworkCounts | None, now_ms: int) -> None:
+    def __init__(
+        self, log: LockedStoreLog, counts: NetworkCounts | None, now_ms: int
+    ) -> None:
         """Without `counts` nothing is excess, as in imports."""
         self._log = log
         self._counts = counts

@@ -82,7 +82,7 @@ _FOLLOW: Final = tuple(
 )
 
 
-class OtherId(NamedTuple):
+class LinkedCustomerId(NamedTuple):
     """Another id of a customer, and since when the shop's server says that it is one."""
 
     name: str
@@ -127,17 +127,17 @@ class EventRepository:
         )
         return {row[0]: row[1] for row in self._transaction.execute(query)}
 
-    def other_ids(self, names: Iterable[str]) -> dict[str, list[OtherId]]:
+    def other_ids(self, names: Iterable[str]) -> dict[str, list[LinkedCustomerId]]:
         """Return the customers' other ids, former and new, as the shop's server said."""
         distinct_names = list(dict.fromkeys(names))
         new_ids = {
             former: new for former, new, _ in self._former_ids("session", distinct_names)
         }
         customers = {name: new_ids.get(name, name) for name in distinct_names}
-        by_customer: dict[str, list[OtherId]] = {}
+        by_customer: dict[str, list[LinkedCustomerId]] = {}
         for former, new, seq in self._former_ids("customer", [*set(customers.values())]):
-            ids = by_customer.setdefault(new, [OtherId(new, 0)])
-            ids.append(OtherId(former, seq))
+            ids = by_customer.setdefault(new, [LinkedCustomerId(new, 0)])
+            ids.append(LinkedCustomerId(former, seq))
         ids_by_name = {}
         for name, customer in customers.items():
             ids = by_customer.get(customer, [])
@@ -145,7 +145,7 @@ class EventRepository:
                 (other_id.since_seq for other_id in ids if other_id.name == name), default=0
             )
             ids_by_name[name] = [
-                OtherId(other_id.name, max(other_id.since_seq, since))
+                LinkedCustomerId(other_id.name, max(other_id.since_seq, since))
                 for other_id in ids
                 if other_id.name != name
             ]

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.merchandising.rule import (
-    ListFilter,
     Rule,
     RuleAction,
     RuleContent,
+    RuleListScope,
     RuleTarget,
 )
 from productrecs.storage.sql.dialects import RawReader
@@ -146,7 +146,7 @@ def _to_rule(row: Sequence[Any]) -> Rule:
         name=row[1],
         action=RuleAction(row[2]),
         target=msgspec.json.decode(row[3], type=RuleTarget),
-        places=msgspec.json.decode(row[4], type=ListFilter),
+        places=msgspec.json.decode(row[4], type=RuleListScope),
         starts=row[5],
         ends=row[6],
         priority=int(row[7]),

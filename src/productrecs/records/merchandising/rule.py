@@ -89,7 +89,7 @@ class RuleTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class ListFilter:
+class RuleListScope:
     """The lists of a rule; without conditions, all of them.
 
     Page types and sources in `only_in` are separate conditions, and both must hold:
@@ -132,7 +132,7 @@ class RuleContent:
     action: RuleAction
     target: RuleTarget
     name: str = ""
-    places: ListFilter = field(default_factory=ListFilter)
+    places: RuleListScope = field(default_factory=RuleListScope)
     starts: str | None = None
     ends: str | None = None
     priority: int = 0
@@ -335,7 +335,7 @@ def _distinct(
     return distinct
 
 
-def _validate_list_filter(content: RuleContent) -> ListFilter:
+def _validate_list_filter(content: RuleContent) -> RuleListScope:
     places = content.places
     clash = set(places.only_in) & set(places.not_in)
     if clash:
@@ -344,7 +344,7 @@ def _validate_list_filter(content: RuleContent) -> ListFilter:
     if content.action is RuleAction.PIN and set(places.only_in) == {ListKind.SEARCH}:
         message = "in search a pin is for a query: productrecs search-rules add D pin QUERY"
         raise RuleError(message, "places")
-    return ListFilter(
+    return RuleListScope(
         only_in=tuple(sorted(set(places.only_in))),
         not_in=tuple(sorted(set(places.not_in))),
         placements=_distinct(

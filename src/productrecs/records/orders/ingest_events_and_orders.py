@@ -27,7 +27,7 @@ from productrecs.records.orders.order_and_purchase_ledger import (
     number_repeats,
 )
 from productrecs.records.orders.unconfirmed_purchases import (
-    OrderPolicy,
+    UnconfirmedOrderPolicy,
     record_confirmed_order,
 )
 from productrecs.records.purchases.repository import (
@@ -35,7 +35,7 @@ from productrecs.records.purchases.repository import (
     PurchaseLine,
     PurchaseRepository,
 )
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class OrderReceipt:
 
 
 def ingest_events(
-    log: StoreLog,
+    log: LockedStoreLog,
     groups: Sequence[Sequence[NewEvent]],
     now_ms: int,
     *,
@@ -137,7 +137,7 @@ def _purchase_of(item_id: str) -> str:
 
 
 def ingest_order(
-    log: StoreLog, order: NewOrder, now_ms: int, counts: NetworkCounts | None = None
+    log: LockedStoreLog, order: NewOrder, now_ms: int, counts: NetworkCounts | None = None
 ) -> OrderReceipt:
     """Write a whole order, or nothing if it was received within seven days.
 
@@ -174,7 +174,7 @@ def ingest_order(
 
 
 def _put_order(
-    log: StoreLog,
+    log: LockedStoreLog,
     ledger: PurchaseLedger,
     order: NewOrder,
     receipt: int,
@@ -184,7 +184,7 @@ def _put_order(
     excess: bool,
 ) -> None:
     order = _without_erased_customer(log, order, now_ms, repeated=receipt > 0)
-    void = not order.confirmed and OrderPolicy(log, now_ms).leaves_out_orders()
+    void = not order.confirmed and UnconfirmedOrderPolicy(log, now_ms).leaves_out_orders()
     identity_linker = IdentityLinker(
         EventRepository(log.transaction, log.store_id), [order]
     )
@@ -224,7 +224,7 @@ def _put_order(
 
 
 def _is_same(
-    log: StoreLog, order: NewOrder, earlier: Sequence[PurchaseLine], now_ms: int
+    log: LockedStoreLog, order: NewOrder, earlier: Sequence[PurchaseLine], now_ms: int
 ) -> bool:
     """Return whether an order has the lines of an earlier one, in any order."""
     items = log.get_or_create_numbers((line.item_id for line in order.lines), now_ms)
@@ -237,7 +237,7 @@ def _is_same(
 
 
 def _confirm_lines(
-    log: StoreLog,
+    log: LockedStoreLog,
     ledger: PurchaseLedger,
     order: NewOrder,
     earlier: Sequence[PurchaseLine],
@@ -269,7 +269,9 @@ def _confirm_lines(
     ledger.write(log.database, identity_linker.linked)
 
 
-def _without_erased(log: StoreLog, events: list[NewEvent], now_ms: int) -> list[NewEvent]:
+def _without_erased(
+    log: LockedStoreLog, events: list[NewEvent], now_ms: int
+) -> list[NewEvent]:
     """Return the events except those of erased shoppers."""
     names = (name for event in events for name in (event.user_id, event.session_id))
     erased = erased_names_in(log, names)
@@ -289,7 +291,7 @@ def _without_names(event: NewEvent, erased: ErasedNames, now_ms: int) -> NewEven
 
 
 def _without_erased_customer(
-    log: StoreLog, order: NewOrder, now_ms: int, *, repeated: bool
+    log: LockedStoreLog, order: NewOrder, now_ms: int, *, repeated: bool
 ) -> NewOrder:
     """Return an order without erased names.
 
@@ -313,7 +315,7 @@ def revenue(line: NewOrderLine) -> float | None:
 
 
 def _put_buys(
-    log: StoreLog,
+    log: LockedStoreLog,
     buys: Sequence[LoggedEvent],
     numbers: dict[str, int],
     identity_linker: IdentityLinker,
@@ -321,7 +323,7 @@ def _put_buys(
 ) -> None:
     order_ids = [entry.event.order_id for entry in buys if entry.event.order_id]
     ledger = PurchaseLedger(PurchaseRepository(log.transaction, log.store_id), order_ids)
-    void = OrderPolicy(log, now_ms).leaves_out_buys()
+    void = UnconfirmedOrderPolicy(log, now_ms).leaves_out_buys()
     for entry in buys:
         event = entry.event
         units = event.quantity or 1

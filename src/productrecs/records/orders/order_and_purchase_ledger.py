@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from productrecs.records.orders.order_history_line import HistoryLine
+from productrecs.records.orders.order_history_line import OrderHistoryLine
 from productrecs.records.purchases.repository import (
     PurchaseChannel,
     PurchaseLine,
@@ -218,7 +218,7 @@ class LineOutcome(Enum):
     KNOWN = "known"
 
 
-class LineMerger:
+class OrderLineMerger:
     """Merges the lines of one chunk into the ledger."""
 
     def __init__(
@@ -244,7 +244,7 @@ class LineMerger:
         self._updated_ms = updated_ms
         self._since_seq = since_seq
 
-    def merge_line(self, line: HistoryLine, seq: int) -> LineOutcome:
+    def merge_line(self, line: OrderHistoryLine, seq: int) -> LineOutcome:
         """Store a line, numbered `seq` if new; return the outcome."""
         item = self._items[line.item_id]
         earlier_lines = self._ledger.current_lines(line.order_id, _RECEIPT, item)
@@ -283,7 +283,9 @@ class LineMerger:
         self._ledger.void_others(removed, first=0)
         return LineOutcome.CHANGED
 
-    def _new_purchase_line(self, line: HistoryLine, item: int, seq: int) -> PurchaseLine:
+    def _new_purchase_line(
+        self, line: OrderHistoryLine, item: int, seq: int
+    ) -> PurchaseLine:
         customer = line.customer_id
         return PurchaseLine(
             line_seq=seq,
@@ -309,7 +311,7 @@ class LineMerger:
             excess=False,
         )
 
-    def _updated_line(self, before: PurchaseLine, line: HistoryLine) -> PurchaseLine:
+    def _updated_line(self, before: PurchaseLine, line: OrderHistoryLine) -> PurchaseLine:
         """Return `before` updated by `line`; it stays marked as live if it was."""
         quantity = before.quantity if line.quantity is None else line.quantity
         price = before.price if line.price is None else line.price

@@ -26,28 +26,31 @@ from productrecs.records.orders.csv_reader import (
     read_rows,
 )
 from productrecs.records.orders.order_and_purchase_ledger import (
-    LineMerger,
     LineOutcome,
+    OrderLineMerger,
     PurchaseLedger,
 )
 from productrecs.records.orders.order_history_line import (
     ANY_TIME,
-    HistoryLine,
-    HistoryLineReader,
     NotAPurchaseError,
+    OrderHistoryLine,
+    OrderHistoryLineReader,
     TimeRule,
     UnreadableRowError,
     row_message,
     time_problem,
 )
 from productrecs.records.purchases.repository import (
-    ImportMark,
+    OrderImportProgress,
     PurchaseChannel,
     PurchaseLine,
     PurchaseRepository,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import (
+    ItemNumberCache,
+    LockedStoreLog,
+)
 
 MAX_ERRORS: Final = 100
 """The most errors that are listed; all are counted."""
@@ -68,7 +71,7 @@ class RowError:
 
 
 @dataclass(slots=True)
-class RowReport:
+class RowCountsAndErrors:
     """The row counts of one file, and up to `max_errors` of its errors."""
 
     rows: int = 0
@@ -96,7 +99,7 @@ MAX_UNDATED: Final = 10
 
 
 @dataclass(slots=True)
-class HistoryReport(RowReport):
+class OrderHistoryImportReport(RowCountsAndErrors):
     """The result of an import: `lines_imported` are new, `lines_updated` were changed.
 
     `lines` is the number of order lines in all rows that could be read; `lines_repeated`
@@ -125,36 +128,46 @@ class HistoryReport(RowReport):
         self.not_bought[status] = self.not_bought.get(status, 0) + 1
 
 
-class LineChanges(Protocol):
+class LineChangeJournal(Protocol):
     """Stores what one import changes, so that it can be undone."""
 
-    def first_seq(self, log: StoreLog) -> int | None:
+    def first_seq(self, log: LockedStoreLog) -> int | None:
         """Return where the import's first change is in the log; None before it."""
 
     def add_lines(
         self,
-        log: StoreLog,
+        log: LockedStoreLog,
         span: tuple[int, int],
         changes: Sequence[tuple[PurchaseLine, PurchaseLine]],
     ) -> None:
         """Store which lines changed, within the transaction of the log."""
 
 
-class ImportProgress(Protocol):
+class ImportProgressStore(Protocol):
     """Stores the progress of one import in the transaction of the given log."""
 
-    def start(self) -> ImportMark:
+    def start(self) -> OrderImportProgress:
         """Return the progress so far; empty for a new import."""
 
-    def record(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
+    def record(
+        self,
+        log: LockedStoreLog,
+        mark: OrderImportProgress,
+        report: OrderHistoryImportReport,
+    ) -> None:
         """Store the progress with the lines of this transaction."""
 
-    def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
+    def finish(
+        self,
+        log: LockedStoreLog,
+        mark: OrderImportProgress,
+        report: OrderHistoryImportReport,
+    ) -> None:
         """Store that the whole file is imported."""
 
 
 @dataclass(frozen=True)
-class FileImportProgress:
+class FileImportProgressStore:
     """Progress by file digest: the same file resumes where its import was interrupted.
 
     The progress is deleted after a complete import: the next upload of the file is new,
@@ -166,18 +179,28 @@ class FileImportProgress:
     digest: str
     submitted_ms: int
 
-    def start(self) -> ImportMark:
+    def start(self) -> OrderImportProgress:
         """Return this file's progress, and the time of its first upload."""
         with self.database.reading() as connection:
             repository = PurchaseRepository(connection, self.store_id)
             found = repository.import_mark(self.digest)
-        return found or ImportMark(self.digest, self.submitted_ms)
+        return found or OrderImportProgress(self.digest, self.submitted_ms)
 
-    def record(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:  # noqa: ARG002 - only `finish` uses it
+    def record(
+        self,
+        log: LockedStoreLog,
+        mark: OrderImportProgress,
+        report: OrderHistoryImportReport,  # noqa: ARG002 - only `finish` uses it
+    ) -> None:
         """Store the mark."""
         PurchaseRepository(log.transaction, self.store_id).set_import_mark(mark)
 
-    def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:  # noqa: ARG002 - the caller reports it
+    def finish(
+        self,
+        log: LockedStoreLog,
+        mark: OrderImportProgress,
+        report: OrderHistoryImportReport,  # noqa: ARG002 - the caller reports it
+    ) -> None:
         """Delete the progress of the file."""
         PurchaseRepository(log.transaction, self.store_id).delete_import_mark(mark.digest)
 
@@ -215,7 +238,7 @@ class RowReader(Protocol):
 
     sums: bool
 
-    def read_lines_of_row(self, cells: list[str]) -> Sequence[HistoryLine]:
+    def read_lines_of_row(self, cells: list[str]) -> Sequence[OrderHistoryLine]:
         """Return a row's lines; of the lines of one order and item the last counts.
 
         Raises:
@@ -225,7 +248,7 @@ class RowReader(Protocol):
 
 
 @dataclass(frozen=True)
-class HistoryImport:
+class OrderHistoryImport:
     """One store's import of past orders; times without an offset are in `zone`.
 
     `submitted_ms` is the upload time: lines without a readable time get that day, also if
@@ -234,14 +257,14 @@ class HistoryImport:
     """
 
     database: Database
-    numbers: ItemNumbers
+    numbers: ItemNumberCache
     store_id: StoreId
     zone: tzinfo
     submitted_ms: int
-    journal: ImportProgress | None = None
+    journal: ImportProgressStore | None = None
     max_errors: int = MAX_ERRORS
     times: TimeRule = ANY_TIME
-    changes: LineChanges | None = None
+    changes: LineChangeJournal | None = None
 
     def run(
         self,
@@ -249,7 +272,7 @@ class HistoryImport:
         csv_format: CsvFormat | None = None,
         on_bytes: Callable[[int], None] | None = None,
         reader: RowReader | None = None,
-    ) -> HistoryReport:
+    ) -> OrderHistoryImportReport:
         """Import all of `file`, which must be seekable; return the report.
 
         `on_bytes` is called regularly with the number of further bytes read. A `reader` is
@@ -260,16 +283,16 @@ class HistoryImport:
             StorageError: committed chunks remain; the same file resumes from there.
         """
         csv_format_used = csv_format or inspect_csv(file)
-        journal = self.journal or FileImportProgress(
+        journal = self.journal or FileImportProgressStore(
             self.database, self.store_id, csv_format_used.digest, self.submitted_ms
         )
-        mark, report = journal.start(), HistoryReport(max_errors=self.max_errors)
+        mark, report = journal.start(), OrderHistoryImportReport(max_errors=self.max_errors)
         if reader is None:
             times = detect_time_format(file, csv_format_used, "timestamp")
-            reader = HistoryLineReader(
+            reader = OrderHistoryLineReader(
                 csv_format_used.columns, csv_format_used.separator, self.zone, times
             )
-        chunk: list[HistoryLine] = []
+        chunk: list[OrderHistoryLine] = []
         time_index = time_column(csv_format_used)
         size, last_row = ChunkSize(), mark.rows_done
         for row in read_rows(file, csv_format_used, on_bytes):
@@ -290,25 +313,25 @@ class HistoryImport:
             mark = self._store_chunk(journal, chunk_lines, mark, report, size)
         _count_lines(report, mark)
         with self.database.transaction() as transaction:
-            log = StoreLog(self.database, transaction, self.store_id, self.numbers)
+            log = LockedStoreLog(self.database, transaction, self.store_id, self.numbers)
             journal.finish(log, mark, report)
         return report
 
     def _store_chunk(
         self,
-        journal: ImportProgress,
-        chunk: Sequence[HistoryLine],
-        mark: ImportMark,
-        report: HistoryReport,
+        journal: ImportProgressStore,
+        chunk: Sequence[OrderHistoryLine],
+        mark: OrderImportProgress,
+        report: OrderHistoryImportReport,
         size: ChunkSize,
-    ) -> ImportMark:
+    ) -> OrderImportProgress:
         """Store a chunk and the progress in one transaction; return the progress.
 
         A power cut may undo chunks, which are imported again; the end is stored durably.
         """
         with self.database.transaction(synced=False) as transaction:
             locked = watch.monotonic()
-            log = StoreLog(self.database, transaction, self.store_id, self.numbers)
+            log = LockedStoreLog(self.database, transaction, self.store_id, self.numbers)
             first_seq = log.take_seqs(len(chunk))
             chunk = _without_customers(log, chunk)
             items = log.get_or_create_numbers(
@@ -322,7 +345,7 @@ class HistoryImport:
             since_seq = None
             if self.changes is not None:
                 since_seq = self.changes.first_seq(log) or first_seq
-            merger = LineMerger(
+            merger = OrderLineMerger(
                 ledger,
                 items,
                 EventRepository(transaction, self.store_id).confirmed_customers_of(
@@ -359,8 +382,8 @@ class HistoryImport:
 
 
 def _without_customers(
-    log: StoreLog, chunk: Sequence[HistoryLine]
-) -> Sequence[HistoryLine]:
+    log: LockedStoreLog, chunk: Sequence[OrderHistoryLine]
+) -> Sequence[OrderHistoryLine]:
     """Return the lines without erased customers."""
     erased = erased_names_in(log, (line.customer_id for line in chunk))
     if not erased:
@@ -373,17 +396,17 @@ def _without_customers(
     ]
 
 
-def _last_of_order_item(chunk: Sequence[HistoryLine]) -> Sequence[HistoryLine]:
+def _last_of_order_item(chunk: Sequence[OrderHistoryLine]) -> Sequence[OrderHistoryLine]:
     return list({(line.order_id, line.item_id): line for line in chunk}.values())
 
 
-def _count_lines(report: HistoryReport, mark: ImportMark) -> None:
+def _count_lines(report: OrderHistoryImportReport, mark: OrderImportProgress) -> None:
     report.lines_imported = mark.lines_added
     report.lines_updated = mark.lines_changed
     report.lines_repeated = mark.lines_repeated
 
 
-def order_counts(report: HistoryReport) -> dict[str, int]:
+def order_counts(report: OrderHistoryImportReport) -> dict[str, int]:
     """Return the counts of an import, as the history of imports has them."""
     changed = report.lines_imported + report.lines_updated + report.lines_repeated
     return {
@@ -407,9 +430,9 @@ def read_and_count_lines(
     reader: RowReader,
     row: Row,
     time_index: int | None,
-    report: HistoryReport,
+    report: OrderHistoryImportReport,
     times: TimeRule = ANY_TIME,
-) -> Sequence[HistoryLine]:
+) -> Sequence[OrderHistoryLine]:
     """Return a row's lines and count it in the report; cell `time_index` is its time."""
     number, cells = row
     if isinstance(cells, BrokenRow):

@@ -51,7 +51,7 @@ class NotAPurchaseError(ProductRecsError):
     """The row's order is not a purchase; the message is its status, such as refunded."""
 
 
-class HistoryLine(NamedTuple):
+class OrderHistoryLine(NamedTuple):
     """One row; None means that the row has no value: the stored one stays.
 
     A negative `quantity` is a return, and 0 removes the line from its order. `ts_ms` is
@@ -123,7 +123,7 @@ class TimeFormat(NamedTuple):
         return written_date_to_iso(text, day_first=self.day_first) or text
 
 
-class HistoryLineReader:
+class OrderHistoryLineReader:
     """Reads the rows of one file."""
 
     sums = False
@@ -155,7 +155,7 @@ class HistoryLineReader:
         self._read_price = _with_cache(lambda text: _parse_number(text, separator, "price"))
         self._read_currency = _with_cache(_currency)
 
-    def read_line(self, cells: list[str]) -> HistoryLine:
+    def read_line(self, cells: list[str]) -> OrderHistoryLine:
         """Parse a row.
 
         Missing cells count as empty.
@@ -172,7 +172,7 @@ class HistoryLineReader:
             message = "is empty; every row needs one"
             raise UnreadableRowError(message, missing)
         customer, time_index, quantity, price, currency = self._optional
-        return HistoryLine(
+        return OrderHistoryLine(
             order_id,
             item_id,
             None if customer is None else self._read_customer(cells[customer]),
@@ -182,7 +182,7 @@ class HistoryLineReader:
             None if currency is None else self._read_currency(cells[currency]),
         )
 
-    def read_lines_of_row(self, cells: list[str]) -> Sequence[HistoryLine]:
+    def read_lines_of_row(self, cells: list[str]) -> Sequence[OrderHistoryLine]:
         """Return the one line of a row.
 
         Raises:

@@ -11,7 +11,7 @@ from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.purchases.repository import PurchaseLine, PurchaseRepository
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
@@ -22,10 +22,10 @@ _CHUNK: Final = 1_000
 _AT_MOST_EVERY_MS: Final = HOUR_MS  # so precisely the last order's time is recorded
 
 
-class OrderPolicy:
+class UnconfirmedOrderPolicy:
     """What a store decided about unconfirmed purchases, read once for a transaction."""
 
-    def __init__(self, log: StoreLog, now_ms: int) -> None:
+    def __init__(self, log: LockedStoreLog, now_ms: int) -> None:
         """Prepare; the first question reads the store's settings."""
         self._log = log
         self._now_ms = now_ms
@@ -72,7 +72,7 @@ def apply_order_policy(database: Database, store: Store, now_ms: int) -> bool:
         repository = PurchaseRepository(transaction, store.store_id)
         lines = repository.unconfirmed_lines(void=policy == "count", limit=_CHUNK)
         _toggle_counting(
-            StoreLog(database, transaction, store.store_id), repository, lines, now_ms
+            LockedStoreLog(database, transaction, store.store_id), repository, lines, now_ms
         )
     return len(lines) == _CHUNK
 
@@ -83,7 +83,7 @@ def leave_out_excess(database: Database, store: Store, now_ms: int) -> bool:
     Return whether there may be more.
     """
     with database.transaction() as transaction:
-        log = StoreLog(database, transaction, store.store_id)
+        log = LockedStoreLog(database, transaction, store.store_id)
         log.take_seqs(0)
         moved = EventRepository(transaction, store.store_id).move_excess_events(_CHUNK)
         repository = PurchaseRepository(transaction, store.store_id)
@@ -93,7 +93,7 @@ def leave_out_excess(database: Database, store: Store, now_ms: int) -> bool:
 
 
 def _toggle_counting(
-    log: StoreLog,
+    log: LockedStoreLog,
     repository: PurchaseRepository,
     lines: Sequence[PurchaseLine],
     now_ms: int,

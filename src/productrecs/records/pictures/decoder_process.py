@@ -86,7 +86,7 @@ class PictureDescription(msgspec.Struct, array_like=True, tag="description"):
     descriptor: bytes
 
 
-class PhotoViews(msgspec.Struct, array_like=True, tag="views"):
+class PhotoDescription(msgspec.Struct, array_like=True, tag="views"):
     """Descriptors of a photo, and the codes printed on what it shows.
 
     The first is that of a product picture; the next are of the photo and its foreground.
@@ -124,7 +124,7 @@ class RewrittenPicture(msgspec.Struct, array_like=True, tag="rewritten"):
 
 
 PictureReply = (
-    PictureDescription | PhotoViews | PhotoRegions | RewrittenPicture | PictureRefusal
+    PictureDescription | PhotoDescription | PhotoRegions | RewrittenPicture | PictureRefusal
 )
 
 MODEL_ROOM_BYTES: Final = 1 << 30
@@ -151,7 +151,7 @@ def handle_request(request: PictureRequest, data: bytes) -> PictureReply:
         return PictureRefusal("the picture takes too much memory to read")
 
 
-def _describe_views(data: bytes, is_own: bool) -> PhotoViews:  # noqa: FBT001 - a row of the table
+def _describe_views(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT001 - a row of the table
     """Return the descriptors of a photo and of its regions.
 
     An operator's model would take too long for regions, unless it is fused with ours.
@@ -184,7 +184,7 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoViews:  # noqa: FBT001 - 
         picture = _descriptor(pixels)
         views = [picture, _descriptor(np.ascontiguousarray(pixels[window]))]
     codes = read_barcodes(data, _BARCODE_SIDE)
-    return PhotoViews(picture, views, region_bytes, is_scene, is_upright, codes)
+    return PhotoDescription(picture, views, region_bytes, is_scene, is_upright, codes)
 
 
 def _rewrite(data: bytes, _is_own: bool) -> RewrittenPicture:  # noqa: FBT001 - as above

@@ -14,8 +14,8 @@ from productrecs.records.pictures.decoder_process import (
     LOOK,
     REGIONS,
     REWRITE,
+    PhotoDescription,
     PhotoRegions,
-    PhotoViews,
     PictureDescription,
     PictureRequest,
     RewrittenPicture,
@@ -34,7 +34,9 @@ WAIT_SECONDS: Final = 30.0
 _MAX_REPLIES: Final = 2_000  # then the child is replaced, which bounds memory leaks
 
 
-_Reply = TypeVar("_Reply", PictureDescription, PhotoViews, PhotoRegions, RewrittenPicture)
+_Reply = TypeVar(
+    "_Reply", PictureDescription, PhotoDescription, PhotoRegions, RewrittenPicture
+)
 
 
 class PhotoRegion(NamedTuple):
@@ -102,7 +104,7 @@ class SandboxedDecoder:
             NotAPictureError: as `describe`.
             PictureTooLargeError: as `describe`.
         """
-        reply = self._request(PictureRequest(LOOK, own), data, PhotoViews)
+        reply = self._request(PictureRequest(LOOK, own), data, PhotoDescription)
         rows = [reply.picture, *reply.views, *reply.places]
         descriptors = np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
         count = 1 + len(reply.views)

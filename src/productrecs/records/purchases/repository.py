@@ -82,7 +82,7 @@ class PurchaseLine(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class OrderPage:
+class OrderPageQuery:
     """The orders to list: those after an id and a receipt."""
 
     after: tuple[str, int]
@@ -92,7 +92,7 @@ class OrderPage:
 
 
 @dataclass(frozen=True, slots=True)
-class ImportMark:
+class OrderImportProgress:
     """The progress of an order history import, with the counts of new and changed lines."""
 
     digest: str
@@ -236,7 +236,7 @@ class PurchaseRepository:
         )
         return [PurchaseLine(*row) for row in self._transaction.execute(query)]
 
-    def order_keys(self, page: OrderPage) -> list[tuple[str, int]]:
+    def order_keys(self, page: OrderPageQuery) -> list[tuple[str, int]]:
         """Return the next orders by id and receipt; a `buy` event's order id is one too."""
         columns = purchase_lines.c
         key = (columns.order_id, columns.receipt)
@@ -358,7 +358,7 @@ class PurchaseRepository:
         buys, baskets, single = self._transaction.execute(query).one()
         return int(buys), int(baskets) + int(single)
 
-    def import_mark(self, digest: str) -> ImportMark | None:
+    def import_mark(self, digest: str) -> OrderImportProgress | None:
         """Return the progress of an order history import; None if it has not begun."""
         query = sa.select(
             imports.c.submitted_at,
@@ -368,9 +368,9 @@ class PurchaseRepository:
             imports.c.lines_repeated,
         ).where(*self._history(digest))
         row = self._transaction.execute(query).first()
-        return None if row is None else ImportMark(digest, *map(int, row))
+        return None if row is None else OrderImportProgress(digest, *map(int, row))
 
-    def set_import_mark(self, mark: ImportMark) -> None:
+    def set_import_mark(self, mark: OrderImportProgress) -> None:
         """Store an import's progress, in the transaction of its lines."""
         values = {
             "lines_done": mark.rows_done,

@@ -63,7 +63,7 @@ class ImportChoices:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemMark:
+class ItemImportProgress:
     """The progress of a product import, stored with each chunk."""
 
     items: int = 0
@@ -102,7 +102,7 @@ class FileImport:
     attempts: int
     preview: Mapping[str, Any] = field(default_factory=dict)
     result: Mapping[str, Any] = field(default_factory=dict)
-    mark: ItemMark = ItemMark()
+    mark: ItemImportProgress = ItemImportProgress()
 
     @property
     def is_in_progress(self) -> bool:

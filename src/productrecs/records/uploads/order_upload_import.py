@@ -16,11 +16,11 @@ from productrecs.core.errors import (
 )
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.order_history_import import (
-    HistoryImport,
-    HistoryReport,
+    OrderHistoryImport,
+    OrderHistoryImportReport,
     order_counts,
 )
-from productrecs.records.purchases.repository import ImportMark
+from productrecs.records.purchases.repository import OrderImportProgress
 from productrecs.records.uploads.file_import import (
     ImportChoices,
     ImportStatus,
@@ -28,9 +28,12 @@ from productrecs.records.uploads.file_import import (
 )
 from productrecs.records.uploads.order_upload import Upload, UploadFolder
 from productrecs.records.uploads.repository import FileImportRepository, UploadRepository
-from productrecs.records.uploads.undo.undo_import import ImportChanges
+from productrecs.records.uploads.undo.undo_import import ImportChangeJournal
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import ItemNumbers, StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import (
+    ItemNumberCache,
+    LockedStoreLog,
+)
 
 MAX_ATTEMPTS: Final = 10
 """Attempts without progress after which the import fails: the file is at fault."""
@@ -54,7 +57,7 @@ class OvertakenError(ProductRecsError):
 
 
 @dataclass
-class UploadProgress:
+class UploadProgressStore:
     """Stores an import's progress in its upload's row, for reports and for resuming.
 
     If two workers hold the same upload, only one can store a chunk of it.
@@ -63,12 +66,12 @@ class UploadProgress:
     upload: Upload
     clock: Clock
     has_moved: bool = False
-    _before: ImportMark = field(init=False)
+    _before: OrderImportProgress = field(init=False)
 
-    def start(self) -> ImportMark:
+    def start(self) -> OrderImportProgress:
         """Return the upload's progress."""
         upload = self.upload
-        self._before = ImportMark(
+        self._before = OrderImportProgress(
             upload.upload_id,
             upload.submitted_ms,
             upload.rows_done,
@@ -77,7 +80,12 @@ class UploadProgress:
         )
         return self._before
 
-    def record(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
+    def record(
+        self,
+        log: LockedStoreLog,
+        mark: OrderImportProgress,
+        report: OrderHistoryImportReport,
+    ) -> None:
         """Store the counts."""
         repository = UploadRepository(log.transaction, log.store_id)
         if not repository.record_progress(
@@ -86,7 +94,12 @@ class UploadProgress:
             raise _overtaken()
         self._before, self.has_moved = mark, True
 
-    def finish(self, log: StoreLog, mark: ImportMark, report: HistoryReport) -> None:
+    def finish(
+        self,
+        log: LockedStoreLog,
+        mark: OrderImportProgress,
+        report: OrderHistoryImportReport,
+    ) -> None:
         """Store the counts and the final status."""
         repository = UploadRepository(log.transaction, log.store_id)
         if not repository.finish(self.upload.upload_id, mark, report):
@@ -97,7 +110,7 @@ class UploadProgress:
 
 
 def add_to_import_history(
-    log: StoreLog, upload: Upload, now_ms: int, result: Mapping[str, Any]
+    log: LockedStoreLog, upload: Upload, now_ms: int, result: Mapping[str, Any]
 ) -> None:
     """Add an upload that has ended to the history of imports, where it can be undone."""
     new = NewFileImport(
@@ -121,7 +134,7 @@ class OrderUploadImporter:
     """Imports one store's uploads; times without an offset are in `zone`."""
 
     database: Database
-    numbers: ItemNumbers
+    numbers: ItemNumberCache
     folder: UploadFolder
     store_id: StoreId
     zone: tzinfo
@@ -165,15 +178,15 @@ class OrderUploadImporter:
         return upload
 
     def _import_file(self, upload: Upload, on_share: OnShare) -> None:
-        journal = UploadProgress(upload, self.clock)
-        history = HistoryImport(
+        journal = UploadProgressStore(upload, self.clock)
+        history = OrderHistoryImport(
             self.database,
             self.numbers,
             self.store_id,
             self.zone,
             upload.submitted_ms,
             journal,
-            changes=ImportChanges(upload.upload_id),
+            changes=ImportChangeJournal(upload.upload_id),
         )
         read, size = 0, max(1, upload.csv_format.size)
 
@@ -190,7 +203,7 @@ class OrderUploadImporter:
         with self.database.transaction() as transaction:
             UploadRepository(transaction, self.store_id).fail(upload, message)
             problem = {"problem": f"{message[:1].upper()}{message[1:]}."}
-            log = StoreLog(self.database, transaction, self.store_id)
+            log = LockedStoreLog(self.database, transaction, self.store_id)
             add_to_import_history(log, upload, self.clock(), problem)
         self.folder.remove(upload.upload_id)
 

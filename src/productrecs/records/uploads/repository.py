@@ -10,15 +10,18 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.csv_reader import CsvFormat
-from productrecs.records.orders.order_history_import import HistoryReport, RowError
-from productrecs.records.purchases.repository import ImportMark
+from productrecs.records.orders.order_history_import import (
+    OrderHistoryImportReport,
+    RowError,
+)
+from productrecs.records.purchases.repository import OrderImportProgress
 from productrecs.records.uploads.file_import import (
     OPEN,
     OPEN_LIMIT,
     FileImport,
     ImportChoices,
     ImportStatus,
-    ItemMark,
+    ItemImportProgress,
     NewFileImport,
     TooManyImportsError,
 )
@@ -30,7 +33,7 @@ from productrecs.records.uploads.order_upload import (
 )
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.store_heads import lock_head
 from productrecs.storage.sql.tables import file_imports, uploads
 
@@ -113,7 +116,11 @@ class UploadRepository:
         self._set(upload_id, {"attempts": uploads.c.attempts - 1})
 
     def record_progress(
-        self, upload_id: str, before: ImportMark, mark: ImportMark, report: HistoryReport
+        self,
+        upload_id: str,
+        before: OrderImportProgress,
+        mark: OrderImportProgress,
+        report: OrderHistoryImportReport,
     ) -> bool:
         """Store the import's progress; False, without changes, if another worker has it.
 
@@ -122,7 +129,9 @@ class UploadRepository:
         values = {"rows_done": mark.rows_done, "attempts": 0, **_counts(report)}
         return self._update_if_unchanged(upload_id, before, values)
 
-    def finish(self, upload_id: str, before: ImportMark, report: HistoryReport) -> bool:
+    def finish(
+        self, upload_id: str, before: OrderImportProgress, report: OrderHistoryImportReport
+    ) -> bool:
         """Store that it is fully imported; False, without changes, if another has it."""
         values = {"status": UploadStatus.DONE, **_counts(report)}
         return self._update_if_unchanged(upload_id, before, values)
@@ -136,7 +145,7 @@ class UploadRepository:
         )
 
     def _update_if_unchanged(
-        self, upload_id: str, before: ImportMark, values: dict[str, Any]
+        self, upload_id: str, before: OrderImportProgress, values: dict[str, Any]
     ) -> bool:
         query = uploads.update().where(
             *self._is(upload_id),
@@ -168,7 +177,7 @@ def files_needed(connection: sa.Connection) -> set[str]:
     return set(connection.execute(query).scalars())
 
 
-def _counts(report: HistoryReport) -> dict[str, Any]:
+def _counts(report: OrderHistoryImportReport) -> dict[str, Any]:
     return {
         "rows": report.rows,
         "lines_imported": report.lines_imported,
@@ -222,7 +231,7 @@ JOB: Final = "import-uploads"
 """The job kind that imports one store's uploads in order."""
 
 
-def submit_upload(log: StoreLog, queue: JobQueue, new: NewUpload) -> None:
+def submit_upload(log: LockedStoreLog, queue: JobQueue, new: NewUpload) -> None:
     """Store an upload with the job that will import it.
 
     Raises:
@@ -350,7 +359,7 @@ class FileImportRepository:
         """Do not count the attempt: it failed for a reason other than the file."""
         self._set(import_id, attempts=_COLUMNS.attempts - 1)
 
-    def set_mark(self, import_id: str, mark: ItemMark) -> None:
+    def set_mark(self, import_id: str, mark: ItemImportProgress) -> None:
         """Store the progress of a product import; progress resets the attempts."""
         counts = {name: count for name, count in asdict(mark).items() if count}
         self._set(import_id, mark=json.dumps(counts), attempts=1)
@@ -431,6 +440,6 @@ def _to_file_import(row: sa.RowMapping) -> FileImport:
         choices=ImportChoices(**json.loads(row["choices"])),
         progress=row["progress"],
         attempts=row["attempts"],
-        mark=ItemMark(**json.loads(row["mark"] or "{}")),
+        mark=ItemImportProgress(**json.loads(row["mark"] or "{}")),
         **reports,
     )

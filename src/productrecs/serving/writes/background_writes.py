@@ -22,7 +22,7 @@ from productrecs.records.experiments.repository import (
     store_exposures,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.storage_health import OutageNotes
+from productrecs.storage.sql.storage_health import OutageLogLimiter
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.refused_keys.repository import (
     RefusedKey,
@@ -41,7 +41,7 @@ LAST_FLUSH_SECONDS: Final = 3.0  # how long a stop waits for the last flush
 _BATCH: Final = 1_000
 
 
-class Record(Protocol):
+class BackgroundRecord(Protocol):
     """A record that is stored in the background."""
 
     @property
@@ -79,7 +79,7 @@ class RecordBuffer:
         self._generation = max(max_keys // 2, 1)
         self._recent: set[Hashable] = set()
         self._older: set[Hashable] = set()
-        self._waiting: list[Record] = []
+        self._waiting: list[BackgroundRecord] = []
         self._keys = 0
         self._changing = threading.Lock()  # held only to append or to swap
         self.lost = 0  # dropped because the buffer was full
@@ -89,7 +89,7 @@ class RecordBuffer:
         """The number of buffered records."""
         return len(self._waiting)
 
-    def add(self, record: Record) -> None:
+    def add(self, record: BackgroundRecord) -> None:
         """Add a record; a dropped record may be added again later."""
         key = record.key
         if key is not None and (key in self._recent or key in self._older):
@@ -102,14 +102,14 @@ class RecordBuffer:
         if key is not None:
             self._recent.add(key)
 
-    def pop(self, limit: int) -> list[Record]:
+    def pop(self, limit: int) -> list[BackgroundRecord]:
         """Remove and return up to `limit` records, the oldest first."""
         with self._changing:
             records, self._waiting = self._waiting[:limit], self._waiting[limit:]
             self._keys -= sum(map(self._weight, records))
         return records
 
-    def put_back(self, records: Iterable[Record]) -> None:
+    def put_back(self, records: Iterable[BackgroundRecord]) -> None:
         """Put back records that could not be stored, as far as there is room."""
         with self._changing:
             merged, self._waiting, self._keys = [*records, *self._waiting], [], 0
@@ -118,7 +118,7 @@ class RecordBuffer:
                     self._recent.discard(record.key)
                     self._older.discard(record.key)
 
-    def _append(self, record: Record) -> bool:
+    def _append(self, record: BackgroundRecord) -> bool:
         """Append a record; return whether there was room."""
         weight = self._weight(record)
         if self._keys + weight > self._limit:
@@ -134,7 +134,7 @@ class _RecordQueue:
     kind: RecordKind
     buffer: RecordBuffer
     logged_lost: int = 0
-    outage: OutageNotes = field(default_factory=OutageNotes)
+    outage: OutageLogLimiter = field(default_factory=OutageLogLimiter)
 
 
 class BackgroundWriter:
@@ -143,7 +143,7 @@ class BackgroundWriter:
     def __init__(self, database: Database) -> None:
         """Start empty."""
         self._database = database
-        self._queues: dict[type[Record], _RecordQueue] = {}
+        self._queues: dict[type[BackgroundRecord], _RecordQueue] = {}
         self._sources: list[Callable[[bool], None]] = []
         self._loop: asyncio.Task[None] | None = None
         for record, kind in _KINDS.items():
@@ -151,7 +151,7 @@ class BackgroundWriter:
 
     def register(
         self,
-        record: type[Record],
+        record: type[BackgroundRecord],
         kind: RecordKind,
         source: Callable[[bool], None] | None = None,
     ) -> None:
@@ -165,11 +165,11 @@ class BackgroundWriter:
         if source is not None:
             self._sources.append(source)
 
-    def add(self, record: Record) -> None:
+    def add(self, record: BackgroundRecord) -> None:
         """Store a record soon; never blocks and never fails."""
         self._queues[type(record)].buffer.add(record)
 
-    def buffer(self, record: type[Record]) -> RecordBuffer:
+    def buffer(self, record: type[BackgroundRecord]) -> RecordBuffer:
         """Return the buffer of a class of records."""
         return self._queues[record].buffer
 
@@ -231,7 +231,7 @@ def _in_one_transaction(
     return stored
 
 
-_KINDS: Final[dict[type[Record], RecordKind]] = {
+_KINDS: Final[dict[type[BackgroundRecord], RecordKind]] = {
     Exposure: RecordKind(
         "exposures of a holdout test", _in_one_transaction(store_exposures)
     ),

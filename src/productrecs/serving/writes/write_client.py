@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.core.memory_budget import Claim
-    from productrecs.serving.writes.background_writes import Record
+    from productrecs.serving.writes.background_writes import BackgroundRecord
     from productrecs.storage.sql.database import Database
     from productrecs.storage.sql.group_commit import BatchHandler
     from productrecs.storage.sql.storage_health import StorageHealth
@@ -144,7 +144,7 @@ class WriteClient:
             future = self._remote.submit(kind, store_id, payload, claim)
         return self._durable(future)
 
-    def write_later(self, record: Record) -> None:
+    def write_later(self, record: BackgroundRecord) -> None:
         """Store a record in the background, soon; never blocks and never fails."""
         self.background.add(record)
 

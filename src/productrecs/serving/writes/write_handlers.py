@@ -13,7 +13,7 @@ from productrecs.records.orders.ingest_events_and_orders import (
     ingest_order,
 )
 from productrecs.storage.sql.group_commit import WriteTransaction
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -32,9 +32,9 @@ def write_handlers(services: Services) -> Mapping[WriteKind, BatchHandler]:
     """Return the handler of each kind of write, with this process's clock and numbers."""
     counts = NetworkCounts()
 
-    def log_of(work: WriteTransaction, key: Hashable) -> StoreLog:
+    def log_of(work: WriteTransaction, key: Hashable) -> LockedStoreLog:
         store_id = StoreId(str(key))
-        log = StoreLog(work.database, work.connection, store_id, services.numbers)
+        log = LockedStoreLog(work.database, work.connection, store_id, services.numbers)
         work.after_commit.append(log.committed)
         return log
 

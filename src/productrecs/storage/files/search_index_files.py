@@ -166,7 +166,7 @@ class IndexFolder:
             if generation_folder.name != kept_generation:
                 shutil.rmtree(generation_folder, ignore_errors=True)
 
-    def serving_files(self) -> dict[str, bytes | Path]:
+    def files_to_copy(self) -> dict[str, bytes | Path]:
         """Return the files of the serving index by their path below the folder.
 
         Files that are replaced are returned as their content, so that later changes do not

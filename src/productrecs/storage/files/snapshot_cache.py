@@ -185,7 +185,7 @@ class SnapshotCache:
         if name.kind != SEARCH:
             return (self._folder(name) / name.name).exists()
         if self._indexes.get(name.store_id) != name.name:
-            self._indexes[name.store_id] = HeldIndex.read(self._folder(name)).name
+            self._indexes[name.store_id] = LocalIndexSnapshot.read(self._folder(name)).name
         return self._indexes[name.store_id] == name.name
 
     def _request(self, name: SnapshotName) -> None:
@@ -297,7 +297,7 @@ def _one_fetcher(folder: Path) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldIndex:
+class LocalIndexSnapshot:
     """The index snapshot that a store's folder holds, and the SHA-256 of each file."""
 
     name: str = ""
@@ -329,7 +329,7 @@ def publish_index(
     folder: IndexFolder,
     serving: str | None,
     known_digests: dict[tuple[str, FileState], str],
-) -> HeldIndex | None:
+) -> LocalIndexSnapshot | None:
     """Upload the serving index of a folder; return it, None without one.
 
     The caller moves the pointer from `serving` to it, then writes what is returned.
@@ -338,7 +338,7 @@ def publish_index(
         ObjectStoreUnavailableError: when it is not uploaded.
         FileNotFoundError: when a file was merged meanwhile; call it again.
     """
-    files = folder.serving_files()
+    files = folder.files_to_copy()
     if not files:
         return None
     name = SnapshotName(store_id, SEARCH, "")
@@ -346,7 +346,7 @@ def publish_index(
         name, files, serving=serving, known_digests=known_digests
     )
     digests = {path: packed_file.sha256 for path, packed_file in snapshot.files.items()}
-    return HeldIndex(name.name, digests, is_complete=True)
+    return LocalIndexSnapshot(name.name, digests, is_complete=True)
 
 
 def fetch_index(
@@ -366,7 +366,7 @@ def fetch_index(
         ObjectStoreUnavailableError: when the object store does not answer.
         OSError: when the disk is full or fails.
     """
-    snapshot, held = shared.snapshot(name), HeldIndex.read(folder.folder)
+    snapshot, held = shared.snapshot(name), LocalIndexSnapshot.read(folder.folder)
     needed = {
         path: packed_file
         for path, packed_file in snapshot.files.items()
@@ -386,7 +386,7 @@ def fetch_index(
     )
     folder.remove_unlisted(snapshot.files)
     digests = {path: packed_file.sha256 for path, packed_file in needed.items()}
-    HeldIndex(name.name, digests, is_complete=complete).write(folder.folder)
+    LocalIndexSnapshot(name.name, digests, is_complete=complete).write(folder.folder)
 
 
 def _has_size(path: Path, size: int) -> bool:

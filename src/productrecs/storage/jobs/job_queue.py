@@ -502,7 +502,7 @@ def job_progress(connection: sa.Connection, store_id: StoreId, kind: str) -> flo
     return None if found is None else float(found)
 
 
-class Backlog(NamedTuple):
+class JobBacklog(NamedTuple):
     """The jobs of one kind over all stores, and the due time of the first."""
 
     kind: str
@@ -510,7 +510,7 @@ class Backlog(NamedTuple):
     due_since: int | None  # None when none is due
 
 
-def backlogs(connection: sa.Connection, now_ms: int) -> list[Backlog]:
+def backlogs(connection: sa.Connection, now_ms: int) -> list[JobBacklog]:
     """Return queued, running and dead jobs by kind; `now_ms` is the machine's time."""
     query = (
         sa.select(jobs.c.kind, jobs.c.state, sa.func.count(), sa.func.min(jobs.c.run_at))
@@ -520,9 +520,9 @@ def backlogs(connection: sa.Connection, now_ms: int) -> list[Backlog]:
         .group_by(jobs.c.kind, jobs.c.state)
         .order_by(jobs.c.kind)
     )
-    found: dict[str, Backlog] = {}
+    found: dict[str, JobBacklog] = {}
     for kind, state, count, first in connection.execute(query):
-        backlog = found.get(kind) or Backlog(kind, {}, None)
+        backlog = found.get(kind) or JobBacklog(kind, {}, None)
         backlog.counts[JobState(state)] = int(count)
         is_due = state == JobState.QUEUED and first <= now_ms
         found[kind] = backlog._replace(due_since=int(first)) if is_due else backlog

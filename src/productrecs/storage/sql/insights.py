@@ -12,7 +12,7 @@ from productrecs.storage.sql.store_heads import heads_of_all_stores
 from productrecs.storage.sql.tables import insights
 
 
-class Insight(NamedTuple):
+class StoredInsight(NamedTuple):
     """A computed result, its time, and the log position that it covers."""
 
     computed_at: int
@@ -46,7 +46,9 @@ def insight_progress(connection: sa.Connection, name: str) -> list[InsightProgre
     ]
 
 
-def read_insight(connection: sa.Connection, store_id: StoreId, name: str) -> Insight | None:
+def read_insight(
+    connection: sa.Connection, store_id: StoreId, name: str
+) -> StoredInsight | None:
     """Return a store's last result with this name; None before the first."""
     query = sa.select(
         insights.c.computed_at, insights.c.applied_seq, insights.c.result
@@ -54,11 +56,11 @@ def read_insight(connection: sa.Connection, store_id: StoreId, name: str) -> Ins
     row = connection.execute(query).first()
     if row is None:
         return None
-    return Insight(int(row[0]), int(row[1]), msgspec.json.decode(row[2]))
+    return StoredInsight(int(row[0]), int(row[1]), msgspec.json.decode(row[2]))
 
 
 def store_insight(
-    transaction: sa.Connection, store_id: StoreId, name: str, insight: Insight
+    transaction: sa.Connection, store_id: StoreId, name: str, insight: StoredInsight
 ) -> None:
     """Store a result, replacing the last one with this name."""
     values = {

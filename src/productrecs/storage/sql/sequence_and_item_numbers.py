@@ -40,7 +40,7 @@ def next_counter_value(
     return found
 
 
-class ItemNumbers:
+class ItemNumberCache:
     """Cache of product numbers in this process: item id -> number, per store.
 
     Numbers never change, so entries stay valid; only committed numbers are cached.
@@ -64,7 +64,7 @@ class ItemNumbers:
         self._size += len(numbers)
 
 
-class StoreLog:
+class LockedStoreLog:
     """One store's head, locked for the rest of the transaction."""
 
     def __init__(
@@ -72,13 +72,13 @@ class StoreLog:
         database: Database,
         transaction: sa.Connection,
         store_id: StoreId,
-        known_numbers: ItemNumbers | None = None,
+        known_numbers: ItemNumberCache | None = None,
     ) -> None:
         """Prepare; the first call locks the head."""
         self.database = database
         self.transaction = transaction
         self.store_id = store_id
-        self._known_numbers = known_numbers or ItemNumbers()
+        self._known_numbers = known_numbers or ItemNumberCache()
         self._new_numbers: dict[str, int] = {}
         self.erasures = 0
         """How many shoppers of the store were erased; set once the head is locked."""

@@ -24,7 +24,7 @@ FAILURE_MEMORY_SECONDS: Final = 300.0
 OUTAGE_LOG_SECONDS: Final = 60.0
 
 
-class OutageNotes:
+class OutageLogLimiter:
     """Says when a line about an outage is due: at its start, once a minute, at its end."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
@@ -68,8 +68,8 @@ class StorageHealth:
         self._unconfirmed: UnconfirmedWriteError | None = None
         self._unconfirmed_at = 0.0
         self._writes_failed_at: float | None = None
-        self._outage = OutageNotes(seconds)
-        self._unconfirmed_outage = OutageNotes(seconds)
+        self._outage = OutageLogLimiter(seconds)
+        self._unconfirmed_outage = OutageLogLimiter(seconds)
         self._read: StorageError | None = None
         self._read_at = 0.0
 

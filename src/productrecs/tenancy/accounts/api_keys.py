@@ -22,7 +22,7 @@ PAGES_KEY_ID: Final = "pages"
 
 
 @dataclass(frozen=True, slots=True)
-class ActiveKey:
+class ActiveSecretKey:
     """An accepted secret key, as shown to users."""
 
     key_id: str
@@ -67,16 +67,18 @@ class SecretKeys:
         """Return whether the replaced key is still accepted."""
         return self.old_expires_at is not None and now_ms < self.old_expires_at
 
-    def active(self, now_ms: int) -> "list[ActiveKey]":
+    def active(self, now_ms: int) -> "list[ActiveSecretKey]":
         """Return the currently accepted keys, newest first."""
         found = []
         if self.secret_hash is not None:
             key_id = key_id_of(self.secret_hash)
-            found.append(ActiveKey(key_id, self.end or "", self.made_at, None))
+            found.append(ActiveSecretKey(key_id, self.end or "", self.made_at, None))
         if self.old_hash is not None and self.is_old_active(now_ms):
             key_id = key_id_of(self.old_hash)
             end = self.old_end or ""
-            found.append(ActiveKey(key_id, end, self.old_made_at, self.old_expires_at))
+            found.append(
+                ActiveSecretKey(key_id, end, self.old_made_at, self.old_expires_at)
+            )
         return found
 
     def accepts(self, secret_hash: str, now_ms: int) -> bool:

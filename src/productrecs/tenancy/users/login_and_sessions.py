@@ -31,8 +31,8 @@ from productrecs.tenancy.users.dashboard_user import (
 from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
     BrowserFacts,
-    OpenSession,
     SecondFactorRepository,
+    StoredSession,
     UserRepository,
 )
 
@@ -142,7 +142,7 @@ def end_session(database: Database, session: Session) -> None:
         users.end_session(hash_token(session.token))
 
 
-def open_sessions(database: Database, session: Session, now_ms: int) -> list[OpenSession]:
+def open_sessions(database: Database, session: Session, now_ms: int) -> list[StoredSession]:
     """Return the login's active sessions in all its stores, last used first."""
     with database.reading() as connection:
         found = LoginRepository(connection).sessions(session.user)

@@ -31,7 +31,7 @@ class BrowserFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenSession:
+class StoredSession:
     """A stored session."""
 
     store_id: StoreId
@@ -154,7 +154,7 @@ class UserRepository:
         )
         self._connection.execute(query)
 
-    def sessions_of(self, user_id: str) -> list[OpenSession]:
+    def sessions_of(self, user_id: str) -> list[StoredSession]:
         """Return every session of a user, last used first."""
         query = (
             sa.select(dashboard_sessions)
@@ -165,7 +165,7 @@ class UserRepository:
             .order_by(dashboard_sessions.c.seen_at.desc(), dashboard_sessions.c.token_hash)
         )
         return [
-            OpenSession(
+            StoredSession(
                 self._store_id,
                 row.token_hash,
                 row.created_at,

@@ -20,7 +20,11 @@ from productrecs.storage.files.object_store import (
     ObjectStoreUnavailableError,
 )
 from productrecs.storage.files.search_index_files import IndexFolder
-from productrecs.storage.files.snapshot_cache import HeldIndex, fetch_index, publish_index
+from productrecs.storage.files.snapshot_cache import (
+    LocalIndexSnapshot,
+    fetch_index,
+    publish_index,
+)
 from productrecs.storage.files.snapshots import (
     SEARCH,
     DamagedObjectError,
@@ -106,7 +110,7 @@ class IndexUploader:
             if head.index_id is None:
                 continue
             folder = index_folder(self._root, head.store_id)
-            held = HeldIndex.read(folder.folder)
+            held = LocalIndexSnapshot.read(folder.folder)
             if held.name != head.index_id or not held.is_complete:
                 name = SnapshotName(head.store_id, SEARCH, head.index_id)
                 try:

@@ -19,7 +19,7 @@ from productrecs.engines.text.language_detection_and_stemming import detect_lang
 from productrecs.engines.text.search_index import IndexWriter
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.searchable_texts.repository import (
-    CatalogHead,
+    CatalogVersion,
     ChangePosition,
     read_catalog_changes,
     read_catalog_heads,
@@ -47,7 +47,7 @@ _GROWTH: Final = 30
 _AFTER_ALL: Final = 2**62
 
 
-class IndexFollower:
+class IndexGeneration:
     """One generation of one store's index, and its writer while there is work."""
 
     def __init__(
@@ -181,8 +181,8 @@ class _StoreIndexState:
     """One store: its serving index, and its draft."""
 
     folder: IndexFolder
-    live: IndexFollower | None = None
-    draft: IndexFollower | None = None
+    live: IndexGeneration | None = None
+    draft: IndexGeneration | None = None
     checked_at: float = -math.inf
     files_checked_at: float = 0.0
     stamp: tuple[int, int, int] | None = None  # last read pointer to the serving index
@@ -227,7 +227,7 @@ class Indexer:
             release_freed_memory()
         return any(has_more)
 
-    def _follow_changes(self, reader: RawReader, head: CatalogHead) -> bool:
+    def _follow_changes(self, reader: RawReader, head: CatalogVersion) -> bool:
         """Index one batch of a store; close writers at once if that opened too many."""
         had_writer = self._has_writer(head.store_id)
         has_more = self._run_store_step(self._follow, reader, head)
@@ -252,9 +252,9 @@ class Indexer:
 
     def _run_store_step(
         self,
-        action: Callable[[RawReader, CatalogHead, Store, _StoreIndexState], bool],
+        action: Callable[[RawReader, CatalogVersion, Store, _StoreIndexState], bool],
         reader: RawReader,
-        head: CatalogHead,
+        head: CatalogVersion,
     ) -> bool:
         """Run a store's step; a failure is retried later and stops no other store."""
         store = self._accounts.by_id(head.store_id)
@@ -277,7 +277,11 @@ class Indexer:
         return True
 
     def _follow(
-        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _StoreIndexState
+        self,
+        reader: RawReader,
+        head: CatalogVersion,
+        store: Store,
+        indexing: _StoreIndexState,
     ) -> bool:
         """Update the serving index; start a draft if needed."""
         if head.seq == 0 and indexing.live is None:
@@ -312,12 +316,14 @@ class Indexer:
             raise DamagedIndexError(message)
         self._check_checksums_when_due(indexing, manifest, now)
         if indexing.live is None:
-            indexing.live = IndexFollower(
+            indexing.live = IndexGeneration(
                 StoreId(indexing.folder.folder.name), indexing.folder, manifest
             )
 
     @staticmethod
-    def _repair_unreadable_pointer(indexing: _StoreIndexState, live: IndexFollower) -> None:
+    def _repair_unreadable_pointer(
+        indexing: _StoreIndexState, live: IndexGeneration
+    ) -> None:
         """Rewrite the pointer to the serving index if it is unreadable.
 
         Raises:
@@ -349,7 +355,11 @@ class Indexer:
             indexing.folder.check_files(manifest)
 
     def _needs_new_index(
-        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _StoreIndexState
+        self,
+        reader: RawReader,
+        head: CatalogVersion,
+        store: Store,
+        indexing: _StoreIndexState,
     ) -> bool:
         """Return whether a new index is needed: there is none, or its language changed.
 
@@ -366,7 +376,11 @@ class Indexer:
         return detect_language(texts, store.settings.language) != live.manifest.language
 
     def _begin_new_index(
-        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _StoreIndexState
+        self,
+        reader: RawReader,
+        head: CatalogVersion,
+        store: Store,
+        indexing: _StoreIndexState,
     ) -> None:
         """Start a new index: as a draft, or as the serving one if there is none."""
         language = store.settings.language
@@ -379,18 +393,22 @@ class Indexer:
             looked_at_size=head.size,
         )
         _log.info("search index started", extra=_facts(head) | index_log_fields(manifest))
-        follower = IndexFollower(head.store_id, indexing.folder, manifest)
+        follower = IndexGeneration(head.store_id, indexing.folder, manifest)
         if indexing.folder.current() is None:
             indexing.live = follower  # a partial index is better than none
         else:
             indexing.draft = follower
 
-    def _is_drafting(self, head: CatalogHead) -> bool:
+    def _is_drafting(self, head: CatalogVersion) -> bool:
         indexing = self._indexings.get(head.store_id)
         return indexing is not None and indexing.draft is not None
 
     def _continue_draft(
-        self, reader: RawReader, head: CatalogHead, store: Store, indexing: _StoreIndexState
+        self,
+        reader: RawReader,
+        head: CatalogVersion,
+        store: Store,
+        indexing: _StoreIndexState,
     ) -> bool:
         """Index one batch of the draft; publish it once it has caught up."""
         draft = indexing.draft
@@ -405,7 +423,7 @@ class Indexer:
         return True
 
     def _replace_live_index(
-        self, head: CatalogHead, indexing: _StoreIndexState, draft: IndexFollower
+        self, head: CatalogVersion, indexing: _StoreIndexState, draft: IndexGeneration
     ) -> None:
         draft.publish()
         if indexing.live is not None:
@@ -445,5 +463,5 @@ class Indexer:
             dropped.folder.remove()
 
 
-def _facts(head: CatalogHead) -> dict[str, object]:
+def _facts(head: CatalogVersion) -> dict[str, object]:
     return {"store": head.store_id, "products": head.size}

@@ -29,7 +29,7 @@ from productrecs.engines.text.semantic_space import (
 )
 from productrecs.engines.text.tokenizer import query_words
 from productrecs.records.catalog.searchable_texts.repository import (
-    CatalogHead,
+    CatalogVersion,
     ChangePosition,
     read_catalog_changes,
     read_catalog_heads,
@@ -152,7 +152,7 @@ class SemanticSpaceBuilder:
         return False
 
     def _run_store_step(
-        self, reader: RawReader, head: CatalogHead, stopping: threading.Event
+        self, reader: RawReader, head: CatalogVersion, stopping: threading.Event
     ) -> bool:
         """Run a store's step; a failure stops no other store, a broken model stops all."""
         progress = self._stores.setdefault(head.store_id, _StoreEmbeddingProgress())
@@ -176,7 +176,7 @@ class SemanticSpaceBuilder:
     def _embed_next_batch(
         self,
         reader: RawReader,
-        head: CatalogHead,
+        head: CatalogVersion,
         progress: _StoreEmbeddingProgress,
         stopping: threading.Event,
     ) -> None:
@@ -208,7 +208,9 @@ class SemanticSpaceBuilder:
         """Return whether to publish a catalog whose embedding is in progress."""
         return progress.embedded >= max(READ_BATCH, len(vectors) // 4)
 
-    def _publish_space(self, head: CatalogHead, progress: _StoreEmbeddingProgress) -> None:
+    def _publish_space(
+        self, head: CatalogVersion, progress: _StoreEmbeddingProgress
+    ) -> None:
         """Publish the embedded products to searches."""
         vectors = progress.vectors
         if vectors is None or not progress.is_dirty:

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.storage.sql.insights import Insight, read_insight, store_insight
+from productrecs.storage.sql.insights import StoredInsight, read_insight, store_insight
 
 TUNED_INSIGHT: Final = "constants"
 _ENGINE: Final = "companions"
@@ -54,7 +54,7 @@ class HyperparameterRepository:
             "changes": {} if options is None else {_ENGINE: changes_of(options)},
             "engines": [] if options is None else [_ENGINE],
         }
-        insight = Insight(parameters.chosen_at, parameters.applied_seq, stored)
+        insight = StoredInsight(parameters.chosen_at, parameters.applied_seq, stored)
         store_insight(self._transaction, self._store_id, TUNED_INSIGHT, insight)
 
 

@@ -172,7 +172,7 @@ def tune_copurchase_options(
                 *lines[:3], n_items, options, lines.buyers, variants=variants
             )
             baskets = [orders.contents(order) for order in split.test_groups.tolist()]
-            hit_shares, shown_items = _page_hit_shares_and_shown_items(
+            hit_shares, shown_items = _basket_hit_shares_and_short_list_items(
                 models.widest, baskets
             )
             scores.append(hit_shares)
@@ -197,7 +197,7 @@ def _training_lines(purchases: Purchases, until_ms: int) -> Purchases:
     return select_rows(earlier, earlier.times >= since_ms)
 
 
-def _page_hit_shares_and_shown_items(
+def _basket_hit_shares_and_short_list_items(
     model: CopurchaseModel, baskets: list[list[int]]
 ) -> tuple[Floats, set[int]]:
     """Return each basket's share of pages with a hit, and the items of the short lists.

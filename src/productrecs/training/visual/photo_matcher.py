@@ -22,7 +22,7 @@ from productrecs.training.visual.picture_embedding import (
     BuiltInEmbedding,
     DescriptorEmbedding,
 )
-from productrecs.training.visual.served_visual_model import ServedPictures
+from productrecs.training.visual.served_visual_model import ServedVisualModel
 
 Vector = npt.NDArray[np.floating[Any]]
 Box = tuple[float, float, float, float]
@@ -51,7 +51,7 @@ class RegionMatch(NamedTuple):
     alike: RankedItems
 
 
-class PhotoMatches(NamedTuple):
+class RegionMatches(NamedTuple):
     """All regions of a photo, and the store's match confidence."""
 
     places: Sequence[RegionMatch]
@@ -78,7 +78,7 @@ class PhotoSearch(Protocol):
 
     def similar_items_by_region(
         self, photo: bytes, limit: int, visible: Bools
-    ) -> PhotoMatches:
+    ) -> RegionMatches:
         """Return the regions of a photo that may show objects, each with similar items.
 
         Raises:
@@ -97,7 +97,7 @@ class PhotoMatcher:
     def __init__(
         self,
         viewer: SandboxedDecoder,
-        pictures: ServedPictures,
+        pictures: ServedVisualModel,
         embedding: DescriptorEmbedding,
     ) -> None:
         """Decode with `viewer`; `embedding` is the installation's."""
@@ -146,18 +146,18 @@ class PhotoMatcher:
 
     def similar_items_by_region(
         self, photo: bytes, limit: int, visible: Bools
-    ) -> PhotoMatches:
+    ) -> RegionMatches:
         """Return the regions of a photo, each with the most similar visible items."""
         regions = self._viewer.find_regions(photo, own=self._is_own)
         vectors = self._region_vectors(regions)
         if vectors is None:
-            return PhotoMatches([], self._pictures.confidence)
+            return RegionMatches([], self._pictures.confidence)
         similar_lists = self._pictures.model.similar_to_vectors(vectors, limit, visible)
         places = [
             RegionMatch(region.box, region.label, region.confidence, alike)
             for region, alike in zip(regions, similar_lists, strict=True)
         ]
-        return PhotoMatches(places, self._pictures.confidence)
+        return RegionMatches(places, self._pictures.confidence)
 
     def _query_vectors(self, descriptors: PhotoDescriptors) -> Vector | None:
         """Return rows to compare: the photo as a product, as a kind, and its regions.

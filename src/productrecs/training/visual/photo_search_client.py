@@ -20,8 +20,8 @@ from productrecs.engines.visual.visual_similarity import MatchConfidence
 from productrecs.processes.child_process import ProcessTimeouts, WorkerProcess
 from productrecs.records.pictures.decode_picture import PictureRefusal
 from productrecs.records.pictures.sandboxed_decoder import WAIT_SECONDS
-from productrecs.training.visual.photo_matcher import PhotoHits, PhotoMatches, RegionMatch
-from productrecs.training.visual.served_visual_model import ServedPictures
+from productrecs.training.visual.photo_matcher import PhotoHits, RegionMatch, RegionMatches
+from productrecs.training.visual.served_visual_model import ServedVisualModel
 
 ALIKE, AROUND = "alike", "around"
 
@@ -69,14 +69,14 @@ class PhotoModelReplaced(msgspec.Struct, array_like=True, tag="other-model"):
     """The named model was replaced, or is not published yet."""
 
 
-class PhotoItems(msgspec.Struct, array_like=True, tag="items"):
+class PhotoItemsReply(msgspec.Struct, array_like=True, tag="items"):
     """The items most similar to a photo, and the codes of its barcodes."""
 
     row: Row
     codes: list[str]
 
 
-class PhotoPlace(msgspec.Struct, array_like=True):
+class PhotoRegionReply(msgspec.Struct, array_like=True):
     """A region of a photo."""
 
     box: tuple[float, float, float, float]
@@ -85,18 +85,18 @@ class PhotoPlace(msgspec.Struct, array_like=True):
     alike: Row
 
 
-class PhotoPlaces(msgspec.Struct, array_like=True, tag="places"):
+class PhotoRegionReplies(msgspec.Struct, array_like=True, tag="places"):
     """All regions of a photo, and the store's match confidence."""
 
-    places: list[PhotoPlace]
+    places: list[PhotoRegionReply]
     floor: float
     usual: float
     evidence: list[float]
     chance: list[float]
 
 
-PhotoReply = PhotoItems | PhotoPlaces | PhotoModelReplaced | PictureRefusal
-_Reply = TypeVar("_Reply", PhotoItems, PhotoPlaces)
+PhotoReply = PhotoItemsReply | PhotoRegionReplies | PhotoModelReplaced | PictureRefusal
+_Reply = TypeVar("_Reply", PhotoItemsReply, PhotoRegionReplies)
 
 
 class PhotoWorkerClient:
@@ -123,7 +123,7 @@ class PhotoWorkerClient:
         """The process id, while it runs."""
         return self._process.pid
 
-    def over(self, pictures: ServedPictures) -> "StorePhotoSearch":
+    def over(self, pictures: ServedVisualModel) -> "StorePhotoSearch":
         """Return a photo search in these pictures."""
         return StorePhotoSearch(self, pictures)
 
@@ -193,7 +193,7 @@ class PhotoWorkerClient:
 class StorePhotoSearch:
     """Photo search in one store's pictures, answered by the photo worker."""
 
-    def __init__(self, worker: PhotoWorkerClient, pictures: ServedPictures) -> None:
+    def __init__(self, worker: PhotoWorkerClient, pictures: ServedVisualModel) -> None:
         """Search `pictures` through `worker`."""
         self._worker, self._pictures = worker, pictures
 
@@ -204,19 +204,19 @@ class StorePhotoSearch:
             PhotoWorkerError: when the worker does not answer.
         """
         question = self._question(ALIKE, limit, visible)
-        reply = self._request_with_retry(question, photo, PhotoItems)
+        reply = self._request_with_retry(question, photo, PhotoItemsReply)
         return PhotoHits(unpack_ranked(reply.row), tuple(reply.codes))
 
     def similar_items_by_region(
         self, photo: bytes, limit: int, visible: Bools
-    ) -> PhotoMatches:
+    ) -> RegionMatches:
         """Return the regions of a photo, each with the most similar visible items.
 
         Raises:
             PhotoWorkerError: when the worker does not answer.
         """
         question = self._question(AROUND, limit, visible)
-        answer = self._request_with_retry(question, photo, PhotoPlaces)
+        answer = self._request_with_retry(question, photo, PhotoRegionReplies)
         places = [
             RegionMatch(
                 place.box, place.label, place.confidence, unpack_ranked(place.alike)
@@ -224,7 +224,7 @@ class StorePhotoSearch:
             for place in answer.places
         ]
         calibration = np.array(answer.evidence), np.array(answer.chance)
-        return PhotoMatches(
+        return RegionMatches(
             places, MatchConfidence(answer.floor, answer.usual, *calibration)
         )
 

@@ -27,21 +27,21 @@ from productrecs.records.pictures.decode_picture import (
 )
 from productrecs.records.pictures.model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
-from productrecs.training.visual.photo_matcher import PhotoMatcher, PhotoMatches
+from productrecs.training.visual.photo_matcher import PhotoMatcher, RegionMatches
 from productrecs.training.visual.photo_search_client import (
     ALIKE,
     IDLE_PRIORITY,
-    PhotoItems,
+    PhotoItemsReply,
     PhotoModelReplaced,
-    PhotoPlace,
-    PhotoPlaces,
     PhotoQuestion,
+    PhotoRegionReplies,
+    PhotoRegionReply,
     PhotoReply,
     pack_ranked,
     to_float_steps,
 )
 from productrecs.training.visual.picture_embedding import choose_embedding
-from productrecs.training.visual.served_visual_model import ServedPictures
+from productrecs.training.visual.served_visual_model import ServedVisualModel
 
 
 class PhotoWorker:
@@ -55,7 +55,7 @@ class PhotoWorker:
             detector=Path(detector) if detector else None,
             embedder=None if model is None else model.path,
         )
-        self._served = OrderedDict[str, ServedPictures]()
+        self._served = OrderedDict[str, ServedVisualModel]()
 
     def start(self, *, is_idle: bool) -> None:
         """Start the decoder; with `is_idle`, switch it to idle priority after the start."""
@@ -75,7 +75,7 @@ class PhotoWorker:
         try:
             if question.operation == ALIKE:
                 hits = matcher.similar_items(photo, limit, visible)
-                return PhotoItems(pack_ranked(hits.ranked), list(hits.codes))
+                return PhotoItemsReply(pack_ranked(hits.ranked), list(hits.codes))
             return _pack_places(matcher.similar_items_by_region(photo, limit, visible))
         except (NotAPictureError, PictureTooLargeError) as error:
             return PictureRefusal.of(error)
@@ -84,11 +84,11 @@ class PhotoWorker:
         """End the decoder process."""
         self._viewer.close()
 
-    def _pictures_in(self, folder: str) -> ServedPictures:
+    def _pictures_in(self, folder: str) -> ServedVisualModel:
         pictures = self._served.pop(folder, None)
         if pictures is None:
             path = Path(folder)
-            pictures = ServedPictures(path.parent, StoreId(path.name))
+            pictures = ServedVisualModel(path.parent, StoreId(path.name))
         self._served[folder] = pictures  # LRU: the most recent one is last
         if len(self._served) > RegisteredCache.PHOTO_STORES.limit:
             self._served.popitem(last=False)
@@ -100,14 +100,14 @@ def _unpack_visible(question: PhotoQuestion) -> Bools:
     return np.unpackbits(bits, count=question.count).astype(np.bool_)
 
 
-def _pack_places(matches: PhotoMatches) -> PhotoPlaces:
+def _pack_places(matches: RegionMatches) -> PhotoRegionReplies:
     confidence = matches.confidence
     places = [
-        PhotoPlace(place.box, place.label, place.confidence, pack_ranked(place.alike))
+        PhotoRegionReply(place.box, place.label, place.confidence, pack_ranked(place.alike))
         for place in matches.places
     ]
     calibration = to_float_steps(confidence.evidence), to_float_steps(confidence.chance)
-    return PhotoPlaces(places, confidence.floor, confidence.usual, *calibration)
+    return PhotoRegionReplies(places, confidence.floor, confidence.usual, *calibration)
 
 
 def main() -> None:

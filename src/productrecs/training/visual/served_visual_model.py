@@ -28,7 +28,7 @@ def pictures_folder(root: Path, store_id: StoreId) -> Path:
     return root / store_id
 
 
-class ServedPictures:
+class ServedVisualModel:
     """One store's visual model in one process, and the embedding of photos."""
 
     def __init__(self, root: Path, store_id: StoreId) -> None:

@@ -11,10 +11,12 @@ from productrecs.serving.writes import write_handlers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+    from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 
 
-def _log_and_ingest(log: StoreLog, groups: Sequence[Any], now_ms: int, **more: Any) -> int:
+def _log_and_ingest(
+    log: LockedStoreLog, groups: Sequence[Any], now_ms: int, **more: Any
+) -> int:
     logging.getLogger(__name__).info("events came", extra={"events": str(groups)})
     return ingest_events(log, groups, now_ms, **more)
 

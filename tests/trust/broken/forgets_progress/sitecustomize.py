@@ -1,14 +1,14 @@
 """Broken variant: an interrupted import begins anew instead of resuming."""
 
-from productrecs.records.purchases.repository import ImportMark
-from productrecs.records.uploads.order_upload_import import UploadProgress
+from productrecs.records.purchases.repository import OrderImportProgress
+from productrecs.records.uploads.order_upload_import import UploadProgressStore
 
-_start = UploadProgress.start
+_start = UploadProgressStore.start
 
 
-def _from_the_beginning(self: UploadProgress) -> ImportMark:
+def _from_the_beginning(self: UploadProgressStore) -> OrderImportProgress:
     mark = _start(self)
-    return ImportMark(mark.digest, mark.submitted_at)
+    return OrderImportProgress(mark.digest, mark.submitted_at)
 
 
-UploadProgress.start = _from_the_beginning  # type: ignore[method-assign]  # the fault itself
+UploadProgressStore.start = _from_the_beginning  # type: ignore[method-assign]  # the fault itself

@@ -9,12 +9,12 @@ from productrecs.dashboard.page import Form
 from productrecs.records.merchandising.rule import (
     BOOST_STRENGTH,
     BURY_STRENGTH,
-    ListFilter,
     ListKind,
     Rule,
     RuleAction,
     RuleContent,
     RuleError,
+    RuleListScope,
     RuleTarget,
     parse_attribute,
 )
@@ -146,7 +146,7 @@ class RuleDraft:
             action=action,
             target=target,
             name=self.name,
-            places=ListFilter(
+            places=RuleListScope(
                 only_in=tuple(map(ListKind, self.only_in)),
                 not_in=tuple(map(ListKind, self.not_in)),
                 placements=self.placements,

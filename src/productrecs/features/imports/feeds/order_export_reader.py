@@ -24,9 +24,9 @@ from productrecs.records.orders.csv_reader import (
     read_header,
 )
 from productrecs.records.orders.order_history_line import (
-    HistoryLine,
-    HistoryLineReader,
     NotAPurchaseError,
+    OrderHistoryLine,
+    OrderHistoryLineReader,
     TimeFormat,
     UnreadableRowError,
 )
@@ -124,9 +124,11 @@ class OrderExportReader:
         """
         self._places = csv_format.columns
         self._item_matcher = item_matcher
-        self._reader = HistoryLineReader(_COLUMNS, csv_format.separator, zone, time_format)
+        self._reader = OrderHistoryLineReader(
+            _COLUMNS, csv_format.separator, zone, time_format
+        )
         self._order = ExportedOrder()
-        self._lines: dict[str, HistoryLine] = {}  # of this order
+        self._lines: dict[str, OrderHistoryLine] = {}  # of this order
         self.unmatched = 0  # lines without a matching product
         self.statuses = Counter[str]()  # statuses of orders that count as purchases
 
@@ -138,7 +140,7 @@ class OrderExportReader:
         """Return the lines in a row."""
         raise NotImplementedError
 
-    def read_lines_of_row(self, cells: list[str]) -> Sequence[HistoryLine]:
+    def read_lines_of_row(self, cells: list[str]) -> Sequence[OrderHistoryLine]:
         """Return the lines of a row.
 
         Raises:
@@ -182,7 +184,7 @@ class OrderExportReader:
         if order.status and not order.not_bought:
             self.statuses[order.status] += 1
 
-    def _to_history_line(self, sold: ExportedLine) -> HistoryLine:
+    def _to_history_line(self, sold: ExportedLine) -> OrderHistoryLine:
         item_id = self._item_matcher.find_item_id(sold.sku, sold.title, sold.item_id)
         if item_id is None:
             item_id = sold.item_id or sold.sku or sold.title
@@ -198,7 +200,7 @@ class OrderExportReader:
         ]
         return self._merge_into_order(self._reader.read_line(row))
 
-    def _merge_into_order(self, line: HistoryLine) -> HistoryLine:
+    def _merge_into_order(self, line: OrderHistoryLine) -> OrderHistoryLine:
         """Return a line with the units of other variants of its product in the order added.
 
         For one order and item the last row counts, so it has to include all of them.

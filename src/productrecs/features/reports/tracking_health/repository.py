@@ -14,7 +14,10 @@ from productrecs.records.events.newest_events.repository import (
     UnknownProducts,
 )
 from productrecs.records.purchases.repository import PurchaseRepository
-from productrecs.records.purchases.sold_lines.repository import SoldLine, SoldLineRepository
+from productrecs.records.purchases.sold_lines.repository import (
+    SoldLineRepository,
+    SoldLineShopper,
+)
 from productrecs.storage.sql.dialects import raw_connection, upsert
 from productrecs.storage.sql.store_heads import log_seq
 from productrecs.storage.sql.tables import event_hours, outcome_days, refused_identities
@@ -198,7 +201,7 @@ class TrackingIssueRepository:
         """Return how many of the newest live events name products outside the catalog."""
         return self._newest_events.unknown_products(self._since(), _PRODUCT_EVENTS)
 
-    def newest_lines(self, since_ms: int) -> list[SoldLine]:
+    def newest_lines(self, since_ms: int) -> list[SoldLineShopper]:
         """Return the newest live order lines since then, among the newest lines of all."""
         return self._sold_lines().newest_lines(self._since(), since_ms)
 

@@ -20,7 +20,7 @@ from productrecs.features.reports.tracking_health.repository import (
 from productrecs.records.events.newest_events.repository import UnknownProducts
 from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
-from productrecs.records.purchases.sold_lines.repository import SoldLine
+from productrecs.records.purchases.sold_lines.repository import SoldLineShopper
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 from productrecs.tenancy.accounts.store import Store
@@ -79,7 +79,7 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Trac
     return issues
 
 
-def _newest_buyers(lines: Sequence[SoldLine]) -> list[RecentBuyer]:
+def _newest_buyers(lines: Sequence[SoldLineShopper]) -> list[RecentBuyer]:
     """Return the buyers of the newest lines, each once."""
     found: dict[str, RecentBuyer] = {}
     for shopper, person, session, ts in lines:

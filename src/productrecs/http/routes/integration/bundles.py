@@ -27,7 +27,7 @@ from productrecs.schemas.integration import (
     BundleBody,
     parse_bundle,
 )
-from productrecs.schemas.validation_errors import BodyError, Problem
+from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 from productrecs.storage.sql.group_commit import WriteTransaction
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ async def _change_and_reply(
         bundle_id = await change_in_transaction(exchange, action)
     except BundleError as error:
         location = ("body", BUNDLE_FIELDS[error.field])
-        raise BodyError([Problem(location, str(error), "value_error")]) from error
+        raise BodyError([ValidationProblem(location, str(error), "value_error")]) from error
     await exchange.context.stores.refresh(exchange.known_caller.store)
     rows = await _read_rows(exchange)
     fields = next(row.as_fields() for row in rows if row.bundle_id == bundle_id)

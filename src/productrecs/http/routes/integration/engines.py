@@ -45,14 +45,14 @@ _STATE: Final = {"type": "string", "enum": [READY, WAITING]}
 
 if TYPE_CHECKING:
 
-    class TrainedEngine(StrEnum):
+    class TrainingTarget(StrEnum):
         """What a manual training makes fresh."""
 
         BOTH = "both"
 
 else:
-    TrainedEngine = StrEnum(
-        "TrainedEngine", [(name.upper(), name) for name in TRAINING_CHOICES]
+    TrainingTarget = StrEnum(
+        "TrainingTarget", [(name.upper(), name) for name in TRAINING_CHOICES]
     )
 
 
@@ -145,7 +145,7 @@ async def sync_engines(request: Request) -> Response:
         "Queued, or merged with a training that is already queued.",
         object_schema(
             ok=OK_REPLY,
-            engine={"type": "string", "enum": [one.value for one in TrainedEngine]},
+            engine={"type": "string", "enum": [one.value for one in TrainingTarget]},
             job_id=_JOB_ID,
         ),
         {"ok": True, "engine": "both", "job_id": "job_9nVbW2kQm4TzLx7p"},
@@ -156,14 +156,14 @@ async def sync_engines(request: Request) -> Response:
 async def enqueue_training(
     request: Request,
     engine: Annotated[
-        TrainedEngine,
+        TrainingTarget,
         Query(
             description=(
                 "The engine that must be current; one training updates all engines."
             ),
             examples=["both"],
         ),
-    ] = TrainedEngine.BOTH,
+    ] = TrainingTarget.BOTH,
 ) -> Response:
     """Enqueue a training.
 

@@ -23,7 +23,7 @@ from productrecs.schemas.integration import (
     parse_experiment,
     parse_experiment_action,
 )
-from productrecs.schemas.validation_errors import BodyError, Problem
+from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 from productrecs.storage.sql.group_commit import WriteTransaction
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ async def _change_and_reply_test(
     try:
         changed = await change_in_transaction(exchange, action)
     except ExperimentError as error:
-        problem = Problem(("body", error.field), str(error), "value_error")
+        problem = ValidationProblem(("body", error.field), str(error), "value_error")
         raise BodyError([problem]) from error
     await exchange.context.refresh_accounts()
     return _json_reply(changed.as_fields())

@@ -28,7 +28,7 @@ from productrecs.http.routes.public.page_response import text_response
 from productrecs.processes.process_slot import PROCESS_ID
 from productrecs.storage.backup.create_backup import estimate_copy_size
 from productrecs.storage.jobs.job_queue import (
-    Backlog,
+    JobBacklog,
     JobOutcome,
     JobState,
     JobTotals,
@@ -150,7 +150,7 @@ def _process_metrics(pids: Metric) -> Iterator[Metric]:
     yield _gauge("process_open_files", "Open file descriptors.", files, "process")
 
 
-def _job_backlog_metrics(found: list[Backlog], now_ms: int) -> Iterator[Metric]:
+def _job_backlog_metrics(found: list[JobBacklog], now_ms: int) -> Iterator[Metric]:
     counts = [
         ((one.kind, state.value), one.counts.get(state, 0))
         for one in found

@@ -274,7 +274,7 @@ _WIDGET_VARIABLES: Final = msgspec.json.encode({"key": "", "answers": ROUTE_NAME
 
 
 @dataclass(frozen=True)
-class Build:
+class ScriptBuild:
     """A script as pages may pin it."""
 
     kind: str
@@ -301,9 +301,12 @@ class Build:
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def current_builds() -> dict[str, Build]:
+def current_builds() -> dict[str, ScriptBuild]:
     """Return the builds of this release by their kind."""
-    return {kind: Build(kind, load_script(kind).plain(_WIDGET_VARIABLES)) for kind in KINDS}
+    return {
+        kind: ScriptBuild(kind, load_script(kind).plain(_WIDGET_VARIABLES))
+        for kind in KINDS
+    }
 
 
 def tags(base_url: str, key: str) -> Iterator[str]:
@@ -353,7 +356,7 @@ def archived_build(folder: Path, name: str) -> bytes | None:
         body = (folder / f"{name}.js").read_bytes()
     except OSError:
         return None
-    return body if Build(kind, body).name == name else None
+    return body if ScriptBuild(kind, body).name == name else None
 
 
 _BUILDS: Final = "builds"

@@ -45,7 +45,7 @@ _LINE: Final = re.compile(r'(?:(msgctxt|msgid|msgstr) )?(".*")')
 _CONTEXT: Final = "\x04"
 
 
-class Entry(NamedTuple):
+class TranslationEntry(NamedTuple):
     """A string of a catalog. The entry with an empty `text` is the catalog's header."""
 
     text: str
@@ -60,7 +60,7 @@ class Entry(NamedTuple):
         return f"{self.context}{_CONTEXT}{self.text}" if self.context else self.text
 
 
-def parse_catalog(text: str) -> list[Entry]:
+def parse_catalog(text: str) -> list[TranslationEntry]:
     """Return the entries of a `.po` or `.pot` file that has no plural forms."""
     return [
         _parse_entry(block)
@@ -69,7 +69,7 @@ def parse_catalog(text: str) -> list[Entry]:
     ]
 
 
-def _parse_entry(block: str) -> Entry:
+def _parse_entry(block: str) -> TranslationEntry:
     fields = {"msgctxt": "", "msgid": "", "msgstr": ""}
     used: list[str] = []
     name = ""
@@ -79,7 +79,9 @@ def _parse_entry(block: str) -> Entry:
         elif found := _LINE.fullmatch(line.strip()):
             name = found[1] or name
             fields[name] += ast.literal_eval(found[2])
-    return Entry(fields["msgid"], fields["msgstr"], fields["msgctxt"], tuple(used))
+    return TranslationEntry(
+        fields["msgid"], fields["msgstr"], fields["msgctxt"], tuple(used)
+    )
 
 
 def compile_translations(
@@ -102,7 +104,7 @@ def compile_translations(
     return compiled
 
 
-def _mo_file(entries: list[Entry]) -> bytes:
+def _mo_file(entries: list[TranslationEntry]) -> bytes:
     """Return a `.mo` file: two tables of lengths and offsets, then the strings."""
     pairs = sorted(
         (entry.key.encode(), entry.translation.encode())
@@ -119,7 +121,7 @@ def _mo_file(entries: list[Entry]) -> bytes:
     return header + tables + strings
 
 
-def _translation_json(entries: list[Entry], locale: str, source: str) -> bytes:
+def _translation_json(entries: list[TranslationEntry], locale: str, source: str) -> bytes:
     """Return what `wp_set_script_translations` loads, for the strings of one script."""
     messages: dict[str, object] = {"": {"domain": "messages", "lang": locale}}
     messages |= {

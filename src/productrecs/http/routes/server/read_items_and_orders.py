@@ -28,11 +28,11 @@ from productrecs.http.pipeline.url_decoding import ORDER_PREFIX, id_of_path
 from productrecs.records.catalog.item import pushed_fields
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.purchases.repository import (
-    OrderPage,
+    OrderPageQuery,
     PurchaseLine,
     PurchaseRepository,
 )
-from productrecs.schemas.validation_errors import BodyError, Problem
+from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
@@ -239,7 +239,7 @@ async def list_orders(
         with exchange.context.services.database.reading() as connection:
             purchases = PurchaseRepository(connection, store.store_id)
             catalog = CatalogRepository(connection, store.store_id)
-            page = OrderPage(after, limit + 1, since_ms, confirmed)
+            page = OrderPageQuery(after, limit + 1, since_ms, confirmed)
             keys = purchases.order_keys(page)
 
             def load(chosen: Sequence[tuple[str, int]]) -> Iterable[object]:
@@ -385,7 +385,7 @@ def _read_cursor(cursor: str | None, key_type: type[Key], first: Key) -> Key:
         return msgspec.json.decode(data, type=key_type)
     except ValueError:
         message = "String should be the `next` of a page of this list"
-        problem = Problem(("query", "cursor"), message, "cursor", cursor)
+        problem = ValidationProblem(("query", "cursor"), message, "cursor", cursor)
         raise BodyError([problem]) from None
 
 
@@ -400,5 +400,7 @@ def _parse_time_ms(text: str | None, zone: tzinfo) -> int:
     try:
         return window_start_ms(normalise_timestamp(text), zone)
     except InvalidDateError as error:
-        problem = Problem(("query", "updated_after"), str(error), "iso_date", text)
+        problem = ValidationProblem(
+            ("query", "updated_after"), str(error), "iso_date", text
+        )
         raise BodyError([problem]) from None

@@ -23,7 +23,7 @@ from productrecs.records.catalog.price_lists import (
     UnknownPriceListError,
     parse_list_name,
 )
-from productrecs.schemas.validation_errors import BodyError, Problem
+from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 from productrecs.serving.cached_store import CachedStore
 
 MAX_NUM: Final = 20
@@ -137,7 +137,7 @@ def read_filters(texts: list[str]) -> Filters:
     try:
         return parse_filters(texts)
     except FilterError as error:
-        problem = Problem(("query", "filter"), str(error), "value_error", texts)
+        problem = ValidationProblem(("query", "filter"), str(error), "value_error", texts)
         raise BodyError([problem]) from error
 
 
@@ -173,7 +173,9 @@ def store_with_price_list(
             list_name for list_name in names if may_read(parse_list_name(list_name).group)
         )
         message = f"{error}; known lists: {readable_names or 'none'}"
-        raise BodyError([Problem(_AT, message, "unknown_price_list", name)]) from error
+        raise BodyError(
+            [ValidationProblem(_AT, message, "unknown_price_list", name)]
+        ) from error
 
 
 def open_store_with_price_list(call: QuickCall) -> CachedStore | None:
@@ -199,7 +201,9 @@ def refuse_unknown_filters(names: Iterable[str]) -> None:
     for name in names:
         if name in LOOKS_LIKE_FILTER:
             message = f"there is no parameter {name}; {FILTER_FORMS}, as filter=..."
-            raise BodyError([Problem(("query", name), message, "unknown_filter", name)])
+            raise BodyError(
+                [ValidationProblem(("query", name), message, "unknown_filter", name)]
+            )
 
 
 def split_item_ids(item_ids: str | None) -> tuple[str, ...]:
@@ -218,5 +222,5 @@ def check_excluded(excluded: Sequence[str], raw_value: str | None) -> None:
     if len(excluded) > MAX_EXCLUDED:
         message = f"a call may exclude at most {MAX_EXCLUDED} items"
         raise BodyError(
-            [Problem(("query", "exclude"), message, "too_long", input=raw_value)]
+            [ValidationProblem(("query", "exclude"), message, "too_long", input=raw_value)]
         )

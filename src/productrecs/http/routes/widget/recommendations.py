@@ -49,7 +49,7 @@ from productrecs.http.routes.widget.shopper_access import (
     access_in_route,
     access_of,
 )
-from productrecs.schemas.validation_errors import BodyError, Problem
+from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
@@ -261,7 +261,9 @@ async def recommend(
     if list_request.placement and request.query_params.get("source"):
         message = "a placement has its own strategy: leave out source, or placement"
         source = list_request.source
-        problem = Problem(("query", "source"), message, "value_error", input=source)
+        problem = ValidationProblem(
+            ("query", "source"), message, "value_error", input=source
+        )
         raise BodyError([problem])
     store = exchange.known_caller.store
     cached_store = await exchange.context.stores.open(store)
@@ -367,9 +369,11 @@ async def trending(
 def _check(list_request: RecommendationRequest, item_ids: str | None) -> None:
     if len(list_request.basket) > MAX_ANCHORS:
         message = f"a cart may name at most {MAX_ANCHORS} items"
-        problem = Problem(("query", "item_ids"), message, "too_long", input=item_ids)
+        problem = ValidationProblem(
+            ("query", "item_ids"), message, "too_long", input=item_ids
+        )
         raise BodyError([problem])
     if list_request.source is Source.SIMILAR and list_request.item_id is None:
         message = "similar needs item_id: the product to find similar products for"
-        problem = Problem(("query", "item_id"), message, "missing", input=None)
+        problem = ValidationProblem(("query", "item_id"), message, "missing", input=None)
         raise BodyError([problem])

@@ -23,7 +23,7 @@ from productrecs.http.pipeline.query_parser import QueryParser, as_dependency
 from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, QuickReply, Routes
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
-from productrecs.schemas.validation_errors import BodyError, Problem
+from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 from productrecs.serving.cached_store import CachedStore
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -153,7 +153,9 @@ def _config_and_settings_in_price_list(
     try:
         currency = parse_list_name(name).currency or settings.currency
     except PriceListNameError as error:
-        problem = Problem(("query", "price_list"), str(error), "unknown_price_list", name)
+        problem = ValidationProblem(
+            ("query", "price_list"), str(error), "unknown_price_list", name
+        )
         raise BodyError([problem]) from error
     widget_settings = {**config.settings, "price_list": name}
     if currency != settings.currency:

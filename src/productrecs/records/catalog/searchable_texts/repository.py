@@ -24,7 +24,7 @@ _PROSE: Final = MAX_DESCRIPTION - 2_000  # leaves room for the attributes
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogHead:
+class CatalogVersion:
     """The version of a store's catalog."""
 
     store_id: StoreId
@@ -41,7 +41,7 @@ class ChangePosition:
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogChanges:
+class SearchableTextChanges:
     """The changes between two positions."""
 
     changed: Sequence[ProductText]
@@ -50,20 +50,20 @@ class CatalogChanges:
     is_all: bool
 
 
-def read_catalog_heads(reader: RawReader) -> list[CatalogHead]:
+def read_catalog_heads(reader: RawReader) -> list[CatalogVersion]:
     """Return the head of every store's catalog."""
     rows = catalog_heads(reader)
-    return [CatalogHead(StoreId(row[0]), int(row[1]), int(row[2])) for row in rows]
+    return [CatalogVersion(StoreId(row[0]), int(row[1]), int(row[2])) for row in rows]
 
 
 def read_catalog_changes(
     reader: RawReader, store_id: StoreId, after: ChangePosition, limit: int
-) -> CatalogChanges:
+) -> SearchableTextChanges:
     """Return the next up to `limit` changes of a catalog, in their order."""
     parameters = (store_id, after.seq, after.seq, after.number, limit)
     rows = reader.all(_CHANGES_SQL, parameters)
     last = ChangePosition(int(rows[-1][0]), int(rows[-1][1])) if rows else after
-    return CatalogChanges(
+    return SearchableTextChanges(
         changed=[_product(row) for row in rows if row[2]],
         removed=[int(row[1]) for row in rows if not row[2]],
         up_to=last,

@@ -88,7 +88,7 @@ def orders_of_lines(store_id: StoreId) -> sa.Subquery:
     return query.subquery()
 
 
-class SoldLine(NamedTuple):
+class SoldLineShopper(NamedTuple):
     """An order line: its shopper, the linked customer, and the session."""
 
     shopper: str | None
@@ -320,7 +320,7 @@ class SoldLineRepository:
         (row,) = raw.all(_UNCONFIRMED_LINES, (self._store_id, after_seq))
         return UnconfirmedCounts(*row)
 
-    def newest_lines(self, after_seq: int, since_ms: int) -> list[SoldLine]:
+    def newest_lines(self, after_seq: int, since_ms: int) -> list[SoldLineShopper]:
         """Return the newest live lines since then, among the newest lines of all."""
         lines = purchase_lines.c
         newest = (
@@ -342,7 +342,7 @@ class SoldLineRepository:
             .order_by(found.seq.desc())
             .limit(_SAMPLE)
         )
-        return [SoldLine._make(row) for row in self._connection.execute(query)]
+        return [SoldLineShopper._make(row) for row in self._connection.execute(query)]
 
     def newest_order_lines(self, session: str, limit: int) -> Sequence[sa.RowMapping]:
         """Return the newest lines that the shop sent as orders, with their products.

@@ -27,7 +27,7 @@ from productrecs.records.uploads.undo.repository import (
     ImportChangeRepository,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import StoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 
 _NAMES = ("shopper", "person", "session")
 
@@ -37,12 +37,12 @@ class ChangedSinceImportError(ProductRecsError):
 
 
 @dataclass(frozen=True, slots=True)
-class ImportChanges:
+class ImportChangeJournal:
     """Stores what one import changes, within the transactions of its rows."""
 
     import_id: str
 
-    def first_seq(self, log: StoreLog) -> int | None:
+    def first_seq(self, log: LockedStoreLog) -> int | None:
         """Return where the import's first change is in the log; None before it."""
         repository = ImportChangeRepository(log.transaction, log.store_id)
         spans = repository.spans(self.import_id)
@@ -50,7 +50,7 @@ class ImportChanges:
 
     def add_lines(
         self,
-        log: StoreLog,
+        log: LockedStoreLog,
         span: tuple[int, int],
         changes: Sequence[tuple[PurchaseLine, PurchaseLine]],
     ) -> None:
@@ -61,11 +61,13 @@ class ImportChanges:
         ]
         self._add(log, span, before)
 
-    def add_items(self, log: StoreLog, seq: int, before: Sequence[Before]) -> None:
+    def add_items(self, log: LockedStoreLog, seq: int, before: Sequence[Before]) -> None:
         """Store which items changed, each as `item_before` gives it."""
         self._add(log, (seq, seq), before)
 
-    def _add(self, log: StoreLog, span: tuple[int, int], before: Sequence[Before]) -> None:
+    def _add(
+        self, log: LockedStoreLog, span: tuple[int, int], before: Sequence[Before]
+    ) -> None:
         change = ImportChange(*span, before)
         ImportChangeRepository(log.transaction, log.store_id).add(self.import_id, change)
 
@@ -100,7 +102,7 @@ class _RestoredSeqs:
     So the import that made a restored row can be undone next: the place is a part of it.
     """
 
-    def __init__(self, log: StoreLog) -> None:
+    def __init__(self, log: LockedStoreLog) -> None:
         self._log = log
         self._repository = ImportChangeRepository(log.transaction, log.store_id)
         self._spans = self._repository.all_spans()
@@ -151,10 +153,10 @@ class ImportUndo:
             raise ChangedSinceImportError(message)
         for first_seq, _ in spans:
             with self.database.transaction() as transaction:
-                log = StoreLog(self.database, transaction, self.store_id)
+                log = LockedStoreLog(self.database, transaction, self.store_id)
                 self._undo(log, spans, first_seq)
 
-    def end(self, log: StoreLog) -> dict[str, int]:
+    def end(self, log: LockedStoreLog) -> dict[str, int]:
         """Delete the import's changes; return how many rows were removed and restored."""
         repository = ImportChangeRepository(log.transaction, self.store_id)
         counts = dict(repository.undone(self.import_id))
@@ -177,7 +179,7 @@ class ImportUndo:
         return sum(not _is_in(spans, seq) for seq in seqs)
 
     def _undo(
-        self, log: StoreLog, spans: Sequence[tuple[int, int]], first_seq: int
+        self, log: LockedStoreLog, spans: Sequence[tuple[int, int]], first_seq: int
     ) -> None:
         """Undo one transaction of the import; rows that are newer by now stay."""
         log.take_seqs(0)  # locks the head: another process may undo the same
@@ -192,7 +194,7 @@ class ImportUndo:
 
     def _undo_lines(
         self,
-        log: StoreLog,
+        log: LockedStoreLog,
         change: ImportChange,
         spans: Sequence[tuple[int, int]],
         counts: dict[str, int],
@@ -220,7 +222,7 @@ class ImportUndo:
 
     def _undo_items(
         self,
-        log: StoreLog,
+        log: LockedStoreLog,
         change: ImportChange,
         spans: Sequence[tuple[int, int]],
         counts: dict[str, int],
@@ -266,7 +268,7 @@ def undo_file_import(
         problem = f"{error}."
     with database.transaction() as transaction:
         status = ImportStatus.DONE if problem else ImportStatus.UNDONE
-        log = StoreLog(database, transaction, store_id)
+        log = LockedStoreLog(database, transaction, store_id)
         outcome = {"undo_problem": problem} if problem else {"undone": undo.end(log)}
         FileImportRepository(transaction, store_id).change_status(
             file_import.import_id,

@@ -15,9 +15,9 @@ from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.tables import counters, dashboard_users
 from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.repository import (
-    OpenSession,
     SecondFactor,
     SecondFactorRepository,
+    StoredSession,
     UserRepository,
     user_of_row,
 )
@@ -167,7 +167,7 @@ class LoginRepository:
             users = UserRepository(self._connection, own_user.store_id)
             users.end_sessions(own_user.user_id, except_token=except_token)
 
-    def sessions(self, user: DashboardUser) -> list[OpenSession]:
+    def sessions(self, user: DashboardUser) -> list[StoredSession]:
         """Return a login's sessions in all stores, last used first."""
         found = [
             session
