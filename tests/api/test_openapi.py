@@ -130,6 +130,25 @@ def test_every_refusal_that_is_shown_has_its_own_status(document: Document) -> N
     assert len({code for _, code in shown}) > 15
 
 
+def test_the_objects_of_replies_have_names_for_generated_classes(
+    document: Document,
+) -> None:
+    replies = {
+        name: schema
+        for name, schema in document["components"]["schemas"].items()
+        if "Reply" in name
+    }
+    unnamed = [
+        (name, field)
+        for name, schema in replies.items()
+        for field, part in schema["properties"].items()
+        if part.get("properties") or part.get("items", {}).get("properties")
+    ]
+
+    assert {"SearchReply", "SearchReplyFacetsCategory", "StatusReplyJobs"} <= set(replies)
+    assert unnamed == []
+
+
 def test_it_names_the_address_of_its_own_request(service: Service) -> None:
     headers = {"host": "recs.example", "x-forwarded-proto": "https"}
     reply = service.client().ask("GET", "/openapi.json", headers=headers)

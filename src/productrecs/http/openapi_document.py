@@ -323,8 +323,12 @@ def _document_without_server(application: FastAPI) -> dict[str, Any]:
                 _add_headers(operation["responses"]["200"], _METERED)
             if published()[path].is_rate_limited:
                 _add_rate_limit_headers(operation["responses"])
+    shared = _shared_schemas(document["components"].get("schemas", {}))
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            _name_reply_schemas(operation, shared)
     document["components"] = {
-        "schemas": _shared_schemas(document["components"].get("schemas", {})),
+        "schemas": dict(sorted(shared.items())),
         "headers": _HEADERS,
         "securitySchemes": _SCHEMES | _OPERATOR,
     }
@@ -373,7 +377,54 @@ def _shared_schemas(declared: Mapping[str, Any]) -> dict[str, Any]:
         for name, schema in declared.items()
         if name not in {"HTTPValidationError", "ValidationError"}
     }
-    return dict(sorted((declared_schemas | _request_body_schemas() | own_schemas).items()))
+    return declared_schemas | _request_body_schemas() | own_schemas
+
+
+def _name_reply_schemas(operation: dict[str, Any], shared: dict[str, Any]) -> None:
+    """Move the schemas of an operation's replies to the shared ones, under names.
+
+    Generators of clients name their classes by them: `SearchReply`, `SearchReplyFacets`.
+    """
+    name = f"{_class_name(operation['operationId'])}Reply"
+    for status, response in operation["responses"].items():
+        for content in response.get("content", {}).values():
+            if status.startswith("2") and "schema" in content:
+                content["schema"] = _named_schema(content["schema"], name, shared)
+
+
+def _named_schema(
+    schema: Mapping[str, Any], name: str, shared: dict[str, Any]
+) -> dict[str, Any]:
+    """Return a reference to an object's schema, which is added to `shared` as `name`.
+
+    Objects within it are named too; other schemas are returned with their parts named.
+    """
+    named = dict(schema)
+    if "items" in schema:
+        named["items"] = _named_schema(schema["items"], _singular(name), shared)
+    for union in ("anyOf", "oneOf"):
+        if union in schema:
+            named[union] = [_named_schema(one, name, shared) for one in schema[union]]
+    if not schema.get("properties"):
+        return named
+    named["properties"] = {
+        field: _named_schema(part, name + _class_name(field), shared)
+        for field, part in schema["properties"].items()
+    }
+    if shared.setdefault(name, named) != named:
+        message = f"two schemas of replies have the name {name}"
+        raise ValueError(message)
+    return {"$ref": f"{_SCHEMAS}{name}"}
+
+
+def _class_name(words: str) -> str:
+    return "".join(word.capitalize() for word in words.split("_"))
+
+
+def _singular(name: str) -> str:
+    if name.endswith("ies"):
+        return f"{name.removesuffix('ies')}y"
+    return name.removesuffix("s") if name.endswith("s") else f"{name}Item"
 
 
 def _request_body_schemas() -> dict[str, Any]:
