@@ -297,6 +297,104 @@ def test_a_shoe_size_finds_the_values_of_other_systems(
     assert {sizes[item] for item in items if found.filters} == expected
 
 
+EU_CLOTHES: Final = ("EU 36", "38", "EU 40", "EU 42", "48", "50", "EU 52")
+UK_CLOTHES: Final = ("UK 6", "UK 8", "UK 10", "UK 12", "UK 38", "UK 40")
+PLAIN_CLOTHES: Final = ("6", "8", "10", "12", "14")
+LETTERS: Final = ("XS", "S", "M", "Large", "XL")
+HEIGHTS: Final = ("80", "98/104", "122/128", "128 cm", "134", "M")
+AGES: Final = ("12-18 months", "18M", "2-3 years", "7-8 years", "8Y", "Age 8-9", "8", "M")
+CLOTHES_BY_SIZE: Final[tuple[tuple[str, Sequence[str], str, set[str]], ...]] = (
+    # currency, sizes, query, the sizes that are found
+    ("EUR", EU_CLOTHES, "dress UK 10", {"38"}),
+    ("EUR", EU_CLOTHES, "dress US 6", {"38"}),
+    ("EUR", EU_CLOTHES, "Kleid UK 8", {"EU 36"}),
+    ("EUR", EU_CLOTHES, "robe UK 12", {"EU 40"}),
+    ("EUR", EU_CLOTHES, "vestido US 8", {"EU 40"}),
+    ("EUR", EU_CLOTHES, "Damenjacke US 10", {"EU 42"}),
+    ("EUR", EU_CLOTHES, "mens jacket UK 38", {"48"}),
+    ("EUR", ("48", "50"), "mens jacket size 40", {"50"}),
+    ("EUR", ("48", "50"), "jacket size 40", {"50"}),  # of women EU 40, which nothing has
+    ("EUR", EU_CLOTHES, "Herren Jacke US 42", {"EU 52"}),
+    ("EUR", EU_CLOTHES, "dress UK 48", set()),  # no size of a dress
+    ("EUR", EU_CLOTHES, "dress size 10", {"38", "EU 42"}),  # of UK or of US
+    ("GBP", EU_CLOTHES, "dress size 10", {"38"}),
+    ("USD", EU_CLOTHES, "dress size 10", {"EU 42"}),
+    ("EUR", EU_CLOTHES, "dress size S", {"EU 36", "38"}),
+    ("EUR", EU_CLOTHES, "small dress", {"EU 36", "38"}),
+    ("EUR", EU_CLOTHES, "jacket size M", {"EU 40", "EU 42", "48", "50"}),
+    ("EUR", EU_CLOTHES, "women jacket size M", {"EU 40", "EU 42"}),
+    ("EUR", EU_CLOTHES, "herren jacke gr. M", {"48", "50"}),
+    ("EUR", EU_CLOTHES, "small bag", set()),
+    ("EUR", EU_CLOTHES, "bag size M", set()),
+    ("EUR", EU_CLOTHES, "bag UK 10", set()),
+    ("EUR", EU_CLOTHES, "shoes size M", set()),
+    ("EUR", EU_CLOTHES, "jeans UK 10", set()),  # jeans count inches
+    ("GBP", UK_CLOTHES, "dress EU 38", {"UK 10"}),
+    ("GBP", UK_CLOTHES, "Kleid Größe 38", {"UK 10"}),
+    ("GBP", UK_CLOTHES, "dress taille 40", {"UK 12"}),
+    ("GBP", UK_CLOTHES, "dress US 6", {"UK 10"}),
+    ("GBP", UK_CLOTHES, "mens jacket EU 50", {"UK 40"}),
+    ("GBP", PLAIN_CLOTHES, "dress EU 38", {"10"}),
+    ("USD", PLAIN_CLOTHES, "dress EU 38", {"6"}),
+    ("EUR", PLAIN_CLOTHES, "dress EU 38", set()),  # of UK or US: nobody can say
+    ("EUR", LETTERS, "dress EU 38", {"S"}),
+    ("EUR", LETTERS, "dress UK 16", {"Large"}),
+    ("EUR", LETTERS, "mens shirt EU 50", {"M"}),
+    ("EUR", LETTERS, "shirt extra large", {"XL"}),
+    ("EUR", LETTERS, "camicia taglia grande", {"Large"}),
+    ("EUR", HEIGHTS, "kids jacket age 8", {"122/128", "128 cm"}),
+    ("EUR", HEIGHTS, "jacket 8 years", {"122/128", "128 cm"}),
+    ("EUR", HEIGHTS, "jacket for an 8-year-old", {"122/128", "128 cm"}),
+    ("EUR", HEIGHTS, "jacket 7-8 years", {"122/128", "128 cm"}),
+    ("EUR", HEIGHTS, "Kinderjacke 8 Jahre", {"122/128", "128 cm"}),
+    ("EUR", HEIGHTS, "veste 8 ans", {"122/128", "128 cm"}),
+    ("EUR", HEIGHTS, "chaqueta 9 años", {"134"}),
+    ("EUR", HEIGHTS, "giacca 9 anni", {"134"}),
+    ("EUR", HEIGHTS, "jas 9 jaar", {"134"}),
+    ("EUR", HEIGHTS, "kurtka 9 lat", {"134"}),
+    ("EUR", HEIGHTS, "jacket age 4", {"98/104"}),
+    ("EUR", HEIGHTS, "Jacke 12 Monate", {"80"}),
+    ("EUR", HEIGHTS, "jacket size 128", {"122/128", "128 cm"}),
+    ("EUR", HEIGHTS, "jacket 128", {"122/128", "128 cm"}),
+    ("EUR", HEIGHTS, "jacket 128 cm", {"122/128", "128 cm"}),
+    ("EUR", HEIGHTS, "bag 128 cm", set()),
+    ("EUR", HEIGHTS, "bag 8 years", set()),
+    ("EUR", HEIGHTS, "jacket 3 to 8 years", set()),  # several sizes are between
+    ("EUR", HEIGHTS, "jacket 110", set()),  # a size that nothing has
+    ("EUR", AGES, "jacket size 128", {"7-8 years", "8Y"}),
+    ("EUR", AGES, "jacket size 134", {"Age 8-9"}),
+    ("EUR", AGES, "Jacke Größe 98", {"2-3 years"}),
+    ("EUR", AGES, "jacket 18 months", {"12-18 months", "18M"}),
+    ("EUR", AGES, "jacket 86 cm", {"12-18 months", "18M"}),
+    ("EUR", AGES, "jacket age 8", {"7-8 years", "8Y"}),
+    ("EUR", AGES, "jacket size M", {"M"}),  # not "18M"
+)
+
+
+@pytest.mark.parametrize(("currency", "sizes", "query", "expected"), CLOTHES_BY_SIZE)
+def test_a_size_of_clothes_finds_the_values_of_other_systems(
+    tmp_path: Path, currency: str, sizes: Sequence[str], query: str, expected: set[str]
+) -> None:
+    title = "Jacket shirt dress jeans bag shoes for men, women and kids"
+    items = [Item(title, size=[size]) for size in sizes]
+    store = make_store(tmp_path, items, currency=currency)
+
+    found = find(store, query)
+
+    items_found = {hit.item for hit in found.hits}
+    assert {sizes[item] for item in items_found if found.filters} == expected
+
+
+def test_no_size_empties_a_search_that_finds_something_without_it(tmp_path: Path) -> None:
+    by_kind = (("Jacket", "EU 38"), ("Dress", "UK 10"), ("Puzzle", "M"), ("Jacket", "128"))
+    items = [Item(title, size=[size]) for title, size in by_kind]
+    store = make_store(tmp_path, items)
+    sizes = ("size 38", "UK 10", "EU 48", "extra large", "size M", "age 8", "128 cm", "12")
+
+    for title, size in product(dict(by_kind), sizes):
+        assert find(store, f"{title} {size}").hits, (title, size)
+
+
 def find(
     store: SearchableStore, query: str, *, fields: frozenset[FilterField] = ALL_FIELDS
 ) -> SearchResults:

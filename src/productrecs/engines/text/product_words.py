@@ -18,7 +18,7 @@ from productrecs.engines.text.tokenizer import query_words
 from productrecs.engines.text.vocabulary import edit_distance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
 Words = tuple[str, ...]
 
@@ -29,6 +29,7 @@ _COMPOUNDING: Final = frozenset({"de", "nl"})
 _MIN_INFLECTED: Final = 4  # letters of a name in another form than the table's
 _MIN_PART: Final = 3  # letters of each part of a compound
 _MIN_OWN: Final = 4  # letters of a first part that only the catalog has
+_MIN_END: Final = 5  # letters of the end of a compound such as "Damenschuhe"
 _MIN_HEAD: Final = 6  # letters of its last part, if its first part is unknown
 
 
@@ -107,6 +108,46 @@ class ProductWords:
                 rows = self.rows[code].setdefault(stems, [])
                 if row not in rows:
                     rows.append(row)
+
+
+class ProductGroup:
+    """Some products of the table: whether a query names one of them."""
+
+    def __init__(
+        self, products: Collection[str], compound_ends: Collection[str] = ()
+    ) -> None:
+        """Take the products of the rows that have one of these English names.
+
+        `compound_ends` are further ends of compounds, such as "schuh" in "Schuhkauf".
+        """
+        table = product_words()
+        rows = [
+            names
+            for names in table.names
+            if any(" ".join(name) in products for name in names["en"])
+        ]
+        words = {
+            code: {name[0] for names in rows for name in names[code] if len(name) == 1}
+            for code in table.analyzers
+        }
+        self._stems = {
+            code: frozenset(table.analyzers[code].stems(sorted(names)))
+            for code, names in words.items()
+        }
+        ends = {*compound_ends}.union(*(words[code] for code in _COMPOUNDING))
+        self._ends = tuple(word for word in sorted(ends) if len(word) >= _MIN_END)
+
+    def is_named(self, words: Collection[str]) -> bool:
+        """Return whether folded words name one of the products, in any language."""
+        analyzers = product_words().analyzers
+        return any(
+            word.endswith(self._ends)
+            or any(
+                analyzers[code].stems([word])[0] in stems
+                for code, stems in self._stems.items()
+            )
+            for word in words
+        )
 
 
 @dataclass(frozen=True, slots=True)

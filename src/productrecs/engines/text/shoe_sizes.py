@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.engines.text.product_words import product_words
+from productrecs.engines.text.product_words import ProductGroup
 
 _PARIS_POINTS: Final = 1.27  # in a barleycorn
 _FIRST_BARLEYCORN: Final = 25
@@ -21,14 +21,13 @@ _MEN: Final = "men mens man herren homme hommes hombre hombres uomo heren meskie
 _WOMEN: Final = (
     "women womens woman ladies damen femme femmes mujer mujeres donna dames damskie"
 )
-_WEARERS: Final = MappingProxyType(
+WEARERS: Final = MappingProxyType(
     {**dict.fromkeys(_MEN.split(), "men"), **dict.fromkeys(_WOMEN.split(), "women")}
 )
 _FOOTWEAR: Final = (
     "shoe", "trainers", "boots", "ankle boots", "hiking boots", "wellies", "sandals",
     "flip-flops", "slippers", "heels", "loafers", "clogs",
 )  # fmt: skip
-_MIN_HEAD: Final = 5  # letters of the last part of a compound such as "Damenschuhe"
 
 
 class ShoeSize(NamedTuple):
@@ -44,7 +43,7 @@ def equivalent_sizes(value: str, system: str, words: Collection[str]) -> list[Sh
     `words` are those of the query: they say whose shoes are meant, if anything does. A
     size that is none of an adult's shoe, such as UK 38, has none.
     """
-    named = {_WEARERS[word] for word in words if word in _WEARERS}
+    named = {WEARERS[word] for word in words if word in WEARERS}
     found: dict[ShoeSize, None] = {}
     for wearer in named if len(named) == 1 else _US_OFFSETS:
         lengths = list(_lengths_in_paris_points(value, system, wearer))
@@ -76,33 +75,7 @@ def _is_close(lengths: Collection[float], others: Collection[float]) -> bool:
     return any(abs(length - other) <= _TOLERANCE for length in lengths for other in others)
 
 
-def name_shoes(words: Collection[str]) -> bool:
-    """Return whether folded words name shoes in a language of the product words."""
-    stems, endings = _shoe_stems_and_compound_ends()
-    analyzers = product_words().analyzers
-    return any(
-        word.endswith(endings)
-        or any(analyzers[code].stems([word])[0] in stems[code] for code in stems)
-        for word in words
-    )
-
-
 @memoized(RegisteredCache.CONSTANTS)
-def _shoe_stems_and_compound_ends() -> tuple[dict[str, frozenset[str]], tuple[str, ...]]:
-    """Return the stems of the names of shoes by language, and the ends of compounds."""
-    table = product_words()
-    rows = [
-        names
-        for names in table.names
-        if any(" ".join(name) in _FOOTWEAR for name in names["en"])
-    ]
-    words = {
-        code: {name[0] for names in rows for name in names[code] if len(name) == 1}
-        for code in table.analyzers
-    }
-    stems = {
-        code: frozenset(table.analyzers[code].stems(sorted(names)))
-        for code, names in words.items()
-    }
-    compounds = {*words["de"], *words["nl"], "schuh", "schoen"}
-    return stems, tuple(word for word in sorted(compounds) if len(word) >= _MIN_HEAD)
+def shoes() -> ProductGroup:
+    """Return the products whose sizes are those of shoes."""
+    return ProductGroup(_FOOTWEAR, ("schuh", "schoen"))

@@ -5,7 +5,7 @@ catalog has that value.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -17,16 +17,26 @@ from productrecs.engines.text.attribute_words import (
     attribute_meanings_by_word,
     first_attribute_words,
 )
+from productrecs.engines.text.clothing_sizes import (
+    CHILD_SYSTEMS,
+    HEIGHT,
+    ClothingSize,
+    clothes,
+    is_number_of_eu,
+    possible_sizes,
+    system_without_name,
+)
+from productrecs.engines.text.clothing_sizes import equivalent_sizes as sizes_of_clothes
 from productrecs.engines.text.highlight import Span
-from productrecs.engines.text.query_filters import (
+from productrecs.engines.text.price_phrases import may_name_price, price_phrases_in
+from productrecs.engines.text.shoe_sizes import equivalent_sizes as sizes_of_shoes
+from productrecs.engines.text.shoe_sizes import shoes
+from productrecs.engines.text.size_phrases import (
     SizePhrase,
-    may_name_price,
     may_name_size,
-    price_phrases_in,
     sizes_in,
     sizes_with_systems,
 )
-from productrecs.engines.text.shoe_sizes import equivalent_sizes, name_shoes
 from productrecs.engines.text.tokenizer import fold_text, query_words
 from productrecs.records.catalog.attribute_index import Items
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
@@ -238,13 +248,10 @@ def _size_filters(
     for size_phrase in sizes_in(text):
         if any(size_phrase.span.overlaps(other) for other in taken):
             continue
-        ids = _size_ids(context.catalog, size_phrase)
-        titles = _size_titles(size_phrase)
-        if not _have_system(context.catalog, ids, size_phrase) and (
-            same := _shoe_sizes(size_phrase, words)
-        ):
-            ids |= {other for size in same for other in _converted(context.catalog, size)}
-            titles = titles.union(*(_size_titles(size) for size in same))
+        if size_phrase.needs_clothes and not clothes().is_named(words):
+            continue
+        ids, same = _size_ids(context, size_phrase, words)
+        titles = frozenset[str]().union(*map(_size_titles, (size_phrase, *same)))
         named = _attribute_filter(
             context, FilterField.SIZE, ids, titles, is_clear=size_phrase.is_marked
         )
@@ -253,14 +260,60 @@ def _size_filters(
             yield named.named(typed, size_phrase.span)
 
 
-def _size_ids(catalog: CatalogView, size: SizePhrase) -> set[int]:
+def _size_ids(
+    context: FilterContext, size: SizePhrase, words: Sequence[str]
+) -> tuple[set[int], list[SizePhrase]]:
+    """Return the ids of the catalog's values of a size, and the sizes that it equals.
+
+    A size is converted if the catalog has none in its system. A number alone, such as
+    "trainers 42", is not.
+    """
+    ids = _ids_of_size(context.catalog, size)
+    if not size.is_marked and size.value.isdecimal():
+        return ids, []
+    same: list[SizePhrase] = []
+    if shoes().is_named(words):
+        if size.system not in CHILD_SYSTEMS and not _have_system(context, ids, size):
+            same = _phrases(sizes_of_shoes(size.value, size.system or "eu", words), size)
+    elif clothes().is_named(words):
+        named = ClothingSize(size.value, size.system)
+        meant = possible_sizes(named, words, context.currency)
+        systems = {one.system for one in meant}
+        ids = {one for one in ids if _may_be_of(context, one, size, systems)}
+        if not _have_system(context, ids, size):
+            same = _phrases(sizes_of_clothes(meant, words), size)
+    return ids.union(*(_converted(context, one) for one in same)), same
+
+
+def _phrases(
+    sizes: Iterable[tuple[str, str | None]], typed: SizePhrase
+) -> list[SizePhrase]:
+    return [SizePhrase(*size, is_marked=True, span=typed.span) for size in sizes]
+
+
+def _ids_of_size(catalog: CatalogView, size: SizePhrase) -> set[int]:
     """Return the ids of the catalog's values of a size, in its system if they name one."""
     ids = catalog.attributes.with_word(FilterField.SIZE, size.value)
     if size.system is None:
         return set(ids)
     systems = {one: _system_of(catalog, one, size.value) for one in ids}
+    plain = {one for one in ids if systems[one] is None}
     same = {one for one in ids if systems[one] == size.system}
-    return same or {one for one in ids if systems[one] is None}
+    return same | plain if size.system == HEIGHT else same or plain
+
+
+def _may_be_of(
+    context: FilterContext, one: int, size: SizePhrase, systems: Set[str | None]
+) -> bool:
+    """Return whether a value of clothes may be a size in one of some systems, or in none.
+
+    A plain 38 is one of EU, except where the store's currency has another system.
+    """
+    system = _system_of(context.catalog, one, size.value)
+    if system is not None or not systems:
+        return not systems or system in systems
+    is_of_eu = is_number_of_eu(size.value) and system_without_name(context.currency) == "eu"
+    return not is_of_eu or not systems <= {"uk", "us"}
 
 
 def _system_of(catalog: CatalogView, one: int, value: str) -> str | None:
@@ -268,39 +321,32 @@ def _system_of(catalog: CatalogView, one: int, value: str) -> str | None:
     return sizes_with_systems(catalog.attributes.value(one)[1].value)[value]
 
 
-def _have_system(catalog: CatalogView, ids: Collection[int], size: SizePhrase) -> bool:
+def _have_system(context: FilterContext, ids: Collection[int], size: SizePhrase) -> bool:
     """Return whether values of the catalog are a size in the system that is asked for."""
     if size.system is None:
         return bool(ids)
-    return any(_system_of(catalog, one, size.value) == size.system for one in ids)
+    systems = {_system_of(context.catalog, one, size.value) for one in ids}
+    return size.system in systems or (size.system == HEIGHT and bool(ids))
 
 
-def _shoe_sizes(size: SizePhrase, words: Sequence[str]) -> list[SizePhrase]:
-    """Return the sizes of other systems that are a size of the shoes in a query.
+def _converted(context: FilterContext, size: SizePhrase) -> set[int]:
+    """Return the ids of the values of a size, those that name no system if it is usual.
 
-    A size that names no system, such as "size 42", is one of EU.
+    A plain 42 is a size of EU or a height; a plain 8 is one of UK where prices are in GBP.
     """
-    if not size.is_marked or not name_shoes(words):
-        return []
-    same = equivalent_sizes(size.value, size.system or "eu", words)
-    return [
-        SizePhrase(one.value, one.system, is_marked=True, span=size.span) for one in same
-    ]
-
-
-def _converted(catalog: CatalogView, size: SizePhrase) -> set[int]:
-    """Return the ids of the values of a size; of EU also those that name no system.
-
-    A plain 42 is a size of EU, a plain 8 may be one of UK or US.
-    """
-    allowed = {size.system, None} if size.system == "eu" else {size.system}
-    ids = catalog.attributes.with_word(FilterField.SIZE, size.value)
-    return {one for one in ids if _system_of(catalog, one, size.value) in allowed}
+    plain = {"eu", HEIGHT, None, system_without_name(context.currency)}
+    allowed = {size.system, None} if size.system in plain else {size.system}
+    ids = context.catalog.attributes.with_word(FilterField.SIZE, size.value)
+    return {one for one in ids if _system_of(context.catalog, one, size.value) in allowed}
 
 
 def _size_titles(size: SizePhrase) -> frozenset[str]:
     """Return the texts by which a title names a size."""
     value = size.value
+    if size.system in CHILD_SYSTEMS:
+        return frozenset(
+            {f"{value} {size.system}", f"{value}{size.system}", f"age {value}"}
+        )
     if size.system is not None:
         return frozenset({f"{size.system} {value}", f"{value} {size.system}"})
     if len(value) == 1 and value.isdigit():

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.text.query_filters import sizes_with_systems
+from productrecs.engines.text.size_phrases import sizes_with_systems
 from productrecs.engines.text.tokenizer import fold_text as fold_words
 from productrecs.engines.text.tokenizer import query_words
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS, Attributes

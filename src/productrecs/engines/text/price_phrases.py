@@ -1,6 +1,6 @@
-"""Query filters: the prices and sizes that a query names, such as "under 80" or "EU 42".
+"""Price phrases: the prices that a query names, such as "under 80".
 
-Phrases of ten languages are known. A number with a unit ("80 cm") is neither.
+Phrases of ten languages are known. A number with a unit ("80 cm") is none.
 """
 
 import re
@@ -22,16 +22,6 @@ class PricePhrase:
 
     low: float | None
     high: float | None
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class SizePhrase:
-    """A size such as 42, 8.5 or XL, in the system that the query names, if any."""
-
-    value: str
-    system: str | None
-    is_marked: bool  # whether a word such as "size" or a system says that it is a size
     span: Span
 
 
@@ -147,7 +137,7 @@ _TIMES_AND_PEOPLE: Final = (
     "denier den gsm teeth"
 )
 # Units that are also prepositions: units only at the end of a text.
-_PREPOSITIONS: Final = frozenset({"in", "w", "v", "a", "i"})
+PREPOSITIONS: Final = frozenset({"in", "w", "v", "a", "i"})
 _NUMBER: Final = (
     r"(?:\d{1,3}(?:[.,']\d{3})+(?:[.,]\d{1,2})?|\d{1,7}(?:[.,]\d{1,2})?)(?:[.,]-)?"
 )
@@ -196,7 +186,7 @@ def price_phrases_in(text: str, currency: str, language: str) -> list[PricePhras
     languages do ("unter 80 euro"). A price in another currency than `currency`, a code of
     ISO 4217, is none.
     """
-    folded, positions = _fold(text)
+    folded, positions = fold_with_positions(text)
     grammar = _price_grammar(currency.upper(), language)
     found: list[PricePhrase] = []
     for kind, pattern in grammar.patterns:
@@ -243,20 +233,20 @@ def _price_grammar(currency: str, language: str) -> _PriceGrammar:
         for code, words in _CURRENCIES.items()
         for word in (*words.split(), code.lower())
     }
-    money = rf"(?:{_any(own)})"
-    units = {*UNITS, *_TIMES_AND_PEOPLE.split(), *others} - own - _PREPOSITIONS - {'"', "'"}
+    money = rf"(?:{any_of(own)})"
+    units = {*UNITS, *_TIMES_AND_PEOPLE.split(), *others} - own - PREPOSITIONS - {'"', "'"}
     no_unit = (
-        rf"(?![\w.,/-]*\w|\s*(?:{_any(units)})(?!\w)|\s*[\"'%\u00b0\u00d7+]"
-        rf"|\s*(?:{_any(_PREPOSITIONS)})\s*$|\s*x\s*\d)"
+        rf"(?![\w.,/-]*\w|\s*(?:{any_of(units)})(?!\w)|\s*[\"'%\u00b0\u00d7+]"
+        rf"|\s*(?:{any_of(PREPOSITIONS)})\s*$|\s*x\s*\d)"
     )
     after = rf"{_NUMBER})(?:\s*{money}(?!\w))?{no_unit}"
     first = rf"(?:{money}\s*)?(?P<first>{_NUMBER})(?:\s*{money})?"
     begin, noun = r"(?<![\w.,/-])", rf"(?:(?:{_PRICE_NOUNS})\s+)?"
 
     def word(table: Mapping[str, str]) -> str:
-        return rf"(?P<word>{_any(_words(table))})"
+        return rf"(?P<word>{any_of(_words(table))})"
 
-    to = rf"(?:\s+(?:{_any(_words(_TO))})\s+|\s*[-\u2013]\s*)"
+    to = rf"(?:\s+(?:{any_of(_words(_TO))})\s+|\s*[-\u2013]\s*)"
     price = rf"(?:{money}\s*)?(?P<first>{after}"
     second_price = rf"(?:{money}\s*)?(?P<second>{after}"
     return _PriceGrammar(
@@ -290,135 +280,13 @@ def _words(table: Mapping[str, str]) -> Iterator[str]:
     return (word for words in table.values() for word in words.split("|"))
 
 
-def _any(words: Iterable[str]) -> str:
+def any_of(words: Iterable[str]) -> str:
     """Return a pattern of any of the words, the longest first."""
     ordered = sorted(set(words), key=lambda word: (-len(word), word))
     return "|".join(re.escape(word) for word in ordered)
 
 
-_SIZE_WORDS: Final = (
-    "sizes|size|sz|schuhgrosse|konfektionsgrosse|grosse|groesse|gr|tailles|taille|pointure|"
-    "tallas|talla|taglie|taglia|misura|schoenmaat|maat|rozmiarze|rozmiaru|rozmiar|rozm|"
-    "tamanho|tam|storlek|strl|stl|storrelse|str"
-)
-_SYSTEMS: Final = MappingProxyType(
-    {"eu": "eu", "eur": "eu", "uk": "uk", "gb": "uk", "us": "us", "usa": "us"}
-)
-_SYSTEM: Final = rf"(?:{_any(_SYSTEMS)})"
-_SIZE_LETTERS: Final = MappingProxyType(
-    {
-        "extra extra large": "xxl", "extra large": "xl", "x-large": "xl", "xx-large": "xxl",
-        "extra small": "xs", "x-small": "xs", "small": "s", "medium": "m", "large": "l",
-    }
-)  # fmt: skip
-_CLEAR_LETTERS: Final = r"xs|xl|[2-6]xl|[23]xs|xx+[sl]"
-_SIZE_NUMBER: Final = r"\d{1,3}(?:[.,]5|\s?1/2)?"
-_SIZE_UNITS: Final = {*UNITS} - _PREPOSITIONS - {'"', "'", "s", "m", "l"}
-_SIZE_END: Final = (
-    rf"(?![\w/]|[.,-]\w|\s*(?:{_any(_SIZE_UNITS)})"
-    rf"(?!\w)|\s*[\"'%\u00b0\u00d7]|\s*x\s*\d)"
-)
-_BARE_NUMBER: Final = r"[1-6]\d(?:[.,]5|\s?1/2)?"
-_SIZE_VALUE: Final = rf"{_SIZE_NUMBER}|{_any(_SIZE_LETTERS)}|{_CLEAR_LETTERS}|[sml]"
-_MARKED: Final = (
-    rf"(?:{_SIZE_WORDS})[.:]?\s*(?P<system>{_SYSTEM}\s*)?"
-    rf"(?P<value>{_SIZE_VALUE})(?P<after>\s*{_SYSTEM}(?!\w))?"
-)
-_SIZE_LINK: Final = r"(?:(?:in|en|w|i|em|der|die|de|nella|della|av|af|z|ze)\s+)*"
-_SIZE_PATTERNS: Final = tuple(
-    (is_marked, re.compile(rf"(?<![\w.,/-]){pattern}{_SIZE_END}"))
-    for is_marked, pattern in (
-        (
-            True,
-            rf"{_SIZE_LINK}{_MARKED}",
-        ),
-        (
-            True,
-            rf"{_SIZE_LINK}(?P<system>{_SYSTEM})\s*(?P<value>{_SIZE_NUMBER})(?P<after>)",
-        ),
-        (
-            True,
-            rf"{_SIZE_LINK}(?P<system>)(?P<value>{_SIZE_NUMBER})\s*(?P<after>{_SYSTEM})",
-        ),
-        (
-            False,
-            rf"{_SIZE_LINK}(?P<system>)(?P<value>{_CLEAR_LETTERS}|[sml](?=\s*$))(?P<after>)",
-        ),
-        (
-            False,
-            rf"(?<!x )(?<!\d ){_SIZE_LINK}(?P<system>)(?P<value>{_BARE_NUMBER})(?P<after>)",
-        ),
-    )
-)
-
-
-_SIZE_HINTS: Final = frozenset(
-    {"xxs", "xs", "xl", "xxl", "xxxl", "extra", "x", "xx", *"sml", *_SYSTEMS}
-    | {word for text in (_SIZE_WORDS, "|".join(_SIZE_LETTERS)) for word in text.split("|")}
-)
-_SIZE_LIKE: Final = re.compile(
-    rf"[1-6]\d(?:\.5)?|{_SYSTEM}\d{{1,3}}(?:\.5)?|\d{{1,3}}(?:\.5)?{_SYSTEM}|[2-6]x[sl]"
-)
-
-
-def may_name_size(words: Iterable[str]) -> bool:
-    """Return whether a query's words may name a size; quicker than `sizes_in`."""
-    return any(
-        word in _SIZE_HINTS or _SIZE_LIKE.fullmatch(word) is not None for word in words
-    )
-
-
-def sizes_in(text: str) -> list[SizePhrase]:
-    """Return the sizes that a text may name, in order; they do not overlap."""
-    folded, positions = _fold(text)
-    found: list[SizePhrase] = []
-    for is_marked, pattern in _SIZE_PATTERNS:
-        for match in pattern.finditer(folded):
-            span = Span(positions[match.start()], positions[match.end() - 1] + 1)
-            if any(span.overlaps(phrase.span) for phrase in found):
-                continue
-            system = (match["system"] or match["after"] or "").strip()
-            value = size_key(match["value"])
-            found.append(SizePhrase(value, _SYSTEMS.get(system), is_marked, span))
-    return sorted(found, key=lambda phrase: phrase.span)
-
-
-_COUNTED_LETTERS: Final = re.compile(r"(?<!\w)([2-6])\s?x([sl])(?!\w)")
-_CATALOG_SIZE: Final = re.compile(
-    rf"(?:{_any(_SIZE_LETTERS)})(?!\w)|(?:[2-6]\s?x[sl](?!\w))|\d+(?:[.,]\d+|\s?1/2)?|[^\W\d_]+"
-)
-_SIZE_NOUNS: Final = frozenset(_SIZE_WORDS.split("|"))
-
-
-def size_key(text: str) -> str:
-    """Return a size in comparable form: 8½ and 8,5 are 8.5, 2XL and XXL are xxl."""
-    key = _COUNTED_LETTERS.sub(lambda match: "x" * int(match[1]) + match[2], text.strip())
-    key = re.sub(r"\s?1/2$", ".5", key).replace(",", ".")
-    return _SIZE_LETTERS.get(key, key)
-
-
-@memoized(RegisteredCache.CATALOG_SIZES)
-def sizes_with_systems(value: str) -> Mapping[str, str | None]:
-    """Return the sizes that a catalog's value names, each with its system, if any.
-
-    "EU 42 / UK 8" is 42 in the system eu and 8 in uk; "42" is of no system.
-    """
-    found: dict[str, str | None] = {}
-    system, last = None, ""
-    for word in _CATALOG_SIZE.findall(fold_text(value)):
-        if word in _SYSTEMS:
-            is_after = bool(last) and found[last] is None
-            if is_after:
-                found[last] = _SYSTEMS[word]
-            system, last = None if is_after else _SYSTEMS[word], ""
-        elif word not in _SIZE_NOUNS:
-            last = size_key(word)
-            found.setdefault(last, system)
-            system = None
-    return found
-
-
-def _fold(text: str) -> tuple[str, list[int] | range]:
+def fold_with_positions(text: str) -> tuple[str, list[int] | range]:
     """Return a text without case and accents, and the place in `text` of each character."""
     if text.isascii():
         return text.lower(), range(len(text))

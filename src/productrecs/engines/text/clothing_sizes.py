@@ -1,0 +1,193 @@
+"""Clothing sizes: the same size in the systems EU, UK and US, in letters, and by age.
+
+Letters follow the bust and chest girths of EN 13402-3, children's sizes its body heights in
+steps of 6 cm. The numbers are those of common shop charts: EU of Germany and the Nordic
+countries, UK and US of women; men's UK and US sizes are the chest in inches.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from productrecs.core.cache_registry import RegisteredCache, memoized
+from productrecs.engines.text.product_words import ProductGroup
+from productrecs.engines.text.shoe_sizes import WEARERS
+
+HEIGHT: Final = "cm"
+YEARS: Final = "years"
+MONTHS: Final = "months"
+CHILD_SYSTEMS: Final = frozenset({HEIGHT, YEARS, MONTHS})
+
+_LOWEST_PLAIN_HEIGHT: Final = 68  # cm: no number of adults' clothes is as high
+_LOWEST_OF_EU: Final = 32
+_LETTERS: Final = "letters"
+_WOMEN: Final = """
+    eu uk us letters
+    32  4  0 xs
+    34  6  2 xs
+    36  8  4 s
+    38 10  6 s
+    40 12  8 m
+    42 14 10 m
+    44 16 12 l
+    46 18 14 l
+    48 20 16 xl
+    50 22 18 xl
+    52 24 20 xxl
+    54 26 22 xxl
+"""
+_MEN: Final = """
+    eu uk us letters
+    42 32 32 xs
+    44 34 34 s
+    46 36 36 s
+    48 38 38 m
+    50 40 40 m
+    52 42 42 l
+    54 44 44 l
+    56 46 46 xl
+    58 48 48 xl
+    60 50 50 xxl
+    62 52 52 xxl
+    64 54 54 xxxl
+"""
+# The oldest age in years or months; "-" where nobody uses it.
+_CHILDREN: Final = """
+    cm months years
+    50   1  -
+    56   2  -
+    62   4  -
+    68   6  -
+    74   9  -
+    80  12  1
+    86  18  -
+    92  24  2
+    98  36  3
+    104  -  4
+    110  -  5
+    116  -  6
+    122  -  7
+    128  -  8
+    134  -  9
+    140  - 10
+    146  - 11
+    152  - 12
+    158  - 13
+    164  - 14
+    170  - 15
+    176  - 16
+"""
+_CLOTHES_OF_WOMEN: Final = ("dress", "evening dress", "wedding dress", "blouse", "skirt")
+# Not jeans: their numbers are inches of the waist.
+_CLOTHES: Final = (
+    *_CLOTHES_OF_WOMEN, "shirt", "t-shirt", "polo shirt", "sweater", "cardigan",
+    "sweatshirt", "jacket", "coat", "winter jacket", "down jacket", "raincoat", "blazer",
+    "suit", "waistcoat", "trousers", "leggings", "tracksuit", "overalls", "pyjamas",
+    "nightdress", "swimsuit", "swimming trunks", "bikini", "bathrobe", "costume", "shorts",
+)  # fmt: skip
+_SYSTEM_BY_CURRENCY: Final = MappingProxyType(
+    {"GBP": "uk", "AUD": "uk", "NZD": "uk", "USD": "us", "CAD": "us"}
+)
+
+
+class ClothingSize(NamedTuple):
+    """A size, and the system that counts it; a letter has none."""
+
+    value: str
+    system: str | None
+
+
+def system_without_name(currency: str) -> str:
+    """Return the system of small numbers that name none, in a store with a currency."""
+    return _SYSTEM_BY_CURRENCY.get(currency.upper(), "eu")
+
+
+def is_number_of_eu(value: str) -> bool:
+    """Return whether a number without a system is as high as those of EU are."""
+    return value.isdecimal() and int(value) >= _LOWEST_OF_EU
+
+
+def possible_sizes(
+    size: ClothingSize, words: Collection[str], currency: str
+) -> list[ClothingSize]:
+    """Return the sizes of clothes that a size may be, each with its system.
+
+    `words` are those of the query: they say whose clothes are meant, if anything does. A
+    plain "size 10" is one of the system that is usual where the store's currency is; where
+    none is, it may be of each system that counts so low.
+    """
+    if size.system is not None:
+        return [size]
+    if size.value.isdecimal() and int(size.value) >= _LOWEST_PLAIN_HEIGHT:
+        return [ClothingSize(size.value, HEIGHT)]
+    charts = _charts(size, words)
+    return list(
+        dict.fromkeys(one for chart in charts for one in _named(size, chart, currency))
+    )
+
+
+def equivalent_sizes(
+    sizes: Collection[ClothingSize], words: Collection[str]
+) -> list[ClothingSize]:
+    """Return the same sizes of clothes in the other systems, all candidates of each."""
+    found = [
+        other
+        for size in sizes
+        for chart in _charts(size, words)
+        for row in chart.get(size, ())
+        for other in row
+    ]
+    return [one for one in dict.fromkeys(found) if one not in sizes]
+
+
+_Chart = Mapping[ClothingSize, tuple[tuple[ClothingSize, ...], ...]]
+
+
+def _charts(size: ClothingSize, words: Collection[str]) -> list[_Chart]:
+    if size.system in CHILD_SYSTEMS:
+        return [_chart(_CHILDREN)]
+    charts = {"women": _WOMEN, "men": _MEN}
+    named = {WEARERS[word] for word in words if word in WEARERS}
+    if not named and clothes_of_women().is_named(words):
+        named = {"women"}
+    return [_chart(charts[wearer]) for wearer in named or charts]
+
+
+def _named(size: ClothingSize, chart: _Chart, currency: str) -> list[ClothingSize]:
+    """Return the sizes of a chart that a size without a system may be."""
+    usual = system_without_name(currency)
+    low = ("uk", "us") if usual == "eu" else (usual,)
+    for systems in ((None,), ("eu",), low):
+        sizes = [ClothingSize(size.value, system) for system in systems]
+        if any(one in chart for one in sizes):
+            return sizes
+    return []
+
+
+@memoized(RegisteredCache.CONSTANTS)
+def _chart(text: str) -> _Chart:
+    """Return the rows of a chart by each of their sizes."""
+    heading, *lines = (line.split() for line in text.strip().splitlines())
+    rows: dict[ClothingSize, list[tuple[ClothingSize, ...]]] = defaultdict(list)
+    for line in lines:
+        row = tuple(
+            ClothingSize(value, None if system == _LETTERS else system)
+            for system, value in zip(heading, line, strict=True)
+            if value != "-"
+        )
+        for size in row:
+            rows[size].append(row)
+    return MappingProxyType({size: tuple(found) for size, found in rows.items()})
+
+
+@memoized(RegisteredCache.CONSTANTS)
+def clothes() -> ProductGroup:
+    """Return the products whose sizes are those of clothes."""
+    return ProductGroup(_CLOTHES)
+
+
+@memoized(RegisteredCache.CONSTANTS)
+def clothes_of_women() -> ProductGroup:
+    """Return the clothes that are named after no wearer, but are those of women."""
+    return ProductGroup(_CLOTHES_OF_WOMEN)
