@@ -17,11 +17,14 @@ from productrecs.cli.installation import (
 from productrecs.core.errors import StorageBusyError, operator_text
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
+from productrecs.storage.sql.audit_log import AuditEntry, recording
+from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import (
     check_schema_is_current,
     has_schema,
     migrate,
 )
+from productrecs.tenancy.accounts.store import Store
 
 DATABASE_WAIT_SECONDS: Final = 60.0
 """How long a process of the service waits at its start for a database server."""
@@ -138,3 +141,15 @@ def open_existing_services(settings: Settings) -> Iterator[Services]:
         yield services
     finally:
         services.close()
+
+
+COMMAND_LINE: Final = "command line"
+"""The author of a command's changes in the audit log and in histories."""
+
+
+def audited_database(
+    services: Services, store: Store, action: str, detail: str
+) -> Database:
+    """Return the database; its next transaction also stores a line of the audit log."""
+    entry = AuditEntry(services.clock(), COMMAND_LINE, action, detail)
+    return recording(services.database, store.store_id, entry)

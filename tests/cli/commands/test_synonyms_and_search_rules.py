@@ -9,6 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from productrecs.cli.main import productrecs
+from productrecs.cli.open_services import open_services
+from productrecs.features.search.relevance.configuration_changes import AUDITED_ACTIONS
+from productrecs.storage.sql.audit_log import AuditRepository
+from productrecs.tenancy.accounts.store_management import find_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,3 +63,36 @@ def test_rules_are_added_listed_and_removed(folder: Path) -> None:
     run(folder, "search-rules", "remove", DOMAIN, "2")
     assert "returns" not in run(folder, "search-rules", "list", DOMAIN)
     assert "needs" in run(folder, *add, "pin", "tent", fails=True)
+
+
+def test_changes_on_the_command_line_are_lines_of_the_audit_log(folder: Path) -> None:
+    run(folder, "synonyms", "add", DOMAIN, "sofa", "couch", "settee")
+    run(folder, "synonyms", "remove", DOMAIN, "1")
+    run(folder, "synonyms", "remove", DOMAIN, "7", fails=True)
+    pin = ("search-rules", "add", DOMAIN, "pin", "tent", "--item", "a", "--json")
+    added = json.loads(run(folder, *pin))
+    run(folder, "search-rules", "remove", DOMAIN, str(added["id"]))
+    run(folder, "settings", DOMAIN, "search_meaning=false", "rec_num=9")
+    run(folder, "settings", DOMAIN, "rec_num=many", fails=True)
+    run(folder, "rules", "add", DOMAIN, "exclude", "--item", "a")
+    run(folder, "rules", "disable", DOMAIN, "1")
+    run(folder, "rules", "remove", DOMAIN, "1")
+
+    with open_services(folder) as services:
+        store = find_store(services.database, DOMAIN)
+        with services.database.reading() as connection:
+            entries = AuditRepository(connection, store.store_id).page(50)
+
+    assert {entry.actor for entry in entries} == {"command line"}
+    assert [(entry.action, entry.detail) for entry in reversed(entries)] == [
+        ("Saved a synonym or search rule", "sofa = couch, settee"),
+        ("Removed a synonym or search rule", "sofa = couch, settee"),
+        ("Saved a synonym or search rule", "pin for 'tent': a"),
+        ("Removed a synonym or search rule", "pin for 'tent': a"),
+        ("Changed the store's settings", "search_meaning=false, rec_num=9"),
+        ("Saved a rule", "exclude a"),
+        ("Switched a rule on or off", "Rule 1: off"),
+        ("Removed a rule", "Rule 1"),
+    ]
+    named = {action for actions in AUDITED_ACTIONS.values() for action in actions}
+    assert {entry.action for entry in entries} <= named

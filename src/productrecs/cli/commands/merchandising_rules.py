@@ -7,7 +7,7 @@ from typing import TypedDict, Unpack
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import COMMAND_LINE, audited_database, open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.clock import iso
@@ -27,7 +27,6 @@ from productrecs.records.merchandising.rule_editor import RuleChange, RuleEditor
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store_management import find_store
 
-_ACTOR = "command line"
 _PLACES = click.Choice([place.value for place in ListKind])
 
 
@@ -138,8 +137,10 @@ def add(
 
     Example: productrecs rules add shop.example.com pin --item gift-card --position 3
     """
-    with _open_services_and_editor(domain, data) as (_, editor):
-        rule = editor.add(_rule_content(RuleAction(action), options))
+    content = _rule_content(RuleAction(action), options)
+    with open_services(data) as services:
+        detail = describe_rule(content)
+        rule = _audited_editor(services, domain, "Saved a rule", detail).add(content)
     _print_rule("Added", rule, as_json=as_json)
 
 
@@ -150,8 +151,9 @@ def add(
 @data_option
 def remove(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
     """Remove a rule; `rules history` still shows it."""
-    with _open_services_and_editor(domain, data) as (_, found):
-        rule = found.remove(rule_id)
+    with open_services(data) as services:
+        detail = f"Rule {rule_id}"
+        rule = _audited_editor(services, domain, "Removed a rule", detail).remove(rule_id)
     _print_rule("Removed", rule, as_json=as_json)
 
 
@@ -162,8 +164,7 @@ def remove(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> No
 @data_option
 def enable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
     """Enable a rule (again), within its schedule."""
-    with _open_services_and_editor(domain, data) as (_, found):
-        rule = found.change(rule_id, enabled=True)
+    rule = _switch(domain, rule_id, data, enabled=True)
     _print_rule("Enabled", rule, as_json=as_json)
 
 
@@ -174,8 +175,7 @@ def enable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> No
 @data_option
 def disable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
     """Disable a rule without removing it."""
-    with _open_services_and_editor(domain, data) as (_, found):
-        rule = found.change(rule_id, enabled=False)
+    rule = _switch(domain, rule_id, data, enabled=False)
     _print_rule("Disabled", rule, as_json=as_json)
 
 
@@ -199,13 +199,29 @@ def history(domain: str, *, as_json: bool, data: Path | None) -> None:
         )
 
 
+def _switch(domain: str, rule_id: int, data: Path | None, *, enabled: bool) -> Rule:
+    detail = f"Rule {rule_id}: {'on' if enabled else 'off'}"
+    with open_services(data) as services:
+        editor = _audited_editor(services, domain, "Switched a rule on or off", detail)
+        return editor.change(rule_id, enabled=enabled)
+
+
+def _audited_editor(
+    services: Services, domain: str, action: str, detail: str
+) -> RuleEditor:
+    """Return the editor of one change, which the audit log names."""
+    store = find_store(services.database, domain)
+    database = audited_database(services, store, action, detail)
+    return RuleEditor(database, store, services.clock, COMMAND_LINE)
+
+
 @contextlib.contextmanager
 def _open_services_and_editor(
     domain: str, data: Path | None
 ) -> Iterator[tuple[Services, RuleEditor]]:
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        yield services, RuleEditor(services.database, store, services.clock, _ACTOR)
+        yield services, RuleEditor(services.database, store, services.clock, COMMAND_LINE)
 
 
 def _rule_content(action: RuleAction, options: _RuleOptions) -> RuleContent:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from productrecs.cli.installation import find_settings
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import audited_database, open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.errors import ProductRecsError
@@ -53,7 +53,10 @@ def _store_rows(domain: str, changes: Sequence[str], data: Path | None) -> dict[
     with open_services(data) as services:
         found = find_store(services.database, domain)
         if changed:
-            found = change_settings(services.database, found, changed)
+            database = audited_database(
+                services, found, "Changed the store's settings", ", ".join(changes)
+            )
+            found = change_settings(database, found, changed)
     return _setting_rows(found)
 
 

@@ -2,15 +2,19 @@
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import audited_database, open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
+from productrecs.services import Services
+from productrecs.storage.sql.database import Database
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 
 
@@ -25,8 +29,8 @@ def synonyms() -> None:
 @data_option
 def list_synonyms(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's synonyms."""
-    with _open_editor(domain, data) as found:
-        stored = found.synonyms()
+    with _open_editors(domain, data) as editors:
+        stored = editors.reading.synonyms()
     if as_json:
         print_json([_synonym_fields(number, one) for number, one in stored.items()])
         return
@@ -59,8 +63,9 @@ def add_synonym(
 
     Example: productrecs synonyms add shop.example.com sofa couch "love seat"
     """
-    with _open_editor(domain, data) as editor:
-        number, synonym = editor.add_synonym(*texts, one_way=one_way)
+    detail = f"{' -> ' if one_way else ' = '}".join((texts[0], ", ".join(texts[1:])))
+    with _open_editors(domain, data) as editors:
+        number, synonym = editors.saving(detail).add_synonym(*texts, one_way=one_way)
     if as_json:
         print_json(_synonym_fields(number, synonym))
     else:
@@ -73,8 +78,10 @@ def add_synonym(
 @data_option
 def remove_synonym(domain: str, number: int, *, data: Path | None) -> None:
     """Remove a synonym."""
-    with _open_editor(domain, data) as found:
-        found.remove_synonym(number)
+    with _open_editors(domain, data) as editors:
+        stored = editors.reading.synonyms().get(number)
+        detail = "" if stored is None else _synonym_text(stored)
+        editors.removing(detail).remove_synonym(number)
     click.echo(f"Removed {number}.")
 
 
@@ -89,8 +96,8 @@ def search_rules() -> None:
 @data_option
 def list_rules(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's search rules."""
-    with _open_editor(domain, data) as found:
-        stored = found.rules()
+    with _open_editors(domain, data) as editors:
+        stored = editors.reading.rules()
     if as_json:
         print_json([_rule_fields(number, rule) for number, rule in stored.items()])
         return
@@ -131,8 +138,8 @@ def add_rule(  # noqa: PLR0913 - one an option
     Example: productrecs search-rules add shop.example.com pin "winter coat" --item c-7
     """
     rule = SearchRule(SearchRuleAction(action), query, item, address, starts, ends)
-    with _open_editor(domain, data) as editor:
-        number, stored_rule = editor.add_rule(rule)
+    with _open_editors(domain, data) as editors:
+        number, stored_rule = editors.saving(_rule_line(rule)).add_rule(rule)
     if as_json:
         print_json(_rule_fields(number, stored_rule))
     else:
@@ -145,16 +152,44 @@ def add_rule(  # noqa: PLR0913 - one an option
 @data_option
 def remove_rule(domain: str, number: int, *, data: Path | None) -> None:
     """Remove a search rule."""
-    with _open_editor(domain, data) as found:
-        found.remove_rule(number)
+    with _open_editors(domain, data) as editors:
+        stored = editors.reading.rules().get(number)
+        detail = "" if stored is None else _rule_line(stored)
+        editors.removing(detail).remove_rule(number)
     click.echo(f"Removed {number}.")
 
 
+@dataclass(frozen=True, slots=True)
+class _SearchEditors:
+    """Editors of a store's synonyms and search rules; a change is in the audit log."""
+
+    services: Services
+    store: Store
+
+    @property
+    def reading(self) -> SearchRuleEditor:
+        """The editor that changes nothing."""
+        return self._editor(self.services.database)
+
+    def saving(self, detail: str) -> SearchRuleEditor:
+        """Return the editor of an addition that `detail` describes."""
+        return self._audited("Saved a synonym or search rule", detail)
+
+    def removing(self, detail: str) -> SearchRuleEditor:
+        """Return the editor of a removal that `detail` describes."""
+        return self._audited("Removed a synonym or search rule", detail)
+
+    def _audited(self, action: str, detail: str) -> SearchRuleEditor:
+        return self._editor(audited_database(self.services, self.store, action, detail))
+
+    def _editor(self, database: Database) -> SearchRuleEditor:
+        return SearchRuleEditor(database, self.store, self.services.clock)
+
+
 @contextlib.contextmanager
-def _open_editor(domain: str, data: Path | None) -> Iterator[SearchRuleEditor]:
+def _open_editors(domain: str, data: Path | None) -> Iterator[_SearchEditors]:
     with open_services(data) as services:
-        store = find_store(services.database, domain)
-        yield SearchRuleEditor(services.database, store, services.clock)
+        yield _SearchEditors(services, find_store(services.database, domain))
 
 
 def _synonym_text(one: Synonym) -> str:

@@ -1,7 +1,7 @@
 """Configuration changes: what changed since a measure of search relevance, in words.
 
-A change that a user of the dashboard made is named by its line of the audit log. Others,
-by the command line or the shop's server, are named by what they changed.
+A change that a user of the dashboard or the command line made is named by its line of the
+audit log. Others, by the shop's server, are named by what they changed.
 """
 
 from collections.abc import Iterator, Mapping
