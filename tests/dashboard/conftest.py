@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import argon2
 import pytest
 
 from productrecs.application import create_application
 from productrecs.core.clock import system_ms
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
+from productrecs.tenancy.users import dashboard_user
 from tests.api.inside import Inside
 from tests.support.dashboard import Member, add_store
 from tests.support.service import Service
@@ -39,6 +41,15 @@ class Office:
         reply = member.log_in(f"owner@{store.domain}")
         assert reply.status == 303, reply.body
         return member
+
+
+@pytest.fixture(scope="package", autouse=True)
+def quick_password_hashes() -> Iterator[None]:
+    """Hash passwords with the least cost; what services pay is 30 ms for each login."""
+    quick = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(dashboard_user, "_HASHER", quick)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -86,6 +86,8 @@ def test_a_password_comes_from_input_and_is_kept_as_a_hash(
     with services.database.reading() as connection:
         kept = connection.execute(sa.select(dashboard_users.c.password_hash)).scalar_one()
     assert argon2.PasswordHasher().verify(kept, "correct horse")
+    cost = argon2.extract_parameters(kept)  # at least what OWASP recommends
+    assert (cost.type, cost.memory_cost, cost.time_cost) == (argon2.Type.ID, 19_456, 2)
 
 
 @pytest.mark.parametrize(
