@@ -22,8 +22,9 @@ from statistics import correlation, mean
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.quality.datasets import crowdflower
-from benchmarks.quality.search import ndcg, ours
-from benchmarks.quality.search_peers import Catalog, bm25
+from benchmarks.quality.search import catalog_of, ndcg
+from benchmarks.quality.search_peers import bm25
+from benchmarks.quality.search_services import our_service
 from benchmarks.report import Figure
 from productrecs.features.search.relevance.click_judgements import (
     SearchClick,
@@ -87,14 +88,10 @@ class Agreement:
 def measure(report: Report) -> None:
     """Add the agreement of judgements from simulated clicks with those by hand."""
     data = crowdflower()
-    catalog = Catalog(
-        [one for one, _, _ in data.products],
-        [title for _, title, _ in data.products],
-        [description for _, _, description in data.products],
-    )
+    catalog = catalog_of(data)
     peer = bm25(catalog)
-    with ours(catalog) as find:
-        shown = {one: find(query) for one, query in data.queries.items()}
+    with our_service("Crowdflower", catalog) as service:
+        shown = {one: service.find(query) for one, query in data.queries.items()}
     others = {one: peer(query) for one, query in data.queries.items()}
     for (bias, examined), shoppers in itertools.product(BIASES.items(), SHOPPERS):
         clicks = list(_clicks(data, shown, examined, shoppers))

@@ -23,11 +23,23 @@ def mistyped(query: str, edits: int, rng: random.Random) -> str:
     any letter of a word, the first too.
     """
     words = query.split(" ")
-    long = [n for n, word in enumerate(words) if len(word) >= LONG and word.isalpha()]
-    rng.shuffle(long)
-    for n in long[:edits]:
+    for n in _drawn(words, edits, rng):
         words[n] = _edited(words[n], rng)
     return " ".join(words)
+
+
+def mistyped_twice(query: str, rng: random.Random) -> str:
+    """Return a query with two edits in one word of 5 letters or more."""
+    words = query.split(" ")
+    for n in _drawn(words, 1, rng):
+        words[n] = _edited(_edited(words[n], rng), rng)
+    return " ".join(words)
+
+
+def _drawn(words: list[str], count: int, rng: random.Random) -> list[int]:
+    long = [n for n, word in enumerate(words) if len(word) >= LONG and word.isalpha()]
+    rng.shuffle(long)
+    return long[:count]
 
 
 def _edited(word: str, rng: random.Random) -> str:

@@ -5,6 +5,8 @@ brands, translated by us into German, French and Spanish (`translated_queries.cs
 least probability of a query was chosen on the odd query ids. In the other direction, the
 translations are the titles of a small catalog, and the queries are in the other languages.
 
+Our service is asked over HTTP, with its defaults and by words alone.
+
 Everyday nouns: 300 names of products in seven languages (`everyday_nouns.csv`), thirty of
 each of ten areas. The shop of a language sells three products of each name, and two that
 are only made for it, 1,500 in all. The nouns of odd rows are for choosing, even ones judge.
@@ -13,27 +15,24 @@ are only made for it, 1,500 in all. The nouns of odd rows are for choosing, even
 from __future__ import annotations
 
 import csv
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.quality.datasets import crowdflower
-from benchmarks.quality.search import PARTS, SHOWN, ndcg, ours
+from benchmarks.quality.search import OURS, PARTS, SHOWN, catalog_of, ndcg
 from benchmarks.quality.search_peers import Catalog
+from benchmarks.quality.search_services import our_service
 from benchmarks.report import Figure
-from productrecs.training.search.multilingual_text_model import (
-    MultilingualEmbedder,
-    load_multilingual_text_model,
-)
-from productrecs.training.search.packaged_text_model import load_packaged_text_model
-from productrecs.training.search.semantic_space_files import LANGUAGES, MEANING
-from productrecs.training.search.text_embedder import TextEmbedder
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from benchmarks.quality.datasets import Judged
-    from benchmarks.quality.search import Encoders, Find
+    from benchmarks.quality.search import Find
     from benchmarks.report import Report
+
+    Settings = Mapping[str, str]
 
 QUERIES: Final = Path(__file__).with_name("translated_queries.csv")
 NOUNS: Final = Path(__file__).with_name("everyday_nouns.csv")
@@ -56,24 +55,12 @@ MADE_FOR: Final = {
 
 
 def measure(report: Report) -> None:
-    """Add the figures of our index by words, by meaning and across languages."""
+    """Add the figures of our service with its text models, and by words alone."""
     data = crowdflower()
-    with tempfile.TemporaryDirectory() as folder:
-        model = load_packaged_text_model(Path(folder))
-        multilingual = load_multilingual_text_model(Path(folder))
-        if model is None or multilingual is None:
-            report.skip("search in other languages", "productrecs[models] is missing")
-            return
-        meaning: Encoders = {MEANING: TextEmbedder(model)}
-        languages = meaning | {LANGUAGES: MultilingualEmbedder(multilingual)}
-        for name, encoders in (
-            ("words", None),
-            ("meaning", meaning),
-            ("languages", languages),
-        ):
-            _add_queries_in_other_languages(report, name, data, encoders)
-            _add_catalogs_in_other_languages(report, name, data, encoders)
-            add_everyday_nouns(report, name, encoders)
+    for name, settings in OURS.items():
+        _add_queries_in_other_languages(report, name, data, settings)
+        _add_catalogs_in_other_languages(report, name, data, settings)
+        _add_everyday_nouns(report, name, settings)
 
 
 def everyday_nouns() -> list[dict[str, str]]:
@@ -98,18 +85,19 @@ def noun_shop(nouns: list[dict[str, str]], language: str) -> Catalog:
     return Catalog(list(range(len(titles))), titles, descriptions)
 
 
-def add_everyday_nouns(report: Report, name: str, encoders: Encoders | None) -> None:
+def _add_everyday_nouns(report: Report, name: str, settings: Settings) -> None:
     """Add how many nouns of each language find their product in each other's shop."""
     nouns = everyday_nouns()
     per_noun = len(SERIES) + len(MADE_FOR[ENGLISH])
     for language in NOUN_LANGUAGES:
-        with ours(noun_shop(nouns, language), encoders, language) as find:
+        shop = noun_shop(nouns, language)
+        with our_service(f"nouns {language}", shop, settings, language) as service:
             for asked in NOUN_LANGUAGES:
                 names = [noun[asked].lower() for noun in nouns]
                 is_found = [
                     any(
                         found % per_noun < len(SERIES) and names[found // per_noun] == one
-                        for found in find(one)[:FIRST]
+                        for found in service.find(one)[:FIRST]
                     )
                     for one in names
                 ]
@@ -117,7 +105,7 @@ def add_everyday_nouns(report: Report, name: str, encoders: Encoders | None) -> 
                     hits = [one for row, one in enumerate(is_found, 1) if row % 2 in rest]
                     share = sum(hits) / len(hits)
                     title = f"search, everyday nouns in {asked}, shop in {language}"
-                    figure = Figure(f"{title}, {part} rows, by {name}", share, "share")
+                    figure = Figure(f"{title}, {part} rows, {name}", share, "share")
                     if part == "even":
                         figure = replace(figure, target=FOUND, ok=share >= FOUND)
                     report.add(figure)
@@ -135,38 +123,34 @@ def translated(data: Judged) -> dict[str, dict[int, str]]:
 
 
 def _add_queries_in_other_languages(
-    report: Report, name: str, data: Judged, encoders: Encoders | None
+    report: Report, name: str, data: Judged, settings: Settings
 ) -> None:
-    catalog = Catalog(
-        [one for one, _, _ in data.products],
-        [title for _, title, _ in data.products],
-        [description for _, _, description in data.products],
-    )
-    with ours(catalog, encoders) as find:
+    with our_service("Crowdflower", catalog_of(data), settings) as service:
         for language, queries in translated(data).items():
             for part, rest in PARTS.items():
                 asked = [one for one in queries if one % 2 in rest]
-                lists = {one: find(queries[one].lower()) for one in asked}
+                lists = {one: service.find(queries[one].lower()) for one in asked}
                 empty = sum(not found for found in lists.values()) / len(asked)
                 scores = [ndcg(data.grades[one], lists[one]) for one in asked]
                 known = [score for score in scores if score is not None]
-                title = f"search, Crowdflower, {part} queries in {language}, by {name}"
+                title = f"search, Crowdflower, {part} queries in {language}, {name}"
                 report.add(Figure(f"{title}, NDCG@10", sum(known) / len(known), "share"))
                 report.add(Figure(f"{title}, without a result", empty, "share"))
 
 
 def _add_catalogs_in_other_languages(
-    report: Report, name: str, data: Judged, encoders: Encoders | None
+    report: Report, name: str, data: Judged, settings: Settings
 ) -> None:
     texts = translated(data)
     for language, titles in texts.items():
         names = list(titles.values())
         catalog = Catalog(list(titles), names, [""] * len(names))
-        with ours(catalog, encoders, language) as find:
+        shop = f"queries {language}"
+        with our_service(shop, catalog, settings, language) as service:
             for asked, queries in texts.items():
                 if asked != language:
-                    title = f"search, {asked} queries on titles in {language}, by {name}"
-                    _add_hits(report, title, find, queries)
+                    title = f"search, {asked} queries on titles in {language}, {name}"
+                    _add_hits(report, title, service.find, queries)
 
 
 def _add_hits(report: Report, title: str, find: Find, queries: dict[int, str]) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).parents[2]
 READY_SECONDS = 120.0
@@ -202,13 +202,19 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def running(command: Sequence[str], port: int) -> Iterator[Server]:
+def running(
+    command: Sequence[str], port: int, settings: Mapping[str, str] | None = None
+) -> Iterator[Server]:
     """Give a server that was just started; it is stopped at the end."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
         with log.open("wb") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", *command], cwd=ROOT, stdout=out, stderr=out
+                [sys.executable, "-m", *command],
+                cwd=ROOT,
+                stdout=out,
+                stderr=out,
+                env=os.environ | dict(settings or {}),
             )
         server = Server(process, port, log)
         try:
@@ -218,18 +224,22 @@ def running(command: Sequence[str], port: int) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def service(data: Path, workers: int) -> Iterator[Server]:
+def service(
+    data: Path, workers: int, settings: Mapping[str, str] | None = None
+) -> Iterator[Server]:
     """Give the service on a data folder, just started."""
     port = free_port()
     command = ["productrecs", "serve", "--port", str(port), "--data", str(data)]
-    with running([*command, "--workers", str(workers)], port) as server:
+    with running([*command, "--workers", str(workers)], port, settings) as server:
         yield server
 
 
 @contextlib.contextmanager
-def ready_service(data: Path, workers: int) -> Iterator[Server]:
+def ready_service(
+    data: Path, workers: int, settings: Mapping[str, str] | None = None
+) -> Iterator[Server]:
     """Give the service on a data folder once it is ready and has come to rest."""
-    with service(data, workers) as server:
+    with service(data, workers, settings) as server:
         server.wait("/health/ready")
         server.settle()
         yield server

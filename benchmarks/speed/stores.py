@@ -97,11 +97,10 @@ def _children_seconds() -> float:
     return spent.children_user + spent.children_system
 
 
-def create_store(data: Path) -> dict[str, str]:
+def create_store(data: Path, language: str = "en") -> dict[str, str]:
     """Create the store `DOMAIN` on the unlimited plan and return its keys."""
-    told = productrecs(
-        data, "store", "create", "--domain", DOMAIN, "--plan", "unlimited", "--json"
-    )
+    options = ("--plan", "unlimited", "--language", language, "--json")
+    told = productrecs(data, "store", "create", "--domain", DOMAIN, *options)
     keys: dict[str, str] = json.loads(told)
     return keys
 
