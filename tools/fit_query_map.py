@@ -20,8 +20,8 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.engines.text.attribute_words import attribute_meanings_by_word
-from productrecs.engines.text.product_words import product_words
+from productrecs.engines.text.colour_and_material_words import attribute_meanings_by_word
+from productrecs.engines.text.product_word_translations import product_words
 from productrecs.training.search.packaged_text_model import (
     QUERY_MAP,
     load_packaged_text_model,

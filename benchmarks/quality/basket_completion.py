@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.report import Report
-    from productrecs.engines.arrays import Floats, Items
+    from productrecs.engines.array_types_and_sorting import Floats, Items
 
     Lists = Callable[[Items], Items]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from benchmarks.report import Report
-    from productrecs.engines.arrays import (
+    from productrecs.engines.array_types_and_sorting import (
         Bools,
         Floats,
         Ints,

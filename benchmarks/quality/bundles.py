@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from benchmarks.report import Report
-    from productrecs.engines.arrays import Bools, Ints, Items
+    from productrecs.engines.array_types_and_sorting import Bools, Ints, Items
 
     MayUse = Callable[[tuple[int, ...]], bool]
 

@@ -31,8 +31,8 @@ from productrecs.engines.complementary import (
     fit_complements,
 )
 from productrecs.engines.copurchase import fit_copurchase, warm_up
-from productrecs.engines.popularity import TrendingModel
 from productrecs.engines.registry import BUY, COMPLEMENTARY, TRENDING
+from productrecs.engines.trending_and_category import TrendingModel
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from benchmarks.quality.basket_completion import Lists
     from benchmarks.quality.bought_together import Trial
     from benchmarks.report import Report
-    from productrecs.engines.arrays import Floats
+    from productrecs.engines.array_types_and_sorting import Floats
 
 SHOWN: Final = 10
 _STORE: Final = StoreId("st_carts")

@@ -30,11 +30,11 @@ from productrecs.engines.complementary import (
     fit_complements,
 )
 from productrecs.engines.copurchase import fit_copurchase, warm_up
-from productrecs.engines.engine import ListContext
-from productrecs.engines.fusion import fuse_lists
+from productrecs.engines.engine_protocol import ListContext
+from productrecs.engines.rank_fusion import fuse_lists
 from productrecs.engines.registry import BROWSE, BUY, BY_NAME, COMPLEMENTARY
-from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.recommendation_request import Source
+from productrecs.features.recommendations.source_recipes import PageType, Recipe, recipe_of
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels, empty_models
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.report import Report
-    from productrecs.engines.arrays import Floats, Ints, Items
+    from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
 
 MIX: Final = recipe_of(Source.MIX, StoreSettings())
 BEFORE: Final = replace(MIX, blend_with_complements={})

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from productrecs.engines.arrays import (
+    from productrecs.engines.array_types_and_sorting import (
         Bools,
         Floats,
         Ints,

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benchmarks.report import Report
-    from productrecs.engines.arrays import Floats
+    from productrecs.engines.array_types_and_sorting import Floats
     from productrecs.engines.demand.demand_series import Amounts
 
 BEST_COVERED: Final = 300

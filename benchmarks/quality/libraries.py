@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from benchmarks.quality.datasets import Split
     from benchmarks.report import Report
-    from productrecs.engines.arrays import Floats, Ints, Items
+    from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
 
     Lists = Callable[[Sequence[int]], Items]  # of what is given, the newest last
 

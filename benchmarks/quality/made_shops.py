@@ -19,7 +19,7 @@ from benchmarks.quality.variants import Wardrobe
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from productrecs.engines.arrays import Floats, Ints
+    from productrecs.engines.array_types_and_sorting import Floats, Ints
 
 BEGIN_MS: Final = 1_700_000_000_000
 DAYS: Final = 360

@@ -19,13 +19,13 @@ from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure, beside
 from productrecs.engines.buy_again import buy_again
 from productrecs.engines.copurchase import fit_copurchase, warm_up
-from productrecs.engines.fusion import fuse_lists
+from productrecs.engines.rank_fusion import fuse_lists
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benchmarks.report import Report
-    from productrecs.engines.arrays import (
+    from productrecs.engines.array_types_and_sorting import (
         Floats,
         Ints,
         Items,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benchmarks.report import Report
-    from productrecs.engines.arrays import Floats, Ints, Items
+    from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
 
     Lists = Callable[[list[int], int], Items]  # the visit so far, and when
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from benchmarks.quality.datasets import Sessions
-    from productrecs.engines.arrays import Floats, Ints, Items
+    from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
 
 _LAST_ITEMS: Final = 9
 

@@ -28,7 +28,7 @@ from productrecs.engines.visual.visual_similarity import (
     NeighbourTable,
     similarity_floor,
 )
-from productrecs.records.pictures.model_file import EMBEDDER, read_model_file
+from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.storage.files.model_files import publish_arrays

@@ -13,7 +13,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.engines.arrays import Floats
+    from productrecs.engines.array_types_and_sorting import Floats
 
     Picture = npt.NDArray[np.uint8]
 

@@ -30,8 +30,8 @@ from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.events.daily_network_caps import NetworkCounts
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.events.network_share import NetworkCounts
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.sql.database import Database

@@ -17,7 +17,7 @@ from benchmarks.quality.next_item import ask, ours
 from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import SessionOptions
-from productrecs.records.events.network_share import NetworkCounts, NetworkVisit
+from productrecs.records.events.daily_network_caps import NetworkCounts, NetworkVisit
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 if TYPE_CHECKING:

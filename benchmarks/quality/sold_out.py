@@ -25,8 +25,8 @@ from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import fit_sessions, warm_up
-from productrecs.engines.popularity import TrendingModel
 from productrecs.engines.registry import BROWSE, TRENDING
+from productrecs.engines.trending_and_category import TrendingModel
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.report import Report
-    from productrecs.engines.arrays import Floats
+    from productrecs.engines.array_types_and_sorting import Floats
 
 _STORE: Final = StoreId("st_sold_out")
 _LEARNED: Final = 0.6  # of the sessions

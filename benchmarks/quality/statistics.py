@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from productrecs.engines.arrays import Floats, Ints
+    from productrecs.engines.array_types_and_sorting import Floats, Ints
 
 _DRAWS = 2_000
 _SEED = 11

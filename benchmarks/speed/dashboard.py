@@ -36,7 +36,7 @@ from productrecs.features.reports.customer_report import (
     compute_and_store_segments,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.store_heads import log_seq
+from productrecs.storage.sql.store_counters_and_versions import log_seq
 from productrecs.storage.sql.tables import events
 from productrecs.tenancy.accounts.store_management import find_store
 

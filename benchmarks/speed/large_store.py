@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Report
     from productrecs.core.ids import StoreId
-    from productrecs.engines.arrays import Floats
+    from productrecs.engines.array_types_and_sorting import Floats
     from productrecs.engines.partition_jobs import JobRunner
 
 RECORDS = int(os.environ.get("BENCH_LARGE_RECORDS", "100000000"))

@@ -29,7 +29,7 @@ from productrecs.records.pictures.sandboxed_decoder import (
 )
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.visual.build_visual import build_and_publish_visual_model
+from productrecs.training.visual.build_visual_model import build_and_publish_visual_model
 from productrecs.training.visual.picture_embedding import choose_embedding
 
 _ALL: Final = 10_000

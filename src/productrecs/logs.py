@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.core.clock import iso, system_ms
+from productrecs.core.clock import system_ms
+from productrecs.core.timestamps import iso
 
 LIBRARY_MESSAGE: Final = "library message"
 """The event of a record that a library wrote; its text is the field `message`."""

@@ -24,7 +24,7 @@ from productrecs.features.forecast.demand_reports import (
     daily_forecast_report,
     stock_and_demand_report,
 )
-from productrecs.features.recommendations.earnings_replay import (
+from productrecs.features.recommendations.earnings.earnings_replay import (
     earnings_report,
     replay_and_store_earnings,
 )

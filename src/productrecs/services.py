@@ -12,9 +12,9 @@ from productrecs.core.clock import Clock, system_ms
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.private_folders import make_data_folder_private
 from productrecs.features.imports.import_services import ImportServices
-from productrecs.features.privacy.erasure import ShopperEraser
+from productrecs.features.privacy.shopper_erasure import ShopperEraser
 from productrecs.records.events.event import EventKind
-from productrecs.records.pictures.model_file import (
+from productrecs.records.pictures.onnx_model_file import (
     EMBEDDER,
     ModelFile,
     ModelFileError,
@@ -36,7 +36,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import ItemNumberCache
 from productrecs.storage.sql.server_clock import ServerClock
 from productrecs.storage.sql.stored_bytes import DataPart, Sizes, measure_stored_bytes
 from productrecs.tenancy.accounts.repository import AccountRepository
-from productrecs.tenancy.users.secret_cipher import KEY_FILE, SecretCipher
+from productrecs.tenancy.users.totp_secret_cipher import KEY_FILE, SecretCipher
 from productrecs.training.repository import serving_snapshots
 from productrecs.training.search.multilingual_text_model import (
     MultilingualModel,

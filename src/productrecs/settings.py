@@ -11,14 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from productrecs.core.clock import (
-    Clock,
-    fixed_clock,
-    parse_timestamp,
-    system_ms,
-)
+from productrecs.core.clock import Clock, fixed_clock, system_ms
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.memory_budget import DEFAULT_MIB, MIN_MIB
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.tenancy.accounts.store_settings import (
     MAX_RETENTION_DAYS,
     MIN_RETENTION_DAYS,

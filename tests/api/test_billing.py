@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.core.clock import DAY_MS, parse_timestamp
+from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.features.looks.look import LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.http.dispatch import admission, dispatcher

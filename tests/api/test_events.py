@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from productrecs.core.clock import DAY_MS, parse_timestamp
+from productrecs.core.clock import DAY_MS
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.records.events.event import EVENT_KINDS, EventKind
 from productrecs.services import build_services
 from productrecs.settings import Settings

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from productrecs.core.clock import parse_timestamp
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.http.dispatch import fast_path
 from productrecs.http.routes.widget import recommendations
 from productrecs.http.routes.widget.list_replies import TrendingRequest

@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from productrecs.core.clock import parse_timestamp
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import Item

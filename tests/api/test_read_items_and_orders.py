@@ -9,14 +9,8 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from productrecs.core.clock import (
-    DAY_MS,
-    HOUR_MS,
-    MINUTE_MS,
-    iso,
-    parse_timestamp,
-    system_ms,
-)
+from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, system_ms
+from productrecs.core.timestamps import iso, parse_timestamp
 from tests.api.routes import upload
 from tests.api.stored import line_rows
 from tests.support.service import Merchant, Reply, Service, eventually

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import (
+from productrecs.engines.array_types_and_sorting import (
     MAX_CANDIDATES,
     NO_RANKED,
     Arrays,
@@ -22,7 +22,7 @@ from productrecs.engines.arrays import (
     top_score_indexes,
     without_prefix,
 )
-from productrecs.engines.engine import (
+from productrecs.engines.engine_protocol import (
     Engine,
     Evidence,
     Explainer,
@@ -31,7 +31,7 @@ from productrecs.engines.engine import (
     ListContext,
     ListRequest,
 )
-from productrecs.engines.item_hashes import Words, hash_sums, pair_words
+from productrecs.engines.item_fingerprints import Words, hash_sums, pair_words
 
 _MIN_CUSTOMERS: Final = 2
 

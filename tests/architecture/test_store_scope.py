@@ -80,8 +80,8 @@ SEVERAL_STORES = {
     "demand/repository.py: last_forecasts": READS_ALL,
     "training/repository.py: training_progress": READS_ALL,
     "training/repository.py: serving_snapshots": READS_ALL,
-    "storage/sql/insights.py: insight_progress": READS_ALL,
-    "storage/sql/store_heads.py: text of _CATALOGS": READS_ALL,
+    "storage/sql/stored_insights.py: insight_progress": READS_ALL,
+    "storage/sql/store_counters_and_versions.py: text of _CATALOGS": READS_ALL,
 }
 """Each by its module's end and its function."""
 OWN_TRANSACTIONS = {
@@ -95,7 +95,7 @@ FACT_OWNERS = {
     "events": "productrecs/records/events/",
     "items": "productrecs/records/catalog/",
     "purchase_lines": "productrecs/records/purchases/",
-    "store_heads": "productrecs/storage/sql/store_heads.py",
+    "store_heads": "productrecs/storage/sql/store_counters_and_versions.py",
 }
 """The room that holds a fact's SQL; others ask it. Storage may read every table."""
 SQL_STATEMENT = re.compile(

@@ -30,8 +30,9 @@ from demo_store.store_history import HoldoutExposure
 from demo_store.storefront.picture_files import pictures_folder
 from productrecs.cli.main import COMMANDS
 from productrecs.cli.open_services import open_services
-from productrecs.core.clock import iso, system_ms
+from productrecs.core.clock import system_ms
 from productrecs.core.report import parse_report_query
+from productrecs.core.timestamps import iso
 from productrecs.report_registry import (
     FORECASTS,
     REPORT_TYPES,

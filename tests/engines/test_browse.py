@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
-    from productrecs.engines.arrays import Ints, RankedItems
+    from productrecs.engines.array_types_and_sorting import Ints, RankedItems
 
 Event = tuple[int, int, int]
 HOUR = 3_600_000

@@ -15,7 +15,7 @@ from productrecs.engines.buy_again import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.engines.arrays import Items
+    from productrecs.engines.array_types_and_sorting import Items
 
 HOUR = 3_600_000
 DAY = 24 * HOUR

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from productrecs.engines.arrays import NO_RANKED, RankedItems
+from productrecs.engines.array_types_and_sorting import NO_RANKED, RankedItems
 from productrecs.engines.complementary import (
     BoughtTogetherPairs,
     ComplementModel,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from productrecs.engines.arrays import Arrays, RankedItems
+    from productrecs.engines.array_types_and_sorting import Arrays, RankedItems
 
 N_ITEMS = 40
 Model = CopurchaseModel | SessionIndex

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.core.clock import parse_timestamp
+from productrecs.core.timestamps import parse_timestamp
 from tests.plugin.shop import address, in_shop, nowhere
 from tests.support.service import eventually
 

@@ -24,7 +24,7 @@ from productrecs.serving.cached_store import load_store, refresh_changed_views
 from productrecs.serving.open_stores import MAX_PRELOADED, OpenStores
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.storage.sql.store_heads import view_versions_by_store
+from productrecs.storage.sql.store_counters_and_versions import view_versions_by_store
 from productrecs.storage.sql.tables import store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (

@@ -14,8 +14,8 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from productrecs.core.clock import iso
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.timestamps import iso
 from productrecs.features.live_events.live_event import LiveEvent, LiveEventVerdict
 from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.looks.look import Hotspot, LookContent, validate_look

@@ -48,7 +48,7 @@ _LOADED: Final = (
             *("worker.store_jobs", "worker.file_import_jobs"),
             *("worker.search_indexer", "worker.picture_jobs"),
             *(
-                "worker.isolated_jobs",
+                "worker.child_process_jobs",
                 "training.tuning.tune_store",
             ),
             # With the library that compiles them: half a second for each API process.

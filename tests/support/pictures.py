@@ -17,7 +17,7 @@ from productrecs.records.pictures.picture_fetch_states import (
     pack_descriptor,
 )
 from productrecs.records.pictures.repository import PictureRepository
-from productrecs.training.visual.build_visual import build_and_publish_visual_model
+from productrecs.training.visual.build_visual_model import build_and_publish_visual_model
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 
 if TYPE_CHECKING:

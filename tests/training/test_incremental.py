@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pytest
 
-from productrecs.engines.engine import FitFingerprint
+from productrecs.engines.engine_protocol import FitFingerprint
 from productrecs.engines.registry import BROWSE
 from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.engine import FitFingerprint
+from productrecs.engines.engine_protocol import FitFingerprint
 from productrecs.records.events.event import EventKind
 from productrecs.training.basket_lines import counted_line_mask, order_and_cart_lines
 from productrecs.training.partitioned_shopper_events import ShopperEventArrays
@@ -16,7 +16,7 @@ from productrecs.training.training_inputs import CatalogInputs, FitCache, Purcha
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from productrecs.engines.arrays import Arrays
+    from productrecs.engines.array_types_and_sorting import Arrays
 
 
 @pytest.fixture(name="fits")

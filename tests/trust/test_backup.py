@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from productrecs.core.clock import fixed_clock, iso
+from productrecs.core.clock import fixed_clock
 from productrecs.core.errors import StorageError
+from productrecs.core.timestamps import iso
 from productrecs.storage.backup.restore_backup import RestoreTarget, restore_backup
 from productrecs.storage.sql.tables import events
 from tests.storage.backup.test_restore_backup import backed_up, silently

@@ -22,9 +22,9 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from productrecs.core.clock import iso
 from productrecs.core.errors import UnknownItemError
-from productrecs.features.privacy.erasure import ShopperEraser
+from productrecs.core.timestamps import iso
+from productrecs.features.privacy.shopper_erasure import ShopperEraser
 from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.repository import CatalogRepository

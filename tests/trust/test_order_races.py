@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import iso
+from productrecs.core.timestamps import iso
 from tests.support.service import Merchant, Service
 from tests.trust.load import receipts, stored
 from tests.trust.racer import LINES, WEEK_MS, Way, race

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Final
 import pytest
 import sqlalchemy as sa
 
-from productrecs.core.clock import fixed_clock, iso
+from productrecs.core.clock import fixed_clock
 from productrecs.core.ids import StoreId
+from productrecs.core.timestamps import iso
 from productrecs.storage.sql.tables import jobs, store_heads
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sqlalchemy as sa
 
-from productrecs.core.clock import iso, system_ms
+from productrecs.core.clock import system_ms
+from productrecs.core.timestamps import iso
 from productrecs.features.forecast.forecast_replies import HORIZON_DAYS
 from productrecs.features.search.relevance.query_set import add_query
 from productrecs.features.search.relevance.relevance_history import read_measures
@@ -32,7 +33,7 @@ from productrecs.worker.alert_mails import (
     mail_search_alarm,
     mail_stock_alerts,
 )
-from productrecs.worker.isolated_jobs import build_command_job_worker
+from productrecs.worker.child_process_jobs import build_command_job_worker
 from tests.support.dashboard import add_store, add_user
 from tests.support.smtp import MailServer
 

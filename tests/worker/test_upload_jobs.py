@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.records.orders import csv_reader, order_history_import
+from productrecs.core import csv_reader
+from productrecs.records.orders import order_history_import
 from productrecs.records.uploads.order_upload import (
     NewUpload,
     UploadFolder,

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from productrecs.cli.installation import (
+from productrecs.cli.settings_and_folder_owner import (
     DataFolderError,
     find_settings,
     switch_to_folder_owner,

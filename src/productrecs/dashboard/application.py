@@ -50,7 +50,7 @@ from productrecs.http.limits.client_address import address_of_client, peer_of
 from productrecs.http.pipeline.error_responses import error_code_of
 from productrecs.http.pipeline.etag_responses import content_digest
 from productrecs.http.pipeline.route_declaration import DASHBOARD_PATH
-from productrecs.http.pipeline.url_decoding import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.public.embed_code import widget_element
 from productrecs.http.routes.public.page_response import (
     IMMUTABLE,

@@ -22,7 +22,7 @@ from productrecs.dashboard.pages.catalog import (
     placements,
     recommendation_and_search_settings,
 )
-from productrecs.dashboard.pages.catalog.field_suggestions import filter_label
+from productrecs.dashboard.pages.catalog.autocomplete_options import filter_label
 from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
     ACTIONS,
     PLACES,

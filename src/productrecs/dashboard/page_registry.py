@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.dashboard.page import NavigationGroup, Page
-from productrecs.dashboard.pages import overview
+from productrecs.dashboard.pages import home_and_dashboard_search
 from productrecs.dashboard.pages.account import (
     email_confirmation,
     login,
@@ -23,9 +23,9 @@ from productrecs.dashboard.pages.analyse import (
     search_report_and_preview,
 )
 from productrecs.dashboard.pages.catalog import (
+    autocomplete_options,
     bundles,
-    field_suggestions,
-    look_edit,
+    look_editor_page,
     looks,
     margin_and_stock_weight,
     merchandising,
@@ -49,9 +49,9 @@ from productrecs.dashboard.pages.settings import (
 )
 
 PAGES: Final[tuple[Page, ...]] = (
-    *overview.PAGES,
+    *home_and_dashboard_search.PAGES,
     *setup_checklist.PAGES,
-    *field_suggestions.PAGES,
+    *autocomplete_options.PAGES,
     *products.PAGES,
     *file_imports.PAGES,
     *product_feeds.PAGES,
@@ -70,7 +70,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *margin_and_stock_weight.PAGES,
     *widgets.PAGES,
     *looks.PAGES,
-    *look_edit.PAGES,
+    *look_editor_page.PAGES,
     *store_settings.PAGES,
     *api_keys_and_plan.PAGES,
     *team.PAGES,

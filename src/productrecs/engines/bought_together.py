@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
-from productrecs.engines.arrays import Arrays, Items, RankedItems
+from productrecs.engines.array_types_and_sorting import Arrays, Items, RankedItems
 from productrecs.engines.copurchase import (
     CopurchaseModel,
     CopurchaseModels,
     companion_hashes,
     fit_copurchase,
 )
-from productrecs.engines.engine import (
+from productrecs.engines.engine_protocol import (
     Engine,
     Evidence,
     Explainer,
@@ -21,8 +21,8 @@ from productrecs.engines.engine import (
     ListRequest,
     common_baskets,
 )
-from productrecs.engines.fusion import fuse_ranked
-from productrecs.engines.item_hashes import Words
+from productrecs.engines.item_fingerprints import Words
+from productrecs.engines.rank_fusion import fuse_ranked
 
 _COMPANION_WEIGHT: Final = 0.3  # relative to repurchased items
 

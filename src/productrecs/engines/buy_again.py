@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from productrecs.engines.arrays import (
+from productrecs.engines.array_types_and_sorting import (
     NO_RANKED,
     Arrays,
     Ints,
@@ -13,7 +13,12 @@ from productrecs.engines.arrays import (
     RankedItems,
     top_score_indexes,
 )
-from productrecs.engines.engine import Engine, FitFingerprint, FitInputs, ListContext
+from productrecs.engines.engine_protocol import (
+    Engine,
+    FitFingerprint,
+    FitInputs,
+    ListContext,
+)
 
 _INTERVALS: Final = "intervals"
 HALF_A_DAY_MS: Final = 12 * 60 * 60 * 1000

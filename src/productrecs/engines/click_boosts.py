@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import (
+from productrecs.engines.array_types_and_sorting import (
     Arrays,
     Floats,
     Ints,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from productrecs.engines.arrays import Ints
+    from productrecs.engines.array_types_and_sorting import Ints
 
 Result = TypeVar("Result")
 Allocate: TypeAlias = Callable[[int, npt.DTypeLike], npt.NDArray[Any]]

@@ -3,16 +3,21 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from productrecs.engines.arrays import Arrays, RankedItems, prefixed, without_prefix
+from productrecs.engines.array_types_and_sorting import (
+    Arrays,
+    RankedItems,
+    prefixed,
+    without_prefix,
+)
 from productrecs.engines.copurchase import CopurchaseModels, ItemSets, fit_item_sets
-from productrecs.engines.engine import (
+from productrecs.engines.engine_protocol import (
     MAX_ORDER,
     Engine,
     FitFingerprint,
     FitInputs,
     ListRequest,
 )
-from productrecs.engines.fusion import ranked_by_position
+from productrecs.engines.rank_fusion import ranked_by_position
 
 
 class RecentlyViewedEngine(Engine[None]):

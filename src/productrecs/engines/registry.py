@@ -10,13 +10,13 @@ from productrecs.engines.bought_together import BuyEngine
 from productrecs.engines.browse.engine import BrowseEngine
 from productrecs.engines.buy_again import BuyAgainEngine
 from productrecs.engines.complementary import ComplementaryEngine
-from productrecs.engines.engine import Engine
-from productrecs.engines.popularity import CategoryEngine, TrendingEngine
+from productrecs.engines.engine_protocol import Engine
 from productrecs.engines.recently_viewed_new_and_bundle import (
     BundleEngine,
     NewEngine,
     RecentlyViewedEngine,
 )
+from productrecs.engines.trending_and_category import CategoryEngine, TrendingEngine
 from productrecs.engines.visually_similar import SimilarEngine
 
 BUY: Final = BuyEngine()

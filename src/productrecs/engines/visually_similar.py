@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from productrecs.engines.arrays import NO_RANKED, Arrays, RankedItems
-from productrecs.engines.engine import EligibleProducts, Engine, ListRequest
+from productrecs.engines.array_types_and_sorting import NO_RANKED, Arrays, RankedItems
+from productrecs.engines.engine_protocol import EligibleProducts, Engine, ListRequest
 from productrecs.engines.visual import VisualModel
 
 _MIN_NEIGHBOURS: Final = 20

@@ -17,7 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from productrecs.core.clock import parse_timestamp
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.records.events.event import (
     EVENT_KINDS,
     EVENT_SUBJECTS,

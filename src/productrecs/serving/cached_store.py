@@ -13,7 +13,7 @@ from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
 from productrecs.engines.registry import SIMILAR
 from productrecs.features.looks.repository import PublishedLooks
-from productrecs.features.recommendations.repository import (
+from productrecs.features.recommendations.earnings.repository import (
     index_time,
     read_index,
 )
@@ -35,7 +35,7 @@ from productrecs.storage.files.model_files import BrokenModelError
 from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.store_heads import view_versions_by_store
+from productrecs.storage.sql.store_counters_and_versions import view_versions_by_store
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.repository import reject_snapshot

@@ -15,7 +15,6 @@ from productrecs.features.recommendations.candidates import (
     effective_source,
 )
 from productrecs.features.recommendations.demotions import cooldown_in_cart
-from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
@@ -26,6 +25,7 @@ from productrecs.features.recommendations.serving_state import (
     StoreState,
     sold_out_anchor,
 )
+from productrecs.features.recommendations.source_recipes import PageType, Recipe, recipe_of
 from productrecs.records.catalog.catalog_view import Mask
 
 REFRESH_WITHIN_SECONDS: Final = 12.0

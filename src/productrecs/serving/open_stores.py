@@ -23,7 +23,7 @@ from productrecs.services import Services
 from productrecs.serving.cached_store import CachedStore, load_store, refresh_changed_views
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.storage_health import OutageLogLimiter
-from productrecs.storage.sql.store_heads import view_versions_by_store
+from productrecs.storage.sql.store_counters_and_versions import view_versions_by_store
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.search.multilingual_text_model import MultilingualEmbedder

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS
-from productrecs.engines.arrays import Ints, Scores
+from productrecs.engines.array_types_and_sorting import Ints, Scores
 from productrecs.engines.browse import sessionize
-from productrecs.engines.engine import BasketLines
+from productrecs.engines.engine_protocol import BasketLines
 from productrecs.records.events.event import EventKind
 from productrecs.training.partitioned_shopper_events import ShopperEventArrays
 from productrecs.training.training_inputs import Purchases

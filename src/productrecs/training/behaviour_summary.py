@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import Ints, check_item_numbers
+from productrecs.engines.array_types_and_sorting import Ints, check_item_numbers
 from productrecs.engines.browse import (
     PartitionSessions,
     SessionIndex,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS
-from productrecs.engines.arrays import Arrays, prefixed
+from productrecs.engines.array_types_and_sorting import Arrays, prefixed
 from productrecs.engines.browse import SessionOptions
 from productrecs.engines.click_boosts import (
     PURCHASE,
@@ -17,8 +17,8 @@ from productrecs.engines.click_boosts import (
     fit_click_boosts,
 )
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.engines.engine import FitInputs, TrendingInputs
-from productrecs.engines.item_hashes import item_fingerprints
+from productrecs.engines.engine_protocol import FitInputs, TrendingInputs
+from productrecs.engines.item_fingerprints import item_fingerprints
 from productrecs.engines.partition_jobs import HERE, JobRunner
 from productrecs.engines.registry import ENGINES
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer

@@ -13,7 +13,7 @@ from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.sql.store_heads import (
+from productrecs.storage.sql.store_counters_and_versions import (
     head_fields,
     heads_of_all_stores,
     lock_head,

@@ -9,10 +9,10 @@ import numpy as np
 
 from productrecs.core.ids import StoreId
 from productrecs.engines import browse, copurchase
-from productrecs.engines.arrays import Arrays, Ints, Items, without_prefix
+from productrecs.engines.array_types_and_sorting import Arrays, Ints, Items, without_prefix
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.copurchase import CopurchaseModel
-from productrecs.engines.engine import Engine, Model
+from productrecs.engines.engine_protocol import Engine, Model
 from productrecs.engines.registry import BUY, ENGINES, SIMILAR, TRENDING
 from productrecs.engines.text import semantic_space
 from productrecs.engines.visual import VisualModel

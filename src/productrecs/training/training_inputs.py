@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.ids import visitor_hash
-from productrecs.engines.arrays import Arrays, Items
+from productrecs.engines.array_types_and_sorting import Arrays, Items
 from productrecs.engines.copurchase import VariantGroups
-from productrecs.engines.engine import FitFingerprint
+from productrecs.engines.engine_protocol import FitFingerprint
 from productrecs.records.catalog.title_words import size_in_title, variant_key
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.training.interest_signals import InterestSignalInputs

@@ -44,7 +44,7 @@ from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.services import Services
 from productrecs.storage.jobs.job_queue import Job
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
-from productrecs.training.visual.build_visual import build_and_publish_visual_model
+from productrecs.training.visual.build_visual_model import build_and_publish_visual_model
 from productrecs.training.visual.picture_embedding import choose_embedding
 from productrecs.worker.job_worker import (
     JobHandler,

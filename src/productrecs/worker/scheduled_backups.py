@@ -14,7 +14,7 @@ from productrecs.core.clock import SECOND_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.private_folders import temp_folder
 from productrecs.core.program_version import PROGRAM_VERSION
-from productrecs.features.privacy.erasure import share_erasures
+from productrecs.features.privacy.shopper_erasure import share_erasures
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.repository import files_needed, files_of_open_imports
 from productrecs.services import Services, claim_or_check_object_store

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from productrecs.core.clock import HOUR_MS, iso
+from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId
+from productrecs.core.timestamps import iso
 from productrecs.features.attribution.attributor import (
     Attributor,
     stores_to_attribute,
@@ -25,10 +26,10 @@ from productrecs.features.experiments.experiment_result import (
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
 from productrecs.features.privacy.repository import stores_in_progress
-from productrecs.features.recommendations.earnings_replay import (
+from productrecs.features.recommendations.earnings.earnings_replay import (
     replay_and_store_earnings,
 )
-from productrecs.features.recommendations.repository import EarningsRepository
+from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.features.recommendations.reranking import compute_earning_index
 from productrecs.features.reports.customer_report import (
     compute_and_store_segments,
@@ -69,7 +70,7 @@ from productrecs.worker.job_worker import (
     PeriodicJob,
     nightly_schedule,
 )
-from productrecs.worker.object_jobs import ObjectJobs
+from productrecs.worker.object_store_jobs import ObjectJobs
 
 _log = logging.getLogger(__name__)
 

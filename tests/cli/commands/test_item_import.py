@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from productrecs.core.csv_reader import read_header
 from productrecs.features.imports.feeds.format_detection import NAMED_CATALOG
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import Item
 from productrecs.records.catalog.price_lists import PriceListEntry
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.orders.csv_reader import read_header
 from productrecs.services import Services
 from productrecs.storage.sql.tables import items, store_heads
 from productrecs.tenancy.accounts.store_management import find_store

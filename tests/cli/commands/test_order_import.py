@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 import sqlalchemy as sa
 
-from productrecs.core.clock import parse_timestamp
+from productrecs.core.csv_reader import MissingColumnsError, read_header
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.features.imports.order_file_reader import (
     NAMED_HISTORY,
     detect_order_format,
 )
-from productrecs.records.orders.csv_reader import MissingColumnsError, read_header
 from productrecs.services import Services
 from productrecs.storage.sql.tables import items, purchase_lines
 from tests.cli.conftest import BOTH, CommandLine

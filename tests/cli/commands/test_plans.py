@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from productrecs.core.clock import parse_timestamp
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.billing.repository import add_calls

@@ -13,7 +13,7 @@ from tests.cli.conftest import BOTH, CommandLine
 if TYPE_CHECKING:
     from productrecs.services import Services
 
-from productrecs.core.clock import parse_timestamp
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.report_registry import REPORT_TYPES

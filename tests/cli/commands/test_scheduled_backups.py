@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.privacy.erasure import LEDGER_FILE
+from productrecs.features.privacy.shopper_erasure import LEDGER_FILE
 from productrecs.services import build_services
 from productrecs.settings import from_environment
 from productrecs.storage.jobs.job_queue import all_totals

@@ -7,7 +7,7 @@ from productrecs.services import Services
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.tuning.repository import HyperparameterRepository, TunedParameters
-from productrecs.worker.isolated_jobs import TuningJobs
+from productrecs.worker.child_process_jobs import TuningJobs
 from productrecs.worker.job_worker import JobProgress
 from tests.cli.conftest import BOTH, CommandLine
 

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from productrecs.cli.doctor import command, installation_checks, machine_checks
+from productrecs.cli.doctor import command, disk_and_clock_checks, installation_checks
 from productrecs.cli.doctor.repository import next_due_at
-from productrecs.core.clock import DAY_MS, HOUR_MS, iso, system_ms
+from productrecs.core.clock import DAY_MS, HOUR_MS, system_ms
 from productrecs.core.errors import StorageBrokenError
 from productrecs.core.ids import INSTALLATION
+from productrecs.core.timestamps import iso
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
@@ -34,7 +35,7 @@ from productrecs.tenancy.billing.call_meter import month_at
 from productrecs.tenancy.billing.repository import add_calls
 from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import SecondFactor
-from productrecs.tenancy.users.secret_cipher import SecretCipher
+from productrecs.tenancy.users.totp_secret_cipher import SecretCipher
 from productrecs.tenancy.users.two_factor import new_totp_secret
 from productrecs.worker.store_jobs import build_worker
 from tests.cli.conftest import BOTH, CommandLine
@@ -411,7 +412,7 @@ def test_a_clock_that_was_set_back(shell: CommandLine, services: Services) -> No
 def test_a_clock_that_was_never_set(
     shell: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine_checks, "EARLIEST_MS", 1 << 60)
+    monkeypatch.setattr(disk_and_clock_checks, "EARLIEST_MS", 1 << 60)
 
     assert "before this program was released" in wrongs(shell)[0]
 
@@ -756,7 +757,7 @@ def test_it_says_what_each_kind_of_data_takes_and_what_retention_would_save(
 ) -> None:
     receive(services, healthy, [VIEW] * 30, system_ms() - 400 * DAY_MS)
     grown(services, 2_000_000)
-    monkeypatch.setattr(machine_checks, "_MANY_OLD_BYTES", 1)
+    monkeypatch.setattr(disk_and_clock_checks, "_MANY_OLD_BYTES", 1)
 
     [sizes] = [one for one in wrongs(shell, "ok") if one.startswith("data:")]
     [saved] = [one for one in wrongs(shell, "note") if one.startswith("data:")]

@@ -18,7 +18,8 @@ from productrecs.cli.doctor.installation_checks import (
     check_proxy,
     replication_result,
 )
-from productrecs.core.clock import DAY_MS, iso, system_ms
+from productrecs.core.clock import DAY_MS, system_ms
+from productrecs.core.timestamps import iso
 from productrecs.settings import Settings
 from productrecs.storage.sql.dialects import Replication
 from tests.support.service import Service as RunningService

@@ -12,7 +12,7 @@ from productrecs.engines.demand.forecast_features import shrink_season
 from productrecs.engines.demand.store_total_forecast import YearlySeasonality
 
 if TYPE_CHECKING:
-    from productrecs.engines.arrays import Floats
+    from productrecs.engines.array_types_and_sorting import Floats
 
 MONDAY = 734_138
 DAYS = np.arange(728)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageEnhance
 
-from productrecs.engines.arrays import NO_RANKED
+from productrecs.engines.array_types_and_sorting import NO_RANKED
 from productrecs.engines.visual import describe, fit_embedding_space
 from productrecs.engines.visual.embedding_space import (
     DIMENSIONS,

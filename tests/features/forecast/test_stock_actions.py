@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from productrecs.core.clock import DAY_MS, parse_timestamp
+from productrecs.core.clock import DAY_MS
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.features.forecast.repository import ForecastRun, StockedItem, StockedItems
 from productrecs.features.forecast.stock_actions import (
     ExpectedDemand,

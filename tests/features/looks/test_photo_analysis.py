@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import pytest
 
-from productrecs.engines.arrays import RankedItems
+from productrecs.engines.array_types_and_sorting import RankedItems
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.region_proposals import USUAL_GARMENTS
 from productrecs.engines.visual.visual_similarity import (

@@ -14,8 +14,8 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import fit_copurchase
-from productrecs.engines.popularity import TrendingModel
 from productrecs.engines.registry import BROWSE, BUY, TRENDING
+from productrecs.engines.trending_and_category import TrendingModel
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.events.shopper_history_cache import ShopperHistory

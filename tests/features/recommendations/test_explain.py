@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.engines.engine import SimilarVisitViews
+from productrecs.engines.engine_protocol import SimilarVisitViews
 from productrecs.features.recommendations import explain as module
 from productrecs.features.recommendations.explain import (
     AppliedRule,

@@ -10,8 +10,8 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import fit_sessions
 from productrecs.engines.copurchase import VariantGroups, fit_copurchase
-from productrecs.engines.popularity import TrendingModel
 from productrecs.engines.registry import BROWSE, BUY, TRENDING
+from productrecs.engines.trending_and_category import TrendingModel
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,

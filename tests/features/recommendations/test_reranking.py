@@ -10,10 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.core.report import parse_report_query
-from productrecs.features.recommendations.earnings_replay import (
+from productrecs.features.recommendations.earnings.earnings_replay import (
     WEIGHTS,
     earnings_report,
     replay_and_store_earnings,
+)
+from productrecs.features.recommendations.earnings.repository import (
+    EarningsRepository,
+    index_time,
+    read_index,
 )
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
@@ -21,11 +26,6 @@ from productrecs.features.recommendations.recommendation_request import (
     Pick,
     RecommendationRequest,
     Source,
-)
-from productrecs.features.recommendations.repository import (
-    EarningsRepository,
-    index_time,
-    read_index,
 )
 from productrecs.features.recommendations.reranking import (
     MAX_MOVES,

@@ -45,7 +45,7 @@ from tests.features.reports.shop import NOON, ReportedStore
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from productrecs.engines.arrays import Floats
+    from productrecs.engines.array_types_and_sorting import Floats
     from productrecs.records.experiments.experiment import Experiment
     from productrecs.storage.sql.database import Database
 

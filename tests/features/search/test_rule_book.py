@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import fixed_clock, parse_timestamp
+from productrecs.core.clock import fixed_clock
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.core.clock import parse_timestamp
 from productrecs.core.errors import StorageBusyError
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.http.limits import usage_metering as module
 from productrecs.http.limits.usage_metering import (
     UsageMetering,

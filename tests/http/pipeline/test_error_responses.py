@@ -39,7 +39,7 @@ ELSEWHERE = (
     "productrecs.records.experiments.experiment.ExperimentError",  # likewise
     "productrecs.engines.demand.",  # forecasting at night
     "productrecs.records.pictures.fetch_picture",  # fetching in the background
-    "productrecs.records.pictures.model_file",  # at a start
+    "productrecs.records.pictures.onnx_model_file",  # at a start
     "productrecs.records.pictures.decode_picture",  # 422 by the routes
     "productrecs.storage.backup.backup_archive",
     "productrecs.storage.backup.create_backup",

@@ -7,9 +7,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from productrecs.core.clock import DAY_MS, parse_timestamp
+from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import UnknownItemError
 from productrecs.core.ids import StoreId
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.records.catalog import repository
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.catalog_changes import (

@@ -13,7 +13,7 @@ from productrecs.records.events.repository import (
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.storage.sql.store_heads import log_head
+from productrecs.storage.sql.store_counters_and_versions import log_head
 from productrecs.storage.sql.tables import bot_events, event_columns, events
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from productrecs.core.clock import parse_timestamp
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.records.merchandising.rule import (
     MAX_ITEMS,
     MAX_NAME_LENGTH,

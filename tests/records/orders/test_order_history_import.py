@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from productrecs.core.clock import DAY_MS, parse_timestamp
+from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders import order_history_import

@@ -4,7 +4,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from productrecs.records.orders.csv_reader import HISTORY_LAYOUT
+from productrecs.core.csv_reader import HISTORY_LAYOUT
 from productrecs.records.orders.order_history_line import (
     OrderHistoryLine,
     OrderHistoryLineReader,

@@ -11,12 +11,12 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from productrecs.records.pictures.model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.onnx_inference import (
     decode_detections,
     letterbox,
     preprocess,
 )
+from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.training.visual.picture_embedding import (
     EmbeddingExamples,

@@ -11,15 +11,15 @@ import numpy as np
 import onnx
 import pytest
 
-from productrecs.records.pictures.model_file import (
-    EMBEDDER,
-    ModelFileError,
-    read_model_file,
-)
 from productrecs.records.pictures.onnx_inference import (
     OnnxEmbedder,
     middle_square,
     preprocess,
+)
+from productrecs.records.pictures.onnx_model_file import (
+    EMBEDDER,
+    ModelFileError,
+    read_model_file,
 )
 from productrecs.records.pictures.packaged_encoder import (
     LITE0,

@@ -13,7 +13,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from productrecs.records.pictures.model_file import (
+from productrecs.records.pictures.onnx_model_file import (
     DETECTOR,
     ModelFileError,
     read_model_file,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from productrecs.core.csv_reader import MissingColumnsError
 from productrecs.core.errors import StorageBrokenError, StorageFullError
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.csv_reader import MissingColumnsError
 from productrecs.records.uploads import order_upload
 from productrecs.records.uploads.order_upload import (
     FileTooLargeError,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from productrecs.core.clock import parse_timestamp
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.tenancy.billing.call_meter import BillingStatus, CallMeter, QuotaNotice
 from productrecs.tenancy.billing.plans_and_subscriptions import (
     DEFAULT_PLANS,

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.core.clock import DAY_MS, parse_timestamp
+from productrecs.core.clock import DAY_MS
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.tenancy.billing.call_meter import (
     BillingStatus,
     Month,

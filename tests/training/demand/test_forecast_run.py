@@ -10,19 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.core.clock import (
-    DAY_MS,
-    HOUR_MS,
-    fixed_clock,
-    parse_timestamp,
-)
+from productrecs.core.clock import DAY_MS, HOUR_MS, fixed_clock
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.engines.demand import backtest
 from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
     store_forecast_summary,
 )
 from productrecs.features.forecast.repository import ForecastRepository
-from productrecs.features.recommendations.repository import EarningsRepository
+from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.repository import CatalogRepository
@@ -369,7 +365,7 @@ def test_a_store_is_due_at_once_and_then_at_its_own_night(
 def test_the_library_of_trees_is_loaded_by_who_learns_only() -> None:
     program = (
         "import sys, productrecs.application\n"
-        "import productrecs.worker.isolated_jobs\n"
+        "import productrecs.worker.child_process_jobs\n"
         "import productrecs.worker.store_jobs\n"
         "print('lightgbm' in sys.modules)"
     )

@@ -15,7 +15,7 @@ from productrecs.engines.text.search_index import IndexQuery, QueryRelaxation
 from productrecs.engines.text.semantic_space import Projection, SemanticSpace
 from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.pictures.model_file import ModelFileError
+from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store

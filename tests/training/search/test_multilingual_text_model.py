@@ -21,7 +21,7 @@ from productrecs.engines.text.search_index import (
     QueryRelaxation,
     SearchIndex,
 )
-from productrecs.records.pictures.model_file import ModelFileError
+from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.training.search.multilingual_text_model import (
     PIECES,
     WEIGHTS,

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
 from productrecs.engines.text.index_schema import ProductText
-from productrecs.records.pictures.model_file import ModelFileError
+from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.training.search.packaged_text_model import (
     MINILM,
     TOKENIZER,

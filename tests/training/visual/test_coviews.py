@@ -16,13 +16,13 @@ from productrecs.records.pictures.repository import (
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.storage.sql.tables import events, store_heads
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-from productrecs.training.visual.build_visual import (
+from productrecs.training.visual.build_visual_model import (
     build_and_publish_visual_model,
     coviewed_pairs,
 )
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 from tests.support.pictures import COLOURS, SHAPES, drawn, see
-from tests.training.visual.test_build_visual import add
+from tests.training.visual.test_build_visual_model import add
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from productrecs.engines.arrays import RankedItems
+    from productrecs.engines.array_types_and_sorting import RankedItems
 
 KINDS = [(colour, shape) for colour in COLOURS for shape in SHAPES]
 VISIBLE = np.arange(len(KINDS)) % 3 != 0

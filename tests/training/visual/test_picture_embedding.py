@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.visual.image_descriptor import FORMAT, LENGTH
-from productrecs.records.pictures.model_file import EMBEDDER, read_model_file
+from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.training.visual.picture_embedding import (
     BuiltInEmbedding,

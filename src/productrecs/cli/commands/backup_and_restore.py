@@ -13,13 +13,13 @@ from typing import Final, NoReturn
 
 import click
 
-from productrecs.cli.installation import DataFolderError, find_settings
 from productrecs.cli.open_services import open_existing_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json, progress
+from productrecs.cli.settings_and_folder_owner import DataFolderError, find_settings
 from productrecs.core.plural import counted
 from productrecs.core.private_folders import temp_folder
-from productrecs.features.privacy.erasure import LEDGER_FILE, replay_erasures
+from productrecs.features.privacy.shopper_erasure import LEDGER_FILE, replay_erasures
 from productrecs.records.uploads.order_upload import is_upload_id
 from productrecs.services import backup_place, build_eraser, build_services
 from productrecs.settings import Settings

@@ -12,9 +12,9 @@ import click
 
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option
-from productrecs.core.clock import iso
 from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.ids import StoreId
+from productrecs.core.timestamps import iso
 from productrecs.records.catalog.item import FIELD_DEFAULTS, pushed_fields
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import (

@@ -12,8 +12,8 @@ import click
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.core.clock import iso
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.timestamps import iso
 from productrecs.features.imports.import_report import (
     ItemImportReport,
     item_counts,

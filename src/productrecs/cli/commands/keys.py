@@ -8,7 +8,8 @@ from productrecs.cli.commands.stores_and_origins import print_keys
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.core.clock import HOUR_MS, iso
+from productrecs.core.clock import HOUR_MS
+from productrecs.core.timestamps import iso
 from productrecs.tenancy.accounts.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store_management import (
     find_store,

@@ -11,7 +11,7 @@ import msgspec
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.core.clock import iso
+from productrecs.core.timestamps import iso
 from productrecs.features.looks.look import (
     Hotspot,
     Look,

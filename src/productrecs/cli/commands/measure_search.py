@@ -9,7 +9,7 @@ import click
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option, parent_option
 from productrecs.cli.output import print_json
-from productrecs.core.clock import iso
+from productrecs.core.timestamps import iso
 from productrecs.features.search.relevance.relevance_history import (
     measure_and_store_relevance,
 )

@@ -10,7 +10,7 @@ import click
 from productrecs.cli.open_services import COMMAND_LINE, audited_database, open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.core.clock import iso
+from productrecs.core.timestamps import iso
 from productrecs.records.merchandising.rule import (
     BOOST_STRENGTH,
     BURY_STRENGTH,

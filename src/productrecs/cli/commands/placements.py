@@ -10,7 +10,7 @@ import click
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.core.clock import iso
+from productrecs.core.timestamps import iso
 from productrecs.records.placements.placement import (
     MAX_NUM,
     Placement,

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.installation import find_settings
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.core.clock import iso, parse_timestamp
+from productrecs.cli.settings_and_folder_owner import find_settings
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.timestamps import iso, parse_timestamp
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (

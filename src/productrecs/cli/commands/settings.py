@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.installation import find_settings
 from productrecs.cli.open_services import audited_database, open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
+from productrecs.cli.settings_and_folder_owner import find_settings
 from productrecs.core.errors import ProductRecsError
 from productrecs.settings import KNOBS, SettingDescription
 from productrecs.tenancy.accounts.store import Store

@@ -10,8 +10,8 @@ import click
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.core.clock import iso
 from productrecs.core.plural import counted
+from productrecs.core.timestamps import iso
 from productrecs.features.privacy.repository import Erasure
 from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
 from productrecs.services import build_eraser

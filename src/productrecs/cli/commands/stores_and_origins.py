@@ -26,7 +26,7 @@ from productrecs.cli.commands.plans import (
 from productrecs.cli.open_services import open_or_create_services, open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.core.clock import iso
+from productrecs.core.timestamps import iso
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.services import Services
 from productrecs.storage.files.object_store import ObjectStoreUnavailableError

@@ -10,7 +10,7 @@ import click
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option, parent_option
 from productrecs.cli.output import print_json, progress
-from productrecs.core.clock import iso
+from productrecs.core.timestamps import iso
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.tenancy.accounts.store_management import find_store

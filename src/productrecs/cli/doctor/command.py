@@ -9,6 +9,10 @@ from pathlib import Path
 import click
 
 from productrecs.cli.doctor.check_result import CheckResult, Level, problem
+from productrecs.cli.doctor.disk_and_clock_checks import (
+    check_clock,
+    check_data_sizes_and_disk,
+)
 from productrecs.cli.doctor.installation_checks import (
     check_address_and_proxy,
     check_background_jobs,
@@ -22,17 +26,16 @@ from productrecs.cli.doctor.installation_checks import (
     check_storage,
     check_text_model,
 )
-from productrecs.cli.doctor.machine_checks import check_clock, check_data_sizes_and_disk
 from productrecs.cli.doctor.service_checks import check_mail, check_service
 from productrecs.cli.doctor.store_checks import (
     check_refused_keys,
     check_second_factors,
     check_store,
 )
-from productrecs.cli.installation import DataFolderError, find_settings
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
+from productrecs.cli.settings_and_folder_owner import DataFolderError, find_settings
 from productrecs.core.errors import (
     ProductRecsError,
     StorageError,

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
-from productrecs.cli.doctor.machine_checks import (
+from productrecs.cli.doctor.disk_and_clock_checks import (
     MAX_CLOCK_SKEW_MS,
     SET_CLOCK,
 )
@@ -23,16 +23,17 @@ from productrecs.cli.doctor.repository import (
     next_due_at,
     waiting_jobs,
 )
-from productrecs.cli.installation import owner_of, user_name
 from productrecs.cli.main import COMMANDS
-from productrecs.core.clock import HOUR_MS, MINUTE_MS, SECOND_MS, iso, system_ms
+from productrecs.cli.settings_and_folder_owner import owner_of, user_name
+from productrecs.core.clock import HOUR_MS, MINUTE_MS, SECOND_MS, system_ms
 from productrecs.core.errors import operator_text
 from productrecs.core.private_folders import (
     files_of_others,
     is_readable_by_others,
     is_shared_folder,
 )
-from productrecs.records.pictures.model_file import (
+from productrecs.core.timestamps import iso
+from productrecs.records.pictures.onnx_model_file import (
     DETECTOR,
     EMBEDDER,
     ModelFileError,

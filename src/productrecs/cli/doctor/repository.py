@@ -10,7 +10,7 @@ from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.jobs.job_queue import JobState
-from productrecs.storage.sql.store_heads import head_fields
+from productrecs.storage.sql.store_counters_and_versions import head_fields
 from productrecs.storage.sql.tables import dashboard_second_factors, jobs
 from productrecs.storage.sql.tables.account_tables import duties
 

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
-from productrecs.cli.installation import recorded_service
+from productrecs.cli.running_service import recorded_service
 from productrecs.processes.supervisor import ProcessState
 from productrecs.settings import Settings, SmtpServer
 

@@ -8,14 +8,15 @@ from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
-from productrecs.cli.doctor.machine_checks import SET_CLOCK
+from productrecs.cli.doctor.disk_and_clock_checks import SET_CLOCK
 from productrecs.cli.doctor.repository import (
     ItemGaps,
     PurchaseSample,
     StoreSampler,
     totp_secrets,
 )
-from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, iso, system_ms
+from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, system_ms
+from productrecs.core.timestamps import iso
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.reports.tracking_health.tracking_issues import (
     TrackingIssue,
@@ -39,7 +40,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import PlanUsage, read_plan_usage
 from productrecs.tenancy.billing.call_meter import BillingStatus
 from productrecs.tenancy.billing.plans_and_subscriptions import NEAR_END_MS
-from productrecs.tenancy.users.secret_cipher import (
+from productrecs.tenancy.users.totp_secret_cipher import (
     KEY_FILE,
     UnreadableSecretError,
     is_encrypted,

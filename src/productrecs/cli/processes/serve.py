@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import click
 
-from productrecs.cli.installation import record_service, switch_to_folder_owner
 from productrecs.cli.main import run_command
 from productrecs.cli.processes.listening_socket import (
     listener_url,
@@ -21,6 +20,8 @@ from productrecs.cli.processes.listening_socket import (
     open_listening_socket,
     settings_from_options,
 )
+from productrecs.cli.running_service import record_service
+from productrecs.cli.settings_and_folder_owner import switch_to_folder_owner
 from productrecs.core.errors import StorageError
 from productrecs.core.private_folders import temp_folder
 from productrecs.logs import configure_logging

@@ -25,7 +25,7 @@ from productrecs.processes.process_slot import ProcessSlot
 
 if TYPE_CHECKING:
     from productrecs.services import Services
-    from productrecs.worker.isolated_jobs import (
+    from productrecs.worker.child_process_jobs import (
         BackgroundLoop,
     )
 
@@ -100,11 +100,11 @@ def _build_background_loop(
 
         return build_picture_worker(services)
     if lane == UPLOADS:
-        from productrecs.worker.file_import_jobs import build_upload_importer  # noqa: PLC0415
-        from productrecs.worker.isolated_jobs import (  # noqa: PLC0415
+        from productrecs.worker.child_process_jobs import (  # noqa: PLC0415
             ParallelLoops,
             build_command_job_worker,
         )
+        from productrecs.worker.file_import_jobs import build_upload_importer  # noqa: PLC0415
         from productrecs.worker.scheduled_backups import build_backup_worker  # noqa: PLC0415
 
         # The forecaster only waits for child processes, so it shares this process.
@@ -125,12 +125,12 @@ def _build_file_workers(services: "Services") -> "BackgroundLoop":
     from productrecs.features.imports.dashboard_file_import import (  # noqa: PLC0415
         DashboardFileImporter,
     )
+    from productrecs.worker.child_process_jobs import (  # noqa: PLC0415
+        ParallelLoops,
+    )
     from productrecs.worker.file_import_jobs import (  # noqa: PLC0415
         build_file_checker,
         build_file_importer,
-    )
-    from productrecs.worker.isolated_jobs import (  # noqa: PLC0415
-        ParallelLoops,
     )
 
     files = DashboardFileImporter(services.imports)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import (
+from productrecs.engines.array_types_and_sorting import (
     MAX_CANDIDATES,
     NO_RANKED,
     Arrays,
@@ -19,7 +19,7 @@ from productrecs.engines.arrays import (
     without_prefix,
 )
 from productrecs.engines.browse.session_index import SessionIndex
-from productrecs.engines.engine import (
+from productrecs.engines.engine_protocol import (
     Engine,
     Evidence,
     Explainer,
@@ -28,14 +28,14 @@ from productrecs.engines.engine import (
     ListRequest,
     SimilarVisitViews,
 )
-from productrecs.engines.fusion import fuse_ranked
-from productrecs.engines.item_hashes import (
+from productrecs.engines.item_fingerprints import (
     Words,
     hash_sums,
     mix_bits,
     pair_words,
     to_words,
 )
+from productrecs.engines.rank_fusion import fuse_ranked
 
 # Weight of purchases relative to the visit (algorithms.md 4.2)
 _PURCHASE_MEMORY_WEIGHT: Final = 0.6

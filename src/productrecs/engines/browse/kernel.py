@@ -23,7 +23,7 @@ from productrecs.engines.numba_jit import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.engines.arrays import Floats, Ints, Items
+    from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
 
 _BINS: Final = 256
 _memory = threading.local()

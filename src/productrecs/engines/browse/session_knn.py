@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from productrecs.engines.arrays import Floats, Ints, Items, top_score_indexes
+from productrecs.engines.array_types_and_sorting import (
+    Floats,
+    Ints,
+    Items,
+    top_score_indexes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from productrecs.engines.arrays import Arrays, Scores
+    from productrecs.engines.array_types_and_sorting import Arrays, Scores
 
 
 class SessionArrays(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.engines.arrays import (
+from productrecs.engines.array_types_and_sorting import (
     MAX_CANDIDATES,
     NO_RANKED,
     Arrays,
@@ -24,7 +24,7 @@ from productrecs.engines.copurchase import (
     companion_hashes,
     fit_widest_copurchase,
 )
-from productrecs.engines.engine import (
+from productrecs.engines.engine_protocol import (
     CategoryPairLift,
     Engine,
     Evidence,
@@ -35,7 +35,7 @@ from productrecs.engines.engine import (
     ListRequest,
     common_baskets,
 )
-from productrecs.engines.item_hashes import Words
+from productrecs.engines.item_fingerprints import Words
 
 _CARTS: Final = "carts"
 

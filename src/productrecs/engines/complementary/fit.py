@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import Bools, Floats, Ints, Items, csr_offsets
+from productrecs.engines.array_types_and_sorting import (
+    Bools,
+    Floats,
+    Ints,
+    Items,
+    csr_offsets,
+)
 from productrecs.engines.complementary.model import ComplementModel
 
 if TYPE_CHECKING:

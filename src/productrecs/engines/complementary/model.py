@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
-from productrecs.engines.arrays import (
+from productrecs.engines.array_types_and_sorting import (
     NO_RANKED,
     Arrays,
     Bools,

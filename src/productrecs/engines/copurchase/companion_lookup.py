@@ -6,7 +6,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import Floats, Ints, Items, Scores, top_score_indexes
+from productrecs.engines.array_types_and_sorting import (
+    Floats,
+    Ints,
+    Items,
+    Scores,
+    top_score_indexes,
+)
 
 
 def best_companions(

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import (
+from productrecs.engines.array_types_and_sorting import (
     Bools,
     Bytes,
     Floats,

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
 
-from productrecs.engines.arrays import Arrays, Floats, Ints, Items, Scores, csr_offsets
+from productrecs.engines.array_types_and_sorting import (
+    Arrays,
+    Floats,
+    Ints,
+    Items,
+    Scores,
+    csr_offsets,
+)
 from productrecs.engines.copurchase.item_pairs import (
     Baskets,
     gather_baskets,

@@ -16,7 +16,7 @@ from productrecs.engines.numba_jit import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.engines.arrays import (
+    from productrecs.engines.array_types_and_sorting import (
         Floats,
         Ints,
         Items,

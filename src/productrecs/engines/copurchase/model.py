@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 import numpy as np
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.engines.arrays import (
+from productrecs.engines.array_types_and_sorting import (
     MAX_CANDIDATES,
     NO_RANKED,
     Arrays,
@@ -25,7 +25,7 @@ from productrecs.engines.arrays import (
 from productrecs.engines.copurchase import companion_lookup
 from productrecs.engines.copurchase.companion_lookup import KINDS, CompanionArrays
 from productrecs.engines.copurchase.pair_evidence import CERTAIN
-from productrecs.engines.item_hashes import (
+from productrecs.engines.item_fingerprints import (
     Words,
     hash_sums,
     mix_bits,

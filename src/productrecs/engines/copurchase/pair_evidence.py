@@ -17,10 +17,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import ranks_within_runs, run_numbers
+from productrecs.engines.array_types_and_sorting import ranks_within_runs, run_numbers
 
 if TYPE_CHECKING:
-    from productrecs.engines.arrays import Bools, Bytes, Floats, Ints, Items
+    from productrecs.engines.array_types_and_sorting import (
+        Bools,
+        Bytes,
+        Floats,
+        Ints,
+        Items,
+    )
     from productrecs.engines.copurchase.item_pairs import (
         Baskets,
         CopurchaseOptions,

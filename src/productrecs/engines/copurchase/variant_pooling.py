@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import (
+from productrecs.engines.array_types_and_sorting import (
     Bools,
     Floats,
     Ints,

@@ -12,6 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from productrecs.engines.demand.boosted_forecast import (
+    BoostingLibraryMissingError,
+    GradientBoostedModel,
+    fit_boosted_model,
+)
 from productrecs.engines.demand.demand_series import (
     HORIZON,
     QUANTILES,
@@ -39,12 +44,9 @@ from productrecs.engines.demand.forecast_features import (
     open_day_quantiles,
     store_totals,
 )
-from productrecs.engines.demand.forecast_methods import (
-    BoostingLibraryMissingError,
-    GradientBoostedModel,
+from productrecs.engines.demand.statistical_forecast import (
     apply_item_weekdays,
     classify_demand,
-    fit_boosted_model,
     statistical_forecast,
 )
 from productrecs.engines.demand.store_total_forecast import YearlySeasonality
@@ -52,7 +54,7 @@ from productrecs.engines.demand.store_total_forecast import YearlySeasonality
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from productrecs.engines.arrays import (
+    from productrecs.engines.array_types_and_sorting import (
         Bools,
         Floats,
         Ints,

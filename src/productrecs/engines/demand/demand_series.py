@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from productrecs.engines.arrays import Bools, Floats, Ints, Items
+    from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints, Items
 
 
 HORIZON: Final = 28

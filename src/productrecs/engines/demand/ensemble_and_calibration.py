@@ -14,7 +14,7 @@ import numpy as np
 from productrecs.engines.demand.demand_series import HORIZON, QUANTILES, WEEK
 
 if TYPE_CHECKING:
-    from productrecs.engines.arrays import Bools, Floats, Ints, Items
+    from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints, Items
     from productrecs.engines.demand.demand_series import Amounts, DailyDemand
 
 

@@ -13,6 +13,10 @@ from productrecs.engines.demand.backtest import (
     ItemBacktest,
     method_forecasts,
 )
+from productrecs.engines.demand.boosted_forecast import (
+    BoostingLibraryMissingError,
+    fit_boosted_model,
+)
 from productrecs.engines.demand.demand_series import (
     HORIZON,
     WEEK,
@@ -20,10 +24,6 @@ from productrecs.engines.demand.demand_series import (
 )
 from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths, sale_classes
 from productrecs.engines.demand.forecast_features import item_levels, store_totals
-from productrecs.engines.demand.forecast_methods import (
-    BoostingLibraryMissingError,
-    fit_boosted_model,
-)
 from productrecs.engines.demand.store_total_forecast import (
     TotalBacktest,
     TotalForecast,
@@ -36,7 +36,7 @@ from productrecs.engines.demand.store_total_forecast import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from productrecs.engines.arrays import Bools, Floats
+    from productrecs.engines.array_types_and_sorting import Bools, Floats
     from productrecs.engines.demand.demand_series import DailyDemand
 
 _ORIGINS_REPORTED = 8

@@ -23,7 +23,7 @@ from productrecs.engines.demand.demand_series import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.engines.arrays import Floats, Ints, Items
+    from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
 
 YEAR: Final = 52 * WEEK
 SALES_RATE_HALF_LIFE: Final = 14.0

@@ -29,7 +29,7 @@ from productrecs.engines.demand.forecast_features import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.engines.arrays import Bools, Floats, Ints
+    from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints
 
 _PROFILE_DAYS: Final = 16 * WEEK
 _HALF_LIVES: Final = (7.0, 14.0)

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.engines.text.product_words import ProductGroup
+from productrecs.engines.text.product_word_translations import ProductGroup
 from productrecs.engines.text.shoe_sizes import WEARERS
 
 HEIGHT: Final = "cm"

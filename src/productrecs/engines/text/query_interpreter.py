@@ -12,7 +12,10 @@ from productrecs.engines.text.language_detection_and_stemming import (
     LanguageAnalyzer,
     without_opening,
 )
-from productrecs.engines.text.product_words import ProductWordTranslation, product_words
+from productrecs.engines.text.product_word_translations import (
+    ProductWordTranslation,
+    product_words,
+)
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.vocabulary import (
     DocumentFrequencies,

@@ -22,7 +22,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from productrecs.core.cache_registry import BoundedCache, RegisteredCache
-from productrecs.engines.arrays import Ints
+from productrecs.engines.array_types_and_sorting import Ints
 from productrecs.engines.text.index_queries import (
     WORD_SCORE,
     all_words_query,

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import Arrays, Bools, top_score_indexes
+from productrecs.engines.array_types_and_sorting import Arrays, Bools, top_score_indexes
 
 Vectors = npt.NDArray[np.float32]
 """One row per text, each of length 1."""

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.engines.text.product_words import ProductGroup
+from productrecs.engines.text.product_word_translations import ProductGroup
 
 _PARIS_POINTS: Final = 1.27  # in a barleycorn
 _FIRST_BARLEYCORN: Final = 25

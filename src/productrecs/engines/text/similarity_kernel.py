@@ -12,7 +12,7 @@ from productrecs.engines.numba_jit import jit_compiled, readonly_array
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from productrecs.engines.arrays import Bools
+    from productrecs.engines.array_types_and_sorting import Bools
 
 _I1: Any = types.int8
 _ROWS: Any = types.Array(_I1, 2, "C", readonly=True)  # may be mapped from a file

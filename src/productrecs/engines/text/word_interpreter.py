@@ -17,7 +17,7 @@ from tantivy import Occur
 from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.engines.text.index_schema import CATEGORIES, TITLE
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
-from productrecs.engines.text.product_words import product_words
+from productrecs.engines.text.product_word_translations import product_words
 from productrecs.engines.text.tokenizer import is_code
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.vocabulary import (

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import (
+from productrecs.engines.array_types_and_sorting import (
     NO_RANKED,
     Bools,
     Ints,

@@ -18,8 +18,12 @@ from productrecs.records.events.repository import EventRepository, LinkedCustome
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
-from productrecs.storage.sql.insights import StoredInsight, insight_progress, store_insight
-from productrecs.storage.sql.store_heads import heads_of_all_stores, log_seq
+from productrecs.storage.sql.store_counters_and_versions import heads_of_all_stores, log_seq
+from productrecs.storage.sql.stored_insights import (
+    StoredInsight,
+    insight_progress,
+    store_insight,
+)
 from productrecs.storage.sql.tables import (
     attribution_marks,
     credit_days,

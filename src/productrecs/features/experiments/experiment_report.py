@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from productrecs.core.clock import iso
 from productrecs.core.report import (
     Figure,
     FigureDefinition,
@@ -14,6 +13,7 @@ from productrecs.core.report import (
     ReportQuery,
     ReportValue,
 )
+from productrecs.core.timestamps import iso
 from productrecs.features.experiments.experiment_result import (
     TARGET_LIFT,
     TestToMeasure,

@@ -10,7 +10,7 @@ import numpy as np
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.engines.arrays import Floats, Ints
+from productrecs.engines.array_types_and_sorting import Floats, Ints
 from productrecs.features.experiments.experiment_statistics import (
     ALPHA,
     MIN_CONVERSIONS,

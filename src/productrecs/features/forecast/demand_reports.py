@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from productrecs.core.clock import iso
 from productrecs.core.report import (
     Figure,
     FigureDefinition,
@@ -12,6 +11,7 @@ from productrecs.core.report import (
     ReportQuery,
     ReportValue,
 )
+from productrecs.core.timestamps import iso
 from productrecs.features.forecast.forecast_replies import store_forecast_summary
 from productrecs.features.forecast.repository import ForecastRepository, ForecastRun
 from productrecs.features.forecast.stock_actions import (

@@ -7,8 +7,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.clock import DAY_MS, iso
+from productrecs.core.clock import DAY_MS
 from productrecs.core.time_window import window_end_ms, window_start_ms
+from productrecs.core.timestamps import iso
 from productrecs.features.forecast.repository import (
     NO_DAYS_AHEAD,
     DayForecast,

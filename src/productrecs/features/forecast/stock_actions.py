@@ -25,7 +25,7 @@ from productrecs.features.forecast.forecast_replies import (
 from productrecs.records.catalog.availability import Availability
 
 if TYPE_CHECKING:
-    from productrecs.engines.arrays import Floats, Ints
+    from productrecs.engines.array_types_and_sorting import Floats, Ints
     from productrecs.features.forecast.repository import (
         ForecastRun,
         StockedItem,

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.plural import counted
-from productrecs.features.imports.erased_rows import ErasedShopperRows, erased_since
+from productrecs.features.imports.erased_shopper_rows import ErasedShopperRows, erased_since
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
 from productrecs.features.imports.import_preview import (
     ITEMS,

@@ -5,8 +5,19 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, BinaryIO, Final
 
+from productrecs.core.csv_reader import (
+    HEAD_BYTES,
+    HISTORY_LAYOUT,
+    BrokenRow,
+    CsvLayout,
+    MissingColumnsError,
+    column_names,
+    inspect_csv,
+    read_header,
+    read_rows,
+)
 from productrecs.core.errors import ProductRecsError
-from productrecs.features.imports.erased_rows import NO_LAYOUT
+from productrecs.features.imports.erased_shopper_rows import NO_LAYOUT
 from productrecs.features.imports.feeds.column_mapping import (
     FIELDS,
     REQUIRED,
@@ -29,17 +40,6 @@ from productrecs.features.imports.order_file_reader import (
     detect_order_format,
 )
 from productrecs.records.catalog.item import FIELD_DEFAULTS
-from productrecs.records.orders.csv_reader import (
-    HEAD_BYTES,
-    HISTORY_LAYOUT,
-    BrokenRow,
-    CsvLayout,
-    MissingColumnsError,
-    column_names,
-    inspect_csv,
-    read_header,
-    read_rows,
-)
 from productrecs.records.uploads.file_import import FileImport
 
 BY_COLUMNS: Final = "columns"

@@ -6,6 +6,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, BinaryIO, Final, Literal
 
+from productrecs.core.csv_reader import (
+    HEAD_BYTES,
+    BrokenRow,
+    CsvLayout,
+    MissingColumnsError,
+    column_names,
+    inspect_csv,
+    read_rows,
+)
 from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.plural import counted
@@ -20,15 +29,6 @@ from productrecs.features.imports.order_file_reader import (
     NoOrderTimesError,
 )
 from productrecs.records.catalog.catalog_changes import CatalogLimitError
-from productrecs.records.orders.csv_reader import (
-    HEAD_BYTES,
-    BrokenRow,
-    CsvLayout,
-    MissingColumnsError,
-    column_names,
-    inspect_csv,
-    read_rows,
-)
 from productrecs.records.orders.order_history_import import RowCountsAndErrors, RowError
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, Final
 
+from productrecs.core.csv_reader import HEAD_BYTES, unsupported_file_hint
 from productrecs.core.errors import ProductRecsError
-from productrecs.records.orders.csv_reader import HEAD_BYTES, unsupported_file_hint
 
 BLOCK: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"

@@ -6,6 +6,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
+from productrecs.core.csv_reader import (
+    HEAD_BYTES,
+    BrokenRow,
+    CsvFormat,
+    CsvLayout,
+    column_names,
+    inspect_csv,
+    read_rows,
+)
 from productrecs.features.imports.feeds.column_mapping import SYNONYMS, ColumnMapping
 from productrecs.features.imports.feeds.format_detection import (
     NAMED_CATALOG,
@@ -21,15 +30,6 @@ from productrecs.features.imports.feeds.value_parsing import FeedReading
 from productrecs.features.imports.import_source import ImportSource, JsonArray
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
-from productrecs.records.orders.csv_reader import (
-    HEAD_BYTES,
-    BrokenRow,
-    CsvFormat,
-    CsvLayout,
-    column_names,
-    inspect_csv,
-    read_rows,
-)
 from productrecs.records.orders.order_history_line import normalise_number
 from productrecs.schemas.items import (
     MAX_DESCRIPTION,

@@ -9,8 +9,21 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import BinaryIO, Final
 
+from productrecs.core.csv_reader import (
+    HEAD_BYTES,
+    HISTORY_LAYOUT,
+    CsvFormat,
+    CsvLayout,
+    MissingColumnsError,
+    column_names,
+    detect_time_format,
+    inspect_csv,
+    read_header,
+    read_rows,
+)
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
+from productrecs.core.timestamps import TimeFormat
 from productrecs.features.imports.feeds import order_export_reader
 from productrecs.features.imports.feeds.column_mapping import ColumnMapping
 from productrecs.features.imports.feeds.column_synonyms import order_column_names
@@ -23,18 +36,6 @@ from productrecs.features.imports.feeds.order_export_reader import (
 )
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.orders.csv_reader import (
-    HEAD_BYTES,
-    HISTORY_LAYOUT,
-    CsvFormat,
-    CsvLayout,
-    MissingColumnsError,
-    column_names,
-    detect_time_format,
-    inspect_csv,
-    read_header,
-    read_rows,
-)
 from productrecs.records.orders.order_history_import import (
     OrderHistoryImportReport,
     RowReader,
@@ -45,7 +46,6 @@ from productrecs.records.orders.order_history_line import (
     NotAPurchaseError,
     OrderHistoryLine,
     OrderHistoryLineReader,
-    TimeFormat,
 )
 from productrecs.tenancy.accounts.store import Store
 

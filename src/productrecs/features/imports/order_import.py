@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
-from productrecs.core.clock import MINUTE_MS, iso
+from productrecs.core.clock import MINUTE_MS
+from productrecs.core.csv_reader import Row, read_rows
+from productrecs.core.timestamps import iso
 from productrecs.features.imports.feeds.order_export_reader import OrderExportReader
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.imports.order_file_reader import (
     InspectedOrderFile,
 )
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.orders.csv_reader import Row, read_rows
 from productrecs.records.orders.order_history_import import (
     MAX_ERRORS,
     OrderHistoryImport,

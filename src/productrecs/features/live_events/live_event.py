@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from productrecs.core.clock import MINUTE_MS, parse_timestamp
+from productrecs.core.clock import MINUTE_MS
 from productrecs.core.ids import StoreId
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.records.events.event import (
     EVENT_KINDS,
     EVENT_SUBJECTS,

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from productrecs.engines.arrays import Bools
+from productrecs.engines.array_types_and_sorting import Bools
 from productrecs.engines.visual.region_proposals import (
     USUAL_GARMENTS,
     intersection_over_union,

@@ -11,7 +11,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.events.repository import shopper_bot_events, shopper_events
 from productrecs.records.purchases.repository import shopper_lines
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
-from productrecs.storage.sql.store_heads import increment
+from productrecs.storage.sql.store_counters_and_versions import increment
 from productrecs.storage.sql.tables import (
     attribution_marks,
     erasures,

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from productrecs.core.clock import iso
 from productrecs.core.ids import StoreId
+from productrecs.core.timestamps import iso
 from productrecs.features.privacy.repository import ShopperRepository
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import (

@@ -23,7 +23,7 @@ from productrecs.records.catalog.repository import CatalogRepository
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from productrecs.engines.arrays import Ints, Items
+    from productrecs.engines.array_types_and_sorting import Ints, Items
     from productrecs.records.catalog.catalog_view import CatalogView
     from productrecs.records.catalog.item import Item
     from productrecs.storage.sql.database import Database

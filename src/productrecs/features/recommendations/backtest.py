@@ -13,26 +13,26 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import Floats, Ints, Items
-from productrecs.engines.engine import ListContext
-from productrecs.engines.fusion import fuse_lists
+from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
+from productrecs.engines.engine_protocol import ListContext
+from productrecs.engines.rank_fusion import fuse_lists
 from productrecs.engines.registry import BY_NAME, EVALUATED
-from productrecs.features.recommendations.recipes import PageType, recipe_of
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
     Source,
 )
+from productrecs.features.recommendations.source_recipes import PageType, recipe_of
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.fit_models import fit_all_models
-from productrecs.training.item_groups import (
+from productrecs.training.trained_models import TrainedModels
+from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.visit_and_order_items import (
     MAX_GROUP_ITEMS,
     ItemGroups,
     group_orders,
     group_visits,
 )
-from productrecs.training.trained_models import TrainedModels
-from productrecs.training.training_inputs import TrainingInputs
 
 LENGTH: Final = 20  # list cutoff of recall@20, MRR@20 and coverage
 HEAD: Final = 10  # of nDCG@10

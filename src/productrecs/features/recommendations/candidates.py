@@ -8,13 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import MAX_CANDIDATES, NO_RANKED, Items, RankedItems
-from productrecs.engines.engine import ListRequest
-from productrecs.engines.fusion import fuse_lists
+from productrecs.engines.array_types_and_sorting import (
+    MAX_CANDIDATES,
+    NO_RANKED,
+    Items,
+    RankedItems,
+)
+from productrecs.engines.engine_protocol import ListRequest
+from productrecs.engines.rank_fusion import fuse_lists
 from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.bundles import listable_parts
 from productrecs.features.recommendations.demotions import backfill_anchors
-from productrecs.features.recommendations.recipes import Recipe
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     RecommendationRequest,
@@ -29,6 +33,7 @@ from productrecs.features.recommendations.serving_state import (
     StoreState,
     Weights,
 )
+from productrecs.features.recommendations.source_recipes import Recipe
 
 
 def effective_source(store: StoreState, request: RecommendationRequest) -> Source:

@@ -13,13 +13,13 @@ from typing import Final
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.engines.buy_again import HALF_A_DAY_MS
-from productrecs.engines.fusion import RANK_OFFSET
-from productrecs.features.recommendations.recipes import PageType
+from productrecs.engines.rank_fusion import RANK_OFFSET
 from productrecs.features.recommendations.request_context import (
     ShopperContext,
     context_anchors,
 )
 from productrecs.features.recommendations.serving_state import EligibleItems
+from productrecs.features.recommendations.source_recipes import PageType
 from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 COOLDOWN_MS: Final = 14 * DAY_MS

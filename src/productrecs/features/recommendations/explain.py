@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from productrecs.engines.arrays import RankedItems
-from productrecs.engines.engine import (
+from productrecs.engines.array_types_and_sorting import RankedItems
+from productrecs.engines.engine_protocol import (
     CategoryPairLift,
     Evidence,
     Explainer,
     SharedBasketCount,
     SimilarVisitViews,
 )
-from productrecs.engines.fusion import RANK_OFFSET
+from productrecs.engines.rank_fusion import RANK_OFFSET
 from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.bundles import offer_of_list
 from productrecs.features.recommendations.demotions import COOLDOWN_FACTOR
@@ -23,7 +23,6 @@ from productrecs.features.recommendations.placement_lists import (
     PlacedRequests,
     decide_placement,
 )
-from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommend import ListDecision, decide_list
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
@@ -32,6 +31,7 @@ from productrecs.features.recommendations.recommendation_request import (
 )
 from productrecs.features.recommendations.reranking import earning_index_of
 from productrecs.features.recommendations.serving_state import StoreState
+from productrecs.features.recommendations.source_recipes import PageType
 from productrecs.features.recommendations.trending import PLACE, trending_list
 from productrecs.records.catalog.availability import HiddenReason
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.arrays import NO_RANKED, RankedItems
+from productrecs.engines.array_types_and_sorting import NO_RANKED, RankedItems
 from productrecs.features.recommendations.candidates import (
     FusedCandidates,
     StoreListRequest,
@@ -24,7 +24,6 @@ from productrecs.features.recommendations.demotions import (
     fatigue_factors,
     ignored_impressions,
 )
-from productrecs.features.recommendations.recipes import PageType, Recipe, recipe_of
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
@@ -58,6 +57,7 @@ from productrecs.features.recommendations.sold_out_replacements import (
     merge_leads,
     rank_replacements,
 )
+from productrecs.features.recommendations.source_recipes import PageType, Recipe, recipe_of
 from productrecs.records.events.shopper_history_cache import ShopperHistory
 
 _REACH: Final = 3  # length of a list before limits, in lengths of the list after them

@@ -10,24 +10,28 @@ import numpy as np
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.clock import DAY_MS
-from productrecs.engines.arrays import MAX_CANDIDATES, NO_RANKED, RankedItems
+from productrecs.engines.array_types_and_sorting import (
+    MAX_CANDIDATES,
+    NO_RANKED,
+    RankedItems,
+)
 from productrecs.engines.browse import InteractionType
 from productrecs.engines.buy_again import buy_again, due_for_repurchase, is_habitual_buyer
-from productrecs.engines.fusion import fuse_ranked
+from productrecs.engines.rank_fusion import fuse_ranked
 from productrecs.engines.registry import BROWSE, BUY_AGAIN
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
 )
-from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
 )
 from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
+from productrecs.features.recommendations.source_recipes import PageType
 from productrecs.records.events.event import EventKind, interest_key
 from productrecs.records.events.shopper_history_cache import MAX_RECENT, ShopperHistory
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.item_groups import INTERACTION_BY_EVENT
+from productrecs.training.visit_and_order_items import INTERACTION_BY_EVENT
 
 _SIGNAL_WEIGHT: Final = 0.8  # weight of the latest signal relative to the visit
 _DECAY: Final = 0.85  # weight factor of each later interaction

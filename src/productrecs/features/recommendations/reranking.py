@@ -23,13 +23,13 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.engines.arrays import Floats
-from productrecs.features.recommendations.recipes import PageType
+from productrecs.engines.array_types_and_sorting import Floats
 from productrecs.features.recommendations.recommendation_request import (
     ListPlan,
     Pick,
 )
 from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
+from productrecs.features.recommendations.source_recipes import PageType
 from productrecs.records.catalog.title_words import fold_text
 
 SHARE_WITH_ANCHOR: Final = 0.75  # maximum share of one category in a list with an anchor

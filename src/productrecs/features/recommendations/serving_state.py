@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from productrecs.core.cache_registry import BoundedCache, RegisteredCache
-from productrecs.engines.arrays import Floats, Ints, Items
-from productrecs.engines.fusion import RANK_OFFSET
-from productrecs.engines.popularity import category_top_items
+from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
+from productrecs.engines.rank_fusion import RANK_OFFSET
+from productrecs.engines.trending_and_category import category_top_items
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     ListPlan,

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from productrecs.engines.arrays import Items, RankedItems
-from productrecs.engines.fusion import FusedList, fuse_lists
+from productrecs.engines.array_types_and_sorting import Items, RankedItems
+from productrecs.engines.rank_fusion import FusedList, fuse_lists
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from typing import Any, Final
 
-from productrecs.core.clock import iso
 from productrecs.core.ids import StoreId
 from productrecs.core.report import (
     Figure,
@@ -15,6 +14,7 @@ from productrecs.core.report import (
     ReportQuery,
     share_of,
 )
+from productrecs.core.timestamps import iso
 from productrecs.features.reports.rfm_segments import (
     MEANINGS,
     Customer,
@@ -23,14 +23,14 @@ from productrecs.features.reports.rfm_segments import (
 )
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.insights import (
+from productrecs.storage.sql.store_counters_and_versions import log_seq
+from productrecs.storage.sql.stored_insights import (
     InsightProgress,
     StoredInsight,
     insight_progress,
     read_insight,
     store_insight,
 )
-from productrecs.storage.sql.store_heads import log_seq
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.engines.arrays import Floats, Ints, Items
+from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
@@ -18,7 +18,12 @@ from productrecs.engines.text.language_detection_and_stemming import (
 )
 from productrecs.engines.text.query_interpreter import Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, QueryRelaxation
-from productrecs.features.search.code_search import (
+from productrecs.features.search.hits_and_variant_collapse import (
+    Hit,
+    collapse_variants,
+    with_variant_counts,
+)
+from productrecs.features.search.product_code_search import (
     items_with_codes,
     narrow_to_code_matches,
 )
@@ -37,11 +42,6 @@ from productrecs.features.search.search_rule_book import (
     redirect_address,
 )
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
-from productrecs.features.search.variant_hits import (
-    Hit,
-    collapse_variants,
-    with_variant_counts,
-)
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.variant_groups import NO_GROUPS, CatalogVariantGroups
 from productrecs.records.merchandising.rule_book import ListRules

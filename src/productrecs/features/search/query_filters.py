@@ -12,11 +12,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.text.attribute_words import (
-    AttributeMeaning,
-    attribute_meanings_by_word,
-    first_attribute_words,
-)
 from productrecs.engines.text.clothing_sizes import (
     CHILD_SYSTEMS,
     HEIGHT,
@@ -27,6 +22,11 @@ from productrecs.engines.text.clothing_sizes import (
     system_without_name,
 )
 from productrecs.engines.text.clothing_sizes import equivalent_sizes as sizes_of_clothes
+from productrecs.engines.text.colour_and_material_words import (
+    AttributeMeaning,
+    attribute_meanings_by_word,
+    first_attribute_words,
+)
 from productrecs.engines.text.highlight import Span
 from productrecs.engines.text.price_phrases import may_name_price, price_phrases_in
 from productrecs.engines.text.shoe_sizes import equivalent_sizes as sizes_of_shoes

@@ -16,7 +16,7 @@ from productrecs.engines.hyperloglog import (
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.store_heads import log_seq
+from productrecs.storage.sql.store_counters_and_versions import log_seq
 from productrecs.storage.sql.tables import attribution_marks, search_rules, synonyms
 
 _SYNONYMS_SQL: Final = (

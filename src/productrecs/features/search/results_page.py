@@ -16,6 +16,12 @@ import numpy.typing as npt
 
 from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggestion
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, QueryRelaxation
+from productrecs.features.search.hits_and_variant_collapse import (
+    Hit,
+    collapse_variants,
+    filter_items,
+    with_variant_counts,
+)
 from productrecs.features.search.product_search import (
     PageSizeAndCandidateLimit,
     ResolvedQuery,
@@ -30,12 +36,6 @@ from productrecs.features.search.product_search import (
 )
 from productrecs.features.search.query_filters import FilterField, WordFilter
 from productrecs.features.search.refinement_question import Refinement, choose_refinement
-from productrecs.features.search.variant_hits import (
-    Hit,
-    collapse_variants,
-    filter_items,
-    with_variant_counts,
-)
 from productrecs.records.catalog.attribute_index import MAX_COUNTED, ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS

@@ -34,7 +34,7 @@ from productrecs.http.pipeline.readiness_checks import Readiness
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Route
-from productrecs.http.pipeline.url_decoding import base_url_by_headers
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_by_headers
 from productrecs.http.route_table import route_of
 from productrecs.http.routes.widget.shopper_access import access_of
 from productrecs.http.transport.error_body import (

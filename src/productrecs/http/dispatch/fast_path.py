@@ -29,7 +29,7 @@ from productrecs.http.limits.client_address import address_of_client, public_net
 from productrecs.http.limits.load_shedding import LoadShedder, OverloadedError
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import Context
-from productrecs.http.pipeline.url_decoding import base_url_by_headers
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_by_headers
 from productrecs.http.route_table import ROUTES
 from productrecs.http.routes.widget.list_parameters import store_with_price_list
 from productrecs.http.routes.widget.list_replies import answer_immediately

@@ -24,7 +24,7 @@ from productrecs.http.pipeline.error_responses import (
 )
 from productrecs.http.pipeline.etag_responses import conditional_response
 from productrecs.http.pipeline.search_count_recorder import IS_BOT
-from productrecs.http.pipeline.url_decoding import raw_path_of
+from productrecs.http.pipeline.url_decoding_and_base_url import raw_path_of
 from productrecs.http.transport.connection import send_in_single_write
 from productrecs.http.transport.error_body import (
     JSON,

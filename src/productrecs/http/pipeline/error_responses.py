@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fastapi import Request, Response
 
+from productrecs.core.csv_reader import MissingColumnsError
 from productrecs.core.errors import (
     ProductRecsError,
     QueueFullError,
@@ -37,7 +38,7 @@ from productrecs.http.pipeline.authentication import (
     SecretKeyRequiredError,
 )
 from productrecs.http.pipeline.cors import ForeignOriginError
-from productrecs.http.pipeline.url_decoding import (
+from productrecs.http.pipeline.url_decoding_and_base_url import (
     BadPathError,
     UnknownBuildError,
     base_url_of,
@@ -62,7 +63,6 @@ from productrecs.http.transport.request_body import (
 from productrecs.records.catalog.catalog_changes import CatalogLimitError
 from productrecs.records.catalog.price_lists import TooManyPriceListsError
 from productrecs.records.experiments.experiment import UnknownExperimentError
-from productrecs.records.orders.csv_reader import MissingColumnsError
 from productrecs.records.pictures.decode_picture import PictureTooLargeError
 from productrecs.records.placements.bundle import BundleChangedError, UnknownBundleError
 from productrecs.records.placements.placement import UnknownPlacementError

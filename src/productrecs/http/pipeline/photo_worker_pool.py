@@ -14,7 +14,11 @@ from typing import Final, TypeVar
 
 from productrecs.core.errors import QueueFullError
 from productrecs.core.ids import StoreId
-from productrecs.records.pictures.model_file import DETECTOR, ModelFile, read_model_file
+from productrecs.records.pictures.onnx_model_file import (
+    DETECTOR,
+    ModelFile,
+    read_model_file,
+)
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 
 Result = TypeVar("Result")

@@ -18,7 +18,11 @@ from productrecs.records.catalog.item import (
 from productrecs.records.catalog.price_lists import as_list_prices
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import RawReader, raw_connection
-from productrecs.storage.sql.store_heads import head_fields, move_catalog, set_head
+from productrecs.storage.sql.store_counters_and_versions import (
+    head_fields,
+    move_catalog,
+    set_head,
+)
 from productrecs.storage.sql.tables import items
 
 _CHUNK: Final = 500

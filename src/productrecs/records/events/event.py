@@ -7,7 +7,7 @@ from enum import Enum, IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from productrecs.core.clock import iso
+from productrecs.core.timestamps import iso
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

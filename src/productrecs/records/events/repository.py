@@ -21,7 +21,7 @@ from productrecs.storage.sql.dialects import (
     upsert,
 )
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
-from productrecs.storage.sql.store_heads import increment
+from productrecs.storage.sql.store_counters_and_versions import increment
 from productrecs.storage.sql.tables import (
     bot_events,
     event_columns,

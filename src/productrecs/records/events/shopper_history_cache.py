@@ -27,7 +27,7 @@ from productrecs.records.events.repository import (
     term_of_event,
 )
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.store_heads import log_head
+from productrecs.storage.sql.store_counters_and_versions import log_head
 
 HALF_LIFE_MS: Final = 7 * DAY_MS  # since the product's last impression
 _MIN_IMPRESSIONS: Final = 2  # impressions; products with fewer are not reported

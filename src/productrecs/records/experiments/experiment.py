@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from productrecs.core.clock import iso
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.timestamps import iso
 from productrecs.records.experiments.arm_assignment import ArmSplit
 from productrecs.records.placements.placement import (
     PlacementContent,

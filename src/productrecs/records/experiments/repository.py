@@ -22,7 +22,7 @@ from productrecs.records.experiments.experiment import (
 from productrecs.records.placements.placement import Placement
 from productrecs.records.placements.repository import StorePlacements
 from productrecs.storage.sql.dialects import RawReader, upsert
-from productrecs.storage.sql.store_heads import log_seq
+from productrecs.storage.sql.store_counters_and_versions import log_seq
 from productrecs.storage.sql.tables import experiment_days, experiments, exposures
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_settings import SettingValue

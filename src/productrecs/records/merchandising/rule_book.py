@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.arrays import Bools, Floats, Ints
+from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.repository import (
     ItemTitle,

@@ -16,8 +16,8 @@ from productrecs.records.events.append_and_link_events import (
     append_events,
     is_about_product,
 )
+from productrecs.records.events.daily_network_caps import DailyNetworkCap, NetworkCounts
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.events.network_share import NetworkCounts, NetworkShare
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.order_and_purchase_ledger import (
     NewOrder,
@@ -80,7 +80,7 @@ def ingest_events(
         (item_id for item_id in item_ids if item_id), now_ms
     )
     identity_linker = IdentityLinker(repository, events)
-    share = NetworkShare(log, counts, now_ms)
+    share = DailyNetworkCap(log, counts, now_ms)
     logged = [
         LoggedEvent(
             event=event,
@@ -166,7 +166,7 @@ def ingest_order(
         first = log.take_seqs(len(order.lines))  # after what was retired
         purchases.admit_in_place(order.order_id, now_ms)
     network = None if order.confirmed else order.network
-    share = NetworkShare(log, counts, now_ms)
+    share = DailyNetworkCap(log, counts, now_ms)
     items = (_purchase_of(line.item_id) for line in order.lines)
     excess = share.count_unless_excess(network, f"order {order.order_id}", items)
     _put_order(log, ledger, order, receipt, first, now_ms, excess=excess)

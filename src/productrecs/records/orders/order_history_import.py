@@ -14,10 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, tzinfo
 from typing import BinaryIO, Final, Protocol
 
-from productrecs.core.ids import StoreId
-from productrecs.records.erasures.repository import erased_names_in
-from productrecs.records.events.repository import EventRepository
-from productrecs.records.orders.csv_reader import (
+from productrecs.core.csv_reader import (
     BrokenRow,
     CsvFormat,
     Row,
@@ -25,6 +22,9 @@ from productrecs.records.orders.csv_reader import (
     inspect_csv,
     read_rows,
 )
+from productrecs.core.ids import StoreId
+from productrecs.records.erasures.repository import erased_names_in
+from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.order_and_purchase_ledger import (
     LineOutcome,
     OrderLineMerger,

@@ -4,14 +4,19 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
 from productrecs.core.cache_registry import RegisteredCache
-from productrecs.core.clock import has_short_year, parse_timestamp, written_date_to_iso
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import control_character
+from productrecs.core.timestamps import (
+    TimeFormat,
+    has_short_year,
+    parse_timestamp,
+    written_date_to_iso,
+)
 
 MAX_ID_LENGTH: Final = 255
 MAX_NUMBER: Final = 1e12
@@ -101,26 +106,6 @@ class TimeRule:
 
 
 ANY_TIME: Final = TimeRule()
-
-
-class TimeFormat(NamedTuple):
-    """The time format of a file, if it is not ISO.
-
-    `pattern` is one such as `%d/%m/%Y %H:%M`. Without one, common formats are parsed;
-    `day_first` decides when day and month are ambiguous.
-    """
-
-    pattern: str | None = None
-    day_first: bool | None = None
-
-    def iso(self, text: str) -> str:
-        """Return a time as ISO; unchanged if it cannot be parsed."""
-        if self.pattern is not None:
-            try:
-                return datetime.strptime(text, self.pattern).isoformat()  # noqa: DTZ007
-            except ValueError:
-                return text
-        return written_date_to_iso(text, day_first=self.day_first) or text
 
 
 class OrderHistoryLineReader:

@@ -45,7 +45,7 @@ from productrecs.records.pictures.decode_picture import (
     decode_to_pixels,
     read_barcodes,
 )
-from productrecs.records.pictures.model_file import DETECTOR, EMBEDDER, read_model_file
+from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER, read_model_file
 
 
 class ObjectDetector(Protocol):

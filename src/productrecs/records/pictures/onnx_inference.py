@@ -11,7 +11,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from productrecs.engines.visual.image_transforms import Pixels, resize
-from productrecs.records.pictures.model_file import ModelFile
+from productrecs.records.pictures.onnx_model_file import ModelFile
 
 STRIDES: Final = (8, 16, 32)
 PAD: Final = 114

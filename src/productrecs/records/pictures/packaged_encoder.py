@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.records.pictures.model_file import EMBEDDER, ModelFileError
 from productrecs.records.pictures.onnx_graph_writer import OnnxGraphWriter, write_model_file
+from productrecs.records.pictures.onnx_model_file import EMBEDDER, ModelFileError
 
 Weights = Mapping[str, npt.NDArray[np.float32]]
 

@@ -27,7 +27,11 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
     StoreDeletedError,
     next_counter_value,
 )
-from productrecs.storage.sql.store_heads import head_fields, heads_of_all_stores, set_head
+from productrecs.storage.sql.store_counters_and_versions import (
+    head_fields,
+    heads_of_all_stores,
+    set_head,
+)
 from productrecs.storage.sql.tables import pictures, stores
 
 

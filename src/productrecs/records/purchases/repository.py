@@ -19,7 +19,10 @@ from productrecs.storage.sql.dialects import (
     upsert,
 )
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
-from productrecs.storage.sql.store_heads import head_fields, record_confirmed_order
+from productrecs.storage.sql.store_counters_and_versions import (
+    head_fields,
+    record_confirmed_order,
+)
 from productrecs.storage.sql.tables import imports, order_receipts, purchase_lines
 
 IDEMPOTENCY_WINDOW_MS: Final = 7 * DAY_MS

@@ -20,14 +20,14 @@ from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from productrecs.core.errors import ProductRecsError, StorageBrokenError, StorageFullError
-from productrecs.core.ids import StoreId, random_text
-from productrecs.records.orders.csv_reader import (
+from productrecs.core.csv_reader import (
     HEAD_BYTES,
     CsvFormat,
     CsvInspector,
     read_header,
 )
+from productrecs.core.errors import ProductRecsError, StorageBrokenError, StorageFullError
+from productrecs.core.ids import StoreId, random_text
 from productrecs.records.orders.order_history_import import RowError
 from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from productrecs.core.csv_reader import CsvFormat
 from productrecs.core.ids import StoreId
-from productrecs.records.orders.csv_reader import CsvFormat
 from productrecs.records.orders.order_history_import import (
     OrderHistoryImportReport,
     RowError,
@@ -34,7 +34,7 @@ from productrecs.records.uploads.order_upload import (
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.storage.sql.store_heads import lock_head
+from productrecs.storage.sql.store_counters_and_versions import lock_head
 from productrecs.storage.sql.tables import file_imports, uploads
 
 _UNFINISHED: Final = (UploadStatus.QUEUED, UploadStatus.RUNNING)

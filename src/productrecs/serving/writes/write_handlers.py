@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from productrecs.core.ids import StoreId
-from productrecs.records.events.network_share import NetworkCounts
+from productrecs.records.events.daily_network_caps import NetworkCounts
 from productrecs.records.orders.ingest_events_and_orders import (
     OrderReceipt,
     ingest_events,

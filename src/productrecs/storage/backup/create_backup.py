@@ -11,9 +11,10 @@ from typing import BinaryIO, Final
 import apsw
 import sqlalchemy as sa
 
-from productrecs.core.clock import iso, system_ms
+from productrecs.core.clock import system_ms
 from productrecs.core.errors import StorageError
 from productrecs.core.private_folders import temp_folder
+from productrecs.core.timestamps import iso
 from productrecs.storage.backup.backup_archive import (
     DATABASE,
     FORMAT,

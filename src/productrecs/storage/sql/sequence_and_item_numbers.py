@@ -14,7 +14,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import raw_connection
-from productrecs.storage.sql.store_heads import advance_log, increment
+from productrecs.storage.sql.store_counters_and_versions import advance_log, increment
 from productrecs.storage.sql.tables import items
 
 _NUMBERS: Final = ("items", "item_id", "number")

@@ -16,7 +16,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.dialects import RawReader, upsert
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.sql.store_heads import add_head
+from productrecs.storage.sql.store_counters_and_versions import add_head
 from productrecs.storage.sql.tables import (
     counters,
     key_uses,

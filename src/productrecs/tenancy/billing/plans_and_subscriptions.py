@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, Self
 
-from productrecs.core.clock import DAY_MS, iso
+from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.timestamps import iso
 
 MAX_PLAN_DAYS: Final = 3_660
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}")

@@ -22,7 +22,7 @@ from productrecs.tenancy.users.repository import (
     SecondFactor,
     SecondFactorRepository,
 )
-from productrecs.tenancy.users.secret_cipher import (
+from productrecs.tenancy.users.totp_secret_cipher import (
     SecretCipher,
     UnreadableSecretError,
     is_encrypted,

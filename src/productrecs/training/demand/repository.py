@@ -13,7 +13,7 @@ from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import upsert
-from productrecs.storage.sql.store_heads import lock_head, log_seq
+from productrecs.storage.sql.store_counters_and_versions import lock_head, log_seq
 from productrecs.storage.sql.tables import (
     forecast_drafts,
     forecast_runs,

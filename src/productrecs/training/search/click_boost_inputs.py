@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.ids import visitor_hash
-from productrecs.engines.arrays import Items
+from productrecs.engines.array_types_and_sorting import Items
 from productrecs.engines.click_boosts import (
     CART,
     CLICK,

@@ -21,7 +21,6 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.records.pictures.model_file import ModelFileError
 from productrecs.records.pictures.onnx_graph_writer import (
     DOMAIN,
     GRAPH,
@@ -48,6 +47,7 @@ from productrecs.records.pictures.onnx_graph_writer import (
     text,
     write_model_file,
 )
+from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.training.search.text_embedder import TextModel
 
 _FLOAT, _UINT8, _INT8 = 1, 2, 3  # onnx.TensorProto.DataType

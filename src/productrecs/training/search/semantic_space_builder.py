@@ -34,7 +34,7 @@ from productrecs.records.catalog.searchable_texts.repository import (
     read_catalog_changes,
     read_catalog_heads,
 )
-from productrecs.records.pictures.model_file import ModelFileError
+from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.training.search.semantic_space_files import (
     MEANING,
     ProductVectors,

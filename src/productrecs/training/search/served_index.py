@@ -11,13 +11,13 @@ import numpy as np
 
 from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.core.ids import StoreId
-from productrecs.engines.arrays import Bools, Ints
+from productrecs.engines.array_types_and_sorting import Bools, Ints
 from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
 )
-from productrecs.engines.text.product_words import product_words
+from productrecs.engines.text.product_word_translations import product_words
 from productrecs.engines.text.query_interpreter import (
     NO_SYNONYMS,
     InterpretedWord,
@@ -33,7 +33,7 @@ from productrecs.engines.text.search_index import (
 )
 from productrecs.engines.text.semantic_space import SemanticSpace, SimilarProducts, Vectors
 from productrecs.engines.text.tokenizer import is_code
-from productrecs.records.pictures.model_file import ModelFileError
+from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.storage.files.search_index_files import (
     DamagedIndexError,
     IndexCopy,

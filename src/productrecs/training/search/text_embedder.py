@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.text.semantic_space import Vectors, unit_rows
-from productrecs.records.pictures.model_file import ModelFileError, read_sidecar
+from productrecs.records.pictures.onnx_model_file import ModelFileError, read_sidecar
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

@@ -8,7 +8,11 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.storage.sql.insights import StoredInsight, read_insight, store_insight
+from productrecs.storage.sql.stored_insights import (
+    StoredInsight,
+    read_insight,
+    store_insight,
+)
 
 TUNED_INSIGHT: Final = "constants"
 _ENGINE: Final = "companions"

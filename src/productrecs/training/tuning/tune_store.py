@@ -13,7 +13,7 @@ import numpy as np
 
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.core.ids import StoreId
-from productrecs.engines.arrays import Floats, Ints
+from productrecs.engines.array_types_and_sorting import Floats, Ints
 from productrecs.engines.copurchase import (
     CopurchaseModel,
     CopurchaseOptions,
@@ -21,11 +21,10 @@ from productrecs.engines.copurchase import (
     fit_copurchase,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.insights import InsightProgress, insight_progress
+from productrecs.storage.sql.stored_insights import InsightProgress, insight_progress
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.basket_lines import order_lines
-from productrecs.training.item_groups import ItemGroups, group_orders
 from productrecs.training.partitioned_shopper_events import select_rows
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import Purchases, read_log
@@ -36,6 +35,7 @@ from productrecs.training.tuning.repository import (
     TunedParameters,
     with_changes,
 )
+from productrecs.training.visit_and_order_items import ItemGroups, group_orders
 
 MAX_LINES: Final = 300_000  # newest lines; more do not change the result
 _ANCHORS: Final = 10  # anchors per order

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.arrays import Bools, RankedItems
+from productrecs.engines.array_types_and_sorting import Bools, RankedItems
 from productrecs.engines.visual.visual_similarity import (
     MatchConfidence,
     merge_best_items,

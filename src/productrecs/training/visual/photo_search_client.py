@@ -15,7 +15,7 @@ import numpy.typing as npt
 from msgspec.msgpack import Decoder
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.engines.arrays import Bools, RankedItems
+from productrecs.engines.array_types_and_sorting import Bools, RankedItems
 from productrecs.engines.visual.visual_similarity import MatchConfidence
 from productrecs.processes.child_process import ProcessTimeouts, WorkerProcess
 from productrecs.records.pictures.decode_picture import PictureRefusal

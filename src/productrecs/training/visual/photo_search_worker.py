@@ -13,7 +13,7 @@ from msgspec.msgpack import Decoder
 
 from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.ids import StoreId
-from productrecs.engines.arrays import Bools
+from productrecs.engines.array_types_and_sorting import Bools
 from productrecs.processes.child_process import (
     lower_priority,
     serve_requests,
@@ -25,7 +25,7 @@ from productrecs.records.pictures.decode_picture import (
     PictureRefusal,
     PictureTooLargeError,
 )
-from productrecs.records.pictures.model_file import EMBEDDER, read_model_file
+from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.training.visual.photo_matcher import PhotoMatcher, RegionMatches
 from productrecs.training.visual.photo_search_client import (

@@ -24,7 +24,7 @@ from productrecs.engines.visual.fused_space import (
     reweight_queries,
 )
 from productrecs.engines.visual.image_descriptor import FORMAT, LENGTH
-from productrecs.records.pictures.model_file import ModelFile
+from productrecs.records.pictures.onnx_model_file import ModelFile
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Vectors = npt.NDArray[np.floating[Any]]

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import DAY_MS, HOUR_MS, iso
+from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.ids import visitor_hash
+from productrecs.core.timestamps import iso
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.search.relevance.configuration_changes import AUDITED_ACTIONS
 from productrecs.features.search.relevance.query_set import (

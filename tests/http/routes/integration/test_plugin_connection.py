@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import parse_timestamp, system_ms
+from productrecs.core.clock import system_ms
+from productrecs.core.timestamps import parse_timestamp
 
 if TYPE_CHECKING:
     from tests.http.routes.integration.conftest import System

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.core.clock import parse_timestamp, system_ms
+from productrecs.core.clock import system_ms
+from productrecs.core.timestamps import parse_timestamp
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import find_store
 

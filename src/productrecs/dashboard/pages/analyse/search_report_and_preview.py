@@ -23,6 +23,7 @@ from productrecs.dashboard.report_period import (
     rows_by_column,
 )
 from productrecs.engines.text.query_interpreter import QueryTerm
+from productrecs.features.search.hits_and_variant_collapse import Hit
 from productrecs.features.search.product_search import (
     ResolvedQuery,
     SearchableStore,
@@ -42,7 +43,6 @@ from productrecs.features.search.search_rules import (
     validate_rule,
     validate_synonym,
 )
-from productrecs.features.search.variant_hits import Hit
 from productrecs.serving.cached_store import searchable_store
 
 SHOWN: Final = 8

@@ -19,7 +19,7 @@ from productrecs.dashboard.page import (
     RowRemoval,
     Visit,
 )
-from productrecs.dashboard.pages.catalog.field_suggestions import filter_label
+from productrecs.dashboard.pages.catalog.autocomplete_options import filter_label
 from productrecs.features.recommendations.explain import explain_placement
 from productrecs.features.recommendations.placement_lists import placement_requests
 from productrecs.features.recommendations.recommendation_request import (

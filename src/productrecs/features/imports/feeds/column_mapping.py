@@ -23,15 +23,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Final
 
-from productrecs.core.errors import ProductRecsError
-from productrecs.records.catalog.item import FIELD_DEFAULTS
-from productrecs.records.orders.csv_reader import (
+from productrecs.core.csv_reader import (
     HEAD_BYTES,
     HISTORY_LAYOUT,
     CsvLayout,
     column_names,
     read_header,
 )
+from productrecs.core.errors import ProductRecsError
+from productrecs.records.catalog.item import FIELD_DEFAULTS
 
 SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {

@@ -7,6 +7,13 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import BinaryIO, Final
 
+from productrecs.core.csv_reader import (
+    HEAD_BYTES,
+    CsvLayout,
+    MissingColumnsError,
+    decode_head,
+    read_header,
+)
 from productrecs.core.errors import ProductRecsError
 from productrecs.features.imports.feeds import (
     google_merchant_products,
@@ -18,13 +25,6 @@ from productrecs.features.imports.feeds.column_mapping import SYNONYMS
 from productrecs.features.imports.feeds.column_synonyms import item_column_names
 from productrecs.features.imports.feeds.woocommerce_products import LAYOUT
 from productrecs.records.catalog.item import FIELD_DEFAULTS
-from productrecs.records.orders.csv_reader import (
-    HEAD_BYTES,
-    CsvLayout,
-    MissingColumnsError,
-    decode_head,
-    read_header,
-)
 from productrecs.schemas.strict_json import parse_json
 from productrecs.schemas.validation_errors import BodyError
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.core.csv_reader import CsvLayout
 from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.core.time_window import (
     InvalidDateError,
@@ -28,7 +29,6 @@ from productrecs.records.catalog.availability import (
     UnknownAvailabilityError,
     parse_availability,
 )
-from productrecs.records.orders.csv_reader import CsvLayout
 
 
 def _column_names(*names: str) -> tuple[str, ...]:

@@ -16,18 +16,18 @@ from datetime import tzinfo
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.core.plural import counted
-from productrecs.records.orders.csv_reader import (
+from productrecs.core.csv_reader import (
     CsvFormat,
     CsvLayout,
     MissingColumnsError,
     read_header,
 )
+from productrecs.core.plural import counted
+from productrecs.core.timestamps import TimeFormat
 from productrecs.records.orders.order_history_line import (
     NotAPurchaseError,
     OrderHistoryLine,
     OrderHistoryLineReader,
-    TimeFormat,
     UnreadableRowError,
 )
 

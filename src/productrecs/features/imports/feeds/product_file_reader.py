@@ -6,6 +6,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
+from productrecs.core.csv_reader import (
+    HEAD_BYTES,
+    BrokenRow,
+    CsvFormat,
+    CsvLayout,
+    MissingColumnsError,
+    column_names,
+    inspect_csv,
+    read_rows,
+)
 from productrecs.features.imports.feeds import (
     google_merchant_products,
     magento_products,
@@ -25,16 +35,6 @@ from productrecs.features.imports.feeds.product_grouping import (
 )
 from productrecs.features.imports.feeds.value_parsing import FeedReading, InvalidOfferError
 from productrecs.features.imports.feeds.xml_feed import MAX_ITEM_BYTES, read_feed_items
-from productrecs.records.orders.csv_reader import (
-    HEAD_BYTES,
-    BrokenRow,
-    CsvFormat,
-    CsvLayout,
-    MissingColumnsError,
-    column_names,
-    inspect_csv,
-    read_rows,
-)
 
 Cells: TypeAlias = Mapping[str, str]
 OnBytes: TypeAlias = Callable[[int], None]

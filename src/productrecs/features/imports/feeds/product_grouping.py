@@ -12,13 +12,13 @@ from zlib import crc32
 
 import msgspec
 
-from productrecs.core.clock import written_date_to_iso
 from productrecs.core.time_window import (
     InvalidDateError,
     normalise_timestamp,
     window_end_ms,
     window_start_ms,
 )
+from productrecs.core.timestamps import written_date_to_iso
 from productrecs.features.imports.feeds.column_mapping import SYNONYMS
 from productrecs.features.imports.feeds.value_parsing import (
     FeedReading,

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import quote
 
+from productrecs.core.csv_reader import CsvLayout
 from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.features.imports.feeds.product_grouping import Offer, OfferedVariant, Value
 from productrecs.features.imports.feeds.value_parsing import (
@@ -18,7 +19,6 @@ from productrecs.features.imports.feeds.value_parsing import (
     parse_stock,
 )
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.orders.csv_reader import CsvLayout
 
 LAYOUT: Final = CsvLayout(
     columns=MappingProxyType(

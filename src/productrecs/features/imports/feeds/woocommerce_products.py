@@ -6,6 +6,12 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.core.csv_reader import (
+    CsvLayout,
+    MissingColumnsError,
+    decode_head,
+    read_header,
+)
 from productrecs.core.currency_digits import digits_after_point
 from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.features.imports.feeds.product_grouping import (
@@ -25,12 +31,6 @@ from productrecs.features.imports.feeds.value_parsing import (
     parse_stock,
 )
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.orders.csv_reader import (
-    CsvLayout,
-    MissingColumnsError,
-    decode_head,
-    read_header,
-)
 
 MAX_ATTRIBUTES: Final = 12
 """The most attributes of a product that are read."""

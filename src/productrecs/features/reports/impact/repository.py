@@ -12,7 +12,7 @@ from productrecs.engines.hyperloglog import cardinality, merge
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.purchases.sold_lines.repository import orders_of_lines
-from productrecs.storage.sql.store_heads import log_seq
+from productrecs.storage.sql.store_counters_and_versions import log_seq
 from productrecs.storage.sql.tables import (
     attribution_marks,
     credit_days,

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Final
 
-from productrecs.core.clock import iso
 from productrecs.core.report import (
     Figure,
     FigureDefinition,
@@ -13,6 +12,7 @@ from productrecs.core.report import (
     ReportValue,
     share_of,
 )
+from productrecs.core.timestamps import iso
 from productrecs.features.reports.impact.attribution_report import (
     CURRENCY,
     GROUPS,

@@ -19,7 +19,7 @@ from productrecs.records.purchases.sold_lines.repository import (
     SoldLineShopper,
 )
 from productrecs.storage.sql.dialects import raw_connection, upsert
-from productrecs.storage.sql.store_heads import log_seq
+from productrecs.storage.sql.store_counters_and_versions import log_seq
 from productrecs.storage.sql.tables import event_hours, outcome_days, refused_identities
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from productrecs.core.clock import HOUR_MS, iso
+from productrecs.core.clock import HOUR_MS
 from productrecs.core.report import (
     Figure,
     FigureDefinition,
@@ -13,6 +13,7 @@ from productrecs.core.report import (
     ReportValue,
     share_of,
 )
+from productrecs.core.timestamps import iso
 from productrecs.features.reports.tracking_health.repository import TrackingHealthRepository
 from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
 from productrecs.records.events.event import EventKind

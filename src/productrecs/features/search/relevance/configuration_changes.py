@@ -15,7 +15,7 @@ from productrecs.features.search.relevance.repository import (
 )
 from productrecs.storage.sql.audit_log import AuditEntry, AuditRepository
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.store_heads import view_versions_by_store
+from productrecs.storage.sql.store_counters_and_versions import view_versions_by_store
 from productrecs.tenancy.accounts.store import Store
 
 SEARCH_SETTINGS: Final = (

@@ -20,7 +20,7 @@ from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.sql.dialects import raw_connection, upsert
-from productrecs.storage.sql.store_heads import heads_of_all_stores
+from productrecs.storage.sql.store_counters_and_versions import heads_of_all_stores
 from productrecs.storage.sql.tables import (
     relevance_judgements,
     relevance_measures,

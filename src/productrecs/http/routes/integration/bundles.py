@@ -16,7 +16,10 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.routes.integration.store_changes import body_of, change_in_transaction
+from productrecs.http.routes.integration.call_body_and_transaction import (
+    body_of,
+    change_in_transaction,
+)
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.placements.bundle import BundleContent, BundleError
 from productrecs.records.placements.bundle_editor import BundleWriter

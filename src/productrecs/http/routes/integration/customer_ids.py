@@ -13,7 +13,10 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.routes.integration.store_changes import body_of, change_in_transaction
+from productrecs.http.routes.integration.call_body_and_transaction import (
+    body_of,
+    change_in_transaction,
+)
 from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.schemas.integration import (
     CustomerIdsBody,

@@ -21,7 +21,7 @@ from productrecs.http.openapi_responses import (
 )
 from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.routes.integration.store_changes import (
+from productrecs.http.routes.integration.call_body_and_transaction import (
     body_if_any,
     change_in_transaction,
 )

@@ -14,7 +14,10 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.routes.integration.store_changes import body_of, change_in_transaction
+from productrecs.http.routes.integration.call_body_and_transaction import (
+    body_of,
+    change_in_transaction,
+)
 from productrecs.records.experiments.experiment import Experiment, ExperimentError
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.schemas.integration import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from fastapi import Request, Response
 
-from productrecs.core.clock import iso
+from productrecs.core.timestamps import iso
 from productrecs.http.openapi_responses import (
     NULLABLE_TEXT,
     OK_REPLY,
@@ -23,7 +23,7 @@ from productrecs.http.pipeline.route_declaration import (
     SIGN_IN_PATH,
     Routes,
 )
-from productrecs.http.routes.integration.store_changes import (
+from productrecs.http.routes.integration.call_body_and_transaction import (
     body_if_any,
     change_in_transaction,
 )

@@ -20,7 +20,10 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.routes.integration.store_changes import body_of, change_in_transaction
+from productrecs.http.routes.integration.call_body_and_transaction import (
+    body_of,
+    change_in_transaction,
+)
 from productrecs.http.routes.widget.widget_config import (
     CONFIG_SCHEMA,
     config_body,

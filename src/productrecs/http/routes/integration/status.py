@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from fastapi import Request, Response
 
-from productrecs.core.clock import iso
 from productrecs.core.ids import StoreId
+from productrecs.core.timestamps import iso
 from productrecs.engines.registry import TRAINED
 from productrecs.http.openapi_responses import (
     NULLABLE_TEXT,

@@ -32,7 +32,7 @@ from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.error_responses import ERROR_CODES, ROUTER_CODES
 from productrecs.http.pipeline.route_declaration import NONE, Credential, Routes, published
-from productrecs.http.pipeline.url_decoding import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.public.api_reference import address
 from productrecs.http.routes.public.health import NOT_READY
 from productrecs.http.routes.public.page_response import (

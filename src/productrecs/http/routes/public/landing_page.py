@@ -13,7 +13,7 @@ from productrecs.features.guides.developer_guide_rendering import (
 )
 from productrecs.http.openapi_responses import error_responses
 from productrecs.http.pipeline.route_declaration import NONE, Routes
-from productrecs.http.pipeline.url_decoding import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.public.api_reference import address
 from productrecs.http.routes.public.health import not_ready
 from productrecs.http.routes.public.page_response import (

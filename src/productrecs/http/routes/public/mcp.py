@@ -19,7 +19,7 @@ from productrecs.http.limits.rate_limits import RateLimit
 from productrecs.http.openapi_responses import error_responses
 from productrecs.http.pipeline.cors import check_origin
 from productrecs.http.pipeline.route_declaration import NONE, Routes
-from productrecs.http.pipeline.url_decoding import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.transport.request_body import KIB, read_body
 from productrecs.schemas.strict_json import parse_json
 from productrecs.schemas.validation_errors import BodyError

@@ -18,7 +18,7 @@ from productrecs.http.pipeline.etag_responses import (
     content_digest,
     matches_etag,
 )
-from productrecs.http.pipeline.url_decoding import names_host
+from productrecs.http.pipeline.url_decoding_and_base_url import names_host
 
 GZIP_LEVEL: Final = 9
 GZIP_WINDOW_BITS: Final = 31  # of zlib: 15 for a window of 32 KiB, 16 for the gzip format

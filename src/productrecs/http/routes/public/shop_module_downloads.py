@@ -18,7 +18,7 @@ from productrecs.http.pipeline.route_declaration import (
     PRESTASHOP_PATH,
     Routes,
 )
-from productrecs.http.pipeline.url_decoding import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.public.woocommerce_plugin_download import (
     ARCHIVE_REPLIES,
     archive_reply,

@@ -41,7 +41,7 @@ from productrecs.http.pipeline.route_declaration import (
     SEARCH_SCRIPT_PATH,
     Routes,
 )
-from productrecs.http.pipeline.url_decoding import UnknownBuildError
+from productrecs.http.pipeline.url_decoding_and_base_url import UnknownBuildError
 from productrecs.http.routes.public.page_response import (
     GZIP_LEVEL,
     GZIP_WINDOW_BITS,

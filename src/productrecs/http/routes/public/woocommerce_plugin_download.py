@@ -27,7 +27,7 @@ from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.features.widgets.reserved_height import release_js, reserve_css
 from productrecs.http.openapi_responses import Responses
 from productrecs.http.pipeline.route_declaration import NONE, PLUGIN_PATH, Routes
-from productrecs.http.pipeline.url_decoding import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.public.page_response import cacheable_response
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 

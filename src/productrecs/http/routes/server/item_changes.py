@@ -24,7 +24,7 @@ from productrecs.http.pipeline.idempotency import (
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.pipeline.url_decoding import id_of_path
+from productrecs.http.pipeline.url_decoding_and_base_url import id_of_path
 from productrecs.http.transport.request_body import read_body
 from productrecs.records.catalog.catalog_changes import (
     PushResult,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 import msgspec
 from fastapi import Path, Request, Response
 
+from productrecs.core.csv_reader import HISTORY_LAYOUT, CsvFormat
 from productrecs.core.errors import StorageBrokenError, UnconfirmedWriteError
 from productrecs.core.ids import StoreId
 from productrecs.http.openapi_responses import (
@@ -31,7 +32,6 @@ from productrecs.http.transport.multipart_parser import (
     body_chunks,
 )
 from productrecs.http.transport.request_body import check_declared_length
-from productrecs.records.orders.csv_reader import HISTORY_LAYOUT, CsvFormat
 from productrecs.records.uploads.order_upload import (
     MAX_UPLOAD_BYTES,
     MIB,

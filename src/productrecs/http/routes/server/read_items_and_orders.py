@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 import msgspec
 from fastapi import Path, Query, Request, Response
 
-from productrecs.core.clock import iso
 from productrecs.core.errors import UnknownItemError, UnknownOrderError
 from productrecs.core.time_window import (
     InvalidDateError,
     normalise_timestamp,
     window_start_ms,
 )
+from productrecs.core.timestamps import iso
 from productrecs.http.openapi_responses import (
     NULLABLE_TEXT,
     error_responses,
@@ -24,7 +24,7 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
-from productrecs.http.pipeline.url_decoding import ORDER_PREFIX, id_of_path
+from productrecs.http.pipeline.url_decoding_and_base_url import ORDER_PREFIX, id_of_path
 from productrecs.records.catalog.item import pushed_fields
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.purchases.repository import (

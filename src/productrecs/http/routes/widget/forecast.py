@@ -20,7 +20,7 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.route_declaration import EITHER, Routes
-from productrecs.http.pipeline.url_decoding import (
+from productrecs.http.pipeline.url_decoding_and_base_url import (
     FORECAST_PREFIX,
     id_of_path,
 )

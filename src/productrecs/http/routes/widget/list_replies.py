@@ -14,7 +14,6 @@ from productrecs.features.recommendations.placement_lists import (
     placement_requests,
     recommend_placement,
 )
-from productrecs.features.recommendations.recipes import PageType
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
     Pick,
@@ -26,6 +25,7 @@ from productrecs.features.recommendations.serving_state import (
 from productrecs.features.recommendations.sold_out_replacements import (
     starts_with_replacement,
 )
+from productrecs.features.recommendations.source_recipes import PageType
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.http.pipeline.route_context import Context
 from productrecs.http.routes.widget.shopper_access import (
@@ -44,7 +44,7 @@ from productrecs.records.experiments.repository import (
 )
 from productrecs.records.placements.placement import Placement
 from productrecs.serving.cached_store import CachedStore
-from productrecs.serving.cards import (
+from productrecs.serving.card_replies import (
     add_placement_and_bundle,
     recommendations_body,
     with_anchor,

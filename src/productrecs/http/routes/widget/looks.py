@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import msgspec
 from fastapi import Query, Request, Response
 
-from productrecs.core.clock import iso
+from productrecs.core.timestamps import iso
 from productrecs.features.looks.look import Hotspot, Look
 from productrecs.http.openapi_responses import (
     error_responses,
@@ -18,7 +18,7 @@ from productrecs.http.pipeline.route_declaration import (
     PUBLISHABLE,
     Routes,
 )
-from productrecs.http.pipeline.url_decoding import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.widget.list_parameters import (
     PriceListQuery,
     store_with_price_list,

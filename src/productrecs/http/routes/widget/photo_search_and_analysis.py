@@ -10,8 +10,8 @@ import msgspec
 from fastapi import Request, Response
 
 from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
+from productrecs.features.search.hits_and_variant_collapse import Hit
 from productrecs.features.search.product_search import find_by_photo
-from productrecs.features.search.variant_hits import Hit
 from productrecs.http.openapi_responses import (
     documented_request_body,
     error_responses,
@@ -38,10 +38,7 @@ from productrecs.schemas.photos import (
 )
 from productrecs.schemas.strict_json import parse_json
 from productrecs.serving.cached_store import CachedStore
-from productrecs.serving.cards import (
-    similar_body,
-    similar_cards,
-)
+from productrecs.serving.card_replies import similar_body, similar_cards
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 
 routes = Routes("widget")

@@ -75,7 +75,7 @@ from productrecs.records.catalog.repository import read_descriptions
 from productrecs.records.experiments.experiment import CONTROL
 from productrecs.records.experiments.repository import KnownIdentity
 from productrecs.serving.cached_store import CachedStore, searchable_store
-from productrecs.serving.cards import (
+from productrecs.serving.card_replies import (
     search_body,
     trending_search_body,
     with_search_fields,

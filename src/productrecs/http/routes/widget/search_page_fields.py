@@ -38,11 +38,8 @@ from productrecs.http.routes.widget.list_parameters import (
     read_filters,
 )
 from productrecs.records.catalog.attribute_index import ValueCount
-from productrecs.serving.cards import (
-    product_url_of,
-    search_page_body,
-    title_of,
-)
+from productrecs.serving.card_replies import search_page_body
+from productrecs.serving.cards import product_url_of, title_of
 
 _ALL, _NONE = "all", "none"
 _FIELD: Final = "|".join(FilterField)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.index_schema import MAX_DESCRIPTION, ProductText
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.store_heads import catalog_heads
+from productrecs.storage.sql.store_counters_and_versions import catalog_heads
 
 _CHANGES_SQL: Final = (
     "SELECT change_seq, number, present, item_id, sku, title, categories, description, "

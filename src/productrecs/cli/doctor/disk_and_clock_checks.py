@@ -1,0 +1,109 @@
+"""Disk and clock checks: what the data take, how long the disk lasts, and the clock."""
+
+import shutil
+from collections.abc import Iterator
+from typing import Final
+
+from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
+from productrecs.cli.doctor.repository import newest_job
+from productrecs.core.clock import MINUTE_MS, SECOND_MS, system_ms
+from productrecs.core.ids import INSTALLATION
+from productrecs.core.timestamps import iso
+from productrecs.services import Services, measure_data
+from productrecs.storage.sql.server_clock import NOTABLE_MS
+from productrecs.storage.sql.stored_bytes import (
+    DataPart,
+    DataSize,
+    daily_totals,
+    growth_per_day,
+    in_units,
+)
+
+MIN_DISK_DAYS: Final = 14
+MAX_CLOCK_SKEW_MS: Final = 5 * MINUTE_MS
+EARLIEST_MS: Final = 1_793_491_200_000  # 2026-11-01: a correct clock is later
+SET_CLOCK: Final = "set the machine's clock and synchronise it (timedatectl set-ntp true)"
+_MANY_ROWS: Final = 1_000
+_MANY_OLD_BYTES: Final = 100_000_000
+_OF_FOLDER: Final = (DataPart.MODELS,)
+
+
+def check_data_sizes_and_disk(services: Services) -> Iterator[CheckResult]:
+    """Yield what each kind of data takes, and whether the disk lasts for two weeks."""
+    sizes = list(measure_data(services)[INSTALLATION].values())
+    with services.database.reading() as connection:
+        totals = daily_totals(connection, list(DataPart))
+        totals_on_disk = totals
+        if services.settings.database_url is not None:  # on another disk
+            totals_on_disk = daily_totals(connection, _OF_FOLDER)
+    growth = growth_per_day(totals)
+    parts = ", ".join(
+        _part_size_text(size)
+        for size in sorted(sizes, key=lambda size: -size.bytes)
+        if size.bytes
+    )
+    message = f"{_size_text(sum(size.bytes for size in sizes))}: {parts}"
+    if growth is not None and growth > 0:
+        message += f"; {_size_text(growth)} more each day"
+    yield ok("data", message)
+    yield from _check_old_events(services, sizes)
+    yield from _check_disk_duration(services, growth_per_day(totals_on_disk))
+
+
+def _part_size_text(size: DataSize) -> str:
+    text = f"{size.part} {_size_text(size.bytes)}"
+    if not size.rows:
+        return text
+    if size.rows < _MANY_ROWS:  # the pages of a few rows are mostly empty
+        return f"{text} ({size.rows:,} rows)"
+    return f"{text} ({size.rows:,} rows of {size.bytes // size.rows:,} bytes)"
+
+
+def _check_old_events(services: Services, sizes: list[DataSize]) -> Iterator[CheckResult]:
+    old = sum(one.old_bytes for one in sizes)
+    if services.settings.retention_days or old < _MANY_OLD_BYTES:
+        return
+    message = f"events and impressions of more than a year ago take {_size_text(old)}"
+    remedy = (
+        "PRODUCTRECS_RETENTION_DAYS=365 purges them each night; reports keep their daily "
+        "sums, and orders stay"
+    )
+    yield notice("data", message, remedy)
+
+
+def _check_disk_duration(services: Services, growth: float | None) -> Iterator[CheckResult]:
+    if growth is None or growth <= 0:
+        return
+    days = int(shutil.disk_usage(services.settings.data).free / growth)
+    if days < MIN_DISK_DAYS:
+        when = f"in {days} days" if days > 1 else "within two days"
+        message = f"it fills by {_size_text(growth)} a day, and is full {when}"
+        remedy = (
+            "free some space, move the data folder to a larger disk, or purge old events "
+            "(PRODUCTRECS_RETENTION_DAYS)"
+        )
+        yield problem("disk", message, remedy)
+
+
+def _size_text(value: float) -> str:
+    number, unit = in_units(value)
+    return f"{number:,.1f} {unit}"
+
+
+def check_clock(services: Services) -> Iterator[CheckResult]:
+    """Yield whether the machine's clock is plausible."""
+    now_ms = system_ms()
+    with services.database.reading() as connection:
+        newest_ms = newest_job(connection)
+    if now_ms < EARLIEST_MS:
+        message = f"the clock says {iso(now_ms)}, which is before this program was released"
+        yield problem("clock", message, SET_CLOCK)
+    elif newest_ms is not None and newest_ms > now_ms + MAX_CLOCK_SKEW_MS:
+        message = f"the clock says {iso(now_ms)}, but jobs were created at {iso(newest_ms)}"
+        yield problem("clock", message, SET_CLOCK)
+    elif abs(ahead_ms := -services.server_clock.offset_ms) > NOTABLE_MS:
+        message = f"the clock is {ahead_ms / SECOND_MS:+.1f} s from the database server's"
+        make_result = problem if abs(ahead_ms) > MAX_CLOCK_SKEW_MS else notice
+        yield make_result("clock", f"{message}, whose time the service uses", SET_CLOCK)
+    else:
+        yield ok("clock", f"the clock says {iso(now_ms)}")

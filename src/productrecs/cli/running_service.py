@@ -1,0 +1,60 @@
+"""Running service: a record of the processes that run on a data folder, for `doctor`."""
+
+import contextlib
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from productrecs.processes.supervisor import ProcessState
+
+_RECORD: Final = "service.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningService:
+    """The service that last ran on a data folder; it has ended without processes."""
+
+    host: str  # the machine
+    supervisor: int  # its process
+    address: str
+    processes: tuple[ProcessState, ...]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it ran on this machine."""
+        return self.host == socket.gethostname()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its processes run."""
+        if not self.processes:
+            return False
+        try:
+            os.kill(self.supervisor, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass
+        return True
+
+
+def record_service(data: Path, address: str, processes: Sequence[ProcessState]) -> None:
+    """Record for `doctor` which processes of the service run on a data folder."""
+    service = RunningService(socket.gethostname(), os.getpid(), address, tuple(processes))
+    draft = data / f".{_RECORD}"
+    with contextlib.suppress(OSError):  # a full or read-only disk, which doctor finds
+        draft.write_bytes(msgspec.json.encode(service))
+        draft.replace(data / _RECORD)
+
+
+def recorded_service(data: Path) -> RunningService | None:
+    """Return the service that last ran on a data folder, if there was one."""
+    try:
+        return msgspec.json.decode((data / _RECORD).read_bytes(), type=RunningService)
+    except (OSError, msgspec.MsgspecError):
+        return None

@@ -1,0 +1,110 @@
+"""ONNX model file: the operator's ONNX model, checked against its sidecar file.
+
+Sidecar `model.json` of `model.onnx`: `{"kind": "detector", "sha256": "...", "side": 416,
+"labels": [...]}` or `{"kind": "embedder", "sha256": "...", "side": 224, "mean": [...],
+"std": [...]}`. A file that does not match its sidecar is rejected. Nothing is downloaded.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from productrecs.core.errors import ProductRecsError
+
+DETECTOR, EMBEDDER = "detector", "embedder"
+
+
+_SIDES: Final = range(32, 1_025)
+
+
+class ModelFileError(ProductRecsError):
+    """The operator's model cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """A verified model, and its input parameters."""
+
+    path: Path
+    kind: str
+    sha256: str
+    side: int  # of the square input
+    labels: tuple[str, ...] = ()  # of a detector
+    least: float = 0.3  # minimum score of a detection
+    overlap: float = 0.45
+    mean: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of an embedder: red, green, blue
+    std: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    is_fused: bool = False  # an embedder whose vectors are combined with our descriptors
+
+    @property
+    def name(self) -> str:
+        """The id that is stored with this model's descriptors."""
+        return f"onnx-{self.sha256[:16]}"
+
+
+def read_model_file(path: Path, kind: str) -> ModelFile:
+    """Return the model at `path` after its sidecar was verified.
+
+    Raises:
+        ModelFileError: when it does not match, or is missing.
+    """
+    sidecar_fields, digest = read_sidecar(path, kind)
+    try:
+        return _parse_sidecar(path, kind, digest, sidecar_fields)
+    except (TypeError, ValueError, KeyError) as error:
+        message = f"{path.with_suffix('.json')} is invalid: {error!r}"
+        raise ModelFileError(message) from error
+
+
+def read_sidecar(path: Path, kind: str) -> tuple[Mapping[str, Any], str]:
+    """Return a model's sidecar and the verified SHA-256.
+
+    Raises:
+        ModelFileError: when they differ, the kind is wrong, or a file is missing.
+    """
+    sidecar = path.with_suffix(".json")
+    try:
+        sidecar_fields: Mapping[str, Any] = json.loads(sidecar.read_text("utf-8"))
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError) as error:
+        message = (
+            f"{path} needs {sidecar.name} beside it, and both must be readable: {error}"
+        )
+        raise ModelFileError(message) from error
+    if not isinstance(sidecar_fields, dict) or sidecar_fields.get("kind") != kind:
+        message = f'{sidecar} must say "kind": "{kind}"'
+        raise ModelFileError(message)
+    if sidecar_fields.get("sha256") != digest:
+        message = f"{path} has the SHA-256 {digest}, which is not the one in {sidecar.name}"
+        raise ModelFileError(message)
+    return sidecar_fields, digest
+
+
+def _parse_sidecar(
+    path: Path, kind: str, digest: str, sidecar_fields: Mapping[str, Any]
+) -> ModelFile:
+    side = int(sidecar_fields["side"])
+    if side not in _SIDES:
+        message = f"side must be from {_SIDES.start} to {_SIDES.stop - 1}"
+        raise ValueError(message)
+    return ModelFile(
+        path,
+        kind,
+        digest,
+        side,
+        labels=tuple(str(label) for label in sidecar_fields.get("labels", ())),
+        least=float(sidecar_fields.get("least", 0.3)),
+        overlap=float(sidecar_fields.get("overlap", 0.45)),
+        mean=_three(sidecar_fields.get("mean", (0, 0, 0))),
+        std=_three(sidecar_fields.get("std", (1, 1, 1))),
+        is_fused=sidecar_fields.get("fused") is True,
+    )
+
+
+def _three(values: Any) -> tuple[float, float, float]:
+    red, green, blue = (float(one) for one in values)
+    return red, green, blue
