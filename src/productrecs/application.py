@@ -34,6 +34,7 @@ from productrecs.http.pipeline.error_responses import (
 )
 from productrecs.http.pipeline.live_event_recorder import LiveEventRecorder
 from productrecs.http.pipeline.login_thread_pool import LoginPool
+from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
 from productrecs.http.pipeline.photo_worker_pool import PhotoPool
 from productrecs.http.pipeline.readiness_checks import DependencyMonitor, Readiness
 from productrecs.http.pipeline.request_metrics import (
@@ -203,6 +204,7 @@ class _ApiProcess:
             photo_pool=PhotoPool(
                 services.settings.image_detector, services.picture_model()
             ),
+            mail_pictures=MailPicturePool(services.settings.image_hosts),
             dependencies=DependencyMonitor(
                 database,
                 services.settings.data,
@@ -300,6 +302,7 @@ def _close(context: Context) -> None:
     context.login_pool.close()
     context.search_pool.close()
     context.photo_pool.close()
+    context.mail_pictures.close()
 
 
 async def _validation_error_response(_request: Request, error: Exception) -> Response:

@@ -99,6 +99,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "plan ended": "A store's plan has ended; its pages get nothing.",
         # models and indexes
         "model rejected": "It failed its check; the previous one serves.",
+        "mail click not stored": "The reader was sent on; the click counts in no report.",
         "feed fetch not counted": "The feed was sent; the dashboard counts one less.",
         "picture encoder rejected": "It cannot be used; pictures are described without it.",
         "visual model rejected": "It failed its check; the previous one serves.",

@@ -14,9 +14,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from productrecs.features.mail_slots.mail_slot import MailPart
 from productrecs.http.route_table import ROUTES
 from tests.support.pictures import drawn, encoded
-from tests.support.service import OPERATOR, keep_look_picture, switch_on_feed
+from tests.support.service import (
+    OPERATOR,
+    keep_look_picture,
+    switch_on_feed,
+    switch_on_mail_slot,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -144,6 +150,15 @@ def _product_feed(merchant: Merchant) -> Call:
     return Call(switch_on_feed(merchant.account))
 
 
+def _mail_slot(part: MailPart) -> Callable[[Merchant], Call]:
+    return lambda merchant: Call(_mail_paths(merchant)[part])
+
+
+@functools.cache
+def _mail_paths(merchant: Merchant) -> dict[MailPart, str]:
+    return switch_on_mail_slot(merchant.account)
+
+
 PHOTO: Final = base64.b64encode(encoded(drawn("red", "ball"))).decode()
 TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
     {
@@ -254,6 +269,11 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
             NOBODY, _look_picture
         ),
         ("GET", "/product-feeds/{store_domain}/{file_name}"): Row(NOBODY, _product_feed),
+        ("GET", "/v1/mail/image/{slot}"): Row(PUBLISHABLE, _mail_slot(MailPart.IMAGE)),
+        ("GET", "/v1/mail/link/{slot}"): Row(PUBLISHABLE, _mail_slot(MailPart.LINK)),
+        ("GET", "/v1/mail/products/{slot}"): Row(
+            PUBLISHABLE, _mail_slot(MailPart.PRODUCTS)
+        ),
         ("POST", "/mcp"): Row(
             NOBODY, _always("/mcp", body(jsonrpc="2.0", id=1, method="tools/list"))
         ),

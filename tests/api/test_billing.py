@@ -19,6 +19,7 @@ from productrecs.features.looks.look import LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.http.dispatch import admission, dispatcher
 from productrecs.http.pipeline.route_declaration import Credential
+from productrecs.records.pictures.draw_product_card import ProductCard, draw_product_card
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.store_management import (
@@ -42,7 +43,14 @@ from tests.api.routes import (
     with_query,
 )
 from tests.support.pictures import drawn, see
-from tests.support.service import Account, Merchant, Reply, Service, eventually
+from tests.support.service import (
+    REGISTERED_BY,
+    Account,
+    Merchant,
+    Reply,
+    Service,
+    eventually,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -66,7 +74,10 @@ EMPTY: Final[Mapping[Route, object]] = {
     ("POST", "/v1/search/image"): {"results": []},
     ("GET", "/v1/looks"): {"look": None},
     ("POST", "/v1/shop-the-look/analyze"): {"hotspots": []},
+    ("GET", "/v1/mail/products/{slot}"): {"products": []},
 }
+# What mails show of a shop whose plan is used up or over: its name and its start page.
+MAILS: Final = {("GET", "/v1/mail/image/{slot}"), ("GET", "/v1/mail/link/{slot}")}
 # What is neither metered nor refused, whatever the plan.
 FREE: Final = {
     ("GET", "/v1/widget-config"),
@@ -154,10 +165,12 @@ class TrialStore:
         eventually(lambda: self.ask(("GET", "/v1/search")).json["results"])
         eventually(lambda: self.ask(("POST", "/v1/search/image")).json["results"])
         eventually(lambda: self.ask(("GET", "/v1/looks")).json["look"])
+        mail_products = ("GET", "/v1/mail/products/{slot}")
+        eventually(lambda: self.ask(mail_products).json.get("products"))
         return {
             route: row.call(self.merchant)
             for route, row in TABLE.items()
-            if row.wants in KEYS
+            if row.wants in KEYS and route not in MAILS
         }
 
     def ask(self, route: Route, call: Call | None = None, **headers: str) -> Reply:
@@ -213,6 +226,8 @@ def shop(process: TrialStore, request: pytest.FixtureRequest) -> TrialStore:
     )
     account = Account(store.store_id, store.domain, store.publishable_key, secret)
     merchant = Merchant(account, process.inside)
+    settings = process.services.settings
+    REGISTERED_BY[store.store_id] = Service(settings.data, settings.database_url)
     items = [{"id": item_id, "title": "Tent"} for item_id in "abc"]
     assert merchant.push(*items).status == 200
     return replace(process, merchant=merchant)
@@ -221,7 +236,7 @@ def shop(process: TrialStore, request: pytest.FixtureRequest) -> TrialStore:
 def test_every_route_is_metered_refused_or_free() -> None:
     with_a_key = {route for route, row in TABLE.items() if row.wants in KEYS}
 
-    assert with_a_key == EMPTY.keys() | NEED_A_PLAN | FREE
+    assert with_a_key == EMPTY.keys() | NEED_A_PLAN | FREE | MAILS
     assert not EMPTY.keys() & NEED_A_PLAN
     assert not FREE & (EMPTY.keys() | NEED_A_PLAN)
 
@@ -465,3 +480,22 @@ def test_control_a_gate_that_refuses_all_writes_is_noticed(
 
     with pytest.raises(AssertionError):
         check_every_route(shop, calls, "suspended")
+
+
+def test_a_mails_picture_is_metered_and_names_the_shop_when_the_plan_is_used_up(
+    shop: TrialStore,
+) -> None:
+    image, link = ("GET", "/v1/mail/image/{slot}"), ("GET", "/v1/mail/link/{slot}")
+    eventually(lambda: shop.ask(("GET", "/v1/mail/products/{slot}")).json.get("products"))
+    shop.use(QUOTA - 1)
+    product = shop.ask(image)
+    eventually(lambda: shop.stored() == QUOTA)
+
+    named = shop.ask(image)
+
+    assert product.status == named.status == 200
+    assert product.body != named.body
+    card = ProductCard(shop.store.domain, "", 600)
+    assert named.body == draw_product_card(card, b"")
+    assert shop.stored() == QUOTA
+    assert shop.ask(link).status == 302

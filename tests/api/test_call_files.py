@@ -25,6 +25,7 @@ NOT_THERE = {
     "GET /orders/upload/up_5tR0wqZ8kYb3NcJ1mXv7LdGa",
     "GET /look-pictures/",
     "GET /product-feeds/",
+    *("GET /v1/mail/image/", "GET /v1/mail/products/"),
     *("PUT /integration/bundles?id=3", "DELETE /integration/bundles?id=3"),
     "PUT /integration/tests",
 }
@@ -76,7 +77,7 @@ def test_every_call_of_the_http_file_works(
         count += 1
         reply = merchant.client.ask(call.method, call.target, call.body, call.headers)
         missing = any(f"{call.method} {call.target}".startswith(one) for one in NOT_THERE)
-        if reply.status not in ({404} if missing else {200, 202}):
+        if reply.status not in ({404} if missing else {200, 202, 302}):
             refused.append((call.title, reply.status, reply.body[:200]))
 
     assert refused == []

@@ -30,6 +30,7 @@ from productrecs.core.clock import Clock, system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.looks.look import SanitizedPicture
 from productrecs.features.looks.repository import LookRepository
+from productrecs.features.mail_slots.mail_slot import MailPart, sign_slot
 from productrecs.features.product_feeds.product_feed import FeedFormat, feed_path
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
@@ -262,14 +263,15 @@ class Merchant:
         return {"x-api-key": self.account.secret, "content-type": "application/json"}
 
 
-_REGISTERED_BY: Final[dict[str, Service]] = {}
+REGISTERED_BY: Final[dict[str, Service]] = {}
+"""The service of each registered store, by the store's id."""
 
 
 def keep_look_picture(account: Account, data: bytes) -> str:
     """Keep a JPEG for looks of a registered store; return the path that it is found at."""
     picture = SanitizedPicture(hashlib.sha256(data).hexdigest()[:32], data, 160, 160)
     with (
-        _REGISTERED_BY[account.store_id].database() as database,
+        REGISTERED_BY[account.store_id].database() as database,
         database.transaction() as one,
     ):
         looks = LookRepository(one, StoreId(account.store_id))
@@ -279,18 +281,31 @@ def keep_look_picture(account: Account, data: bytes) -> str:
 
 def switch_on_feed(account: Account, feed: FeedFormat = FeedFormat.GOOGLE) -> str:
     """Switch the feeds of a registered store on; return the path of one."""
-    with _REGISTERED_BY[account.store_id].database() as database:
+    with REGISTERED_BY[account.store_id].database() as database:
         store = find_store(database, account.domain)
         change_settings(database, store, {"product_feeds": "true"})
     assert store.secrets.secret_hash is not None
     return feed_path(store.secrets.secret_hash, store.domain, feed)
 
 
+def switch_on_mail_slot(
+    account: Account, slot: str = "newsletter", content: PlacementContent | None = None
+) -> dict[MailPart, str]:
+    """Switch mails on for a registered store, with a placement; return its paths."""
+    add_placement(account, slot, content)
+    with REGISTERED_BY[account.store_id].database() as database:
+        store = find_store(database, account.domain)
+        change_settings(database, store, {"mail_slots": "true"})
+    assert store.secrets.secret_hash is not None
+    signature = sign_slot(store.secrets.secret_hash, slot)
+    return {part: f"/v1/mail/{part}/{slot}?signature={signature}" for part in MailPart}
+
+
 def add_placement(
     account: Account, name: str, content: PlacementContent | None = None
 ) -> None:
     """Store a placement of a registered store, with by default without any limits."""
-    with _REGISTERED_BY[account.store_id].database() as database:
+    with REGISTERED_BY[account.store_id].database() as database:
         store = find_store(database, account.domain)
         PlacementEditor(database, store, system_ms).put(name, content or PlacementContent())
 
@@ -490,7 +505,7 @@ class Service:
         )
         with self.database() as database:
             store, secret = register_store(database, wanted, system_ms)
-        _REGISTERED_BY[store.store_id] = self
+        REGISTERED_BY[store.store_id] = self
         account = Account(store.store_id, store.domain, store.publishable_key, secret)
         return Merchant(account, self.client())
 

@@ -71,11 +71,11 @@ class Web:
 
     handler: ClassVar[type[_Quiet]]
 
-    def __init__(self) -> None:
-        """Listen; answer from `__enter__` on."""
+    def __init__(self, port: int = 0) -> None:
+        """Listen, by default on a free port; answer from `__enter__` on."""
         owner = self
         kind = type("Handler", (self.handler,), {"owner": owner})
-        self._server = _Server((HOST, 0), kind)
+        self._server = _Server((HOST, port), kind)
         self.port = int(self._server.server_address[1])
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
@@ -89,6 +89,27 @@ class Web:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _Picture(_Quiet):
+    owner: PictureHost
+
+    def do_GET(self) -> None:
+        """Answer every address with the one picture."""
+        self.owner.asked += 1
+        self.answer(200, {"content-type": "image/jpeg"}, self.owner.picture)
+
+
+class PictureHost(Web):
+    """A shop's host of pictures, where every address is one picture."""
+
+    handler = _Picture
+
+    def __init__(self, picture: bytes, port: int = 0) -> None:
+        """Listen, on a free port unless one is given."""
+        super().__init__(port)
+        self.picture = picture
+        self.asked = 0
 
 
 class _Shop(_Quiet):

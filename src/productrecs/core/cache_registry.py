@@ -99,6 +99,18 @@ class RegisteredCache(Enum):
         "stores' picture indexes, in mapped files",
         "photo search process", 64, _ENTRIES, Invalidation.VERSION,
     )  # fmt: skip
+    CARD_FONTS = CacheSpec(
+        "the font of mails' pictures, by its size",
+        "picture decoder process", 16, _ENTRIES, _NEVER,
+    )  # fmt: skip
+    MAIL_PICTURES = CacheSpec(
+        "drawn pictures for mails, about 30 kB each",
+        "process", 512, _ENTRIES, Invalidation.EXPIRY,
+    )  # fmt: skip
+    MAIL_CHOICES = CacheSpec(
+        "products just chosen for mails, until the database has them",
+        "process", 4_096, _ENTRIES, _NEVER,
+    )  # fmt: skip
 
     # Parsing
     REQUEST_HEADERS = CacheSpec(

@@ -66,7 +66,9 @@ def stacked_bar_chart(
         Layer(name, tone, _bars(below, above, top))
         for name, tone, (below, above) in zip(values, ("one", "two"), stacks, strict=False)
     ]
-    axis_formats = replace(formats, places=0) if step >= 1 else formats
+    axis_formats = formats
+    if step >= 1:
+        axis_formats = replace(formats, prices=replace(formats.prices, places=0))
     return _frame_chart(
         days, values, layers, (top, step, axis_formats.money), formats.money, formats
     )

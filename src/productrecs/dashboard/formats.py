@@ -1,17 +1,17 @@
 """Formats: money, numbers, dates and times in the store's language; errors as sentences."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from typing import Final, Self
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.features.widgets.widget_settings import price_locales, price_pattern
+from productrecs.features.widgets.price_format import PriceFormat
+from productrecs.features.widgets.widget_settings import price_locales
 from productrecs.storage.sql.stored_bytes import in_units
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_codes
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 NOTHING: Final = "–"  # noqa: RUF001 - a table's placeholder for a missing value
-_SAMPLE_WHOLE: Final = ("1", "234")
 _MINUTE_SECONDS: Final = 60
 _HOUR_SECONDS: Final = 3_600
 _DAY_SECONDS: Final = 86_400
@@ -20,48 +20,31 @@ _MANY_DAYS: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class Formats:
-    """The separators of a language, the position of a currency, and a time zone."""
+    """How prices and numbers are written, the store's currency, and its time zone."""
 
-    grouping: str
-    point: str
-    currency_pattern: str  # with {} for the number
-    places: int
+    prices: PriceFormat
     currency: str
     zone: tzinfo
 
     @classmethod
     def plain(cls) -> Self:
         """Return the formats of pages without a store."""
-        return cls(",", ".", "{}", 2, "", UTC)
+        return cls(PriceFormat(",", ".", 2, "{}"), "", UTC)
 
     @classmethod
     def of(cls, settings: StoreSettings) -> Self:
         """Return the formats of a store."""
-        pattern = price_pattern(settings.language, settings.currency)
-        pattern = pattern or price_pattern("en", settings.currency)
-        grouping, point, places, around = _read_pattern(pattern, settings.currency)
-        return cls(grouping, point, around, places, settings.currency, settings.zone)
+        prices = PriceFormat.of_language(settings)
+        return cls(prices, settings.currency, settings.zone)
 
     @classmethod
     def of_pages(cls, settings: StoreSettings) -> Self:
         """Return the formats of prices in the store's pages."""
-        formats = cls.of(settings)
-        if not settings.price_format:
-            return formats
-        grouping, point, places, around = _read_pattern(
-            settings.price_format, settings.currency
-        )
-        return replace(
-            formats, grouping=grouping, point=point, places=places, currency_pattern=around
-        )
+        return cls(PriceFormat.of_pages(settings), settings.currency, settings.zone)
 
     def number(self, value: float | None, places: int = 0) -> str:
         """Return a number with its thousands grouped."""
-        if value is None:
-            return NOTHING
-        text = f"{value:,.{places}f}"
-        swapped = text.replace(",", "\0").replace(".", self.point)
-        return swapped.replace("\0", self.grouping).replace("-", "\N{MINUS SIGN}")
+        return NOTHING if value is None else self.prices.number(value, places)
 
     def count(self, value: float | None, noun: str) -> str:
         """Return a number with its noun, such as `1 click` and `2 clicks`."""
@@ -82,7 +65,7 @@ class Formats:
             return NOTHING
         if currency and currency != self.currency:
             return f"{self.number(value, 2)} {currency}"
-        return self.currency_pattern.format(self.number(value, self.places))
+        return self.prices.price(value)
 
     def share(self, value: float | None, places: int = 1) -> str:
         """Return a fraction from 0 to 1 as a percentage."""
@@ -137,20 +120,6 @@ class Formats:
         if unit != "time":
             return self.day(value) if unit == "day" else value
         return self.time(int(datetime.fromisoformat(value).timestamp() * 1000))
-
-
-def _read_pattern(pattern: str | None, currency: str) -> tuple[str, str, int, str]:
-    """Return grouping, decimal point, decimal places, and the pattern with {}."""
-    if pattern is None:
-        return ",", ".", 2, f"{{}}\N{NO-BREAK SPACE}{currency.replace('{', '')}"
-    begin = pattern.index(_SAMPLE_WHOLE[0])
-    group_at = pattern.index(_SAMPLE_WHOLE[1])
-    grouping = pattern[begin + 1 : group_at]
-    rest = pattern[group_at + 3 :]
-    zeros = rest.count("0")
-    point = rest[: rest.index("0")] if zeros else "."
-    end = group_at + 3 + (len(point) + zeros if zeros else 0)
-    return grouping or ",", point, zeros, f"{pattern[:begin]}{{}}{pattern[end:]}"
 
 
 def sentence(error: ProductRecsError) -> str:

@@ -128,6 +128,11 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
             "Unknown picture",
             "no look has this picture any more; GET /v1/looks lists the current ones",
         ),
+        "mail_slot_unknown": ErrorExample(
+            "Unknown mail slot",
+            "there is no such slot here; the dashboard's page Products in mails switches "
+            "slots on and has their addresses",
+        ),
         "feed_unknown": ErrorExample(
             "Unknown feed",
             "there is no such feed here; the dashboard's page Product feeds switches feeds "

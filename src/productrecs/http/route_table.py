@@ -29,6 +29,7 @@ from productrecs.http.routes.public import (
     health,
     landing_page,
     look_pictures,
+    mail_slots,
     mcp,
     metrics,
     product_feeds,
@@ -81,6 +82,7 @@ ALL_ROUTES: Final[tuple[Routes, ...]] = (
     shop_module_downloads.routes,
     look_pictures.routes,
     product_feeds.routes,
+    mail_slots.routes,
     mcp.routes,
     landing_page.routes,
 )

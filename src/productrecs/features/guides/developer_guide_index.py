@@ -172,6 +172,12 @@ GUIDES: Final = (
         "Send your products to Google, Meta and ChatGPT, with labels for campaigns.",
         _SHOW,
     ),
+    Guide(
+        "mail",
+        "Products in mails",
+        "Show products in newsletters and receipts, chosen when the mail is opened.",
+        _SHOW,
+    ),
     Guide("rules", "Merchandising rules", "Exclude, boost, bury and pin products.", _SHOW),
     Guide(
         "reports",

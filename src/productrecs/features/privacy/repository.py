@@ -7,7 +7,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from productrecs.core.ids import StoreId
+from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.repository import shopper_bot_events, shopper_events
 from productrecs.records.purchases.repository import shopper_lines
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
@@ -20,6 +20,7 @@ from productrecs.storage.sql.tables import (
     import_changes,
     insights,
     live_events,
+    mail_choices,
     search_days,
     shopper_links,
     uploads,
@@ -158,6 +159,15 @@ class ShopperRepository:
             )
             values = {"before": json.dumps(before, ensure_ascii=False)}
             self._transaction.execute(changed.values(values))
+
+    def delete_products_of_mails(self, names: Sequence[str]) -> None:
+        """Delete which products the shopper's mails show."""
+        for name_chunk in chunks(names):
+            deletion = mail_choices.delete().where(
+                mail_choices.c.store_id == self._store_id,
+                mail_choices.c.recipient.in_([visitor_hash(name) for name in name_chunk]),
+            )
+            self._transaction.execute(deletion)
 
     def delete_live_events(self) -> None:
         """Delete all events of the live view, which holds one hour."""

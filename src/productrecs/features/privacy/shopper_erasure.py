@@ -239,6 +239,7 @@ class ShopperEraser:
             shoppers.delete_test_arms(names)
             shoppers.delete_names_from_uploads_and_imports(names)
             shoppers.delete_live_events()
+            shoppers.delete_products_of_mails(names)
         while self._delete_batch(store_id, erasure):
             if is_over():
                 return False

@@ -23,6 +23,7 @@ from productrecs.core.report import ReportError
 from productrecs.engines.text.index_schema import BrokenIndexError
 from productrecs.features.guides.developer_guide_rendering import UnknownGuideError
 from productrecs.features.looks.look import UnknownPictureError
+from productrecs.features.mail_slots.mail_slot import UnknownMailSlotError
 from productrecs.features.product_feeds.product_feed import UnknownFeedError
 from productrecs.features.widgets.widget_config import (
     TooManyWidgetTypesError,
@@ -110,6 +111,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         UnknownExperimentError: ErrorCode(404, "test_unknown"),
         UnknownPictureError: ErrorCode(404, "picture_unknown"),
         UnknownFeedError: ErrorCode(404, "feed_unknown"),
+        UnknownMailSlotError: ErrorCode(404, "mail_slot_unknown"),
         UnknownBuildError: ErrorCode(404, "build_unknown"),
         UnknownUploadError: ErrorCode(404, "upload_unknown"),
         IdempotencyConflictError: ErrorCode(409, "idempotency_key_reused"),

@@ -17,6 +17,7 @@ from productrecs.http.limits.usage_metering import UsageMetering
 from productrecs.http.pipeline.authentication import Caller
 from productrecs.http.pipeline.live_event_recorder import LiveEventRecorder
 from productrecs.http.pipeline.login_thread_pool import LoginPool
+from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
 from productrecs.http.pipeline.photo_worker_pool import PhotoPool
 from productrecs.http.pipeline.readiness_checks import DependencyMonitor, Readiness
 from productrecs.http.pipeline.request_metrics import RequestMetrics
@@ -56,6 +57,7 @@ class Context:
     search_pool: SearchPool
     searches: SearchCountRecorder
     photo_pool: PhotoPool
+    mail_pictures: MailPicturePool
     dependencies: DependencyMonitor
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
     login_pool: LoginPool  # answers forms with passwords

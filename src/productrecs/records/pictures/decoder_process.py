@@ -45,6 +45,10 @@ from productrecs.records.pictures.decode_picture import (
     decode_to_pixels,
     read_barcodes,
 )
+from productrecs.records.pictures.draw_product_card import (
+    ProductCard,
+    draw_product_card,
+)
 from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER, read_model_file
 
 
@@ -67,6 +71,7 @@ class PictureEmbedder(Protocol):
 
 
 DESCRIBE, LOOK, REGIONS, REWRITE = "describe", "look", "regions", "rewrite"
+DRAW: Final = "draw"
 
 REWRITTEN_SIDE: Final = 1_600
 _QUALITIES: Final = (86, 74, 58, 40)
@@ -78,6 +83,7 @@ class PictureRequest(msgspec.Struct, array_like=True):
 
     operation: str
     is_own: bool = False
+    card: ProductCard | None = None  # to draw with the picture; no other operation then
 
 
 class PictureDescription(msgspec.Struct, array_like=True, tag="description"):
@@ -115,6 +121,12 @@ class PhotoRegions(msgspec.Struct, array_like=True, tag="regions"):
     regions: list[DescribedRegion]
 
 
+class DrawnCard(msgspec.Struct, array_like=True, tag="card"):
+    """A product's card as a JPEG."""
+
+    jpeg: bytes
+
+
 class RewrittenPicture(msgspec.Struct, array_like=True, tag="rewritten"):
     """A picture as a JPEG without metadata, and its size."""
 
@@ -124,7 +136,12 @@ class RewrittenPicture(msgspec.Struct, array_like=True, tag="rewritten"):
 
 
 PictureReply = (
-    PictureDescription | PhotoDescription | PhotoRegions | RewrittenPicture | PictureRefusal
+    PictureDescription
+    | PhotoDescription
+    | PhotoRegions
+    | RewrittenPicture
+    | DrawnCard
+    | PictureRefusal
 )
 
 MODEL_ROOM_BYTES: Final = 1 << 30
@@ -144,6 +161,8 @@ _VIEW_SIDE: Final = 320  # pixels for a shopper's photo, to analyse its foregrou
 def handle_request(request: PictureRequest, data: bytes) -> PictureReply:
     """Return the reply to a picture request."""
     try:
+        if request.card is not None:
+            return DrawnCard(draw_product_card(request.card, data))
         return _OPERATIONS[request.operation](data, request.is_own)
     except (NotAPictureError, PictureTooLargeError) as error:
         return PictureRefusal.of(error)

@@ -11,15 +11,18 @@ from productrecs.processes.child_process import ProcessTimeouts, WorkerProcess
 from productrecs.records.pictures.decode_picture import NotAPictureError, PictureRefusal
 from productrecs.records.pictures.decoder_process import (
     DESCRIBE,
+    DRAW,
     LOOK,
     REGIONS,
     REWRITE,
+    DrawnCard,
     PhotoDescription,
     PhotoRegions,
     PictureDescription,
     PictureRequest,
     RewrittenPicture,
 )
+from productrecs.records.pictures.draw_product_card import ProductCard
 
 CPU_SECONDS: Final = 5.0
 """CPU seconds for one picture: thirty times that of a phone's photo, and three times that
@@ -35,7 +38,12 @@ _MAX_REPLIES: Final = 2_000  # then the child is replaced, which bounds memory l
 
 
 _Reply = TypeVar(
-    "_Reply", PictureDescription, PhotoDescription, PhotoRegions, RewrittenPicture
+    "_Reply",
+    PictureDescription,
+    PhotoDescription,
+    PhotoRegions,
+    RewrittenPicture,
+    DrawnCard,
 )
 
 
@@ -148,6 +156,14 @@ class SandboxedDecoder:
         """
         reply = self._request(PictureRequest(REWRITE), data, RewrittenPicture)
         return reply.jpeg, reply.width, reply.height
+
+    def draw(self, card: ProductCard, data: bytes) -> bytes:
+        """Return a product's card as a JPEG; its texts alone if the picture is unreadable.
+
+        Raises:
+            NotAPictureError: when drawing exceeds a limit.
+        """
+        return self._request(PictureRequest(DRAW, card=card), data, DrawnCard).jpeg
 
     @property
     def pid(self) -> int | None:

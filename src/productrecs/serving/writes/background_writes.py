@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from productrecs.core.errors import StorageError, operator_text
+from productrecs.features.mail_slots.mail_slot import MailCall, MailChoice
+from productrecs.features.mail_slots.repository import count_mail_calls, store_choices
 from productrecs.features.reports.tracking_health.repository import (
     RefusedIdentity,
     count_refused_identities,
@@ -243,6 +245,13 @@ _KINDS: Final[dict[type[BackgroundRecord], RecordKind]] = {
         limit=2_000,
         is_loss_logged=False,  # doctor only counts fewer
     ),
+    MailCall: RecordKind(
+        "mail counts",
+        _in_one_transaction(count_mail_calls),
+        4,
+        is_loss_logged=False,  # the page only counts fewer
+    ),
+    MailChoice: RecordKind("products of mails", _in_one_transaction(store_choices)),
     KeyUse: RecordKind("key uses", _in_one_transaction(store_key_uses), 10),
     RefusedIdentity: RecordKind(
         "refused identities",

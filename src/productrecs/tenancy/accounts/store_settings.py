@@ -69,6 +69,7 @@ class StoreSettings:
     overstock_days: int = 90
     retention_days: int = 0
     product_feeds: bool = False
+    mail_slots: bool = False
 
     @property
     def zone(self) -> ZoneInfo:
@@ -389,6 +390,11 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "product_feeds",
         _switch,
         "whether the product feeds for Google, Meta and OpenAI can be fetched",
+    ),
+    StoreSetting(
+        "mail_slots",
+        _switch,
+        "whether the pictures and links of products in mails can be opened",
     ),
 )
 _BY_NAME: Final[Mapping[str, StoreSetting]] = {

@@ -3,12 +3,13 @@
 from dataclasses import asdict, replace
 from typing import Final
 
-from productrecs.dashboard.formats import Formats, currency_options, language_options
+from productrecs.dashboard.formats import currency_options, language_options
 from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
 from productrecs.features.attribution.event_purge import retention_days
+from productrecs.features.widgets.price_format import price_of_pages
 from productrecs.storage.sql.stored_bytes import DataSize, newest_sizes
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_codes
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
@@ -61,12 +62,7 @@ def _price_previews(
     if errors:
         return []
     settings = replace(visit.store.settings, **sent)  # type: ignore[arg-type]  # checked texts
-    written, usual = Formats.of_pages(settings), Formats.of(settings)
-    # Like the widgets: a price with cents is not written in a format without them.
-    return [
-        (written if round(price, written.places) == price else usual).money(price)
-        for price in _SAMPLES
-    ]
+    return [price_of_pages(settings, price) for price in _SAMPLES]
 
 
 def _is_place(timezone: str) -> bool:

@@ -358,3 +358,28 @@ feed_fetches = sa.Table(
     sa.Column("left_out", sa.Text, nullable=False),  # JSON: a count and ids by reason
     sqlite_with_rowid=False,
 )
+
+# The products that a mail shows, for a week. A recipient is a hash of the shopper's id.
+mail_choices = sa.Table(
+    "mail_choices",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.Integer, primary_key=True),  # of UTC, since 1970
+    sa.Column("recipient", sa.BigInteger, primary_key=True),  # 0 without a shopper
+    sa.Column("mail", sa.String(32), primary_key=True),  # digest of slot and campaign
+    sa.Column("products", sa.Text, nullable=False),  # JSON: ids and engines by position
+    sqlite_with_rowid=False,
+)
+
+# How often the pictures of a mail slot were loaded on a day, and its links clicked.
+mail_days = sa.Table(
+    "mail_days",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.Integer, primary_key=True),  # of UTC, since 1970
+    sa.Column("slot", sa.String(64), primary_key=True),  # the placement's name
+    sa.Column("pictures", sa.BigInteger, nullable=False),
+    sa.Column("proxy_pictures", sa.BigInteger, nullable=False),
+    sa.Column("clicks", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)

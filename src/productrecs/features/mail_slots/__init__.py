@@ -1,0 +1,1 @@
+"""Mail slots: a placement's products in newsletters and receipts, chosen at opening."""

@@ -1,0 +1,131 @@
+"""Mail slot repository: the products that mails show, and how often slots were opened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.features.mail_slots.mail_slot import (
+    COUNTED_DAYS,
+    KEPT_DAYS,
+    MailPart,
+    MailProduct,
+)
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.tables import mail_choices, mail_days
+from productrecs.tenancy.accounts.repository import AccountRepository
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from productrecs.core.ids import StoreId
+    from productrecs.features.mail_slots.mail_slot import Mail, MailCall, MailChoice
+    from productrecs.storage.sql.dialects import RawReader
+
+_DAYS: Final = ", ".join("?" * KEPT_DAYS)  # one look-up by the primary key each
+_CHOICE_SQL: Final = (
+    f"SELECT day, products FROM mail_choices WHERE store_id = ? AND day IN ({_DAYS}) "  # noqa: S608 - own words
+    "AND recipient = ? AND mail = ? ORDER BY day DESC LIMIT 1"
+)
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(tuple[MailProduct, ...]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class MailCounts:
+    """How often the pictures of a slot were loaded, and its links clicked."""
+
+    pictures: int = 0  # without those of proxies
+    proxy_pictures: int = 0
+    clicks: int = 0
+
+
+def read_choice(
+    reader: RawReader, store_id: StoreId, mail: Mail, today: int
+) -> tuple[int, tuple[MailProduct, ...]] | None:
+    """Return the day of a mail's choice, and its products; None without one."""
+    days = range(today - KEPT_DAYS + 1, today + 1)
+    rows = reader.all(_CHOICE_SQL, (store_id, *days, mail.recipient, mail.digest))
+    return (int(rows[0][0]), _decode(rows[0][1])) if rows else None
+
+
+def store_choices(transaction: sa.Connection, batch: Sequence[MailChoice]) -> None:
+    """Store the products of mails of any stores, and delete those older than a week."""
+    columns = mail_choices.c
+    for store_id, choices in AccountRepository(transaction).lock_each(batch):
+        newest = {(choice.mail, choice.day): choice for choice in choices}
+        for choice in newest.values():
+            row = upsert(transaction, mail_choices).values(
+                store_id=store_id,
+                recipient=choice.mail.recipient,
+                mail=choice.mail.digest,
+                day=choice.day,
+                products=_encode(choice.products).decode(),
+            )
+            keys = ["store_id", "day", "recipient", "mail"]
+            changed = {"products": row.excluded.products}
+            transaction.execute(
+                row.on_conflict_do_update(index_elements=keys, set_=changed)
+            )
+        oldest = max(choice.day for choice in choices) - KEPT_DAYS
+        is_old = (columns.store_id == store_id) & (columns.day <= oldest)
+        transaction.execute(mail_choices.delete().where(is_old))
+
+
+def count_mail_calls(transaction: sa.Connection, batch: Sequence[MailCall]) -> None:
+    """Count loaded pictures and clicks of any stores, and delete old counts."""
+    columns = mail_days.c
+    for store_id, calls in AccountRepository(transaction).lock_each(batch):
+        counts = Counter((call.day, call.slot, _column(call)) for call in calls)
+        for (day, slot, column), count in sorted(counts.items()):
+            values = {"pictures": 0, "proxy_pictures": 0, "clicks": 0, column: count}
+            row = upsert(transaction, mail_days).values(
+                store_id=store_id, day=day, slot=slot, **values
+            )
+            total = columns[column] + row.excluded[column]
+            keys = ["store_id", "day", "slot"]
+            transaction.execute(
+                row.on_conflict_do_update(index_elements=keys, set_={column: total})
+            )
+        oldest = max(call.day for call in calls) - COUNTED_DAYS
+        is_old = (columns.store_id == store_id) & (columns.day <= oldest)
+        transaction.execute(mail_days.delete().where(is_old))
+
+
+def _column(call: MailCall) -> str:
+    if call.part is MailPart.LINK:
+        return "clicks"
+    return "proxy_pictures" if call.is_proxy else "pictures"
+
+
+class MailCountRepository:
+    """One store's counts, inside one transaction; only reads."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Read `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def by_slot(self, now_ms: int) -> dict[str, MailCounts]:
+        """Return the counts of each slot in the last 30 days."""
+        columns = mail_days.c
+        sums = (
+            sa.func.sum(columns[name]) for name in ("pictures", "proxy_pictures", "clicks")
+        )
+        query = (
+            sa.select(columns.slot, *sums)
+            .where(
+                columns.store_id == self._store_id,
+                columns.day > now_ms // DAY_MS - COUNTED_DAYS,
+            )
+            .group_by(columns.slot)
+        )
+        return {
+            slot: MailCounts(*map(int, counts))
+            for slot, *counts in self._connection.execute(query)
+        }

@@ -1,0 +1,68 @@
+"""Price format: how a store writes prices, read from a sample such as `1.234,00 €`."""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+from productrecs.features.widgets.widget_settings import price_pattern
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+
+_SAMPLE_WHOLE: Final = ("1", "234")
+
+
+@dataclass(frozen=True, slots=True)
+class PriceFormat:
+    """The separators of a price, its decimal places, and what stands around the number."""
+
+    grouping: str
+    point: str
+    places: int
+    around: str  # with {} for the number
+
+    @classmethod
+    def of_sample(cls, sample: str | None, currency: str) -> Self:
+        """Return the format of 1234 written as a price; a plain one without a sample."""
+        if sample is None:
+            return cls(",", ".", 2, f"{{}}\N{NO-BREAK SPACE}{currency.replace('{', '')}")
+        begin = sample.index(_SAMPLE_WHOLE[0])
+        group_at = sample.index(_SAMPLE_WHOLE[1])
+        grouping = sample[begin + 1 : group_at]
+        rest = sample[group_at + 3 :]
+        zeros = rest.count("0")
+        point = rest[: rest.index("0")] if zeros else "."
+        end = group_at + 3 + (len(point) + zeros if zeros else 0)
+        return cls(grouping or ",", point, zeros, f"{sample[:begin]}{{}}{sample[end:]}")
+
+    @classmethod
+    def of_language(cls, settings: StoreSettings) -> Self:
+        """Return the format of a store's language and currency."""
+        sample = price_pattern(settings.language, settings.currency)
+        sample = sample or price_pattern("en", settings.currency)
+        return cls.of_sample(sample, settings.currency)
+
+    @classmethod
+    def of_pages(cls, settings: StoreSettings) -> Self:
+        """Return the format of prices in the store's pages."""
+        if not settings.price_format:
+            return cls.of_language(settings)
+        return cls.of_sample(settings.price_format, settings.currency)
+
+    def number(self, value: float, places: int) -> str:
+        """Return a number with its thousands grouped."""
+        text = f"{value:,.{places}f}"
+        swapped = text.replace(",", "\0").replace(".", self.point)
+        return swapped.replace("\0", self.grouping).replace("-", "\N{MINUS SIGN}")
+
+    def price(self, value: float) -> str:
+        """Return a price with its currency."""
+        return self.around.format(self.number(value, self.places))
+
+
+def price_of_pages(settings: StoreSettings, value: float) -> str:
+    """Return a price as the store's widgets write it.
+
+    A price with cents is not written in a format without them.
+    """
+    prices = PriceFormat.of_pages(settings)
+    if round(value, prices.places) != value:
+        prices = PriceFormat.of_language(settings)
+    return prices.price(value)

@@ -1,0 +1,122 @@
+"""Mail picture pool: fetches products' pictures and draws them with title and price.
+
+A sandboxed process decodes and draws. Mails of one store that ask for many pictures delay
+those of other stores only by the pictures that are being made. A host that does not answer
+is not asked again for a minute; until then its products are drawn without picture.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from productrecs.core.cache_registry import BoundedCache, RegisteredCache
+from productrecs.core.ids import StoreId
+from productrecs.http.pipeline.photo_worker_pool import FairQueue
+from productrecs.records.pictures.draw_product_card import ProductCard
+from productrecs.records.pictures.fetch_picture import (
+    PictureUnavailableError,
+    fetch_picture,
+)
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+
+_THREADS: Final = 4
+_MAX_WAITING: Final = 64
+_FETCH_SECONDS: Final = 3.0
+_FRESH_SECONDS: Final = 3_600.0  # the shop may replace a picture at the same address
+_RETRY_SECONDS: Final = 60.0
+_MAX_HOSTS: Final = 1_000
+
+
+class _MailPicture(NamedTuple):
+    """A drawn picture, and until when it is used."""
+
+    jpeg: bytes
+    until: float
+
+
+_Key = tuple[StoreId, str, ProductCard]
+
+
+class MailPicturePool:
+    """The pictures of one process for mails: drawn once, cached for an hour."""
+
+    def __init__(self, trusted_hosts: Collection[str] = ()) -> None:
+        """Start no process; the first picture starts it."""
+        self._trusted_hosts = trusted_hosts
+        self._threads = ThreadPoolExecutor(_THREADS, "mail-pictures")
+        self._queue = FairQueue(_THREADS, _MAX_WAITING)
+        self._decoder = SandboxedDecoder()
+        self._decoding = threading.Lock()
+        self._cached: BoundedCache[_Key, _MailPicture] = BoundedCache(
+            RegisteredCache.MAIL_PICTURES
+        )
+        self._running: dict[_Key, asyncio.Task[bytes]] = {}
+        self._silent_hosts: dict[str, float] = {}  # until when they are not asked
+
+    async def draw(self, store_id: StoreId, picture_url: str, card: ProductCard) -> bytes:
+        """Return a card as a JPEG; without its picture where that cannot be fetched.
+
+        Raises:
+            QueueFullError: when too many pictures wait already.
+            NotAPictureError: when the drawing process fails.
+        """
+        key = store_id, picture_url, card
+        cached = self._cached.get(key)
+        if cached is not None and time.monotonic() < cached.until:
+            return cached.jpeg
+        running = self._running.get(key)
+        if running is None:
+            running = asyncio.create_task(self._draw_in_turn(key))
+            self._running[key] = running
+            running.add_done_callback(lambda _: self._running.pop(key, None))
+        return await asyncio.shield(running)
+
+    def close(self) -> None:
+        """Wait for running pictures, and stop the process."""
+        self._threads.shutdown()
+        self._decoder.close()
+
+    async def _draw_in_turn(self, key: _Key) -> bytes:
+        await self._queue.acquire(key[0])
+        try:
+            loop = asyncio.get_running_loop()
+            picture = await loop.run_in_executor(self._threads, self._make, key)
+        finally:
+            self._queue.release()
+        return self._cached.put(key, picture).jpeg
+
+    def _make(self, key: _Key) -> _MailPicture:
+        _, picture_url, card = key
+        data = self._fetch(picture_url)
+        with self._decoding:
+            jpeg = self._decoder.draw(card, data)
+        seconds = _FRESH_SECONDS if data or not picture_url else _RETRY_SECONDS
+        return _MailPicture(jpeg, time.monotonic() + seconds)
+
+    def _fetch(self, picture_url: str) -> bytes:
+        """Return the bytes of a picture; none if they do not arrive in time."""
+        host, now = _host_of(picture_url), time.monotonic()
+        if not picture_url or self._silent_hosts.get(host, now) > now:
+            return b""
+        try:
+            fetched = fetch_picture(
+                picture_url, trusted=self._trusted_hosts, seconds=_FETCH_SECONDS
+            )
+        except PictureUnavailableError as error:
+            if error.is_transient:
+                if len(self._silent_hosts) >= _MAX_HOSTS:
+                    self._silent_hosts = {}
+                self._silent_hosts[host] = time.monotonic() + _RETRY_SECONDS
+            return b""
+        return fetched.content or b""
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return ""

@@ -1,0 +1,281 @@
+"""Mail choice: the products of one mail, chosen at its first opening and then kept."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+import msgspec
+from fastapi import Depends, Path, Query, Request
+
+from productrecs.core.cache_registry import BoundedCache, RegisteredCache
+from productrecs.core.clock import DAY_MS
+from productrecs.core.errors import StorageError
+from productrecs.core.ids import StoreId
+from productrecs.features.mail_slots.mail_slot import (
+    MAX_POSITIONS,
+    PREVIEW_CAMPAIGN,
+    Mail,
+    MailCall,
+    MailChoice,
+    MailPart,
+    MailProduct,
+    UnknownMailSlotError,
+    fill_positions,
+    is_mail_proxy,
+    is_signed,
+    recipient_of,
+)
+from productrecs.features.mail_slots.repository import read_choice
+from productrecs.features.recommendations.recommendation_request import (
+    RecommendationRequest,
+    Source,
+)
+from productrecs.features.recommendations.source_recipes import PageType
+from productrecs.features.widgets.price_format import price_of_pages
+from productrecs.http.routes.widget.list_parameters import split_item_ids
+from productrecs.http.routes.widget.list_replies import answer_list
+from productrecs.http.routes.widget.recommendations import MAX_ANCHORS
+from productrecs.http.routes.widget.shopper_access import (
+    IDENTITY,
+    IdentityQuery,
+    access_in_route,
+)
+from productrecs.serving.cached_store import CachedStore
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import Context, RequestContext
+    from productrecs.tenancy.accounts.store import Store
+
+_CANDIDATES: Final = 20  # of the list: some may be sold out
+_recent_choices: Final[BoundedCache[tuple[StoreId, Mail], MailChoice]] = BoundedCache(
+    RegisteredCache.MAIL_CHOICES
+)
+
+
+class MailCard(msgspec.Struct):
+    """A product as lists and the catalog have it."""
+
+    id: str
+    title: str
+    price: float | None = None
+    image_url: str | None = None
+    product_url: str | None = None
+    source: str = ""
+
+
+class _List(msgspec.Struct):
+    recommendations: list[MailCard]
+
+
+_read_list: Final = msgspec.json.Decoder(_List).decode
+_read_card: Final = msgspec.json.Decoder(MailCard).decode
+
+
+class MailQuery(NamedTuple):
+    """What an address asks: the slot, and the mail that it stands in."""
+
+    slot: str
+    signature: str
+    user_id: str  # empty without a usable one
+    identity: str
+    campaign: str
+    item_ids: tuple[str, ...]
+    position: int
+
+    @property
+    def mail(self) -> Mail:
+        """The mail."""
+        return Mail.of(self.slot, self.user_id, self.campaign, self.item_ids)
+
+
+async def _mail_query(
+    slot: Annotated[
+        str, Path(description="The placement's name.", examples=["newsletter"])
+    ],
+    signature: Annotated[
+        str,
+        Query(description="Part of the address in the dashboard.", examples=["5f2c"]),
+    ] = "",
+    user_id: Annotated[
+        str,
+        Query(
+            description=(
+                "The shopper's id, by a tag of the mail tool. An e-mail address, or a tag "
+                "that was not filled in, counts as none."
+            ),
+            examples=["c-7"],
+        ),
+    ] = "",
+    campaign: Annotated[
+        str,
+        Query(
+            description="The campaign: each has products of its own.",
+            examples=["spring"],
+        ),
+    ] = "",
+    item_ids: Annotated[
+        str,
+        Query(
+            description="Products that the mail is about, such as those of an order.",
+            examples=["tent,rope"],
+        ),
+    ] = "",
+    position: Annotated[
+        int,
+        Query(
+            ge=1,
+            le=MAX_POSITIONS,
+            description="Which product of the list, from 1.",
+            examples=[1],
+        ),
+    ] = 1,
+    identity: IdentityQuery = "",
+) -> MailQuery:
+    """Return what the parameters of an address mean."""
+    recipient = recipient_of(user_id)
+    anchors = split_item_ids(item_ids)[:MAX_ANCHORS]
+    return MailQuery(slot, signature, recipient, identity, campaign, anchors, position)
+
+
+AnyMail = Annotated[MailQuery, Depends(_mail_query)]
+
+
+class OpenSlot(NamedTuple):
+    """A slot whose address is right, and the store that it belongs to."""
+
+    request: Request
+    context: "Context"
+    store: "Store"
+    cached_store: CachedStore
+    query: MailQuery
+    now_ms: int
+
+    @property
+    def today(self) -> int:
+        """The day of UTC, since 1970."""
+        return self.now_ms // DAY_MS
+
+    def may_show(self) -> Callable[[str], bool]:
+        """Return whether a product may be shown and bought now, by its id."""
+        state = self.cached_store.state
+        catalog = state.catalog
+        buyable = catalog.visible(self.now_ms, hide_sold_out=True)
+        eligible = state.eligible(self.now_ms, PageType.NO_CONTEXT)
+
+        def may_show_item(item_id: str) -> bool:
+            number = catalog.number(item_id)
+            is_buyable = number is not None and number < len(buyable)
+            return is_buyable and bool(buyable[number]) and eligible.may_show(number or 0)
+
+        return may_show_item
+
+    def card(self, product: MailProduct) -> MailCard | None:
+        """Return a product as the catalog has it now; None if it is not there."""
+        catalog = self.cached_store.state.catalog
+        number = catalog.number(product.item_id)
+        content = None if number is None else catalog.cards[number]
+        return None if content is None else _read_card(content + b"}")
+
+    def price(self, card: MailCard) -> str:
+        """Return a product's price as the shop writes it; empty without one."""
+        if card.price is None:
+            return ""
+        return price_of_pages(self.store.settings, card.price)
+
+    def record(self, part: MailPart) -> None:
+        """Count a loaded picture or a click."""
+        if self.query.campaign == PREVIEW_CAMPAIGN:
+            return
+        is_proxy = is_mail_proxy(self.request.headers.get("user-agent", "").encode())
+        call = MailCall(self.store.store_id, self.query.slot, self.today, part, is_proxy)
+        self.context.write_client.write_later(call)
+
+
+async def open_slot(request: Request, query: MailQuery) -> OpenSlot:
+    """Return the slot of a signed address.
+
+    Raises:
+        UnknownMailSlotError: when the store's slots are off, or the signature is wrong.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    context, store = exchange.context, exchange.known_caller.store
+    if not store.settings.mail_slots:  # or just switched on
+        await context.refresh_accounts()
+        store = context.accounts.by_domain(store.domain) or store
+    system_ms = context.services.system_clock()
+    if not store.settings.mail_slots or not is_signed(
+        store.secrets, query.slot, query.signature, system_ms
+    ):
+        message = (
+            "there is no such slot here; the dashboard's page Products in mails switches "
+            "slots on and has their addresses"
+        )
+        raise UnknownMailSlotError(message)
+    cached_store = await context.stores.open(store)
+    return OpenSlot(request, context, store, cached_store, query, context.clock())
+
+
+async def products_of_mail(
+    opened: OpenSlot, is_fine: Callable[[tuple[MailProduct, ...]], bool]
+) -> tuple[MailProduct, ...]:
+    """Return the products of a mail: those kept if they are fine, else chosen again.
+
+    Whatever is chosen is kept for the mail's other pictures and its links.
+
+    Raises:
+        UnknownPlacementError: when they must be chosen, and the placement is gone.
+    """
+    query, store_id = opened.query, opened.store.store_id
+    day, kept = await _kept_products(opened)
+    if kept and is_fine(kept):
+        return kept
+    products = fill_positions(kept, opened.may_show(), await _fresh_products(opened))
+    if products and products != kept:
+        choice = MailChoice(store_id, query.mail, day, products)
+        _recent_choices.put((store_id, query.mail), choice)
+        opened.context.write_client.write_later(choice)
+    return products
+
+
+async def _kept_products(opened: OpenSlot) -> tuple[int, tuple[MailProduct, ...]]:
+    """Return the day of a mail's choice, and its products; today and none without one."""
+    mail, store_id, today = opened.query.mail, opened.store.store_id, opened.today
+    recent = _recent_choices.get((store_id, mail))
+    try:
+        stored = await opened.context.read(
+            lambda reader: read_choice(reader, store_id, mail, today)
+        )
+    except StorageError:
+        stored = None  # products are chosen as when the mail was opened first
+    if stored is not None:
+        return stored
+    if recent is not None and recent.day == today:
+        return recent.day, recent.products
+    return today, ()
+
+
+async def _fresh_products(opened: OpenSlot) -> list[MailProduct]:
+    query = opened.query
+    list_request = RecommendationRequest(
+        source=Source.MIX,
+        num=_CANDIDATES,
+        basket=query.item_ids,
+        identities=(query.user_id,) if query.user_id else (),
+        placement=query.slot,
+    )
+    shopper = {"user_id": query.user_id, IDENTITY: query.identity}
+    access = access_in_route(opened.request, shopper)
+    body = await answer_list(opened.context, opened.cached_store, list_request, access)
+    return [MailProduct(card.id, card.source) for card in _read_list(body).recommendations]
+
+
+async def is_over_quota(opened: OpenSlot) -> bool:
+    """Return whether the plan is used up or over; else the call is counted."""
+    metering, store = opened.context.metering, opened.store
+    meter = metering.meters.get(store.store_id)
+    if meter is None:
+        meter = await metering.open_meter(store, opened.context.read)
+    notice = meter.check(store.subscription, opened.context.clock())
+    if notice is not None and notice.is_cut_off:
+        return True
+    meter.count()
+    return False

@@ -1,0 +1,301 @@
+"""Mail slots: GET /v1/mail/... are pictures, links and products in newsletters."""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import urlencode
+
+import msgspec
+from fastapi import Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from productrecs.core.errors import QueueFullError, StorageError
+from productrecs.features.mail_slots.mail_slot import (
+    WIDGET_PREFIX,
+    MailPart,
+    MailProduct,
+    UnknownMailSlotError,
+    slot_path,
+    with_campaign,
+)
+from productrecs.http.openapi_responses import Responses, error_responses
+from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
+from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.routes.public.mail_choice import (
+    AnyMail,
+    MailCard,
+    OpenSlot,
+    is_over_quota,
+    open_slot,
+    products_of_mail,
+)
+from productrecs.http.routes.widget.shopper_access import IDENTITY
+from productrecs.records.events.event import EventKind, NewEvent
+from productrecs.records.pictures.decode_picture import NotAPictureError
+from productrecs.records.pictures.draw_product_card import (
+    MAX_WIDTH,
+    MIN_WIDTH,
+    ProductCard,
+)
+from productrecs.records.pictures.fetch_picture import absolute_url
+from productrecs.records.placements.placement import UnknownPlacementError
+from productrecs.serving.writes.write_messages import WriteKind
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import RequestContext
+
+routes = Routes("public")
+_log = logging.getLogger(__name__)
+
+_CLICK_SECONDS: Final = 1.0  # how long a reader waits until a click is stored
+# A mail's pictures load at once, and again when it is opened again.
+_CACHED: Final = "public, max-age=300, must-revalidate"
+_SAFE: Final = {
+    "x-robots-tag": "noindex",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cross-origin-resource-policy": "cross-origin",
+}
+_encode: Final = msgspec.json.Encoder().encode
+
+_JPEG: Final = "image/jpeg"
+_IMAGE_REPLY: Final[Responses] = {
+    200: {
+        "description": "The picture.",
+        "content": {
+            _JPEG: {"schema": {"type": "string", "format": "binary"}, "example": "ÿØÿà"}
+        },
+    },
+    302: {"description": "The product's own picture: too many are drawn at once."},
+    304: {"description": "The picture is the one that If-None-Match names."},
+}
+
+
+@routes.get(
+    "/v1/mail/image/{slot}",
+    PUBLISHABLE,
+    operation_id="mail_image",
+    summary="Return the picture of a product for a mail",
+    responses=_IMAGE_REPLY | error_responses(401, "mail_slot_unknown", 422, 503),
+    response_class=Response,
+)
+async def mail_image(
+    request: Request,
+    query: AnyMail,
+    width: Annotated[
+        int,
+        Query(
+            ge=MIN_WIDTH,
+            le=MAX_WIDTH,
+            description="The width in pixels; the height is 1.33 times of it.",
+            examples=[600],
+        ),
+    ] = 600,
+) -> Response:
+    """Return a product's picture with its title and price, as they are now.
+
+    The product is chosen when the mail is opened first, and replaced once it can no longer
+    be bought. Where there is none, the picture names the shop.
+    """
+    opened = await open_slot(request, query)
+    card = None if await is_over_quota(opened) else await _shown_card(opened)
+    opened.record(MailPart.IMAGE)
+    title, price, picture = opened.store.domain, "", ""
+    if card is not None:
+        title, price, picture = card.title, opened.price(card), _picture_of(opened, card)
+    try:
+        jpeg = await opened.context.mail_pictures.draw(
+            opened.store.store_id, picture, ProductCard(title, price, width)
+        )
+    except (QueueFullError, NotAPictureError):
+        if not picture:
+            raise
+        return RedirectResponse(picture, 302, {**_SAFE, "cache-control": "no-store"})
+    tag = etag_of(jpeg)
+    headers = {**_SAFE, "etag": tag, "cache-control": _CACHED}
+    if matches_etag(request.headers.get("if-none-match"), tag):
+        return Response(status_code=304, headers=headers)
+    return Response(jpeg, media_type=_JPEG, headers=headers)
+
+
+async def _shown_card(opened: OpenSlot) -> MailCard | None:
+    """Return the product that a picture shows; None without one."""
+    may_show, index = opened.may_show(), opened.query.position - 1
+    try:
+        products = await products_of_mail(
+            opened, lambda kept: index < len(kept) and may_show(kept[index].item_id)
+        )
+    except UnknownPlacementError:  # it was removed after the mail was sent
+        return None
+    if index >= len(products) or not may_show(products[index].item_id):
+        return None
+    return opened.card(products[index])
+
+
+def _picture_of(opened: OpenSlot, card: MailCard) -> str:
+    return absolute_url(card.image_url, opened.store.domain) if card.image_url else ""
+
+
+@routes.get(
+    "/v1/mail/link/{slot}",
+    PUBLISHABLE,
+    operation_id="mail_link",
+    summary="Go to the product that a mail shows",
+    responses={302: {"description": "The product's page, or the shop's start page."}}
+    | error_responses(401, 422, 503),
+    response_class=Response,
+)
+async def mail_link(request: Request, query: AnyMail) -> Response:
+    """Redirect to the page of the product that the picture of this position showed.
+
+    The click counts as one on a recommended product. It is not metered. Where there is no
+    product, or slots are off, the link leads to the shop's start page.
+    """
+    exchange: RequestContext = request.scope["productrecs"]
+    store = exchange.known_caller.store
+    page = absolute_url("/", store.domain)
+    try:
+        opened = await open_slot(request, query)
+    except UnknownMailSlotError:
+        pass
+    else:
+        page = await _open_link(opened)
+    return RedirectResponse(page, 302, {**_SAFE, "cache-control": "no-store"})
+
+
+async def _open_link(opened: OpenSlot) -> str:
+    """Return the page that a link leads to, and count the click."""
+    query, index = opened.query, opened.query.position - 1
+    opened.record(MailPart.LINK)
+    try:
+        products = await products_of_mail(opened, lambda kept: index < len(kept))
+    except UnknownPlacementError:
+        products = ()
+    card = opened.card(products[index]) if index < len(products) else None
+    if card is not None and query.user_id:
+        await _store_click(opened, products[index])
+    page = card.product_url if card is not None else None
+    address = absolute_url(page or "/", opened.store.domain)
+    return with_campaign(address, query.slot, query.position, query.campaign)
+
+
+async def _store_click(opened: OpenSlot, product: MailProduct) -> None:
+    """Store the click of a known shopper; the redirect does not depend on it.
+
+    Another click on the same product of the mail is none: mail servers try links.
+    """
+    query, context, store_id = opened.query, opened.context, opened.store.store_id
+    event = NewEvent(
+        kind=EventKind.REC_CLICK,
+        item_id=product.item_id,
+        user_id=query.user_id,
+        source=product.source or None,
+        position=query.position,
+        widget=f"{WIDGET_PREFIX}{query.slot}",
+        event_id=f"{query.mail.digest}-{query.position}",
+    )
+    headers = dict(opened.request.scope["headers"])
+    groups = context.bots.mark_bot_events(store_id, [[event]], headers)
+    try:
+        async with asyncio.timeout(_CLICK_SECONDS):
+            await context.write_client.submit_write(WriteKind.EVENTS, store_id, groups)
+    except (StorageError, QueueFullError, TimeoutError):
+        _log.warning("mail click not stored", extra={"store": store_id})
+
+
+_PRODUCT: Final = {
+    "type": "object",
+    "required": ["position", "id", "title", "image_url", "link_url"],
+    "properties": {
+        "position": {"type": "integer"},
+        "id": {"type": "string"},
+        "title": {"type": "string"},
+        "price": {"type": ["number", "null"]},
+        "price_text": {"type": "string", "description": "As the shop writes prices."},
+        "image_url": {"type": "string", "description": "The product's own picture."},
+        "link_url": {"type": "string", "description": "Counts the click."},
+    },
+}
+_PRODUCTS_EXAMPLE: Final = {
+    "products": [
+        {
+            "position": 1,
+            "id": "tent",
+            "title": "Tent for two",
+            "price": 149,
+            "price_text": "€149.00",
+            "image_url": "https://shop.example.com/tent.jpg",
+            "link_url": "https://recs.example.com/v1/mail/link/newsletter?position=1",
+        }
+    ]
+}
+_PRODUCTS_REPLY: Final[Responses] = {
+    200: {
+        "description": "The products, best first.",
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["products"],
+                    "properties": {"products": {"type": "array", "items": _PRODUCT}},
+                },
+                "example": _PRODUCTS_EXAMPLE,
+            }
+        },
+    }
+}
+
+
+@routes.get(
+    "/v1/mail/products/{slot}",
+    PUBLISHABLE,
+    empty=b'{"products":[]}',
+    operation_id="mail_products",
+    summary="Return the products of a mail as JSON",
+    responses=_PRODUCTS_REPLY
+    | error_responses(401, "placement_unknown", "mail_slot_unknown", 422, 503),
+    response_class=Response,
+)
+async def mail_products(request: Request, query: AnyMail) -> Response:
+    """Return up to 12 products, for mail tools that fill templates from an address.
+
+    They are those that the pictures and links of the same mail show; `position` is ignored.
+    """
+    opened = await open_slot(request, query)
+    may_show = opened.may_show()
+    products = await products_of_mail(
+        opened, lambda kept: all(may_show(product.item_id) for product in kept)
+    )
+    listed = [
+        _product_fields(opened, position, card)
+        for position, product in enumerate(products, 1)
+        if may_show(product.item_id) and (card := opened.card(product)) is not None
+    ]
+    headers = {**_SAFE, "cache-control": "private, no-cache"}
+    body = _encode({"products": listed})
+    return Response(body, media_type="application/json", headers=headers)
+
+
+def _product_fields(opened: OpenSlot, position: int, card: MailCard) -> dict[str, object]:
+    query = opened.query
+    parameters = {
+        "key": opened.store.publishable_key,
+        "signature": query.signature,
+        "position": position,
+        "user_id": query.user_id,
+        "campaign": query.campaign,
+        "item_ids": ",".join(query.item_ids),
+        IDENTITY: query.identity,
+    }
+    sent = urlencode({name: value for name, value in parameters.items() if value})
+    return {
+        "position": position,
+        "id": card.id,
+        "title": card.title,
+        "price": card.price,
+        "price_text": opened.price(card),
+        "image_url": _picture_of(opened, card),
+        "link_url": base_url_of(opened.request)
+        + slot_path(MailPart.LINK, query.slot, sent),
+    }
