@@ -227,12 +227,13 @@ def undeclared(page: Page) -> set[str]:
 
 def fields_of(page: Page, filled: Filled) -> dict[str, str]:
     """Return what a page is sent to name things of a store."""
+    read = names_read(page)
     ids = {
         name: filled.ids[kind]
         for name, kind in IDS.items()
-        if kind in filled.ids and name in names_read(page)
+        if kind in filled.ids and name in read
     }
-    plain = {name: text for name, text in PLAIN.items() if name in names_read(page)}
+    plain = {name: text for name, text in PLAIN.items() if name in read}
     return {**plain, **ids, **CALLS.get(page.path, {})}
 
 
