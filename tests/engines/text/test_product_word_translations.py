@@ -84,6 +84,18 @@ def test_what_the_shop_does_not_sell_is_not_found(
     assert _first(indexes["en"], query, TITLES["en"]) in {None, "Velo brake cable"}
 
 
+def test_another_name_also_finds_products_whose_description_has_the_word(
+    tmp_path: Path,
+) -> None:
+    with IndexWriter(tmp_path, "en") as writer:
+        writer.put([ProductText(0, "Headset", description="Earbud, black")])
+        writer.put([ProductText(1, "Earphones, black"), ProductText(2, "Desk lamp")])
+        writer.commit()
+    index, visible = SearchIndex(tmp_path, "en"), np.ones(3, dtype=np.bool_)
+
+    assert index.find(IndexQuery(index.analyse("earbuds"), 5, visible)).items == [1, 0]
+
+
 def test_a_catalog_in_a_language_without_names_is_searched_as_before() -> None:
     assert product_words().translate(["zelt"], "hu", lambda _: True) == []
 

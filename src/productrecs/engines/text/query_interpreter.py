@@ -186,7 +186,8 @@ class QueryInterpreter:
             *(
                 QueryTerm(
                     " ".join(part.typed),
-                    self.reader.translated_readings(part.names),
+                    self.reader.translated_readings(part.names)
+                    + self.reader.described_readings(part.typed),
                     is_known=True,
                     is_translated=True,
                 )

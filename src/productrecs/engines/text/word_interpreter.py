@@ -210,6 +210,17 @@ class WordInterpreter:
                 readings += [self.reading((word,), weight) for word in compounds]
         return self.cap_and_deduplicate_readings(readings, 0)
 
+    def described_readings(self, name: Sequence[str]) -> tuple[WordReading, ...]:
+        """Return the reading of a name of the catalog's language that only texts have.
+
+        "Earbuds" are earphones, and a headset whose description says so.
+        """
+        (word, *more), stems = name, self.language.stems(name)
+        if more or not self.terms.frequency(word, stems[0]):
+            return ()
+        is_own = product_words().has_name((word,), self.language.code)
+        return (self.reading((word,), 1.0),) if is_own else ()
+
     def distant_readings(
         self, word: str, neighbours: Sequence[str]
     ) -> tuple[WordReading, ...]:
