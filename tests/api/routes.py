@@ -20,6 +20,7 @@ from tests.support.pictures import drawn, encoded
 from tests.support.service import (
     OPERATOR,
     keep_look_picture,
+    switch_on_assistants,
     switch_on_feed,
     switch_on_mail_slot,
 )
@@ -144,6 +145,26 @@ def _script(kind: str) -> Callable[[Merchant], Call]:
 @functools.cache
 def _look_picture(merchant: Merchant) -> Call:
     return Call(keep_look_picture(merchant.account, encoded(drawn("red", "ball"))))
+
+
+ASSISTANT_CALLS: Final = (
+    ("GET", ".well-known/ucp", None),
+    ("GET", "{version}/.well-known/ucp", None),
+    ("POST", "{version}/catalog/search", {"query": "tent"}),
+    ("POST", "{version}/catalog/lookup", {"ids": ["a"]}),
+    ("POST", "{version}/catalog/product", {"id": "a"}),
+    ("POST", "{version}/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+)
+"""What shopping assistants call: method, path below the store, and body."""
+
+
+def _assistant(path: str, sent: Mapping[str, object] | None) -> Callable[[Merchant], Call]:
+    def call(merchant: Merchant) -> Call:
+        below = path.replace("{version}", "2026-08-25")
+        found = None if sent is None else body(**sent)
+        return Call(f"{switch_on_assistants(merchant.account)}/{below}", found)
+
+    return call
 
 
 def _product_feed(merchant: Merchant) -> Call:
@@ -274,6 +295,10 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/v1/mail/products/{slot}"): Row(
             PUBLISHABLE, _mail_slot(MailPart.PRODUCTS)
         ),
+        **{
+            (method, f"/ucp/{{store_domain}}/{path}"): Row(NOBODY, _assistant(path, sent))
+            for method, path, sent in ASSISTANT_CALLS
+        },
         ("POST", "/mcp"): Row(
             NOBODY, _always("/mcp", body(jsonrpc="2.0", id=1, method="tools/list"))
         ),

@@ -12,6 +12,13 @@ from productrecs.http.route_table import ROUTES, route_of
         ("/v1/search", "/v1/search"),
         ("/v1/items/a/b c", "/v1/items/{item_id}"),
         ("/v1/items/", None),
+        (
+            "/ucp/shop.example/v/catalog/search",
+            "/ucp/{store_domain}/{version}/catalog/search",
+        ),
+        ("/ucp/shop.example/.well-known/ucp", "/ucp/{store_domain}/.well-known/ucp"),
+        ("/ucp/shop.example/v/catalog/search/x", None),
+        ("/ucp//v/catalog/search", None),
         ("/orders/upload/up_1", "/orders/upload/{upload_id}"),
         ("/orders/upload/up_1/x", None),
         ("/orders/upload/", None),

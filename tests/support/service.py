@@ -28,6 +28,7 @@ from urllib.parse import quote, urlencode
 
 from productrecs.core.clock import Clock, system_ms
 from productrecs.core.ids import StoreId
+from productrecs.features.assistants.ucp_profile import catalog_path
 from productrecs.features.looks.look import SanitizedPicture
 from productrecs.features.looks.repository import LookRepository
 from productrecs.features.mail_slots.mail_slot import MailPart, sign_slot
@@ -299,6 +300,14 @@ def switch_on_mail_slot(
     assert store.secrets.secret_hash is not None
     signature = sign_slot(store.secrets.secret_hash, slot)
     return {part: f"/v1/mail/{part}/{slot}?signature={signature}" for part in MailPart}
+
+
+def switch_on_assistants(account: Account) -> str:
+    """Let assistants call a registered store; return the path of its catalog."""
+    with REGISTERED_BY[account.store_id].database() as database:
+        store = find_store(database, account.domain)
+        change_settings(database, store, {"shopping_assistants": "true"})
+    return catalog_path(account.domain)
 
 
 def add_placement(

@@ -24,6 +24,7 @@ from productrecs.settings import Settings
 from productrecs.storage.sql.tables import metadata
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
+    ASSISTANT_CALLS,
     PHOTO,
     TABLE,
     UPLOAD,
@@ -50,7 +51,7 @@ SHOPPERS: Final = ("s_1", "s_2", "customer-1", "only-of-a")
 BACKGROUND: Final = {
     *("jobs", "duties", "models", "pictures", "search_counts"),
     *("attribution_marks", "credit_days", "touch_days", "event_hours", "outcomes"),
-    *("look_days", "key_uses"),
+    *("look_days", "key_uses", "assistant_calls"),
     *("mail_choices", "mail_days"),
     *("experiment_days", "outcome_days", "insights", "stock_outs"),
     *("forecast_drafts", "forecast_runs", "item_forecasts"),
@@ -314,6 +315,13 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
             f"/v1/mail/{part}/newsletter?signature=0&user_id=only-of-a"
         )
         for part in ("image", "link", "products")
+    },
+    # A store's catalog is for all assistants, while it is on: see test_assistant_catalog.
+    **{
+        (method, f"/ucp/{{store_domain}}/{path}"): _plain(
+            f"/ucp/nobody.example/{path.replace('{version}', '2026-08-25')}"
+        )
+        for method, path, _ in ASSISTANT_CALLS
     },
     ("POST", "/mcp"): lambda _: [
         Call("/mcp", body(jsonrpc="2.0", id=1, method="tools/list"))

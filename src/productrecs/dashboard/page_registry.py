@@ -38,6 +38,7 @@ from productrecs.dashboard.pages.connect import (
     live_events,
     product_feeds,
     setup_checklist,
+    shopping_assistants,
     widgets,
 )
 from productrecs.dashboard.pages.settings import (
@@ -55,6 +56,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *products.PAGES,
     *file_imports.PAGES,
     *product_feeds.PAGES,
+    *shopping_assistants.PAGES,
     *live_events.PAGES,
     *sales_impact.PAGES,
     *experiments.PAGES,

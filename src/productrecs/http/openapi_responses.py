@@ -138,6 +138,17 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
             "there is no such feed here; the dashboard's page Product feeds switches feeds "
             "on and has their addresses",
         ),
+        "assistant_catalog_unknown": ErrorExample(
+            "No catalog for assistants",
+            "there is no catalog for shopping assistants here; the dashboard's page "
+            "Shopping assistants switches it on and has its addresses",
+        ),
+        "catalog_call_invalid": ErrorExample(
+            "A call of another form", "Object missing required field `ids`"
+        ),
+        "request_too_large": ErrorExample(
+            "Too many ids", "a lookup may have at most 50 ids, and this one has 51"
+        ),
         "build_unknown": ErrorExample(
             "Unknown build",
             "no such build; the guide for widgets lists the tags of this release",

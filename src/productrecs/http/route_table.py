@@ -3,6 +3,7 @@
 A new route is a function in one of these modules; a new module adds its line here.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -25,6 +26,8 @@ from productrecs.http.routes.integration import (
 )
 from productrecs.http.routes.public import (
     api_reference,
+    assistant_catalog,
+    assistant_mcp,
     developer_guides,
     health,
     landing_page,
@@ -83,6 +86,8 @@ ALL_ROUTES: Final[tuple[Routes, ...]] = (
     look_pictures.routes,
     product_feeds.routes,
     mail_slots.routes,
+    assistant_catalog.routes,
+    assistant_mcp.routes,
     mcp.routes,
     landing_page.routes,
 )
@@ -100,12 +105,23 @@ _FOLDERS: Final = {
 """Routes of files in a folder, by the folder and how many segments follow it."""
 
 
+_PATTERNS: Final = tuple(
+    (re.compile(re.sub(r"\\{\w+\\}", "[^/]+", re.escape(path))), route)
+    for path, route in ROUTES.items()
+    if re.search(r"}/[^{]", path)
+)
+"""Routes with fixed segments after a parameter."""
+
+
 def route_of(path: str) -> Route | None:
     """Return the route that a request's path belongs to; None if there is none."""
     if (route := ROUTES.get(path)) is not None:
         return route
     for prefix, route in _PREFIXES:
         if path.startswith(prefix) and len(path) > len(prefix):
+            return route
+    for pattern, route in _PATTERNS:
+        if pattern.fullmatch(path):
             return route
     folder, _, name = path.rpartition("/")
     if name and (route := _FOLDERS.get((folder, 1))) is not None:

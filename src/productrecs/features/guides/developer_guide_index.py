@@ -178,6 +178,12 @@ GUIDES: Final = (
         "Show products in newsletters and receipts, chosen when the mail is opened.",
         _SHOW,
     ),
+    Guide(
+        "shopping-assistants",
+        "Shopping assistants",
+        "Let assistants search your catalog with the Universal Commerce Protocol.",
+        _SHOW,
+    ),
     Guide("rules", "Merchandising rules", "Exclude, boost, bury and pin products.", _SHOW),
     Guide(
         "reports",

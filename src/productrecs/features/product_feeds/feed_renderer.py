@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from productrecs.features.product_feeds.product_feed import (
     ProductLabeller,
     feed_products,
 )
+from productrecs.records.catalog.item import with_whole_addresses
 from productrecs.records.catalog.repository import CatalogRepository
 
 if TYPE_CHECKING:
@@ -85,20 +86,7 @@ class FeedRenderer:
             for item_id, group_id in group_ids.items():
                 stored = stored_items.get(item_id)
                 if stored is not None and stored.present:
-                    yield self._with_whole_addresses(stored.item), group_id
-
-    def _with_whole_addresses(self, item: Item) -> Item:
-        """Return an item whose paths (`/p/tent`) are addresses in the shop."""
-        return replace(
-            item,
-            product_url=self._whole_address(item.product_url),
-            image_url=self._whole_address(item.image_url),
-        )
-
-    def _whole_address(self, url: str | None) -> str | None:
-        if url is None or not url.startswith("/"):
-            return url
-        return f"https:{url}" if url.startswith("//") else f"{self._shop_url}{url}"
+                    yield with_whole_addresses(stored.item, self.store.domain), group_id
 
     @property
     def _shop_url(self) -> str:

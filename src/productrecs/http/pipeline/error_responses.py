@@ -21,6 +21,11 @@ from productrecs.core.errors import (
 )
 from productrecs.core.report import ReportError
 from productrecs.engines.text.index_schema import BrokenIndexError
+from productrecs.features.assistants.catalog_calls import (
+    CatalogCallTooLargeError,
+    InvalidCatalogCallError,
+)
+from productrecs.features.assistants.ucp_profile import UnknownAssistantCatalogError
 from productrecs.features.guides.developer_guide_rendering import UnknownGuideError
 from productrecs.features.looks.look import UnknownPictureError
 from productrecs.features.mail_slots.mail_slot import UnknownMailSlotError
@@ -92,6 +97,8 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         WidgetConfigTooLargeError: ErrorCode(400, "widget_config_too_large"),
         MissingColumnsError: ErrorCode(400, "missing_columns"),
         ReportError: ErrorCode(400, "report_impossible"),
+        InvalidCatalogCallError: ErrorCode(400, "catalog_call_invalid"),
+        CatalogCallTooLargeError: ErrorCode(400, "request_too_large"),
         UploadStalledError: ErrorCode(400, "upload_stalled"),
         ClientDisconnectedError: ErrorCode(400, "client_closed"),
         MissingKeyError: ErrorCode(401, "key_missing"),
@@ -112,6 +119,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         UnknownPictureError: ErrorCode(404, "picture_unknown"),
         UnknownFeedError: ErrorCode(404, "feed_unknown"),
         UnknownMailSlotError: ErrorCode(404, "mail_slot_unknown"),
+        UnknownAssistantCatalogError: ErrorCode(404, "assistant_catalog_unknown"),
         UnknownBuildError: ErrorCode(404, "build_unknown"),
         UnknownUploadError: ErrorCode(404, "upload_unknown"),
         IdempotencyConflictError: ErrorCode(409, "idempotency_key_reused"),

@@ -76,6 +76,19 @@ def pushed_fields(item: Item) -> dict[str, Any]:
     return {"id": item.item_id} | fields
 
 
+def with_whole_addresses(item: Item, domain: str) -> Item:
+    """Return an item whose paths (`/p/tent`) are addresses in the shop of a domain."""
+
+    def whole(url: str | None) -> str | None:
+        if url is None or not url.startswith("/"):
+            return url
+        return f"https:{url}" if url.startswith("//") else f"https://{domain}{url}"
+
+    return replace(
+        item, product_url=whole(item.product_url), image_url=whole(item.image_url)
+    )
+
+
 def as_attributes(pairs: Iterable[Sequence[Any]]) -> Attributes:
     """Return attributes from their stored form: pairs of a name and values."""
     return tuple((str(name), tuple(values)) for name, values in pairs)

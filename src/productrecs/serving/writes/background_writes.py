@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from productrecs.core.errors import StorageError, operator_text
+from productrecs.features.assistants.repository import (
+    AssistantCall,
+    store_assistant_calls,
+)
 from productrecs.features.mail_slots.mail_slot import MailCall, MailChoice
 from productrecs.features.mail_slots.repository import count_mail_calls, store_choices
 from productrecs.features.reports.tracking_health.repository import (
@@ -253,6 +257,12 @@ _KINDS: Final[dict[type[BackgroundRecord], RecordKind]] = {
     ),
     MailChoice: RecordKind("products of mails", _in_one_transaction(store_choices)),
     KeyUse: RecordKind("key uses", _in_one_transaction(store_key_uses), 10),
+    AssistantCall: RecordKind(
+        "calls of assistants",
+        _in_one_transaction(store_assistant_calls),
+        4,
+        is_loss_logged=False,  # the dashboard only counts fewer
+    ),
     RefusedIdentity: RecordKind(
         "refused identities",
         _in_one_transaction(count_refused_identities),

@@ -70,6 +70,7 @@ class StoreSettings:
     retention_days: int = 0
     product_feeds: bool = False
     mail_slots: bool = False
+    shopping_assistants: bool = False
 
     @property
     def zone(self) -> ZoneInfo:
@@ -395,6 +396,11 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "mail_slots",
         _switch,
         "whether the pictures and links of products in mails can be opened",
+    ),
+    StoreSetting(
+        "shopping_assistants",
+        _switch,
+        "whether shopping assistants can search the catalog (UCP)",
     ),
 )
 _BY_NAME: Final[Mapping[str, StoreSetting]] = {

@@ -387,6 +387,12 @@ class ServedIndex:
             return hits
         return self._meaning.add_similar(query, hits)
 
+    def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
+        """Return the visible products that mean what a text says; none without a model."""
+        if self._meaning is None:
+            return _NO_PRODUCTS
+        return self._meaning.similar_to(text, visible, limit)
+
     def titled(self, texts: frozenset[str]) -> Ints:
         """Return the numbers of the products whose title has one of the texts.
 

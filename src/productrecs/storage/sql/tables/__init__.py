@@ -61,6 +61,7 @@ from productrecs.storage.sql.tables.record_tables import (
     uploads,
 )
 from productrecs.storage.sql.tables.result_tables import (
+    assistant_calls,
     attribution_marks,
     credit_days,
     event_hours,
@@ -88,6 +89,7 @@ from productrecs.storage.sql.tables.result_tables import (
 )
 
 __all__ = [
+    "assistant_calls",
     "attribution_marks",
     "audit_log",
     "bot_events",

@@ -383,3 +383,16 @@ mail_days = sa.Table(
     sa.Column("clicks", sa.BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
+
+# How often shopping assistants called an operation of the catalog on a day.
+assistant_calls = sa.Table(
+    "assistant_calls",
+    metadata,
+    store_id_column(),
+    sa.Column("agent", sa.String(100), primary_key=True),  # the host of its profile
+    sa.Column("operation", sa.String(24), primary_key=True),  # by its name as an MCP tool
+    sa.Column("day", sa.Integer, primary_key=True),  # of UTC, since 1970
+    sa.Column("calls", sa.BigInteger, nullable=False),
+    sa.Column("last_at", sa.BigInteger, nullable=False),  # UTC ms
+    sqlite_with_rowid=False,
+)

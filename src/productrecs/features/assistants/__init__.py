@@ -1,0 +1,1 @@
+"""Assistants: the catalog for shopping assistants, by the Universal Commerce Protocol."""

@@ -1,0 +1,136 @@
+"""Assistant call repository: how often shopping assistants called, by day."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
+from productrecs.features.assistants.ucp_profile import Operation
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.tables import assistant_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CALL_DAYS: Final = 30
+"""How many days of calls are kept and counted."""
+
+
+MAX_AGENTS: Final = 50
+"""The most assistants of one store that are told apart; further ones are `other`."""
+
+_OTHER: Final = "other"
+
+
+class AssistantCall(NamedTuple):
+    """One answered call, by its store, assistant, operation and day (UTC, since 1970)."""
+
+    store_id: StoreId
+    agent: str  # the host of its profile
+    operation: Operation
+    day: int
+    at_ms: int
+
+    @classmethod
+    def of(
+        cls, store_id: StoreId, operation: Operation, agent: str, now_ms: int
+    ) -> AssistantCall:
+        """Return the record of a call at a time."""
+        return cls(store_id, agent, operation, now_ms // DAY_MS, now_ms)
+
+    @property
+    def key(self) -> None:
+        """Every call counts."""
+
+
+@dataclass(slots=True)
+class AgentCalls:
+    """The calls of one assistant in the last 30 days."""
+
+    calls: dict[Operation, int] = field(default_factory=dict)
+    last_ms: int = 0
+
+
+class AssistantCallRepository:
+    """One store's calls, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def add(self, calls: Sequence[AssistantCall]) -> None:
+        """Count calls on their days; older days than 30 are deleted."""
+        known = self._agents()
+        counts = Counter[tuple[str, str, int]]()
+        last_times: dict[tuple[str, str, int], int] = {}
+        for call in calls:
+            if call.agent not in known and len(known) < MAX_AGENTS:
+                known.add(call.agent)
+            agent = call.agent if call.agent in known else _OTHER
+            key = (agent, call.operation.value, call.day)
+            counts[key] += 1
+            last_times[key] = max(call.at_ms, last_times.get(key, 0))
+        for key in sorted(counts):
+            self._add_row(key, counts[key], last_times[key])
+        columns, newest = assistant_calls.c, max(call.day for call in calls)
+        is_old = (columns.store_id == self._store_id) & (columns.day <= newest - CALL_DAYS)
+        self._connection.execute(assistant_calls.delete().where(is_old))
+
+    def _agents(self) -> set[str]:
+        columns = assistant_calls.c
+        query = sa.select(columns.agent).where(columns.store_id == self._store_id)
+        return set(self._connection.scalars(query.distinct()))
+
+    def _add_row(self, key: tuple[str, str, int], calls: int, last_ms: int) -> None:
+        agent, operation, day = key
+        row = upsert(self._connection, assistant_calls).values(
+            store_id=self._store_id,
+            agent=agent,
+            operation=operation,
+            day=day,
+            calls=calls,
+            last_at=last_ms,
+        )
+        changed = {
+            "calls": assistant_calls.c.calls + row.excluded.calls,
+            "last_at": row.excluded.last_at,
+        }
+        keys = ["store_id", "agent", "operation", "day"]
+        self._connection.execute(
+            row.on_conflict_do_update(index_elements=keys, set_=changed)
+        )
+
+    def all(self, now_ms: int) -> dict[str, AgentCalls]:
+        """Return the calls of each assistant of the last 30 days, the most first."""
+        columns = assistant_calls.c
+        names = (columns.agent, columns.operation)
+        counts = (sa.func.sum(columns.calls), sa.func.max(columns.last_at))
+        query = sa.select(*names, *counts).where(
+            columns.store_id == self._store_id, columns.day > now_ms // DAY_MS - CALL_DAYS
+        )
+        found: dict[str, AgentCalls] = {}
+        for agent, operation, calls, last_ms in self._connection.execute(
+            query.group_by(*names)
+        ):
+            of_agent = found.setdefault(agent, AgentCalls())
+            of_agent.calls[Operation(operation)] = int(calls)
+            of_agent.last_ms = max(of_agent.last_ms, int(last_ms))
+        ranked = sorted(found, key=lambda agent: (-sum(found[agent].calls.values()), agent))
+        return {agent: found[agent] for agent in ranked}
+
+
+def store_assistant_calls(
+    transaction: sa.Connection, batch: Sequence[AssistantCall]
+) -> None:
+    """Count a batch of calls."""
+    by_store = defaultdict[StoreId, list[AssistantCall]](list)
+    for call in batch:
+        by_store[call.store_id].append(call)
+    for store_id in sorted(by_store):
+        AssistantCallRepository(transaction, store_id).add(by_store[store_id])

@@ -1,0 +1,370 @@
+"""Assistant catalog: /ucp/... is what shopping assistants call.
+
+It speaks the Universal Commerce Protocol. A store has an address for each version of the
+protocol; its profile names them. Whoever may see the shop may call: the replies have what
+pages show.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+
+import msgspec
+from fastapi import Path, Request, Response
+
+from productrecs.features.assistants.catalog_calls import (
+    UNNAMED_AGENT,
+    CatalogCall,
+    CatalogCallTooLargeError,
+    InvalidCatalogCallError,
+    LookupCall,
+    ProductCall,
+    SearchCall,
+    agent_of_header,
+    parse_call,
+)
+from productrecs.features.assistants.repository import AssistantCall
+from productrecs.features.assistants.ucp_profile import (
+    Operation,
+    UcpVersion,
+    UnknownAssistantCatalogError,
+    envelope,
+    failure,
+    profile_of,
+)
+from productrecs.http.limits.usage_metering import billing_headers
+from productrecs.http.openapi_responses import Responses, error_responses
+from productrecs.http.pipeline.error_responses import error_code_of, error_response
+from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
+from productrecs.http.pipeline.route_declaration import NONE, Routes
+from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.routes.public.widget_scripts import Domain, find_store_of
+from productrecs.http.transport.request_body import KIB, read_body
+from productrecs.schemas.strict_json import parse_json
+from productrecs.schemas.validation_errors import BodyError
+from productrecs.serving.assistant_catalog import AssistantCatalog
+
+if TYPE_CHECKING:
+    from productrecs.http.pipeline.route_context import RequestContext
+    from productrecs.tenancy.accounts.store import Store
+
+routes = Routes("public")
+
+BODY_LIMIT: Final = 64 * KIB
+_PROFILE_CACHE: Final = "public, max-age=300"
+_CALLS: Final[Mapping[Operation, type[CatalogCall]]] = {
+    Operation.SEARCH: SearchCall,
+    Operation.LOOKUP: LookupCall,
+    Operation.PRODUCT: ProductCall,
+}
+_encode: Final = msgspec.json.Encoder().encode
+_PRICE: Final = {"amount": 19900, "currency": "EUR"}
+_PRODUCT: Final = {
+    "id": "tent",
+    "title": "Tent for two",
+    "description": {"plain": "Stands in three minutes."},
+    "price_range": {"min": _PRICE, "max": _PRICE},
+    "variants": [
+        {
+            "id": "tent",
+            "title": "Tent for two",
+            "description": {"plain": "Stands in three minutes."},
+            "price": _PRICE,
+            "availability": {"available": True, "status": "in_stock"},
+        }
+    ],
+}
+_ENVELOPE: Final = envelope(UcpVersion.AUGUST_2026, Operation.SEARCH)
+
+Version = Annotated[
+    str,
+    Path(
+        description="The version of the protocol: `2026-08-25` or `2026-04-08`.",
+        examples=["2026-08-25"],
+    ),
+]
+
+
+def json_content(example: object, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a JSON body, as the API's description has it."""
+    return {"application/json": {"schema": dict(schema), "example": example}}
+
+
+def body_of(example: object, required: str = "") -> dict[str, Any]:
+    """Return the description of a call's body."""
+    schema: dict[str, Any] = {"type": "object"}
+    if required:
+        schema |= {"required": [required], "properties": {required: {}}}
+    content = json_content(example, schema)
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _replies(example: object) -> Responses:
+    schema = {"type": "object", "required": ["ucp"], "properties": {"ucp": {}}}
+    content = json_content(example, schema)
+    codes = ("assistant_catalog_unknown", "catalog_call_invalid", "request_too_large")
+    errors = error_responses(*codes, 413, 415, 503, "search_rebuilding")
+    reply: Responses = {
+        200: {"description": "The reply of the protocol.", "content": content}
+    }
+    return {**reply, **errors}
+
+
+_PROFILE_REPLY: Final[Responses] = {
+    200: {
+        "description": "The profile.",
+        "content": json_content(
+            {"ucp": {"version": "2026-08-25"}},
+            {"type": "object", "required": ["ucp"], "properties": {"ucp": {}}},
+        ),
+    },
+    304: {"description": "The profile is the one that If-None-Match names."},
+    **error_responses("assistant_catalog_unknown"),
+}
+
+
+@routes.get(
+    "/ucp/{store_domain}/.well-known/ucp",
+    NONE,
+    operation_id="assistant_profile",
+    summary="Return the store's profile for shopping assistants",
+    responses=_PROFILE_REPLY,
+    response_class=Response,
+)
+async def assistant_profile(request: Request, store_domain: Domain) -> Response:
+    """Return the profile in the newest version, which names the older ones.
+
+    The shop serves it at `/.well-known/ucp` of its own domain.
+    """
+    return await _profile_reply(request, store_domain, None)
+
+
+@routes.get(
+    "/ucp/{store_domain}/{version}/.well-known/ucp",
+    NONE,
+    operation_id="assistant_profile_of_version",
+    summary="Return the store's profile for shopping assistants in one version",
+    responses=_PROFILE_REPLY,
+    response_class=Response,
+)
+async def assistant_profile_of_version(
+    request: Request, store_domain: Domain, version: Version
+) -> Response:
+    """Return the profile that describes exactly one version of the protocol."""
+    return await _profile_reply(request, store_domain, version)
+
+
+async def _profile_reply(request: Request, domain: str, version: str | None) -> Response:
+    exchange: RequestContext = request.scope["productrecs"]
+    store = await find_assisted_store(exchange, domain)
+    known = None if version is None else known_version(version)
+    body = _encode(profile_of(base_url_of(request), store.domain, known))
+    tag = etag_of(body)
+    headers = {"etag": tag, "cache-control": _PROFILE_CACHE}
+    if matches_etag(request.headers.get("if-none-match"), tag):
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type="application/json", headers=headers)
+
+
+@routes.post(
+    "/ucp/{store_domain}/{version}/catalog/search",
+    NONE,
+    operation_id="assistant_search",
+    summary="Search products for a shopping assistant",
+    responses=_replies({"ucp": _ENVELOPE, "products": [_PRODUCT]}),
+    openapi_extra=body_of({"query": "tent for two"}),
+    response_class=Response,
+)
+async def assistant_search(
+    request: Request, store_domain: Domain, version: Version
+) -> Response:
+    """Return the products that match a query, filters or both, ten a page.
+
+    Typing mistakes are corrected; `context.intent` moves products of that meaning up.
+    """
+    return await _rest_reply(request, store_domain, version, Operation.SEARCH)
+
+
+@routes.post(
+    "/ucp/{store_domain}/{version}/catalog/lookup",
+    NONE,
+    operation_id="assistant_lookup",
+    summary="Return products by ids for a shopping assistant",
+    responses=_replies({"ucp": _ENVELOPE, "products": [_PRODUCT]}),
+    openapi_extra=body_of({"ids": ["tent"]}, "ids"),
+    response_class=Response,
+)
+async def assistant_lookup(
+    request: Request, store_domain: Domain, version: Version
+) -> Response:
+    """Return the products of up to 50 ids of products and variants, each once."""
+    return await _rest_reply(request, store_domain, version, Operation.LOOKUP)
+
+
+@routes.post(
+    "/ucp/{store_domain}/{version}/catalog/product",
+    NONE,
+    operation_id="assistant_product",
+    summary="Return one product with its options for a shopping assistant",
+    responses=_replies({"ucp": _ENVELOPE, "product": _PRODUCT}),
+    openapi_extra=body_of({"id": "tent"}, "id"),
+    response_class=Response,
+)
+async def assistant_product(
+    request: Request, store_domain: Domain, version: Version
+) -> Response:
+    """Return a product, and which of its variants fit the options selected so far."""
+    return await _rest_reply(request, store_domain, version, Operation.PRODUCT)
+
+
+async def _rest_reply(
+    request: Request, domain: str, version: str, operation: Operation
+) -> Response:
+    caller = await CatalogCaller.of(request, domain, version)
+    caller.agent = agent_of_header(request.headers.get("ucp-agent", ""))
+    try:
+        reply = await caller.answer(operation, await caller.read_body(request))
+    except (InvalidCatalogCallError, CatalogCallTooLargeError) as error:
+        content = {"content": str(error)}  # the protocol's own name of the detail
+        return error_response(request, error_code_of(error), str(error), content)
+    return Response(
+        _encode(reply), media_type="application/json", headers=caller.reply_headers
+    )
+
+
+async def find_assisted_store(exchange: "RequestContext", domain: str) -> "Store":
+    """Return the store of an address, if assistants may call it.
+
+    Raises:
+        UnknownAssistantCatalogError: when there is no such store, or it is switched off.
+    """
+    context = exchange.context
+    store = await find_store_of(context, domain)
+    if store is not None and not store.settings.shopping_assistants:  # or just on
+        await context.refresh_accounts()
+        store = await find_store_of(context, domain)
+    if store is None or not store.settings.shopping_assistants:
+        message = (
+            "there is no catalog for shopping assistants here; the dashboard's page "
+            "Shopping assistants switches it on and has its addresses"
+        )
+        raise UnknownAssistantCatalogError(message)
+    return store
+
+
+def known_version(text: str) -> UcpVersion:
+    """Return a version of the protocol.
+
+    Raises:
+        UnknownAssistantCatalogError: when this service does not speak it.
+    """
+    try:
+        return UcpVersion(text)
+    except ValueError as error:
+        known = " and ".join(UcpVersion)
+        message = f"this catalog speaks the versions {known} of the protocol"
+        raise UnknownAssistantCatalogError(message) from error
+
+
+@dataclass(slots=True)
+class CatalogCaller:
+    """One admitted call of an assistant."""
+
+    exchange: "RequestContext"
+    store: "Store"
+    version: UcpVersion
+    scope: Any
+    reply_headers: dict[str, str]
+    agent: str = UNNAMED_AGENT
+
+    @classmethod
+    async def of(cls, request: Request, domain: str, version: str) -> Self:
+        """Return the call of a request, counted against the store's rate limit.
+
+        Raises:
+            UnknownAssistantCatalogError: when there is nothing at its address.
+            TooManyRequestsError: when assistants of the store have to wait.
+        """
+        exchange: RequestContext = request.scope["productrecs"]
+        spoken = known_version(version)
+        store = await find_assisted_store(exchange, domain)
+        caller = cls(exchange, store, spoken, request.scope, {})
+        rates = exchange.context.rates
+        level = rates.check_key(f"assistants {store.store_id}") if rates else None
+        if level is not None:
+            level.limit.count(level)
+        return caller
+
+    async def read_body(self, request: Request) -> object:
+        """Return the JSON of a request's body.
+
+        Raises:
+            InvalidCatalogCallError: when it is not JSON.
+        """
+        headers, claim = request.scope["headers"], self.exchange.claim
+        body = await read_body(request.receive, headers, BODY_LIMIT, claim)
+        try:
+            return parse_json(body)
+        except BodyError as error:
+            message = f"not JSON: {error.problems[0].msg}"
+            raise InvalidCatalogCallError(message) from error
+
+    async def answer(self, operation: Operation, body: object) -> dict[str, Any]:
+        """Return the reply to a call, and meter it.
+
+        Raises:
+            InvalidCatalogCallError, CatalogCallTooLargeError: when the call is wrong.
+        """
+        call, context = parse_call(body, _CALLS[operation]), self.exchange.context
+        meter = context.metering.meters.get(self.store.store_id)
+        if meter is None:
+            meter = await context.metering.open_meter(self.store, context.read)
+        notice = meter.check(self.store.subscription, context.clock())
+        if notice is not None:
+            self.reply_headers |= {
+                name.decode(): value.decode() for name, value in billing_headers(notice)
+            }
+            if notice.is_cut_off:
+                return self._nothing(operation)
+        reply = await self._answer(operation, call)
+        meter.count()
+        now_ms = context.clock()
+        context.write_client.write_later(
+            AssistantCall.of(self.store.store_id, operation, self.agent, now_ms)
+        )
+        return reply
+
+    def _nothing(self, operation: Operation) -> dict[str, Any]:
+        if operation is Operation.PRODUCT:
+            message = "the catalog cannot be read at present"
+            return failure(self.version, operation, "unavailable", message)
+        return {"ucp": envelope(self.version, operation), "products": []}
+
+    async def _answer(self, operation: Operation, call: CatalogCall) -> dict[str, Any]:
+        context = self.exchange.context
+        catalog = AssistantCatalog(
+            context.services.database,
+            self.store,
+            await context.stores.open(self.store),
+            call,
+            self.agent,
+            context.clock(),
+        ).with_preferred_prices()
+        if isinstance(call, SearchCall):
+            hits, total = await context.search_pool.run(lambda: catalog.find(call))
+            searcher = searcher_of_scope(self.scope, None)
+            if call.words and not call.offset():
+                store_id = self.store.store_id
+                context.searches.count(store_id, call.words, searcher, is_empty=not hits)
+            reply = await asyncio.to_thread(lambda: catalog.page(call, hits, total))
+        elif isinstance(call, LookupCall):
+            reply = await asyncio.to_thread(lambda: catalog.lookup(call))
+        elif isinstance(call, ProductCall):
+            found = await asyncio.to_thread(lambda: catalog.product(call))
+            if found is None:
+                message = f"Product not found: {call.id}"
+                return failure(self.version, operation, "not_found", message)
+            reply = found
+        return {"ucp": envelope(self.version, operation)} | reply

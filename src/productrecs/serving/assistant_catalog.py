@@ -1,0 +1,336 @@
+"""Assistant catalog: what a store's pages show, found for shopping assistants.
+
+It is the same search as in the shop. Variants of a product are one result. A product
+without a price is left out, as the protocol has none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from productrecs.core.currency_digits import digits_after_point
+from productrecs.features.assistants.catalog_calls import (
+    MAX_OFFSET,
+    LookupCall,
+    ProductCall,
+    SearchCall,
+    cursor_after,
+)
+from productrecs.features.assistants.catalog_products import (
+    GROUP_PREFIX,
+    ProductWriter,
+    SoldItem,
+    SoldProduct,
+    matching_variants,
+    relaxed_selection,
+    sold_product,
+)
+from productrecs.features.recommendations.trending import trending_picks
+from productrecs.features.search.product_search import SearchRequest, truncate_query
+from productrecs.features.search.results_page import (
+    MAX_FILTERED,
+    ResultsPage,
+    ResultsPageRequest,
+    results_page,
+)
+from productrecs.records.catalog.availability import effective_availability
+from productrecs.records.catalog.item import with_whole_addresses
+from productrecs.records.catalog.item_filters import (
+    Filters,
+    PriceRange,
+    filter_masks,
+)
+from productrecs.records.catalog.price_lists import (
+    PriceListNameError,
+    UnknownPriceListError,
+)
+from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.serving.cached_store import CachedStore, searchable_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from productrecs.features.assistants.catalog_calls import CatalogCall
+    from productrecs.features.search.product_search import SearchableStore
+    from productrecs.records.catalog.catalog_view import CatalogView, Mask
+    from productrecs.records.catalog.repository import StoredItem
+    from productrecs.storage.sql.database import Database
+    from productrecs.tenancy.accounts.store import Store
+
+MAX_VARIANTS: Final = 100
+"""The most variants of one product in a reply."""
+
+_RERANKED: Final = 100  # results that the shopper's intent reorders
+_RANK_OFFSET: Final = 60  # of reciprocal rank fusion
+_PRICE_FILTER_IGNORED: Final = {
+    "type": "info",
+    "code": "price_filter_ignored",
+    "content": "The price filter was ignored: context.currency is missing, or is not a "
+    "currency of this shop.",
+}
+
+Reply = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class AssistantCatalog:
+    """One store's catalog at one moment (UTC ms), for one call."""
+
+    database: Database
+    store: Store
+    cached_store: CachedStore
+    call: CatalogCall
+    agent: str  # the assistant that calls
+    now_ms: int
+
+    def with_preferred_prices(self) -> AssistantCatalog:
+        """Return this catalog with the prices of the currency that the call prefers.
+
+        A store without such prices keeps its own: each price says which currency it is in.
+        """
+        wanted = self.call.currency
+        if not wanted or wanted == self.store.settings.currency:
+            return self
+        try:
+            priced = self.cached_store.priced(wanted)
+        except (PriceListNameError, UnknownPriceListError):
+            return self
+        return replace(self, cached_store=priced)
+
+    def find(self, call: SearchCall) -> tuple[list[int], int]:
+        """Return the items of one page, and how many products match in all.
+
+        Raises:
+            BrokenIndexError: when the index is damaged.
+        """
+        page = self._results(call, call.offset(), call.limit)
+        return [hit.item for hit in page.hits], page.total or 0
+
+    def page(self, call: SearchCall, items: Sequence[int], total: int) -> Reply:
+        """Return the page of products that `find` found; blocks while it reads.
+
+        Raises:
+            StorageError: when the database cannot be read.
+        """
+        products = self._products({self._product_key(item): item for item in items})
+        end = call.offset() + len(items)
+        pagination: dict[str, Any] = {"has_next_page": False, "total_count": total}
+        if items and end < min(total, MAX_OFFSET):
+            pagination |= {"has_next_page": True, "cursor": cursor_after(end)}
+        written = [self._writer.product(one) for one in products.values()]
+        return {"products": written, "pagination": pagination} | self._messages([])
+
+    def _results(self, call: SearchCall, offset: int, limit: int) -> ResultsPage:
+        searchable = self._searchable
+        reranks = call.intent and offset + limit <= _RERANKED
+        request = SearchRequest(
+            truncate_query(call.words), _RERANKED if reranks else limit, collapse=True
+        )
+        listing = ResultsPageRequest(
+            request, self._filters, offset=0 if reranks else offset, counts=True
+        )
+        page = results_page(searchable, listing, self.now_ms, self._trending)
+        if not reranks:
+            return page
+        items = self._by_intent([hit.item for hit in page.hits], call.intent)
+        hits = {hit.item: hit for hit in page.hits}
+        chosen = [hits[item] for item in items[offset : offset + limit]]
+        return replace(page, hits=chosen)
+
+    def _trending(self, visible: Mask) -> Iterator[int]:
+        picks = trending_picks(self.cached_store.state, visible, MAX_FILTERED)
+        return (pick.item for pick in picks)
+
+    def _by_intent(self, items: Sequence[int], intent: str) -> list[int]:
+        """Return results in the order that their own and the intent's ranks give."""
+        searchable = self._searchable
+        if not searchable.by_meaning:
+            return list(items)
+        found = np.zeros(len(self._catalog), np.bool_)
+        found[list(items)] = True
+        similar = searchable.index.similar_to(truncate_query(intent), found, len(items))
+        scores = {item: 1 / (_RANK_OFFSET + rank) for rank, item in enumerate(items)}
+        for rank, item in enumerate(similar.items):
+            scores[item] += 1 / (_RANK_OFFSET + rank)
+        return sorted(items, key=lambda item: -scores[item])
+
+    def lookup(self, call: LookupCall) -> Reply:
+        """Return the products of ids, each once; blocks while it reads.
+
+        Raises:
+            StorageError: when the database cannot be read.
+        """
+        inputs: dict[str, dict[int, list[dict[str, str]]]] = {}
+        unknown_ids: list[str] = []
+        for wanted_id in dict.fromkeys(call.ids):
+            number, is_variant = self._resolve(wanted_id)
+            if number is None:
+                unknown_ids.append(wanted_id)
+                continue
+            match = {"id": wanted_id, "match": "exact" if is_variant else "featured"}
+            of_product = inputs.setdefault(self._product_key(number), {})
+            of_product.setdefault(number, []).append(match)
+        products = self._products({key: min(one) for key, one in inputs.items()})
+        written = [
+            self._with_inputs(product, inputs[key]) for key, product in products.items()
+        ]
+        return {"products": written} | self._messages(unknown_ids)
+
+    def _with_inputs(
+        self, product: SoldProduct, inputs: Mapping[int, list[dict[str, str]]]
+    ) -> Reply:
+        """Return a product with the variants that were asked for, and by which ids."""
+        by_id = {self._catalog.ids[number]: matches for number, matches in inputs.items()}
+        written = self._writer.product(product)
+        written["variants"] = [
+            variant | {"inputs": by_id[variant["id"]]}
+            for variant in written["variants"]
+            if variant["id"] in by_id
+        ]
+        return written
+
+    def product(self, call: ProductCall) -> Reply | None:
+        """Return one product in full, None if there is none; blocks while it reads.
+
+        Raises:
+            StorageError: when the database cannot be read.
+        """
+        number, is_variant = self._resolve(call.id)
+        if number is None:
+            return None
+        found = self._products({self._product_key(number): number})
+        product = next(iter(found.values()), None)
+        if product is None:
+            return None
+        featured = product.variants[0]
+        own = product.options.get(featured.item.item_id, {})
+        selected = own
+        if call.selected and not is_variant:
+            selected = relaxed_selection(product, call.selected, call.preferences)
+        shown = matching_variants(product, selected)
+        shown.sort(key=lambda one: (not one.is_buyable, one is not featured))
+        if is_variant:
+            shown.sort(key=lambda one: one is not featured)
+        return {"product": self._writer.detail(product, selected, shown)} | self._messages(
+            []
+        )
+
+    def _resolve(self, wanted_id: str) -> tuple[int | None, bool]:
+        """Return the item of an id, and whether the id is its own or its product's."""
+        visible = self._visible
+        number = self._catalog.number(wanted_id)
+        if number is not None and number < len(visible) and visible[number]:
+            return number, True
+        if not wanted_id.startswith(GROUP_PREFIX):
+            return None, False
+        number = self._catalog.number(wanted_id.removeprefix(GROUP_PREFIX))
+        members = [] if number is None else self._members(number)
+        if not members:
+            return None, False
+        buyable = self._searchable.visible(self.now_ms, in_stock=True)
+        return next((one for one in members if buyable[one]), members[0]), False
+
+    def _members(self, number: int) -> list[int]:
+        """Return the shown items of an item's variant group; itself without one."""
+        visible, groups = self._visible, self._catalog.variant_groups
+        group = int(groups.of(np.array([number]))[0])
+        members = np.sort(groups.members(group)).tolist() if group else [number]
+        return [one for one in members if one < len(visible) and visible[one]]
+
+    def _product_key(self, number: int) -> str:
+        """Return the id of an item's product."""
+        groups, ids = self._catalog.variant_groups, self._catalog.ids
+        group = int(groups.of(np.array([number]))[0])
+        if not group:
+            return ids[number] or ""
+        members = np.sort(groups.members(group)).tolist()
+        first = next((ids[one] for one in members if ids[one] is not None), "")
+        return f"{GROUP_PREFIX}{first}"
+
+    def _products(self, featured: Mapping[str, int]) -> dict[str, SoldProduct]:
+        """Return products by id; each is given with its featured item."""
+        members = {
+            key: sorted(self._members(number), key=lambda one: one != number)[:MAX_VARIANTS]
+            for key, number in featured.items()
+        }
+        ids = self._catalog.ids
+        item_ids = {ids[number] for numbers in members.values() for number in numbers}
+        with self.database.reading() as connection:
+            repository = CatalogRepository(connection, self.store.store_id)
+            stored = repository.find(one for one in item_ids if one is not None)
+        products: dict[str, SoldProduct] = {}
+        for key, numbers in members.items():
+            sold = list(self._sold_items(numbers, stored))
+            if sold:
+                products[key] = sold_product(key, sold)
+        return products
+
+    def _sold_items(
+        self, numbers: Iterable[int], stored: Mapping[str, StoredItem]
+    ) -> Iterator[SoldItem]:
+        catalog = self._catalog
+        for number in numbers:
+            found = stored.get(catalog.ids[number] or "")
+            if found is None or not found.present:
+                continue
+            item, price = found.item, float(catalog.prices[number])
+            usual = float(catalog.list_prices[number])
+            yield SoldItem(
+                with_whole_addresses(item, self.store.domain),
+                price,
+                usual if usual > price else None,
+                effective_availability(item.availability, item.stock_qty),
+            )
+
+    def _messages(self, unknown_ids: Sequence[str]) -> Reply:
+        """Return the messages of a reply, if there are any."""
+        messages = [
+            {"type": "info", "code": "not_found", "content": one} for one in unknown_ids
+        ]
+        if self.call.wanted.price is not None and self._minor_digits is None:
+            messages.append(_PRICE_FILTER_IGNORED)
+        return {"messages": messages} if messages else {}
+
+    @property
+    def _catalog(self) -> CatalogView:
+        return self.cached_store.state.catalog
+
+    @property
+    def _currency(self) -> str:
+        return self._catalog.list_currency or self.store.settings.currency
+
+    @property
+    def _minor_digits(self) -> int | None:
+        """The digits of price filters; None if they are in another currency."""
+        is_known = self.call.currency == self._currency
+        return digits_after_point(self._currency) if is_known else None
+
+    @cached_property
+    def _filters(self) -> Filters:
+        """The call's filters; products without a price are always left out."""
+        filters = self.call.wanted.filters(self._minor_digits)
+        return replace(filters, prices=filters.prices or (PriceRange(0.0, float("inf")),))
+
+    @cached_property
+    def _visible(self) -> Mask:
+        """The items that a page may show and that pass the call's filters."""
+        searchable = self._searchable
+        visible = searchable.visible(self.now_ms, in_stock=False)
+        buyable = searchable.visible(self.now_ms, in_stock=True)
+        masks = filter_masks(searchable.catalog, self._filters, buyable)
+        for mask in masks.values():
+            size = min(len(visible), len(mask))
+            visible = visible[:size] & mask[:size]
+        return visible
+
+    @cached_property
+    def _searchable(self) -> SearchableStore:
+        return searchable_store(self.cached_store)
+
+    @property
+    def _writer(self) -> ProductWriter:
+        return ProductWriter(self._currency, self.store.domain, self.agent)

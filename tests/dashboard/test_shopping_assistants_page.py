@@ -1,0 +1,50 @@
+"""Shopping assistants page: off until switched on; then the profile and the calls."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from tests.support.dashboard import text_of
+from tests.support.filled_store import open_store
+from tests.support.service import eventually
+
+if TYPE_CHECKING:
+    from tests.dashboard.conftest import Office
+
+PAGE = "/dashboard/imports/shopping-assistants"
+
+
+def test_a_switched_on_catalog_answers_and_its_page_counts_the_calls(
+    office: Office,
+) -> None:
+    services = office.services
+    domain = f"assistants-{office.now_ms}.example"
+    made = open_store(services.database, services.clock, office.inside, domain)
+    member, client = office.member(made.store), made.merchant.client
+    before = member.get(PAGE)
+    assert "Assistants cannot see your catalog" in text_of(before)
+    assert b"/.well-known/ucp" not in before.body
+
+    assert member.post(PAGE, on="1").status == 303
+
+    shown = member.get(PAGE)
+    assert "No assistant has called yet" in text_of(shown)
+    path = re.search(r"/ucp/[^\s<]+", shown.body.decode())
+    assert path is not None
+    profile = client.ask("GET", path[0], None, {}).json["ucp"]
+    endpoint = profile["services"]["dev.ucp.shopping"][0]["endpoint"]
+    address = endpoint[endpoint.index("/ucp/") :] + "/catalog/search"
+    agent = {"ucp-agent": 'profile="https://agent.example/profile.json"'}
+    body = json.dumps({"query": "tent"}).encode()
+    assert client.ask("POST", address, body, agent).status == 200
+
+    def rows() -> str:
+        return " ".join(text_of(member.get(PAGE)).split())
+
+    eventually(lambda: "agent.example 1 0 0" in rows(), pause=0.2)
+
+    assert member.post(PAGE, on="").status == 303
+    assert "Assistants cannot see your catalog" in text_of(member.get(PAGE))
+    assert client.ask("POST", address, body, agent).status == 404
