@@ -13,6 +13,7 @@ import pytest
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sqlite_connection import LOCK_WAIT_MS
 from tests.support.service import Merchant, Reply, Service
 from tests.trust.forms import violations
 from tests.trust.load import receipts
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 BROKEN: Final = Path(__file__).parent / "broken"
 CLIENTS: Final = 12
 SHORT, LONG = 2.0, 10.0  # seconds that somebody holds the lock
-# By then every client has an answer, though the lock is still held. Five seconds are
-# promised to each, and those that came while others waited wait for them: ten; a machine
-# that stands still for a while adds to that.
-PATIENCE: Final = 18.0
+# Whoever waits for the lock, and those that came meanwhile, have an answer after two waits.
+# One client after another would take as many waits as there are clients: half of them are
+# enough to tell, and leave the rest to a machine that stands still for a while.
+PATIENCE: Final = LOCK_WAIT_MS / 1000 * CLIENTS / 2
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ def _hides_why(self: GroupCommit, batch: Any) -> Any:
         raise RuntimeError from error
 
 
-def _remove_none(_self: GroupCommit, _keys: Any, _groups: Any) -> list[Any]:
+def _take_none(_self: GroupCommit, _keys: Any, _groups: Any) -> list[Any]:
     return []
 
 
 setattr(GroupCommit, "_commit", _hides_why)  # noqa: B010 - the fault itself
-setattr(GroupCommit, "_remove_blocked", _remove_none)  # noqa: B010 - the fault itself
+setattr(GroupCommit, "_take_blocked_writes", _take_none)  # noqa: B010 - the fault itself
