@@ -1,217 +1,30 @@
 """Picture download: at most ten seconds and ten megabytes, with a rate limit per host.
 
-It uses no proxy, cookies, credentials or network settings of the environment.
-Only public addresses or trusted hosts are fetched (SSRF protection):
-
-The sender of an item chooses its picture's URL. Without checks, the URL could make this
-service send requests to internal machines.
+Only public addresses or trusted hosts are fetched, see `core/outbound_http.py`.
 """
 
 import contextlib
 import http.client
-import ipaddress
-import re
 import socket
-import ssl
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-import idna
-
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.outbound_http import (
+    FetchTarget,
+    ForbiddenUrlError,
+    Resolve,
+    connect,
+    resolve_host,
+    resolve_target,
+)
 from productrecs.records.pictures.decode_picture import MAX_BYTES
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-Resolve = Callable[[str, int], Sequence[str]]
-"""Resolves all addresses of a host, as text.
-
-Raises:
-    OSError: when it has none.
-"""
-
 REJECTED: Final = "the picture's address is rejected: "
-_PORTS: Final = {"http": 80, "https": 443}
-_MAX_URL_LENGTH: Final = 2_000
-_UNSAFE_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\]")
-_NAT64_WELL_KNOWN: Final = ipaddress.IPv6Network("64:ff9b::/96")
-_NAT64_PREFIX: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
-_SIX_TO_FOUR: Final = ipaddress.IPv6Network("2002::/16")
-_BLOCKED_NETWORKS: Final = tuple(
-    ipaddress.ip_network(one)
-    for one in ("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "fec0::/10")
-)
-
-
-class ForbiddenUrlError(ProductRecsError):
-    """A picture's URL is not an http or https URL of a public machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class FetchTarget:
-    """The address to connect to, checked before anything is sent."""
-
-    scheme: str
-    host: str  # from the URL: for TLS and the Host header
-    port: int
-    address: str
-    path: str
-    is_trusted: bool  # the operator listed the host
-
-    @property
-    def origin(self) -> str:
-        """The host in the form of a Host header."""
-        name = f"[{self.host}]" if ":" in self.host else self.host
-        return name if self.port == _PORTS[self.scheme] else f"{name}:{self.port}"
-
-
-def resolve_host(host: str, port: int) -> list[str]:
-    """Resolve all addresses of a host with the system's resolver.
-
-    Raises:
-        OSError: when it has none.
-    """
-    address_infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(info[4][0]) for info in address_infos))
-
-
-def absolute_url(url: str, domain: str) -> str:
-    """Return a picture's absolute URL; a path belongs to the shop's domain, by https."""
-    try:
-        return url if urlsplit(url).scheme else urljoin(f"https://{domain}/", url)
-    except ValueError:
-        return url  # not a URL: fetching it reports the error
-
-
-def is_public_address(text: str) -> bool:
-    """Return whether an address is public, also when embedded in IPv6."""
-    try:
-        address: Address = ipaddress.ip_address(text.partition("%")[0])
-    except ValueError:
-        return False
-    if "%" in text:
-        return False  # link-local
-    return _is_public(address)
-
-
-def _is_public(address: Address) -> bool:
-    if isinstance(address, ipaddress.IPv6Address):
-        embedded = _embedded_ipv4(address)
-        if embedded is not None:
-            return False if isinstance(embedded, bool) else _is_public(embedded)
-    if any(
-        address.version == network.version and address in network
-        for network in _BLOCKED_NETWORKS
-    ):
-        return False
-    return address.is_global and not (
-        address.is_multicast or address.is_reserved or address.is_unspecified
-    )
-
-
-def _embedded_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | bool | None:
-    """Return the embedded IPv4 address; False when it is forbidden; None without one."""
-    if address in _NAT64_WELL_KNOWN:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    if address in _NAT64_PREFIX or address.teredo is not None:
-        return False
-    if address in _SIX_TO_FOUR:
-        return address.sixtofour
-    if int(address) >> 32 == 0:
-        return False  # a deprecated IPv4-compatible address, or the loopback
-    return address.ipv4_mapped
-
-
-def resolve_target(
-    url: str, trusted: Collection[str] = (), lookup: Resolve = resolve_host
-) -> FetchTarget:
-    """Return the target for fetching `url`.
-
-    All addresses of its host must be public, unless the host is `trusted`. Callers connect
-    to `FetchTarget.address` without a second look-up, which could return another address.
-
-    Raises:
-        ForbiddenUrlError: when the URL must not be fetched.
-        OSError: when the host has no address.
-    """
-    scheme, host, port, path = _parse_url(url)
-    is_trusted = host in trusted or f"{host}:{port}" in trusted
-    if not is_trusted and port != _PORTS[scheme]:
-        raise _forbidden_url(f"port {port} is not 80 or 443{_remedy(f'{host}:{port}')}")
-    addresses = list(lookup(host, port))
-    if not addresses:
-        message = f"{host} has no address"
-        raise OSError(message)
-    if not is_trusted and not all(is_public_address(address) for address in addresses):
-        raise _forbidden_url(f"{host} is not a public address{_remedy(host)}")
-    return FetchTarget(scheme, host, port, addresses[0], path, is_trusted)
-
-
-def _parse_url(url: str) -> tuple[str, str, int, str]:
-    if len(url) > _MAX_URL_LENGTH:
-        raise _forbidden_url(f"it is longer than {_MAX_URL_LENGTH} characters")
-    url = url.strip()
-    if _UNSAFE_CHARACTERS.search(url):
-        raise _forbidden_url("it contains a blank, a control character or a backslash")
-    try:
-        split = urlsplit(url)
-        port = split.port
-        host = split.hostname or ""
-    except ValueError as error:
-        raise _forbidden_url("it is not an address") from error
-    if split.scheme not in _PORTS:
-        raise _forbidden_url("it starts with neither http:// nor https://")
-    if "@" in split.netloc:
-        raise _forbidden_url("it contains a user or a password")
-    path = split.path or "/"
-    if split.query:
-        path += "?" + split.query
-    return (
-        split.scheme,
-        _ascii_host(host),
-        port or _PORTS[split.scheme],
-        _percent_encode(path),
-    )
-
-
-def _ascii_host(host: str) -> str:
-    if not host or "%" in host:
-        raise _forbidden_url("it has no host")
-    if ":" in host:
-        return host
-    try:
-        name = host.encode("ascii").decode()
-    except UnicodeEncodeError:
-        try:
-            name = idna.encode(host, uts46=True).decode()
-        except (idna.IDNAError, UnicodeError) as error:
-            raise _forbidden_url("its host is not a valid name") from error
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,253}", name):
-        raise _forbidden_url("its host is not a valid name")
-    return name.lower().rstrip(".")
-
-
-def _percent_encode(path: str) -> str:
-    return "".join(
-        character
-        if character.isascii()
-        else "".join(f"%{byte:02X}" for byte in character.encode())
-        for character in path
-    )
-
-
-def _remedy(host: str) -> str:
-    return f"; the service's operator can allow it: PRODUCTRECS_IMAGE_HOSTS={host}"
-
-
-def _forbidden_url(reason: str) -> ForbiddenUrlError:
-    return ForbiddenUrlError(f"{REJECTED}{reason}")
-
-
-CONNECT_SECONDS: Final = 2.0
 TOTAL_SECONDS: Final = 10.0
 MAX_REDIRECTS: Final = 3
 
@@ -239,6 +52,14 @@ class PictureUnavailableError(ProductRecsError):
         self.is_transient = is_transient
         self.should_back_off = should_back_off
         self.wait_seconds = wait_seconds
+
+
+def absolute_url(url: str, domain: str) -> str:
+    """Return a picture's absolute URL; a path belongs to the shop's domain, by https."""
+    try:
+        return url if urlsplit(url).scheme else urljoin(f"https://{domain}/", url)
+    except ValueError:
+        return url  # not a URL: fetching it reports the error
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +101,7 @@ def fetch_picture(
                 return result
             url = urljoin(url, result)
     except ForbiddenUrlError as error:
-        raise PictureUnavailableError(str(error), is_transient=False) from error
+        raise PictureUnavailableError(_rejection(error), is_transient=False) from error
     except TimeoutError as error:
         message = f"it did not arrive within {seconds:.0f} seconds"
         raise PictureUnavailableError(message, is_transient=True) from error
@@ -296,11 +117,18 @@ def fetch_picture(
     raise PictureUnavailableError(message, is_transient=False)
 
 
+def _rejection(error: ForbiddenUrlError) -> str:
+    if error.host_to_trust is None:
+        return f"{REJECTED}{error}"
+    setting = f"PRODUCTRECS_IMAGE_HOSTS={error.host_to_trust}"
+    return f"{REJECTED}{error}; the service's operator can allow it: {setting}"
+
+
 def _send_request(
     target: FetchTarget, cached_validators: CachedValidators, until: float
 ) -> FetchResult | str:
     """Return one host's reply: the picture, or the redirect's address."""
-    with _connect(target, until) as connection:
+    with connect(target, until) as connection:
         headers = {
             "Host": target.origin,
             "User-Agent": _AGENT,
@@ -363,41 +191,6 @@ def _read_body(response: http.client.HTTPResponse) -> bytes:
             raise PictureUnavailableError(too_large, is_transient=False)
         parts.append(part)
     return b"".join(parts)
-
-
-@contextlib.contextmanager
-def _connect(target: FetchTarget, until: float) -> Iterator[http.client.HTTPConnection]:
-    """Yield a connection to the checked address, which is closed at `until`.
-
-    Another thread closes it: a host that sends a byte per second would evade a timeout on
-    single reads.
-    """
-    remaining = until - time.monotonic()
-    if remaining <= 0:
-        raise TimeoutError
-    tcp_socket = socket.create_connection(
-        (target.address, target.port), min(CONNECT_SECONDS, remaining)
-    )
-    timer = threading.Timer(max(0.0, until - time.monotonic()), _shut_down, [tcp_socket])
-    timer.daemon = True
-    timer.start()
-    connection = http.client.HTTPConnection(target.host, target.port)
-    try:
-        tcp_socket.settimeout(max(0.1, until - time.monotonic()))
-        connection.sock = tcp_socket
-        if target.scheme == "https":
-            context = ssl.create_default_context()
-            connection.sock = context.wrap_socket(tcp_socket, server_hostname=target.host)
-        yield connection
-    finally:
-        timer.cancel()
-        connection.close()
-        tcp_socket.close()
-
-
-def _shut_down(tcp_socket: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        tcp_socket.shutdown(socket.SHUT_RDWR)
 
 
 MAX_CONCURRENT_PER_HOST: Final = 2
