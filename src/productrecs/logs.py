@@ -86,6 +86,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "forecast scheduler crashed": "Forecasts wait until the process restarts.",
         "training request failed": "An API process could not enqueue a training.",
         "pictures indexed": "Pictures were fetched and indexed.",
+        "feed fetched": "A store's scheduled feed was fetched, or a fetch failed.",
         "visual model built": "A store's visual model was built.",
         "upload imported": "An uploaded file was imported.",
         "stale uploads deleted": "Files of unfinished uploads were deleted.",

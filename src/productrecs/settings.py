@@ -67,6 +67,7 @@ class Settings:
     metrics_stores: int = 0
     plans: Plans = field(default_factory=lambda: DEFAULT_PLANS)
     image_hosts: frozenset[str] = frozenset()
+    feed_hosts: frozenset[str] = frozenset()
     image_detector: Path | None = None
     image_model: Path | None = None
     has_packaged_encoder: bool = False  # used where it is installed and no model is named
@@ -192,6 +193,12 @@ KNOBS: Final = (
         "",
         "comma-separated hosts whose pictures may be fetched although their address is "
         "private",
+    ),
+    SettingDescription(
+        "PRODUCTRECS_FEED_HOSTS",
+        "",
+        "comma-separated hosts that product feeds may be fetched from although their "
+        "address is private",
     ),
     SettingDescription(
         "PRODUCTRECS_IMAGE_MODEL",
@@ -348,7 +355,8 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         search_model=None if search_model == NO_MODEL else _path(search_model),
         has_packaged_search_model=not search_model,
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
-        image_hosts=_hosts(environment.get("PRODUCTRECS_IMAGE_HOSTS")),
+        image_hosts=_hosts(environment, "PRODUCTRECS_IMAGE_HOSTS"),
+        feed_hosts=_hosts(environment, "PRODUCTRECS_FEED_HOSTS"),
         registration=_choice(environment, "PRODUCTRECS_REGISTRATION", REGISTRATION),
         hsts_seconds=_whole(environment, "PRODUCTRECS_HSTS_SECONDS", defaults.hsts_seconds),
         dashboard_key=_token(environment, "PRODUCTRECS_DASHBOARD_KEY"),
@@ -485,10 +493,10 @@ def _path(text: str | None) -> Path | None:
     return Path(text) if text else None
 
 
-def _hosts(text: str | None) -> frozenset[str]:
+def _hosts(environment: Mapping[str, str], name: str) -> frozenset[str]:
     names = frozenset(
         host_name.strip().lower()
-        for host_name in (text or "").split(",")
+        for host_name in environment.get(name, "").split(",")
         if host_name.strip()
     )
     odd = sorted(
@@ -496,7 +504,7 @@ def _hosts(text: str | None) -> frozenset[str]:
     )
     if odd:
         message = (
-            f"PRODUCTRECS_IMAGE_HOSTS holds {odd[0]!r}; write host names such as "
+            f"{name} holds {odd[0]!r}; write host names such as "
             "shop.example.internal, separated by commas"
         )
         raise SettingsError(message)

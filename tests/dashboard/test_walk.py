@@ -38,6 +38,7 @@ OWN = {  # what a viewer may change: the own login and e-mails, nothing of the s
     "/dashboard/confirm/send",
     "/dashboard/switch",
     "/dashboard/demand/mails",
+    "/dashboard/imports/scheduled-feed/mails",
     "/dashboard/search/relevance/mails",
     "/dashboard/security/password",
     "/dashboard/security/sessions",

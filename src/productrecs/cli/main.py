@@ -30,6 +30,7 @@ COMMANDS: Final = {
     "evaluate": ".commands.evaluate_lists:evaluate",
     "explain": ".commands.explain:explain",
     "export": ".commands.export:export",
+    "feed": ".commands.scheduled_feed:feed",
     "forecast": ".commands.forecast:forecast",
     "import-events": ".commands.import_items_and_events:import_events",
     "import-items": ".commands.import_items_and_events:import_items",

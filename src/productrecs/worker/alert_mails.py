@@ -1,4 +1,4 @@
-"""Alert e-mails: products to order, after a forecast, and a fall of search relevance.
+"""Alert e-mails: products to order, a fall of search relevance, and a feed to look at.
 
 Each goes to the users who subscribed to it. A stock e-mail names a product when it becomes
 due, and again only after it was not due.
@@ -32,6 +32,7 @@ _WORDS: Final = {
     StockAlert.RUNS_OUT: "will sell out before an order placed today arrives",
     StockAlert.ORDER_NOW: "order now",
 }
+FEED_PATH: Final = "/dashboard/imports/scheduled-feed"
 RELEVANCE_PATH: Final = "/dashboard/search/relevance"
 
 
@@ -116,6 +117,23 @@ def mail_search_alarm(services: Services, store: Store, since_ms: int) -> int:
         f"{store.domain}: search results got worse",
         f"{alarm_text(measures[-1])}\n\n"
         f"Which queries, and what to do: {base_url}{RELEVANCE_PATH}\n\n"
+        "You can turn these e-mails off on the same page.\n",
+    )
+    return send_to_team(server, store, readers, mail)
+
+
+def mail_feed_alarm(services: Services, store: Store, title: str, text: str) -> int:
+    """Mail that the scheduled feed needs a look; return the e-mails sent."""
+    server = services.settings.smtp
+    if server is None:
+        return 0
+    with services.database.reading() as connection:
+        readers = UserRepository(connection, store.store_id).feed_mail_readers()
+    base_url = services.settings.base_url or ""
+    mail = TeamMail(
+        "feed alarm",
+        f"{store.domain}: {title}",
+        f"{text}\n\nWhat the feed holds, and what to do: {base_url}{FEED_PATH}\n\n"
         "You can turn these e-mails off on the same page.\n",
     )
     return send_to_team(server, store, readers, mail)

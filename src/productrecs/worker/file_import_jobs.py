@@ -20,6 +20,7 @@ from productrecs.features.imports.dashboard_file_import import (
     DashboardFileImporter,
     OnShare,
 )
+from productrecs.features.imports.repository import ScheduledFeedRepository
 from productrecs.records.uploads.file_import import (
     CHECK_JOB,
     IMPORT_JOB,
@@ -39,7 +40,7 @@ from productrecs.records.uploads.repository import (
 from productrecs.records.uploads.undo.repository import expire_changes
 from productrecs.records.uploads.undo.undo_import import undo_file_import
 from productrecs.services import Services, check_objects_are_ours
-from productrecs.storage.jobs.job_queue import Job
+from productrecs.storage.jobs.job_queue import Job, NewJob
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
@@ -47,6 +48,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
 )
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
+from productrecs.worker.alert_mails import mail_feed_alarm
 from productrecs.worker.job_worker import (
     JobHandler,
     JobInterruptedError,
@@ -143,6 +145,7 @@ class DashboardFileJobs:
                 self._finish_and_remove_file(
                     store, file_import, ImportStatus.FAILED, problem
                 )
+                self._mail_feed_problem(store, file_import, problem["problem"])
             else:
                 self._finish_and_remove_file(
                     store, file_import, ImportStatus.DONE, outcome.result, outcome.rejects
@@ -176,23 +179,48 @@ class DashboardFileJobs:
         preview: Mapping[str, Any],
         erasures: int,
     ) -> None:
-        """Offer the file to the merchant, or check it again after an erasure meanwhile."""
+        """Offer the file to the merchant, or check it again after an erasure meanwhile.
+
+        A scheduled feed starts by itself, unless it has a problem or changes too much.
+        """
+        result = {name: preview[name] for name in ("problem",) if name in preview}
+        feed = self._importer.feed_of(store, file_import)
+        if feed and preview.get("diff", {}).get("brake"):
+            result["brake"] = preview["diff"]["brake"]
         with self._services.database.transaction() as transaction:
             log = LockedStoreLog(self._services.database, transaction, store.store_id)
             log.take_seqs(0)  # locks the head: an erasure comes before or after
-            status = (
-                ImportStatus.CHECKED if log.erasures == erasures else file_import.status
-            )
-            problem = {"problem": preview["problem"]} if "problem" in preview else {}
+            is_valid = log.erasures == erasures
+            status = ImportStatus.CHECKED if is_valid else file_import.status
+            if feed and is_valid and not result:
+                status = ImportStatus.QUEUED
+                self._start_feed_import(transaction, store, file_import)
             has_errors = {"has_errors": True} if preview.get("errors") else {}
-            FileImportRepository(transaction, store.store_id).change_status(
+            is_changed = FileImportRepository(transaction, store.store_id).change_status(
                 file_import.import_id,
                 _WAITING,
                 status,
                 attempts=0,
                 preview=preview,
-                result=problem | has_errors,  # for the history, which has no preview
+                result=result | has_errors,  # for the history, which has no preview
             )
+        if is_changed and status is ImportStatus.CHECKED:
+            self._mail_feed_problem(store, file_import, " ".join(result.values()))
+
+    def _start_feed_import(
+        self, transaction: Any, store: Store, file_import: FileImport
+    ) -> None:
+        """Enqueue the import; the next file of the feed is read like this one."""
+        self._services.queue.enqueue(transaction, NewJob(store.store_id, IMPORT_JOB))
+        feeds = ScheduledFeedRepository(transaction, store.store_id)
+        feeds.set_choices(file_import.import_id, file_import.choices)
+
+    def _mail_feed_problem(
+        self, store: Store, file_import: FileImport, problem: str
+    ) -> None:
+        if problem and self._importer.feed_of(store, file_import):
+            title = "your product feed waits for you"
+            mail_feed_alarm(self._services, store, title, problem)
 
     def _store_of(self, job: Job) -> Store:
         self._accounts.refresh(self._reader)

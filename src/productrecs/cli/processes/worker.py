@@ -128,6 +128,7 @@ def _build_file_workers(services: "Services") -> "BackgroundLoop":
     from productrecs.worker.child_process_jobs import (  # noqa: PLC0415
         ParallelLoops,
     )
+    from productrecs.worker.feed_jobs import build_feed_fetcher  # noqa: PLC0415
     from productrecs.worker.file_import_jobs import (  # noqa: PLC0415
         build_file_checker,
         build_file_importer,
@@ -135,5 +136,8 @@ def _build_file_workers(services: "Services") -> "BackgroundLoop":
 
     files = DashboardFileImporter(services.imports)
     return ParallelLoops(
-        build_file_checker(services, files), build_file_importer(services, files)
+        ParallelLoops(
+            build_file_checker(services, files), build_file_importer(services, files)
+        ),
+        build_feed_fetcher(services),
     )

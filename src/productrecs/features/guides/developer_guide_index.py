@@ -104,6 +104,12 @@ GUIDES: Final = (
         _SEND,
     ),
     Guide(
+        "scheduled-feed",
+        "Scheduled feed",
+        "Fetch your products from a Google Merchant feed or any file at an address.",
+        _SEND,
+    ),
+    Guide(
         "events",
         "Events and shoppers",
         "Report what shoppers do in their browsers; how shoppers are identified.",

@@ -43,6 +43,8 @@ from productrecs.features.imports.order_file_reader import (
     inspect_order_file,
 )
 from productrecs.features.imports.order_import import OrderDryRun, OrderImport
+from productrecs.features.imports.repository import ScheduledFeedRepository
+from productrecs.features.imports.scheduled_feed import SENT_BY, ScheduledFeed
 from productrecs.records.orders.order_history_import import (
     OrderHistoryImportReport,
     RowCountsAndErrors,
@@ -60,6 +62,9 @@ class RefusedFileError(ProductRecsError):
 
 
 _NO_ROWS: Final = "The file has no rows, so there is nothing to import."
+_NO_VALID_ROW: Final = (
+    "No row of the feed can be read: see the reasons below. Your catalog stays as it is."
+)
 _ABOUT_THE_FILE: Final = tuple(MERCHANT_TEXTS)
 _STAGED: Final = 0.5  # a product file is staged as a whole before it is stored
 
@@ -100,13 +105,25 @@ class DashboardFileImporter:
                 dry_run = dry_run_rows(store, file_import, source, on_share)
             except _ABOUT_THE_FILE as error:
                 return {**preview, "problem": merchant_text(error)}
-        problem = {} if dry_run["counts"]["rows"] else {"problem": _NO_ROWS}
+        counts, problem = dry_run["counts"], dict[str, str]()
+        if not counts["rows"]:
+            problem["problem"] = _NO_ROWS
+        elif counts["rows"] == counts["skipped"] and self.feed_of(store, file_import):
+            problem["problem"] = _NO_VALID_ROW
         return {
             **preview,
             **dry_run,
             **problem,
             "notes": [*erasure_notes, *dry_run["notes"]],
         }
+
+    def feed_of(self, store: Store, file_import: FileImport) -> ScheduledFeed | None:
+        """Return the scheduled feed whose newest file this is; None for other files."""
+        if file_import.sent_by != SENT_BY:
+            return None
+        with self.services.database.reading() as connection:
+            feed = ScheduledFeedRepository(connection, store.store_id).find()
+        return feed if feed and feed.import_id == file_import.import_id else None
 
     def staged_share(self, file_import: FileImport) -> float:
         """Return the progress of an import at which it starts to store."""
@@ -211,7 +228,8 @@ class DashboardFileImporter:
     def _dry_run_items(
         self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> dict[str, Any]:
-        options = _item_options(file_import, dry_run=True)
+        feed = self.feed_of(store, file_import)
+        options = _item_options(file_import, feed, dry_run=True)
         show_progress = _steps(on_share)
         report = import_items(self.services, store, source, options, show_progress)
         samples = [
@@ -236,7 +254,7 @@ class DashboardFileImporter:
             )
 
         options = replace(
-            _item_options(file_import, dry_run=False),
+            _item_options(file_import, self.feed_of(store, file_import), dry_run=False),
             progress=file_import.mark,
             on_stored=store_mark,
             changes=ImportChangeJournal(file_import.import_id),
@@ -248,9 +266,13 @@ class DashboardFileImporter:
         }, report
 
 
-def _item_options(file_import: FileImport, *, dry_run: bool) -> ItemImportOptions:
+def _item_options(
+    file_import: FileImport, feed: ScheduledFeed | None, *, dry_run: bool
+) -> ItemImportOptions:
     chosen = file_import.choices.format
     return ItemImportOptions(
+        only_changes=feed is not None,
+        is_complete=feed is not None and feed.is_complete,
         kind=ItemFileFormat(chosen) if chosen in set(ItemFileFormat) else None,
         mapping=chosen_mapping(ITEMS, file_import),
         dry_run=dry_run,

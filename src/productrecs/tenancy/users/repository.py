@@ -106,6 +106,10 @@ class UserRepository:
         """Store whether a user receives alarms of search relevance."""
         self._set(user_id, search_mails=is_on)
 
+    def set_feed_mails(self, user_id: str, *, is_on: bool) -> None:
+        """Store whether a user receives alarms of the scheduled feed."""
+        self._set(user_id, feed_mails=is_on)
+
     def set_login(self, user: DashboardUser) -> None:
         """Store a user's login, password and confirmation, as the login has them."""
         self._set(
@@ -137,6 +141,10 @@ class UserRepository:
     def search_mail_readers(self) -> list[DashboardUser]:
         """Return the users who receive alarms of search relevance."""
         return self._readers(dashboard_users.c.search_mails)
+
+    def feed_mail_readers(self) -> list[DashboardUser]:
+        """Return the users who receive alarms of the scheduled feed."""
+        return self._readers(dashboard_users.c.feed_mails)
 
     def _readers(self, wanted: sa.Column[bool]) -> list[DashboardUser]:
         query = sa.select(dashboard_users).where(

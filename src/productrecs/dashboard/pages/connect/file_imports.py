@@ -65,6 +65,7 @@ _STATES: Final = {
     ImportStatus.COMMAND: ("Importing", ""),
 }
 _BROKEN: Final = ("Cannot start yet", "bad")
+_BRAKED: Final = ("Waits for your yes", "warn")
 _PARTLY: Final = ("Some rows have errors", "warn")
 _COUNTS: Final = (
     ("inserted", "New", "Rows that were not stored before."),
@@ -150,6 +151,8 @@ def state_of(one: FileImport) -> tuple[str, str]:
     """Return the status of an import in words, and its tone."""
     if one.status is ImportStatus.CHECKED and one.result.get("problem"):
         return _BROKEN
+    if one.status is ImportStatus.CHECKED and one.result.get("brake"):
+        return _BRAKED
     if one.status is ImportStatus.CHECKED and one.result.get("has_errors"):
         return _PARTLY
     return _STATES[one.status]

@@ -145,6 +145,7 @@ dashboard_users = sa.Table(
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("stock_mails", sa.Boolean),  # whether stock e-mails are sent; null: no
     sa.Column("search_mails", sa.Boolean),  # the same for alarms of search relevance
+    sa.Column("feed_mails", sa.Boolean),  # the same for a scheduled feed that needs a look
     sa.Column("login_id", sa.String(32)),  # null: the login opens this store alone
     sa.Column("confirmed_at", sa.BigInteger),  # when a mailed link proved the e-mail
     sa.Column("entered_at", sa.BigInteger),  # when the last session in the store began

@@ -286,6 +286,40 @@ file_imports = sa.Table(
 )
 
 
+# The address that a store's products are fetched from, if it has one.
+scheduled_feeds = sa.Table(
+    "scheduled_feeds",
+    metadata,
+    store_id_column(),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("header", sa.Text, nullable=False),  # encrypted where there is a key
+    sa.Column("every_minutes", sa.Integer, nullable=False),
+    sa.Column("is_complete", sa.Boolean, nullable=False),  # lacks no product that is sold
+    sa.Column("next_at", sa.BigInteger, nullable=False),  # the machine's clock
+    sa.Column("choices", sa.Text, nullable=False),  # JSON, as in file_imports
+    sa.Column("etag", sa.Text),
+    sa.Column("modified", sa.Text),  # Last-Modified
+    sa.Column("digest", sa.String(64)),  # SHA-256 of the last file
+    sa.Column("import_id", sa.String(32)),  # of the last file
+    sa.Column("failures", sa.Integer, nullable=False),  # since the last success
+    sa.Index(None, "next_at"),
+    sqlite_with_rowid=False,
+)
+
+# The fetches of a scheduled feed in the last 30 days.
+scheduled_feed_fetches = sa.Table(
+    "scheduled_feed_fetches",
+    metadata,
+    store_id_column(),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("fetched_at", sa.BigInteger, nullable=False),
+    sa.Column("outcome", sa.String(16), nullable=False),  # received unchanged failed
+    sa.Column("problem", sa.Text, nullable=False),
+    sa.Column("size", sa.BigInteger, nullable=False),  # bytes
+    sa.Column("import_id", sa.String(32)),
+    sqlite_with_rowid=False,
+)
+
 # Tables of the live view of events: which stores are watched, and what came lately.
 
 # While a row exists, every API process records the store's events.

@@ -1,0 +1,180 @@
+"""Scheduled feed page: the address of a store's products, its log, and what waits."""
+
+from typing import Any, Final
+
+from productrecs.dashboard.page import Page, Reply, Visit
+from productrecs.dashboard.pages.connect.file_imports import (
+    FILE_PATH,
+    IMPORTS_PATH,
+    state_of,
+)
+from productrecs.features.imports.feed_editor import FeedEditor, FeedForm, NoFeedError
+from productrecs.features.imports.repository import ScheduledFeedRepository
+from productrecs.features.imports.scheduled_feed import (
+    INTERVALS,
+    LOG_DAYS,
+    FeedAddressError,
+    FeedFetch,
+    FeedFetchOutcome,
+)
+from productrecs.records.uploads.file_import import FileImport, ImportStatus
+from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.tenancy.users.repository import UserRepository
+
+FEED_PATH: Final = f"{IMPORTS_PATH}/scheduled-feed"
+_NO_FEED: Final = "Your store has no scheduled feed."
+_SHOWN: Final = 100
+_OUTCOMES: Final = {
+    FeedFetchOutcome.UNCHANGED: ("Unchanged", ""),
+    FeedFetchOutcome.RECEIVED: ("Received", ""),
+    FeedFetchOutcome.FAILED: ("Failed", "bad"),
+}
+
+
+def show_feed(visit: Visit) -> Reply:
+    """Show the form, what waits, and the log."""
+    return _feed_page(visit)
+
+
+def save_feed(visit: Visit) -> Reply:
+    """Store the feed, and fetch it.
+
+    The address may have a password: the audit log leaves out fields named `secret`.
+    """
+    form = visit.form
+    every = form["every"] if form["every"].isdecimal() else "0"
+    entered = FeedForm(
+        form["secret_url"],
+        form["secret_header"],
+        int(every),
+        is_complete="complete" in form,
+        drops_header="drop_header" in form,
+    )
+    try:
+        _editor(visit).save(entered, visit.system_ms)
+    except FeedAddressError as error:
+        return _feed_page(visit, status=422, error=str(error), entered=entered)
+    return visit.redirect(FEED_PATH, "The feed is saved, and is being fetched.")
+
+
+def fetch_feed(visit: Visit) -> Reply:
+    """Fetch the feed now."""
+    message = "The feed is being fetched. Reload this page to see what it brings."
+    try:
+        _editor(visit).fetch_now(visit.system_ms)
+    except NoFeedError:
+        message = _NO_FEED
+    return visit.redirect(FEED_PATH, message)
+
+
+def remove_feed(visit: Visit) -> Reply:
+    """Remove the feed."""
+    message = "The feed is removed. Your products stay."
+    try:
+        _editor(visit).remove()
+    except NoFeedError:
+        message = _NO_FEED
+    return visit.redirect(FEED_PATH, message)
+
+
+def turn_feed_mails_on_or_off(visit: Visit) -> Reply:
+    """Turn the user's e-mails about the feed on or off."""
+    is_on = visit.form["mails"] == "on"
+    with visit.database.transaction() as transaction:
+        users = UserRepository(transaction, visit.store.store_id)
+        users.set_feed_mails(visit.user.user_id, is_on=is_on)
+    message = "E-mails about the feed are off."
+    if is_on:
+        message = f"When the feed waits or fails, {visit.user.email} gets an e-mail."
+    return visit.redirect(f"{FEED_PATH}#mails", message)
+
+
+def _feed_page(
+    visit: Visit,
+    *,
+    status: int = 200,
+    error: str = "",
+    entered: FeedForm | None = None,
+) -> Reply:
+    feed, last = _editor(visit).find()
+    store_id = visit.store.store_id
+    with visit.database.reading() as connection:
+        fetches = ScheduledFeedRepository(connection, store_id).fetches(_SHOWN)
+        imports = FileImportRepository(connection, store_id)
+        rows = [
+            _row(fetch, imports.find(fetch.import_id) if fetch.import_id else None)
+            for fetch in fetches
+        ]
+        readers = UserRepository(connection, store_id).feed_mail_readers()
+    if entered is None and feed is not None:
+        entered = FeedForm(feed.url, "", feed.every_minutes, feed.is_complete)
+    is_waiting = last is not None and last.status is ImportStatus.CHECKED
+    return visit.render(
+        "scheduled_feed.html",
+        status=status,
+        error=error,
+        feed=feed,
+        entered=entered or FeedForm("", is_complete=True),
+        waiting=last if is_waiting else None,
+        intervals=[(str(minutes), text) for minutes, text in INTERVALS.items()],
+        rows=rows,
+        log_days=LOG_DAYS,
+        file_path=FILE_PATH,
+        can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
+        has_mails=visit.user.user_id in {user.user_id for user in readers},
+    )
+
+
+def _row(fetch: FeedFetch, file_import: FileImport | None) -> dict[str, Any]:
+    """Return a line of the log; a file's state is that of its import."""
+    result = {} if file_import is None else file_import.result
+    return {
+        "fetch": fetch,
+        "state": _OUTCOMES[fetch.outcome] if file_import is None else state_of(file_import),
+        "problem": fetch.problem or result.get("problem") or result.get("brake") or "",
+        "counts": result.get("counts", {}),
+        "import_id": None if file_import is None else file_import.import_id,
+    }
+
+
+def _editor(visit: Visit) -> FeedEditor:
+    services = visit.services
+    return FeedEditor(
+        visit.database,
+        services.queue,
+        services.cipher,
+        services.upload_folder,
+        services.settings.feed_hosts,
+        visit.store.store_id,
+    )
+
+
+PAGES: Final = (
+    Page(
+        FEED_PATH,
+        "Scheduled feed",
+        show_feed,
+        save_feed,
+        action="Saved the scheduled feed",
+    ),
+    Page(
+        f"{FEED_PATH}/fetch",
+        "Scheduled feed",
+        change=fetch_feed,
+        action="Fetched the scheduled feed",
+    ),
+    Page(
+        f"{FEED_PATH}/remove",
+        "Scheduled feed",
+        change=remove_feed,
+        action="Removed the scheduled feed",
+    ),
+    Page(
+        f"{FEED_PATH}/mails",
+        "E-mails",
+        change=turn_feed_mails_on_or_off,
+        may_change=Role.VIEWER,
+        action="Changed e-mails about the scheduled feed",
+    ),
+)

@@ -1,0 +1,172 @@
+"""Feed editor: enters, fetches and removes a store's feed, and answers what waits."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import StoreId
+from productrecs.features.imports.repository import ScheduledFeedRepository
+from productrecs.features.imports.scheduled_feed import (
+    FETCH_JOB,
+    INTERVALS,
+    FeedAddressError,
+    ScheduledFeed,
+    read_address,
+)
+from productrecs.records.uploads.file_import import (
+    IMPORT_JOB,
+    FileImport,
+    ImportStatus,
+)
+from productrecs.records.uploads.order_upload import UploadFolder
+from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.storage.jobs.job_queue import JobQueue, NewJob
+from productrecs.storage.sql.database import Database
+from productrecs.tenancy.users.totp_secret_cipher import SecretCipher
+
+
+class NoFeedError(ProductRecsError):
+    """The store has no feed, or nothing of it waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedForm:
+    """What a merchant enters. An empty `header` keeps the stored one on the same host."""
+
+    url: str
+    header: str = ""
+    every_minutes: int = 1440
+    is_complete: bool = False
+    drops_header: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEditor:
+    """Changes the feed of one store; `trusted` hosts may be private."""
+
+    database: Database
+    queue: JobQueue
+    cipher: SecretCipher
+    uploads: UploadFolder
+    trusted: Collection[str]
+    store_id: StoreId
+
+    def find(self) -> tuple[ScheduledFeed | None, FileImport | None]:
+        """Return the store's feed and the import of its last file, where there are such."""
+        with self.database.reading() as connection:
+            feed = ScheduledFeedRepository(connection, self.store_id).find()
+            imports = FileImportRepository(connection, self.store_id)
+            last = imports.find(feed.import_id) if feed and feed.import_id else None
+        return feed, last
+
+    def save(self, form: FeedForm, now_ms: int) -> None:
+        """Store the feed, and fetch it at once.
+
+        Raises:
+            FeedAddressError: when what was entered is not valid.
+        """
+        url, header = read_address(form.url, form.header, self.trusted)
+        if form.every_minutes not in INTERVALS:
+            message = f"Choose how often: {', '.join(map(str, INTERVALS))} minutes."
+            raise FeedAddressError(message)
+        before, _ = self.find()
+        stored_header = self.cipher.encrypt(header) if header else ""
+        if before and not header and not form.drops_header and _is_same_host(before, url):
+            stored_header = before.header
+        feed = ScheduledFeed(
+            url, stored_header, form.every_minutes, form.is_complete, next_ms=now_ms
+        )
+        if before is not None and before.url == url:
+            feed = replace(feed, choices=before.choices)
+        self._replace(feed)
+
+    def fetch_now(self, now_ms: int) -> None:
+        """Fetch the feed again, also if its file has not changed.
+
+        Raises:
+            NoFeedError: when the store has no feed.
+        """
+        feed, _ = self.find()
+        if feed is None:
+            raise _no_feed()
+        self._replace(
+            replace(feed, next_ms=now_ms, etag=None, modified=None, digest=None),
+            discards=False,
+        )
+
+    def remove(self) -> None:
+        """Remove the feed with its secrets; the catalog stays.
+
+        Raises:
+            NoFeedError: when the store has no feed.
+        """
+        feed, _ = self.find()
+        if feed is None:
+            raise _no_feed()
+        self._replace(None)
+
+    def apply(self) -> None:
+        """Import the file that waits for a yes.
+
+        Raises:
+            NoFeedError: when none waits.
+        """
+        waiting = self._waiting()
+        with self.database.transaction() as transaction:
+            imports = FileImportRepository(transaction, self.store_id)
+            if imports.change_status(
+                waiting.import_id,
+                (ImportStatus.CHECKED,),
+                ImportStatus.QUEUED,
+                progress=0.0,
+            ):
+                self.queue.enqueue(transaction, NewJob(self.store_id, IMPORT_JOB))
+
+    def discard(self) -> None:
+        """Discard the file that waits; the next one that differs is checked again.
+
+        Raises:
+            NoFeedError: when none waits.
+        """
+        waiting = self._waiting()
+        with self.database.transaction() as transaction:
+            FileImportRepository(transaction, self.store_id).delete(waiting.import_id)
+        self.uploads.remove(waiting.import_id)
+
+    def _waiting(self) -> FileImport:
+        _, last = self.find()
+        if last is None or last.status is not ImportStatus.CHECKED:
+            message = "no file of the feed waits for a yes"
+            raise NoFeedError(message)
+        if problem := last.result.get("problem"):
+            message = f"the file cannot be imported: {problem}"
+            raise NoFeedError(message)
+        return last
+
+    def _replace(self, feed: ScheduledFeed | None, *, discards: bool = True) -> None:
+        """Store the feed, or none; a file of the former one no longer waits."""
+        _, last = self.find()
+        is_discarded = False
+        with self.database.transaction() as transaction:
+            repository = ScheduledFeedRepository(transaction, self.store_id)
+            if feed is None:
+                repository.delete()
+            else:
+                repository.save(feed)
+                self.queue.enqueue(transaction, NewJob(self.store_id, FETCH_JOB))
+            if discards and last is not None:
+                imports = FileImportRepository(transaction, self.store_id)
+                is_discarded = imports.delete(last.import_id)
+        if is_discarded and last is not None:
+            self.uploads.remove(last.import_id)
+
+
+def _is_same_host(before: ScheduledFeed, url: str) -> bool:
+    """Return whether a secret for the former address may be sent to the new one."""
+    old, new = urlsplit(before.url), urlsplit(url)
+    return (old.scheme, old.netloc.lower()) == (new.scheme, new.netloc.lower())
+
+
+def _no_feed() -> NoFeedError:
+    return NoFeedError("the store has no scheduled feed")

@@ -1,0 +1,157 @@
+"""Scheduled feed repository: a store's feed, and the log of its fetches."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
+from productrecs.features.imports.scheduled_feed import (
+    LOG_DAYS,
+    FeedFetch,
+    FeedFetchOutcome,
+    ScheduledFeed,
+)
+from productrecs.records.uploads.file_import import ImportChoices
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.tables import scheduled_feed_fetches, scheduled_feeds
+
+if TYPE_CHECKING:
+    from productrecs.storage.sql.database import Database
+
+_FEED = scheduled_feeds.c
+_LOG = scheduled_feed_fetches.c
+
+
+class ScheduledFeedRepository:
+    """One store's feed, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def find(self) -> ScheduledFeed | None:
+        """Return the store's feed, if it has one."""
+        query = sa.select(scheduled_feeds).where(_FEED.store_id == self._store_id)
+        row = self._connection.execute(query).mappings().first()
+        if row is None:
+            return None
+        return ScheduledFeed(
+            url=row["url"],
+            header=row["header"],
+            every_minutes=row["every_minutes"],
+            is_complete=row["is_complete"],
+            next_ms=row["next_at"],
+            choices=ImportChoices(**json.loads(row["choices"])),
+            etag=row["etag"],
+            modified=row["modified"],
+            digest=row["digest"],
+            import_id=row["import_id"],
+            failures=row["failures"],
+        )
+
+    def save(self, feed: ScheduledFeed) -> None:
+        """Store the feed in place of the former one."""
+        row = upsert(self._connection, scheduled_feeds).values(
+            store_id=self._store_id, **_columns(feed)
+        )
+        changed = {name: row.excluded[name] for name in _columns(feed)}
+        self._connection.execute(
+            row.on_conflict_do_update(index_elements=["store_id"], set_=changed)
+        )
+
+    def delete(self) -> None:
+        """Delete the feed; its log stays for its 30 days."""
+        self._connection.execute(
+            scheduled_feeds.delete().where(_FEED.store_id == self._store_id)
+        )
+
+    def set_choices(self, import_id: str, choices: ImportChoices) -> None:
+        """Store how the merchant has said that files of the feed are read."""
+        changed = scheduled_feeds.update().where(
+            _FEED.store_id == self._store_id, _FEED.import_id == import_id
+        )
+        self._connection.execute(changed.values(choices=json.dumps(asdict(choices))))
+
+    def record_fetch(
+        self, before: ScheduledFeed, after: ScheduledFeed, fetch: FeedFetch
+    ) -> bool:
+        """Store the feed after a fetch, and log it.
+
+        False, without changes, if the merchant has changed the feed, or another worker
+        has fetched it, since `before`.
+        """
+        changed = scheduled_feeds.update().where(
+            _FEED.store_id == self._store_id,
+            _FEED.url == before.url,
+            _FEED.next_at == before.next_ms,
+        )
+        if self._connection.execute(changed.values(_columns(after))).rowcount != 1:
+            return False
+        last = sa.select(sa.func.coalesce(sa.func.max(_LOG.number), 0)).where(
+            _LOG.store_id == self._store_id
+        )
+        row = scheduled_feed_fetches.insert().values(
+            store_id=self._store_id,
+            number=int(self._connection.execute(last).scalar_one()) + 1,
+            fetched_at=fetch.fetched_ms,
+            outcome=fetch.outcome.value,
+            problem=fetch.problem,
+            size=fetch.size,
+            import_id=fetch.import_id,
+        )
+        self._connection.execute(row)
+        self._connection.execute(
+            scheduled_feed_fetches.delete().where(
+                _LOG.store_id == self._store_id,
+                _LOG.fetched_at <= fetch.fetched_ms - LOG_DAYS * DAY_MS,
+            )
+        )
+        return True
+
+    def fetches(self, limit: int) -> list[FeedFetch]:
+        """Return the last fetches, newest first."""
+        query = (
+            sa.select(scheduled_feed_fetches)
+            .where(_LOG.store_id == self._store_id)
+            .order_by(_LOG.number.desc())
+            .limit(limit)
+        )
+        return [
+            FeedFetch(
+                row["fetched_at"],
+                FeedFetchOutcome(row["outcome"]),
+                row["problem"],
+                row["size"],
+                row["import_id"],
+            )
+            for row in self._connection.execute(query).mappings()
+        ]
+
+
+def stores_with_due_feed(database: Database, now_ms: int) -> list[StoreId]:
+    """Return the stores whose feed should be fetched now."""
+    query = sa.select(_FEED.store_id).where(_FEED.next_at <= now_ms)
+    with database.reading() as connection:
+        return [StoreId(one) for one in connection.execute(query).scalars()]
+
+
+def _columns(feed: ScheduledFeed) -> dict[str, object]:
+    return {
+        "url": feed.url,
+        "header": feed.header,
+        "every_minutes": feed.every_minutes,
+        "is_complete": feed.is_complete,
+        "next_at": feed.next_ms,
+        "choices": json.dumps(asdict(feed.choices)),
+        "etag": feed.etag,
+        "modified": feed.modified,
+        "digest": feed.digest,
+        "import_id": feed.import_id,
+        "failures": feed.failures,
+    }

@@ -1,0 +1,158 @@
+"""Scheduled feed: the address that a store's products are fetched from, and its log."""
+
+import base64
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.records.uploads.file_import import ImportChoices
+
+FETCH_JOB: Final = "fetch-feed"
+"""The job kind that fetches one store's feed."""
+
+SENT_BY: Final = "Scheduled feed"
+"""The sender of the imports that a feed makes."""
+
+INTERVALS: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        60: "Every hour",
+        180: "Every 3 hours",
+        360: "Every 6 hours",
+        720: "Every 12 hours",
+        1440: "Once a day",
+    }
+)
+"""How often a feed may be fetched, in minutes."""
+
+LOG_DAYS: Final = 30
+"""How many days of fetches are kept."""
+
+_MAX_URL: Final = 2_000
+_MAX_HEADER: Final = 2_000
+_MAX_NAME: Final = 200
+_HEADER: Final = re.compile(
+    r"([A-Za-z0-9-]{1,100}):\s*([\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)"
+)
+_OWN_HEADERS: Final = frozenset(
+    {
+        *("accept", "accept-encoding", "connection", "content-length", "expect", "host"),
+        *("if-modified-since", "if-none-match", "range", "te", "trailer"),
+        *("transfer-encoding", "upgrade", "user-agent"),
+    }
+)
+
+
+class FeedAddressError(ProductRecsError):
+    """The address or the header of a feed is not valid; the message is for merchants."""
+
+
+class FeedFetchOutcome(StrEnum):
+    """What a fetch brought."""
+
+    RECEIVED = "received"  # its import says what became of it
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledFeed:
+    """A store's feed. `header` is a secret in its stored form; empty for none.
+
+    `etag`, `modified` and `digest` are those of the last file that was received, which is
+    the import `import_id`. `choices` are how the merchant has said that it is read.
+    `failures` counts the failed fetches since the last one that succeeded.
+    """
+
+    url: str
+    header: str = field(repr=False)
+    every_minutes: int
+    is_complete: bool
+    next_ms: int
+    choices: ImportChoices = field(default_factory=lambda: ImportChoices(kind="items"))
+    etag: str | None = None
+    modified: str | None = None
+    digest: str | None = None
+    import_id: str | None = None
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FeedFetch:
+    """One fetch in the log; `problem` says why it failed."""
+
+    fetched_ms: int
+    outcome: FeedFetchOutcome
+    problem: str = ""
+    size: int = 0
+    import_id: str | None = None
+
+
+def read_address(text: str, header: str, trusted: Collection[str] = ()) -> tuple[str, str]:
+    """Return a feed's URL without a user, and its secret header; empty for none.
+
+    A user and password in the address become the header. Whether the host is public is
+    checked by each fetch, since it may change.
+
+    Raises:
+        FeedAddressError: when one of them is not valid.
+    """
+    text = text.strip()
+    try:
+        split = urlsplit(text)
+        host, port = split.hostname or "", split.port
+    except ValueError:
+        split, host, port = urlsplit(""), "", None
+    if not host or len(text) > _MAX_URL or not text.isprintable() or " " in text:
+        message = "Enter a whole address, such as https://shop.example.com/feed.xml."
+        raise FeedAddressError(message)
+    if split.scheme not in {"https", "http"}:
+        message = "The address must begin with https:// or http://."
+        raise FeedAddressError(message)
+    header = _read_header(header)
+    userinfo, at, netloc = split.netloc.rpartition("@")
+    if at:
+        if header:
+            message = "Enter a user in the address or a header, not both."
+            raise FeedAddressError(message)
+        header = f"Authorization: Basic {_basic_credentials(userinfo)}"
+    is_trusted = host in trusted or f"{host}:{port}" in trusted
+    if header and split.scheme != "https" and not is_trusted:
+        message = (
+            "With a password or a header, the address must begin with https://, so that "
+            "nobody else can read them."
+        )
+        raise FeedAddressError(message)
+    return urlunsplit((split.scheme, netloc, split.path, split.query, "")), header
+
+
+def _basic_credentials(userinfo: str) -> str:
+    user, _, password = userinfo.partition(":")
+    plain = f"{unquote(user)}:{unquote(password)}"
+    return base64.b64encode(plain.encode()).decode()
+
+
+def _read_header(text: str) -> str:
+    text = text.strip()
+    if not text:
+        return ""
+    match = _HEADER.fullmatch(text)
+    if match is None or len(text) > _MAX_HEADER:
+        message = "Write the header as NAME: VALUE, such as Authorization: Bearer abc."
+        raise FeedAddressError(message)
+    if match[1].lower() in _OWN_HEADERS:
+        message = f"The header {match[1]} is set by the service; choose another one."
+        raise FeedAddressError(message)
+    return f"{match[1]}: {match[2]}"
+
+
+def file_name_of(url: str) -> str:
+    """Return the name of the file at an address, which may say its format."""
+    name = unquote(PurePosixPath(urlsplit(url).path).name, errors="replace")
+    printable = "".join(letter for letter in name if letter.isprintable())
+    return printable[-_MAX_NAME:] or urlsplit(url).hostname or "feed"
