@@ -1,5 +1,6 @@
 """Mail choice: the products of one mail, chosen at its first opening and then kept."""
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
@@ -46,7 +47,17 @@ if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
 
 _CANDIDATES: Final = 20  # of the list: some may be sold out
-_recent_choices: Final[BoundedCache[tuple[StoreId, Mail], MailChoice]] = BoundedCache(
+_UNSAVED_SECONDS: Final = 2.0  # by when a choice is in the database, as a rule
+
+
+class _RecentChoice(NamedTuple):
+    """A choice of this process, and until when it counts before the stored one."""
+
+    choice: MailChoice
+    until: float
+
+
+_recent_choices: Final[BoundedCache[tuple[StoreId, Mail], _RecentChoice]] = BoundedCache(
     RegisteredCache.MAIL_CHOICES
 )
 
@@ -231,7 +242,8 @@ async def products_of_mail(
     products = fill_positions(kept, opened.may_show(), await _fresh_products(opened))
     if products and products != kept:
         choice = MailChoice(store_id, query.mail, day, products)
-        _recent_choices.put((store_id, query.mail), choice)
+        until = time.monotonic() + _UNSAVED_SECONDS
+        _recent_choices.put((store_id, query.mail), _RecentChoice(choice, until))
         opened.context.write_client.write_later(choice)
     return products
 
@@ -240,6 +252,8 @@ async def _kept_products(opened: OpenSlot) -> tuple[int, tuple[MailProduct, ...]
     """Return the day of a mail's choice, and its products; today and none without one."""
     mail, store_id, today = opened.query.mail, opened.store.store_id, opened.today
     recent = _recent_choices.get((store_id, mail))
+    if recent is not None and time.monotonic() < recent.until:
+        return recent.choice.day, recent.choice.products
     try:
         stored = await opened.context.read(
             lambda reader: read_choice(reader, store_id, mail, today)
@@ -248,8 +262,8 @@ async def _kept_products(opened: OpenSlot) -> tuple[int, tuple[MailProduct, ...]
         stored = None  # products are chosen as when the mail was opened first
     if stored is not None:
         return stored
-    if recent is not None and recent.day == today:
-        return recent.day, recent.products
+    if recent is not None and recent.choice.day == today:
+        return today, recent.choice.products
     return today, ()
 
 
