@@ -91,6 +91,8 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "spot_x": "",
         "spot_y": "",
         "title": "Look",
+        "tool": "brevo",
+        "count": "2",
         "then": "publish",
         "what": "unconfirmed",
         "propose": "",

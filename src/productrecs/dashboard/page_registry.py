@@ -36,6 +36,7 @@ from productrecs.dashboard.pages.catalog import (
 from productrecs.dashboard.pages.connect import (
     file_imports,
     live_events,
+    mail_slots,
     product_feeds,
     scheduled_feed,
     setup_checklist,
@@ -73,6 +74,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *recommendation_and_search_settings.PAGES,
     *margin_and_stock_weight.PAGES,
     *widgets.PAGES,
+    *mail_slots.PAGES,
     *looks.PAGES,
     *look_editor_page.PAGES,
     *store_settings.PAGES,

@@ -1,0 +1,159 @@
+"""Products in mails: switches slots on, makes a slot's HTML, and shows what it led to."""
+
+from html import escape
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from productrecs.core.report import ReportValue, parse_report_query
+from productrecs.dashboard.page import Page, Reply, Visit
+from productrecs.dashboard.pages.connect.widgets import WIDGETS_PATH
+from productrecs.dashboard.report_period import as_number, rows_by_column
+from productrecs.features.mail_slots.mail_slot import (
+    COUNTED_DAYS,
+    MAX_POSITIONS,
+    PREVIEW_CAMPAIGN,
+    WIDGET_PREFIX,
+    MailPart,
+    sign_slot,
+    slot_path,
+)
+from productrecs.features.mail_slots.repository import MailCountRepository, MailCounts
+from productrecs.records.pictures.draw_product_card import card_height
+from productrecs.records.placements.placement_editor import PlacementEditor
+from productrecs.report_registry import make_report
+from productrecs.tenancy.accounts.store_management import change_settings, find_store
+
+MAIL_PATH: Final = f"{WIDGETS_PATH}/mail"
+_SHOWN_WIDTH: Final = 300  # half of the picture's: mails are read on sharp screens
+_DEFAULT_COUNT: Final = 3
+
+
+class MailTool(NamedTuple):
+    """A mail tool, and the tag by which it fills in the customer's id."""
+
+    name: str
+    recipient: str
+    campaign: str
+
+
+_TOOLS: Final = MappingProxyType(
+    {
+        "mailchimp": MailTool("Mailchimp", "*|CUSTOMERID|*", "*|CAMPAIGN_UID|*"),
+        "klaviyo": MailTool("Klaviyo", "{{ person.external_id }}", "newsletter"),
+        "brevo": MailTool("Brevo", "{{ contact.EXT_ID }}", "newsletter"),
+        "other": MailTool("Another tool", "CUSTOMER-ID", "newsletter"),
+    }
+)
+
+
+def show_slots(visit: Visit) -> Reply:
+    """Show the switch, the HTML of the chosen slot, its preview, and all slots' counts."""
+    store = find_store(visit.database, visit.store.domain)
+    names = [one.name for one in _placements(visit).all()]
+    slot = visit.query["placement"]
+    if slot not in names:
+        slot = next(iter(names), "")
+    tool_key = visit.query["tool"] if visit.query["tool"] in _TOOLS else next(iter(_TOOLS))
+    asked = visit.query["count"]
+    count = int(asked) if asked in _counts() else _DEFAULT_COUNT
+    secret_hash, tool = store.secrets.secret_hash, _TOOLS[tool_key]
+    signed = ""
+    if secret_hash is not None and slot:
+        signature = sign_slot(secret_hash, slot)
+        signed = f"key={store.publishable_key}&signature={signature}"
+    preview = f"{signed}&campaign={PREVIEW_CAMPAIGN}&width={_SHOWN_WIDTH}"
+    return visit.render(
+        "mail_slots.html",
+        is_on=store.settings.mail_slots,
+        has_secret_key=secret_hash is not None,
+        slots=[(name, name) for name in names],
+        slot=slot,
+        tool_key=tool_key,
+        tool=tool,
+        tools=[(key, one.name) for key, one in _TOOLS.items()],
+        count=count,
+        counts=[(one, one) for one in _counts()],
+        html=_html(visit.base_url, slot, signed, tool, count),
+        json_address=visit.base_url
+        + slot_path(MailPart.PRODUCTS, slot, f"{signed}&campaign=newsletter"),
+        previews=[
+            slot_path(MailPart.IMAGE, slot, f"{preview}&position={position}")
+            for position in range(1, count + 1)
+        ],
+        size=(_SHOWN_WIDTH, card_height(_SHOWN_WIDTH)),
+        led_to=_what_slots_led_to(visit),
+        days=COUNTED_DAYS,
+    )
+
+
+def switch_slots(visit: Visit) -> Reply:
+    """Switch all slots of the store on or off."""
+    is_on = bool(visit.form["on"])
+    change_settings(visit.database, visit.store, {"mail_slots": str(is_on).lower()})
+    visit.refresh_accounts()
+    message = (
+        "Products in mails are on."
+        if is_on
+        else "Products in mails are off. Pictures in mails stop, links lead to your shop."
+    )
+    return visit.redirect(MAIL_PATH, message)
+
+
+def _placements(visit: Visit) -> PlacementEditor:
+    return PlacementEditor(visit.database, visit.store, visit.services.clock)
+
+
+def _counts() -> list[str]:
+    return [str(number) for number in range(1, MAX_POSITIONS + 1)]
+
+
+def _html(base_url: str, slot: str, signed: str, tool: MailTool, count: int) -> str:
+    """Return the HTML of a slot's products; the tool's tags stay as they are."""
+    width, height = _SHOWN_WIDTH, card_height(_SHOWN_WIDTH)
+    parts = []
+    for position in range(1, count + 1):
+        mail = f"position={position}&campaign={tool.campaign}&user_id={tool.recipient}"
+        link, image = (
+            escape(base_url + slot_path(part, slot, f"{signed}&{mail}"))
+            for part in (MailPart.LINK, MailPart.IMAGE)
+        )
+        parts.append(
+            f'<a href="{link}"><img src="{image}" width="{width}" height="{height}" '
+            'alt="A product for you" style="border:0"></a>'
+        )
+    return "\n".join(parts)
+
+
+def _what_slots_led_to(visit: Visit) -> list[tuple[str, MailCounts, ReportValue, float]]:
+    """Return each slot's counts, and its sales after a click: how many, and how much."""
+    with visit.database.reading() as connection:
+        repository = MailCountRepository(connection, visit.store.store_id)
+        counts = repository.by_slot(visit.now_ms)
+    query = parse_report_query(visit.now_ms, visit.store.settings.zone, by="widget")
+    report = make_report(visit.services, visit.store, "attribution", query)
+    currency = visit.store.settings.currency
+    rows = {
+        str(row["widget"]): row
+        for row in rows_by_column(report)
+        if row["currency"] == currency
+    }
+    return [
+        (
+            slot,
+            counts[slot],
+            rows.get(f"{WIDGET_PREFIX}{slot}", {}).get("sales_clicked", 0),
+            as_number(rows.get(f"{WIDGET_PREFIX}{slot}", {}).get("revenue_clicked")) or 0.0,
+        )
+        for slot in sorted(counts)
+    ]
+
+
+PAGES: Final = (
+    Page(
+        MAIL_PATH,
+        "Products in mails",
+        show_slots,
+        switch_slots,
+        action="Switched products in mails on or off",
+    ),
+)
