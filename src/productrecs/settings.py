@@ -68,6 +68,7 @@ class Settings:
     plans: Plans = field(default_factory=lambda: DEFAULT_PLANS)
     image_hosts: frozenset[str] = frozenset()
     feed_hosts: frozenset[str] = frozenset()
+    webhook_hosts: frozenset[str] = frozenset()
     image_detector: Path | None = None
     image_model: Path | None = None
     has_packaged_encoder: bool = False  # used where it is installed and no model is named
@@ -199,6 +200,12 @@ KNOBS: Final = (
         "",
         "comma-separated hosts that product feeds may be fetched from although their "
         "address is private",
+    ),
+    SettingDescription(
+        "PRODUCTRECS_WEBHOOK_HOSTS",
+        "",
+        "comma-separated hosts that webhooks may be sent to although their address is "
+        "private, also by http",
     ),
     SettingDescription(
         "PRODUCTRECS_IMAGE_MODEL",
@@ -357,6 +364,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
         image_hosts=_hosts(environment, "PRODUCTRECS_IMAGE_HOSTS"),
         feed_hosts=_hosts(environment, "PRODUCTRECS_FEED_HOSTS"),
+        webhook_hosts=_hosts(environment, "PRODUCTRECS_WEBHOOK_HOSTS"),
         registration=_choice(environment, "PRODUCTRECS_REGISTRATION", REGISTRATION),
         hsts_seconds=_whole(environment, "PRODUCTRECS_HSTS_SECONDS", defaults.hsts_seconds),
         dashboard_key=_token(environment, "PRODUCTRECS_DASHBOARD_KEY"),

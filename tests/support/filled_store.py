@@ -28,6 +28,15 @@ from productrecs.features.search.relevance.query_set import (
 from productrecs.features.search.relevance.relevance_measure import Grade
 from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
+from productrecs.features.webhooks.repository import WebhookRepository
+from productrecs.features.webhooks.webhook import (
+    Attempt,
+    Endpoint,
+    EndpointState,
+    WebhookEvent,
+    new_endpoint_id,
+    new_secret,
+)
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import ConfigChange
 from productrecs.records.experiments.experiment import (
@@ -129,6 +138,7 @@ def fill(filled: Filled, texts: Sequence[str]) -> Filled:
         _team,
         _files,
         _live,
+        _webhooks,
         _others,
     ):
         writer(filled, texts)
@@ -381,6 +391,24 @@ def _team(filled: Filled, texts: Sequence[str]) -> None:
             removed = RemovedRows("synonyms", "search_seq", ())
             log.add(AuditEntry(now_ms, text, text, text, undo=removed.as_json()))
         filled.ids["audit"] = log.page(1)[0].entry_id
+
+
+def _webhooks(filled: Filled, texts: Sequence[str]) -> None:
+    """Fill an endpoint and its log."""
+    secret, now_ms = new_secret(), filled.clock()
+    endpoint = Endpoint(
+        new_endpoint_id(), "https://hooks.example/", secret, EndpointState.OFF, now_ms
+    )
+    filled.ids["endpoint"] = endpoint.endpoint_id
+    with filled.database.transaction() as transaction:
+        webhooks = WebhookRepository(transaction, filled.store.store_id)
+        webhooks.add_endpoint(endpoint)
+        for text in texts[:20]:
+            data = {"store": text}
+            webhooks.send(endpoint.endpoint_id, WebhookEvent.PING, data, now_ms)
+            newest = webhooks.log(endpoint.endpoint_id, 1)[0]
+            webhooks.record_attempt(newest, Attempt(None, text), now_ms)
+            filled.held["webhooks"] += 1
 
 
 def _others(filled: Filled, texts: Sequence[str]) -> None:

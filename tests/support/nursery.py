@@ -46,7 +46,7 @@ _LOADED: Final = (
             *("application", "http.transport.server"),
             "serving.writes.write_server",
             *("worker.store_jobs", "worker.file_import_jobs"),
-            *("worker.search_indexer", "worker.picture_jobs"),
+            *("worker.search_indexer", "worker.picture_jobs", "worker.webhook_sender"),
             *(
                 "worker.child_process_jobs",
                 "training.tuning.tune_store",

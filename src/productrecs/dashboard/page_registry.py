@@ -49,6 +49,7 @@ from productrecs.dashboard.pages.settings import (
     security,
     store_settings,
     team,
+    webhooks,
 )
 
 PAGES: Final[tuple[Page, ...]] = (
@@ -78,6 +79,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *looks.PAGES,
     *look_editor_page.PAGES,
     *store_settings.PAGES,
+    *webhooks.PAGES,
     *api_keys_and_plan.PAGES,
     *team.PAGES,
     *security.PAGES,

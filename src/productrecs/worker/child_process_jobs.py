@@ -251,7 +251,7 @@ class ParallelLoops:
     def run(self) -> None:
         """Work until `stop` is called."""
         second_thread = threading.Thread(
-            target=self._run_second, name="forecasts", daemon=True
+            target=self._run_second, name="second loop", daemon=True
         )
         second_thread.start()
         try:
@@ -264,7 +264,7 @@ class ParallelLoops:
         try:
             self._second.run()
         except Exception:
-            _log.exception("forecast scheduler crashed")
+            _log.exception("background loop crashed")
         finally:
             self._first.stop()
 

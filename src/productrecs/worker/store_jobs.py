@@ -35,6 +35,10 @@ from productrecs.features.reports.customer_report import (
     compute_and_store_segments,
     stores_due_for_segments,
 )
+from productrecs.features.webhooks.repository import (
+    WebhookRepository,
+    stores_with_webhooks,
+)
 from productrecs.records.catalog.catalog_changes import mark_all_items_changed
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.repository import (
@@ -71,6 +75,7 @@ from productrecs.worker.job_worker import (
     nightly_schedule,
 )
 from productrecs.worker.object_store_jobs import ObjectJobs
+from productrecs.worker.webhook_events import write_webhook_messages
 
 _log = logging.getLogger(__name__)
 
@@ -264,6 +269,15 @@ class StoreJobs:
         with self._services.database.transaction() as transaction:
             SearchCountRepository(transaction, job.store_id).delete_before(day)
 
+    def stores_with_webhooks(self) -> Sequence[StoreId]:
+        """Return the stores that have an address for webhooks."""
+        with self._services.database.reading() as connection:
+            return stores_with_webhooks(connection)
+
+    def write_webhook_messages(self, job: Job, _progress: JobProgress) -> None:
+        """Write a webhook message for each new fact of the store."""
+        write_webhook_messages(self._services, self._store_of(job))
+
     def stores_to_purge(self) -> Sequence[StoreId]:
         """Return the stores with a retention whose nightly window began."""
         self._accounts.refresh()
@@ -311,7 +325,7 @@ class StoreJobs:
         self._eraser.continue_erasures(job.store_id, lambda: progress.stopping)
 
     def delete_old_receipts(self, job: Job, _progress: JobProgress) -> None:
-        """Purge old event ids, events of bots, idempotency keys and audit log lines."""
+        """Purge old event ids, bots' events, idempotency keys, audit lines and webhooks."""
         now_ms = self._services.clock()
         with self._services.database.transaction() as transaction:
             events = EventRepository(transaction, job.store_id)
@@ -320,6 +334,7 @@ class StoreJobs:
             IdempotencyRepository(transaction, job.store_id).delete_expired(now_ms)
             now_ms = self._services.system_clock()
             AuditRepository(transaction, job.store_id).purge(now_ms)
+            WebhookRepository(transaction, job.store_id).purge(now_ms)
 
     def _store_of(self, job: Job) -> Store:
         self._accounts.refresh()  # the store may have just registered
@@ -352,6 +367,7 @@ def build_worker(services: Services) -> JobWorker:
         "tell-of-plans": stores.log_ending_plan,
         "tidy-objects": ObjectJobs(services).purge_objects_and_upload_models,
         "train": stores.train,
+        "write-webhooks": stores.write_webhook_messages,
     }
     tasks = (
         PeriodicJob(
@@ -390,6 +406,11 @@ def build_worker(services: Services) -> JobWorker:
             "purge-events", every=timedelta(minutes=1), stores=stores.stores_to_purge
         ),
         *nightly_schedule("measure-data", services.system_clock),
+        PeriodicJob(
+            "write-webhooks",
+            every=timedelta(minutes=1),
+            stores=stores.stores_with_webhooks,
+        ),
         PeriodicJob("tidy-objects", every=timedelta(minutes=10)),
         # Lists are at most a minute behind: the interval, the pause and the training.
         PeriodicJob("train", every=timedelta(seconds=8), stores=stores.stores_to_train),

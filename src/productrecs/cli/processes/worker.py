@@ -96,9 +96,12 @@ def _build_background_loop(
 
         return SearchIndexer(services)
     if lane == PICTURES:
+        from productrecs.worker.child_process_jobs import ParallelLoops  # noqa: PLC0415
         from productrecs.worker.picture_jobs import build_picture_worker  # noqa: PLC0415
+        from productrecs.worker.webhook_sender import WebhookSender  # noqa: PLC0415
 
-        return build_picture_worker(services)
+        # Both wait for other hosts; the second is idle nearly always.
+        return ParallelLoops(build_picture_worker(services), WebhookSender(services))
     if lane == UPLOADS:
         from productrecs.worker.child_process_jobs import (  # noqa: PLC0415
             ParallelLoops,

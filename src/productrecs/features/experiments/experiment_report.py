@@ -331,6 +331,11 @@ def advice(result: dict[str, Any], *, is_running: bool = True) -> str:
     return f"{rest[:1].upper()}{rest[1:]}"
 
 
+def is_decided(result: dict[str, Any]) -> bool:
+    """Return whether a test can be stopped: its goal is decided, or it is not valid."""
+    return not _advice_while_running(result).startswith("Go on")
+
+
 def _advice_while_running(result: dict[str, Any]) -> str:
     if result["is_mismatched"]:
         return "Stop: the result is not valid. Find the cause, then start a new test."

@@ -222,6 +222,12 @@ GUIDES: Final = (
         _MEASURE,
     ),
     Guide(
+        "webhooks",
+        "Webhooks",
+        "Signed messages to your other systems about what happens in a store.",
+        _MEASURE,
+    ),
+    Guide(
         "settings",
         "Store settings",
         "Every setting of a store, its default and its effect.",

@@ -88,6 +88,9 @@ from productrecs.storage.sql.tables.result_tables import (
     shopper_days,
     stock_outs,
     touch_days,
+    webhook_endpoints,
+    webhook_messages,
+    webhook_positions,
 )
 
 __all__ = [
@@ -170,5 +173,8 @@ __all__ = [
     "synonyms",
     "touch_days",
     "uploads",
+    "webhook_endpoints",
+    "webhook_messages",
+    "webhook_positions",
     "widget_configs",
 ]

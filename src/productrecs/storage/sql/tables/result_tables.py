@@ -396,3 +396,51 @@ assistant_calls = sa.Table(
     sa.Column("last_at", sa.BigInteger, nullable=False),  # UTC ms
     sqlite_with_rowid=False,
 )
+
+# The merchant's addresses for webhooks.
+webhook_endpoints = sa.Table(
+    "webhook_endpoints",
+    metadata,
+    store_id_column(),
+    sa.Column("endpoint_id", sa.String(24), primary_key=True),
+    sa.Column("url", sa.Text, nullable=False),
+    sa.Column("secret", sa.Text, nullable=False),  # encrypted where there is a key
+    sa.Column("state", sa.String(8), nullable=False),  # on, off or gone
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("last_number", sa.BigInteger, nullable=False),  # of its newest message
+    sqlite_with_rowid=False,
+)
+
+# The log of webhooks, and the outbox: messages in the order of their numbers.
+webhook_messages = sa.Table(
+    "webhook_messages",
+    metadata,
+    store_id_column(),
+    sa.Column("endpoint_id", sa.String(24), primary_key=True),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("event", sa.String(40), nullable=False),
+    sa.Column("body", sa.Text, nullable=False),  # JSON, as it is signed and sent
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("state", sa.String(12), nullable=False),  # pending, delivered or failed
+    sa.Column("attempts", sa.Integer, nullable=False),
+    sa.Column("next_at", sa.BigInteger, nullable=False),  # of the next attempt
+    sa.Column("tried_at", sa.BigInteger),  # the last attempt; null: none yet
+    sa.Column("reply", sa.Text),  # what the last attempt got
+    sa.Index(
+        "ix_webhook_messages_pending",
+        "next_at",
+        sqlite_where=sa.text("state = 'pending'"),
+        postgresql_where=sa.text("state = 'pending'"),
+    ),
+    sqlite_with_rowid=False,
+)
+
+# Up to where the facts of each kind have become messages.
+webhook_positions = sa.Table(
+    "webhook_positions",
+    metadata,
+    store_id_column(),
+    sa.Column("source", sa.String(40), primary_key=True),
+    sa.Column("position", sa.Text, nullable=False),  # JSON
+    sqlite_with_rowid=False,
+)

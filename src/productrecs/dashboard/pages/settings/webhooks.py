@@ -1,0 +1,209 @@
+"""Webhooks page: addresses, their signing secrets, and the log of what was sent to them."""
+
+from typing import Final
+from urllib.parse import urlencode, urlsplit
+
+from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.pages.settings.store_settings import STORE_SETTINGS_PATH
+from productrecs.features.webhooks.repository import WebhookRepository
+from productrecs.features.webhooks.webhook import (
+    LOG_DAYS,
+    MAX_ENDPOINTS,
+    Endpoint,
+    EndpointState,
+    MessageState,
+    WebhookError,
+    WebhookEvent,
+    check_url,
+    new_endpoint_id,
+    new_secret,
+)
+from productrecs.tenancy.users.dashboard_user import Role
+
+WEBHOOKS_PATH: Final = f"{STORE_SETTINGS_PATH}/webhooks"
+_PAGE_SIZE: Final = 25
+_STATES: Final = {
+    EndpointState.ON: ("on", "good"),
+    EndpointState.OFF: ("off", "warn"),
+    EndpointState.GONE: ("off: it answered 410", "bad"),
+}
+_MESSAGE_STATES: Final = {
+    MessageState.PENDING: ("waiting", "warn"),
+    MessageState.DELIVERED: ("delivered", "good"),
+    MessageState.FAILED: ("failed", "bad"),
+}
+
+
+def show_webhooks(visit: Visit) -> Reply:
+    """Show the addresses, and the log of the chosen one."""
+    return _webhooks_page(visit)
+
+
+def add_endpoint(visit: Visit) -> Reply:
+    """Add an address, and show its secret once."""
+    typed, secret = visit.form["address"], new_secret()
+    try:
+        url = check_url(typed, visit.services.settings.webhook_hosts)
+        endpoint = Endpoint(
+            new_endpoint_id(),
+            url,
+            visit.services.cipher.encrypt(secret),
+            EndpointState.ON,
+            visit.now_ms,
+        )
+        with visit.database.transaction() as transaction:
+            webhooks = WebhookRepository(transaction, visit.store.store_id)
+            if len(webhooks.endpoints()) >= MAX_ENDPOINTS:
+                message = (
+                    f"A store has at most {MAX_ENDPOINTS} addresses. Remove one first."
+                )
+                raise WebhookError(message)  # noqa: TRY301 - it ends the transaction
+            webhooks.add_endpoint(endpoint)
+    except WebhookError as error:
+        return _webhooks_page(visit, status=422, typed=typed, error=str(error))
+    return _webhooks_page(visit, chosen=endpoint.endpoint_id, secret=secret)
+
+
+def replace_secret(visit: Visit) -> Reply:
+    """Replace an address's secret, and show the new one once."""
+    endpoint, secret = _endpoint_of(visit), new_secret()
+    stored = visit.services.cipher.encrypt(secret)
+    with visit.database.transaction() as transaction:
+        webhooks = WebhookRepository(transaction, visit.store.store_id)
+        webhooks.set_secret(endpoint.endpoint_id, stored)
+    return _webhooks_page(visit, chosen=endpoint.endpoint_id, secret=secret)
+
+
+def switch_endpoint(visit: Visit) -> Reply:
+    """Switch an address on or off."""
+    endpoint, is_on = _endpoint_of(visit), bool(visit.form["on"])
+    state = EndpointState.ON if is_on else EndpointState.OFF
+    with visit.database.transaction() as transaction:
+        webhooks = WebhookRepository(transaction, visit.store.store_id)
+        webhooks.set_state(endpoint.endpoint_id, state)
+    said = "The address is on." if is_on else "The address is off. Messages wait."
+    return _redirect(visit, endpoint, said)
+
+
+def remove_endpoint(visit: Visit) -> Reply:
+    """Remove an address with its log."""
+    endpoint = _endpoint_of(visit)
+    with visit.database.transaction() as transaction:
+        webhooks = WebhookRepository(transaction, visit.store.store_id)
+        webhooks.remove_endpoint(endpoint.endpoint_id)
+    return visit.redirect(WEBHOOKS_PATH, "The address and its log are removed.")
+
+
+def send_test(visit: Visit) -> Reply:
+    """Write a test message, which the sender sends within seconds."""
+    endpoint = _endpoint_of(visit)
+    with visit.database.transaction() as transaction:
+        webhooks = WebhookRepository(transaction, visit.store.store_id)
+        data = {"store": visit.store.domain}
+        webhooks.send(endpoint.endpoint_id, WebhookEvent.PING, data, visit.system_ms)
+    message = "A test message is sent. Load this page again to see what it got."
+    return _redirect(visit, endpoint, message)
+
+
+def replay_message(visit: Visit) -> Reply:
+    """Send a message of the log again.
+
+    Raises:
+        NotFoundError: when the log does not have it.
+    """
+    endpoint, number = _endpoint_of(visit), visit.form["number"]
+    with visit.database.transaction() as transaction:
+        webhooks = WebhookRepository(transaction, visit.store.store_id)
+        if not webhooks.replay(endpoint.endpoint_id, _number(number), visit.system_ms):
+            message = "The log has no such message."
+            raise NotFoundError(message)
+    return _redirect(visit, endpoint, "The message is sent again, with the same id.")
+
+
+def _endpoint_of(visit: Visit) -> Endpoint:
+    with visit.services.database.reading() as connection:
+        endpoints = WebhookRepository(connection, visit.store.store_id).endpoints()
+    for endpoint in endpoints:
+        if endpoint.endpoint_id == visit.form["endpoint"]:
+            return endpoint
+    message = "This address was removed."
+    raise NotFoundError(message)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0  # noqa: PLR2004 - fits
+
+
+def _redirect(visit: Visit, endpoint: Endpoint, message: str) -> Reply:
+    query = urlencode({"endpoint": endpoint.endpoint_id})
+    return visit.redirect(f"{WEBHOOKS_PATH}?{query}", message)
+
+
+def _webhooks_page(
+    visit: Visit,
+    *,
+    status: int = 200,
+    chosen: str = "",
+    secret: str = "",
+    typed: str = "",
+    error: str = "",
+) -> Reply:
+    before = _number(visit.query["before"])
+    with visit.database.reading() as connection:
+        webhooks = WebhookRepository(connection, visit.store.store_id)
+        endpoints, counts = webhooks.endpoints(), webhooks.counts()
+        ids = [endpoint.endpoint_id for endpoint in endpoints]
+        asked = chosen or visit.query["endpoint"]
+        shown = asked if asked in ids else next(iter(ids), "")
+        messages = webhooks.log(shown, _PAGE_SIZE + 1, before or None) if shown else []
+    return visit.render(
+        "webhooks.html",
+        status=status,
+        endpoints=[
+            {
+                "id": endpoint.endpoint_id,
+                "address": endpoint.url if visit.may_change else _host(endpoint.url),
+                "is_on": endpoint.state is EndpointState.ON,
+                "state": _STATES[endpoint.state],
+                "counts": counts.get(endpoint.endpoint_id, dict.fromkeys(MessageState, 0)),
+                "secret": secret if endpoint.endpoint_id == chosen else "",
+            }
+            for endpoint in endpoints
+        ],
+        shown=shown,
+        messages=messages[:_PAGE_SIZE],
+        older=messages[_PAGE_SIZE - 1].number if len(messages) > _PAGE_SIZE else 0,
+        is_first=not before,
+        message_states=_MESSAGE_STATES,
+        is_full=len(endpoints) >= MAX_ENDPOINTS,
+        log_days=LOG_DAYS,
+        typed=typed,
+        error=error,
+    )
+
+
+def _host(url: str) -> str:
+    """Return only the host: the path may hold the receiver's token."""
+    return urlsplit(url).netloc
+
+
+PAGES: Final = (
+    Page(WEBHOOKS_PATH, "Webhooks", show_webhooks, may_change=Role.OWNER),
+    *(
+        Page(
+            f"{WEBHOOKS_PATH}/{path}",
+            "Webhooks",
+            change=change,
+            may_change=Role.OWNER,
+            action=action,
+        )
+        for path, change, action in (
+            ("add", add_endpoint, "Added an address for webhooks"),
+            ("secret", replace_secret, "Replaced a webhook's secret"),
+            ("switch", switch_endpoint, "Switched a webhook on or off"),
+            ("remove", remove_endpoint, "Removed an address for webhooks"),
+            ("test", send_test, "Sent a test webhook"),
+            ("replay", replay_message, "Sent a webhook again"),
+        )
+    ),
+)

@@ -1,0 +1,1 @@
+"""Webhooks: signed messages to addresses of the merchant about what happens in a store."""

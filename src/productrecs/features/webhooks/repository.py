@@ -1,0 +1,312 @@
+"""Webhook repository: SQL of endpoints, messages, and positions of their sources."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.ids import StoreId
+from productrecs.features.webhooks.webhook import (
+    LOG_DAYS,
+    MAX_WAIT_MS,
+    Attempt,
+    DueMessage,
+    Endpoint,
+    EndpointState,
+    Message,
+    MessageState,
+    WebhookEvent,
+    message_body,
+    next_attempt_at,
+)
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.tables import (
+    webhook_endpoints,
+    webhook_messages,
+    webhook_positions,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+_endpoints, _messages = webhook_endpoints.c, webhook_messages.c
+
+
+def stores_with_webhooks(connection: sa.Connection) -> list[StoreId]:
+    """Return the stores that have an endpoint."""
+    query = sa.select(_endpoints.store_id).distinct().order_by(_endpoints.store_id)
+    return [StoreId(row[0]) for row in connection.execute(query)]
+
+
+def due_messages(
+    connection: sa.Connection, now_ms: int, limit: int, busy: Collection[StoreId] = ()
+) -> list[DueMessage]:
+    """Return the messages of all stores to send now: new ones before retries.
+
+    Of each endpoint and event, only the first pending message can be due. One that is due
+    later than the longest wait was stored before the clock was set back: it is due now.
+    Stores that are `busy` are left out.
+    """
+    earlier = webhook_messages.alias("earlier")
+    is_blocked = sa.exists().where(
+        earlier.c.store_id == _messages.store_id,
+        earlier.c.endpoint_id == _messages.endpoint_id,
+        earlier.c.event == _messages.event,
+        earlier.c.state == _literal(MessageState.PENDING),
+        earlier.c.number < _messages.number,
+    )
+    endpoint = [column.label(f"endpoint_{column.name}") for column in webhook_endpoints.c]
+    query = (
+        sa.select(webhook_messages, *endpoint)
+        .join(
+            webhook_endpoints,
+            (_endpoints.store_id == _messages.store_id)
+            & (_endpoints.endpoint_id == _messages.endpoint_id),
+        )
+        .where(
+            _messages.state == _literal(MessageState.PENDING),
+            _endpoints.state == EndpointState.ON.value,
+            sa.or_(_messages.next_at <= now_ms, _messages.next_at > now_ms + MAX_WAIT_MS),
+            _messages.store_id.not_in(busy),
+            ~is_blocked,
+        )
+        .order_by(_messages.attempts, _messages.next_at, _messages.number)
+        .limit(limit)
+    )
+    return [
+        DueMessage(
+            StoreId(row["store_id"]), _to_message(row), _to_endpoint(row, "endpoint_")
+        )
+        for row in connection.execute(query).mappings()
+    ]
+
+
+class WebhookRepository:
+    """One store's webhooks, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the store's endpoints, oldest first."""
+        query = (
+            sa.select(webhook_endpoints)
+            .where(_endpoints.store_id == self._store_id)
+            .order_by(_endpoints.created_at, _endpoints.endpoint_id)
+        )
+        return [_to_endpoint(row) for row in self._connection.execute(query).mappings()]
+
+    def add_endpoint(self, endpoint: Endpoint) -> None:
+        """Store a new endpoint."""
+        row = webhook_endpoints.insert().values(
+            store_id=self._store_id,
+            endpoint_id=endpoint.endpoint_id,
+            url=endpoint.url,
+            secret=endpoint.secret,
+            state=endpoint.state.value,
+            created_at=endpoint.created_at,
+            last_number=0,
+        )
+        self._connection.execute(row)
+
+    def remove_endpoint(self, endpoint_id: str) -> None:
+        """Delete an endpoint with its messages; the last one with the positions."""
+        for table in (webhook_messages, webhook_endpoints):
+            self._connection.execute(
+                table.delete().where(
+                    table.c.store_id == self._store_id, table.c.endpoint_id == endpoint_id
+                )
+            )
+        if not self.endpoints():
+            is_own = webhook_positions.c.store_id == self._store_id
+            self._connection.execute(webhook_positions.delete().where(is_own))
+
+    def set_state(self, endpoint_id: str, state: EndpointState) -> None:
+        """Switch an endpoint on or off; its pending messages wait meanwhile."""
+        self._connection.execute(self._updated(endpoint_id, state=state.value))
+
+    def set_secret(self, endpoint_id: str, stored_secret: str) -> None:
+        """Replace an endpoint's secret."""
+        self._connection.execute(self._updated(endpoint_id, secret=stored_secret))
+
+    def send_to_all(
+        self, event: WebhookEvent, data: Mapping[str, object], now_ms: int
+    ) -> None:
+        """Store a message for each endpoint that is on."""
+        for endpoint in self.endpoints():
+            if endpoint.state is EndpointState.ON:
+                self.send(endpoint.endpoint_id, event, data, now_ms)
+
+    def send(
+        self,
+        endpoint_id: str,
+        event: WebhookEvent,
+        data: Mapping[str, object],
+        now_ms: int,
+    ) -> None:
+        """Store a message for an endpoint; nothing for one that was removed."""
+        numbered = self._updated(endpoint_id, last_number=_endpoints.last_number + 1)
+        number = self._connection.execute(
+            numbered.returning(_endpoints.last_number)
+        ).scalar()
+        if number is None:
+            return
+        row = webhook_messages.insert().values(
+            store_id=self._store_id,
+            endpoint_id=endpoint_id,
+            number=number,
+            event=event.value,
+            body=message_body(event, data, now_ms),
+            created_at=now_ms,
+            state=MessageState.PENDING.value,
+            attempts=0,
+            next_at=now_ms,
+        )
+        self._connection.execute(row)
+
+    def record_attempt(self, message: Message, attempt: Attempt, now_ms: int) -> None:
+        """Store what an attempt got, unless another process has stored one meanwhile."""
+        state, next_at = MessageState.DELIVERED, now_ms
+        if not attempt.is_delivered:
+            due_at = next_attempt_at(message, attempt, now_ms)
+            state = MessageState.FAILED if due_at is None else MessageState.PENDING
+            next_at = now_ms if due_at is None else due_at
+        changed = self._update_message(
+            message.endpoint_id,
+            message.number,
+            _messages.state == MessageState.PENDING.value,
+            _messages.attempts == message.attempts,
+            state=state.value,
+            attempts=message.attempts + 1,
+            next_at=next_at,
+            tried_at=now_ms,
+            reply=attempt.reply,
+        )
+        if changed and attempt.is_gone:
+            self.set_state(message.endpoint_id, EndpointState.GONE)
+
+    def replay(self, endpoint_id: str, number: int, now_ms: int) -> bool:
+        """Send a message again, or now; return whether it is known."""
+        return self._update_message(
+            endpoint_id,
+            number,
+            state=MessageState.PENDING.value,
+            attempts=0,
+            next_at=now_ms,
+        )
+
+    def log(self, endpoint_id: str, limit: int, before: int | None = None) -> list[Message]:
+        """Return an endpoint's messages, newest first, of numbers below `before`."""
+        query = (
+            sa.select(webhook_messages)
+            .where(
+                _messages.store_id == self._store_id,
+                _messages.endpoint_id == endpoint_id,
+                sa.true() if before is None else _messages.number < before,
+            )
+            .order_by(_messages.number.desc())
+            .limit(limit)
+        )
+        return [_to_message(row) for row in self._connection.execute(query).mappings()]
+
+    def counts(self) -> dict[str, dict[MessageState, int]]:
+        """Return how many messages of the log are in each state, by endpoint."""
+        query = (
+            sa.select(_messages.endpoint_id, _messages.state, sa.func.count())
+            .where(_messages.store_id == self._store_id)
+            .group_by(_messages.endpoint_id, _messages.state)
+        )
+        found: dict[str, dict[MessageState, int]] = {}
+        for endpoint_id, state, count in self._connection.execute(query):
+            by_state = found.setdefault(endpoint_id, dict.fromkeys(MessageState, 0))
+            by_state[MessageState(state)] = int(count)
+        return found
+
+    def purge(self, now_ms: int) -> None:
+        """Delete messages older than the log."""
+        is_old = (_messages.store_id == self._store_id) & (
+            _messages.created_at < now_ms - LOG_DAYS * DAY_MS
+        )
+        self._connection.execute(webhook_messages.delete().where(is_old))
+
+    def positions(self) -> dict[str, Any]:
+        """Return up to where the facts of each source have become messages."""
+        columns = webhook_positions.c
+        query = sa.select(columns.source, columns.position).where(
+            columns.store_id == self._store_id
+        )
+        return {
+            source: json.loads(text) for source, text in self._connection.execute(query)
+        }
+
+    def set_position(self, source: str, position: object) -> None:
+        """Store up to where the facts of a source have become messages."""
+        row = upsert(self._connection, webhook_positions).values(
+            store_id=self._store_id, source=source, position=json.dumps(position)
+        )
+        self._connection.execute(
+            row.on_conflict_do_update(
+                index_elements=["store_id", "source"],
+                set_={"position": row.excluded.position},
+            )
+        )
+
+    def _updated(self, endpoint_id: str, **values: object) -> sa.Update:
+        return (
+            webhook_endpoints.update()
+            .where(
+                _endpoints.store_id == self._store_id,
+                _endpoints.endpoint_id == endpoint_id,
+            )
+            .values(**values)
+        )
+
+    def _update_message(
+        self,
+        endpoint_id: str,
+        number: int,
+        *conditions: sa.ColumnElement[bool],
+        **values: object,
+    ) -> bool:
+        query = webhook_messages.update().where(
+            _messages.store_id == self._store_id,
+            _messages.endpoint_id == endpoint_id,
+            _messages.number == number,
+            *conditions,
+        )
+        return self._connection.execute(query.values(**values)).rowcount == 1
+
+
+def _literal(state: MessageState) -> sa.BindParameter[str]:
+    # A literal: a partial index is used only if the query repeats its condition.
+    return sa.literal(state.value, literal_execute=True)
+
+
+def _to_endpoint(row: sa.RowMapping, prefix: str = "") -> Endpoint:
+    return Endpoint(
+        endpoint_id=row[f"{prefix}endpoint_id"],
+        url=row[f"{prefix}url"],
+        secret=row[f"{prefix}secret"],
+        state=EndpointState(row[f"{prefix}state"]),
+        created_at=row[f"{prefix}created_at"],
+    )
+
+
+def _to_message(row: sa.RowMapping) -> Message:
+    return Message(
+        endpoint_id=row["endpoint_id"],
+        number=row["number"],
+        event=WebhookEvent(row["event"]),
+        body=row["body"],
+        created_at=row["created_at"],
+        state=MessageState(row["state"]),
+        attempts=row["attempts"],
+        next_at=row["next_at"],
+        tried_at=row["tried_at"],
+        reply=row["reply"] or "",
+    )
