@@ -196,7 +196,7 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
             _always("/v1/shop-the-look/analyze", body(image=PHOTO)),
             widget=True,
         ),
-        ("GET", "/v1/looks"): Row(PUBLISHABLE, _always("/v1/looks?item_id=a"), widget=True),
+        ("GET", "/v1/looks"): Row(EITHER, _always("/v1/looks?item_id=a"), widget=True),
         ("GET", "/v1/widget-config"): Row(
             PUBLISHABLE, _always("/v1/widget-config?type=recs"), widget=True
         ),

@@ -310,6 +310,9 @@ def test_a_suspended_store_gets_nothing_and_its_events_are_still_stored(
         shop.clock[0] = NOON + 14 * DAY_MS
 
     check_every_route(shop, calls, "suspended")
+    looks = shop.ask(("GET", "/v1/looks"), Call("/v1/looks"))  # the list does not count
+    assert [one["item_id"] for one in looks.json["items"]] == ["a"]
+    assert billing_headers(looks) == (None, None, None)
     events = [{"event": "detail-page-view", "item_id": "a", "session_id": "s_1"}] * 50
     assert shop.merchant.track(*events).status == 200
     assert shop.merchant.order("o-1", "a", "b").json["items_ingested"] == 2

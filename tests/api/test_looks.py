@@ -6,10 +6,13 @@ import base64
 import http.client
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 import pytest
 from PIL import Image
 
+from productrecs.core.clock import system_ms
+from productrecs.core.timestamps import iso
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, see
 from tests.support.service import Merchant, Reply, Service, eventually
 
@@ -139,6 +142,58 @@ def test_a_look_needs_a_product_and_belongs_to_its_store(
         reply = shop.client.ask("GET", shop.target(path) + (f"&{query}" if query else ""))
         assert reply.status == 422
         assert reply.json["detail"][0]["loc"] == ["query", "item_id"]
+    assert shop.client.ask("GET", shop.target("/v1/looks")).json["detail"] == [
+        {
+            "loc": ["query", "item_id"],
+            "msg": "Field required",
+            "type": "missing",
+            "input": None,
+        }
+    ]
+
+
+def listed(merchant: Merchant, **query: object) -> Any:
+    target = f"/v1/looks?{urlencode(query)}"
+    reply = merchant.client.ask("GET", target, None, merchant.server)
+    assert reply.status == 200, reply
+    return reply.json
+
+
+def test_the_secret_key_lists_the_published_looks_as_they_are_stored(
+    service: Service, tmp_path: Path
+) -> None:
+    merchant, file = service.register(), tmp_path / "looks.json"
+    domain = merchant.account.domain
+    contents = [LOOK | {"item_id": one} for one in ("tent", "draft", "tent", "lamp")]
+    file.write_text(json.dumps(contents))
+    service.run("looks", "import", domain, str(file), "--publish")
+    service.run("looks", "unpublish", domain, "2")
+
+    first = listed(merchant, limit=2)
+    second = listed(merchant, limit=2, cursor=first["next"])
+
+    assert [one["id"] for one in first["items"]] == ["1", "3"]
+    assert [one["id"] for one in second["items"]] == ["4"]
+    assert second["next"] is None
+    assert first["items"][0].pop("published_at") == first["items"][0].pop("updated_at")
+    assert first["items"][0] == {**LOOK, "id": "1", "item_id": "tent"}
+    moment = iso(system_ms())
+    assert listed(merchant, updated_after=moment) == {"items": [], "next": None}
+    file.write_text(json.dumps(LOOK | {"title": "Anew"}))
+    service.run("looks", "edit", domain, "3", str(file))
+    changed = listed(merchant, updated_after=moment)["items"]
+    assert [(one["id"], one["title"]) for one in changed] == [("3", "Anew")]
+
+
+@pytest.mark.parametrize(
+    "cursor", ["x", "Wy0yXQ", "WzFlMzBd", "WzEwMDAwMDAwMDAwMDAwMDAwMDAwXQ"]
+)
+def test_a_cursor_that_no_page_had_is_refused(shop: Merchant, cursor: str) -> None:
+    for path in ("/v1/looks", "/v1/items"):
+        reply = shop.client.ask("GET", f"{path}?cursor={cursor}", None, shop.server)
+
+        assert reply.status == 422, reply
+        assert reply.json["detail"][0]["loc"] == ["query", "cursor"]
 
 
 def test_what_is_in_a_photo_is_found_with_where_it_is(shop: Merchant) -> None:

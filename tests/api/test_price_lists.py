@@ -141,7 +141,6 @@ def test_a_wrong_list_says_what_to_do(
 
 
 def test_the_secret_key_reads_nothing_else_that_is_for_pages(shop: Merchant) -> None:
-    assert get(shop, "/v1/looks", secret=True, item_id="tent").status == 401
     assert get(shop, "/v1/widget-config", secret=True, price_list="USD").status == 401
 
 

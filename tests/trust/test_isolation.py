@@ -200,7 +200,7 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
         Call("/v1/shop-the-look/analyze", body(image=PHOTO))
     ],
     ("GET", "/v1/looks"): _plain(
-        *(f"/v1/looks?item_id={one}" for one in (ONLY_A, *IDS[:3]))
+        *(f"/v1/looks?item_id={one}" for one in (ONLY_A, *IDS[:3])), "/v1/looks"
     ),
     ("GET", "/v1/forecast/summary"): _plain("/v1/forecast/summary"),
     ("GET", "/v1/forecast/items/{item_id}"): _plain(

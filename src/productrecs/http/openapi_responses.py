@@ -524,22 +524,23 @@ def photo_analysis_response() -> Responses:
 
 
 def look_response() -> Responses:
-    """Return the documented reply of a look."""
+    """Return the documented reply of a look, or of a page of the published looks."""
     text: Final = {"type": "string"}
-    hotspot = object_schema(
-        label=text,
-        bbox=_BOX,
-        item_id=text,
-        product={"anyOf": [ref("Product"), {"type": "null"}]},
-    )
-    look = object_schema(
-        id=text,
-        title=text,
-        image_url=text,
-        item_id=text,
-        hotspots={"type": "array", "items": hotspot},
-        published_at={"type": "string", "format": "date-time"},
-    )
+    time: Final = {"type": "string", "format": "date-time"}
+    product: Final = {"anyOf": [ref("Product"), {"type": "null"}]}
+    spot: Final[dict[str, Any]] = {"label": text, "bbox": _BOX, "item_id": text}
+    facts: Final[dict[str, Any]] = {
+        "id": text,
+        "title": text,
+        "image_url": text,
+        "item_id": text,
+    }
+
+    def look(hotspot: dict[str, Any], **times: Mapping[str, Any]) -> dict[str, Any]:
+        return object_schema(**facts, hotspots={"type": "array", "items": hotspot}, **times)
+
+    shown = look(object_schema(**spot, product=product), published_at=time)
+    listed = look(object_schema(**spot), published_at=time, updated_at=time)
     example = {
         "id": "7",
         "title": "By the lake",
@@ -550,8 +551,20 @@ def look_response() -> Responses:
         ],
         "published_at": "2026-11-21T09:00:00.000Z",
     }
-    schema = object_schema(look={"anyOf": [look, {"type": "null"}]})
-    return success_response("The look, or null.", schema, {"look": example})
+    schema = {
+        "type": "object",
+        "properties": {
+            "look": {"anyOf": [shown, {"type": "null"}]},
+            "items": {"type": "array", "items": listed},
+            "next": NULLABLE_TEXT,
+        },
+    }
+    return success_response(
+        "With `item_id` the look, or null, as `look`; without it a page of looks as "
+        "`items`, and the cursor of the next as `next`, null at the end.",
+        schema,
+        {"look": example},
+    )
 
 
 OK_REPLY: Final = {"type": "boolean", "const": True}

@@ -62,6 +62,16 @@ class LookRepository:
         query = self._select_looks().order_by(looks.c.look_id)
         return [_look(row) for row in self._transaction.execute(query)]
 
+    def published_page(self, after_id: int, limit: int, updated_after: int) -> list[Look]:
+        """Return published looks by their ids, of those that changed after a time."""
+        query = self._select_looks().where(
+            looks.c.look_id > after_id,
+            looks.c.state == LookState.PUBLISHED,
+            looks.c.updated_at > updated_after,
+        )
+        query = query.order_by(looks.c.look_id).limit(limit)
+        return [_look(row) for row in self._transaction.execute(query)]
+
     def find(self, look_id: int) -> Look | None:
         """Return one look."""
         query = self._select_looks().where(looks.c.look_id == look_id)

@@ -8,6 +8,7 @@ to the dispatcher.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import parse_qsl
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.http.limits.client_address import address_of_client
@@ -93,6 +94,17 @@ class AdmissionRequest:
     headers: Mapping[bytes, bytes]  # names are in lower case
     peer: str  # the address of the other end of the connection
 
+    @property
+    def is_metered(self) -> bool:
+        """Whether a reply with content counts for the plan."""
+        parameter = self.route.metered_parameter
+        if not parameter or not self.route.empty:
+            return bool(self.route.empty)
+        if self.query is not None:
+            return parameter in self.query
+        pairs = parse_qsl(self.query_string.decode("latin-1"), keep_blank_values=True)
+        return any(name == parameter for name, _ in pairs)
+
 
 def admit(
     context: Context, load_shedder: LoadShedder, arrival: AdmissionRequest
@@ -128,7 +140,7 @@ def _check_and_fill_admission(
         check_metrics_token(arrival.headers, context.services.settings.metrics_token)
     elif credential is not NONE:
         store = _authenticate_and_check_caller(admission, context, arrival, credential)
-        if not route.empty:
+        if not arrival.is_metered:
             return
         if load_shedder.may_reject and load_shedder.should_reject_counted(store.store_id):
             raise OverloadedError

@@ -182,7 +182,7 @@ class Dispatcher:
             address = address_of_client(peer_of(exchange.scope), exchange.headers)
             use = KeyUse(caller.store.store_id, caller.key_id, used_at_ms, address)
             context.write_client.write_later(use)
-        if caller is None or not route.empty or admission.refusal is not None:
+        if caller is None or not arrival.is_metered or admission.refusal is not None:
             return admission
         if admission.meter is None and not admission.is_cut_off:
             meter = await context.metering.open_meter(caller.store, context.read)

@@ -54,6 +54,7 @@ class Route:
     methods: Mapping[str, Credential]
     widget: bool = False  # called by shops' pages: it answers OPTIONS
     empty: bytes = b""  # metered routes: the empty reply when the plan is used up or over
+    metered_parameter: str = ""  # if any, only calls with this parameter are metered
     sends_timing: bool = False  # replies have a Server-Timing header
     is_rate_limited: bool = True  # subject to rate limits
     needs_plan: bool = True  # a change of a store is refused when its plan is over
@@ -110,6 +111,7 @@ OTHER: Final = "other"
 _PROPERTIES: Final = (
     "widget",
     "empty",
+    "metered_parameter",
     "sends_timing",
     "is_rate_limited",
     "needs_plan",

@@ -1,21 +1,13 @@
 """Reading back: GET of items and orders, one or in pages, with the secret key."""
 
 import asyncio
-import base64
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import tzinfo
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-import msgspec
 from fastapi import Path, Query, Request, Response
 
 from productrecs.core.errors import UnknownItemError, UnknownOrderError
-from productrecs.core.time_window import (
-    InvalidDateError,
-    normalise_timestamp,
-    window_start_ms,
-)
 from productrecs.core.timestamps import iso
 from productrecs.http.openapi_responses import (
     NULLABLE_TEXT,
@@ -25,6 +17,18 @@ from productrecs.http.openapi_responses import (
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import ORDER_PREFIX, id_of_path
+from productrecs.http.routes.cursor_pages import (
+    CURSOR_DESCRIPTION,
+    DEFAULT_PAGE,
+    KeyNumber,
+    Limit,
+    UpdatedAfter,
+    json_reply,
+    page_reply,
+    page_schema,
+    read_cursor,
+    updated_after_ms,
+)
 from productrecs.records.catalog.item import pushed_fields
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.purchases.repository import (
@@ -32,18 +36,12 @@ from productrecs.records.purchases.repository import (
     PurchaseLine,
     PurchaseRepository,
 )
-from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
 
 routes = Routes("server")
 
-MAX_PAGE: Final = 1_000
-_DEFAULT_PAGE: Final = 100
-_BATCH: Final = 25
-_MAX_PAGE_BYTES: Final = 4 << 20
-_encode: Final = msgspec.json.Encoder().encode
 _TIME_EXAMPLE: Final = "2026-11-21T09:00:00.000Z"
 _TEXT: Final = {"type": "string"}
 _NUMBER: Final = {"type": ["number", "null"]}
@@ -79,22 +77,11 @@ _ORDER_EXAMPLE: Final = {
 
 _ITEM_CURSOR: Final = "WzQxXQ"
 _ORDER_CURSOR: Final = "WyJBLTEwMDEiLDBd"
-_CURSOR_WORDS: Final = "`next` of the page before."
 ItemCursor = Annotated[
-    str | None, Query(description=_CURSOR_WORDS, examples=[_ITEM_CURSOR])
+    str | None, Query(description=CURSOR_DESCRIPTION, examples=[_ITEM_CURSOR])
 ]
 OrderCursor = Annotated[
-    str | None, Query(description=_CURSOR_WORDS, examples=[_ORDER_CURSOR])
-]
-UpdatedAfter = Annotated[
-    str | None,
-    Query(
-        description="Only what was received or changed after this ISO time.",
-        examples=["2026-11-20"],
-    ),
-]
-Limit = Annotated[
-    int, Query(ge=1, le=MAX_PAGE, description="The most to return.", examples=[100])
+    str | None, Query(description=CURSOR_DESCRIPTION, examples=[_ORDER_CURSOR])
 ]
 Fields = Annotated[
     Literal["id"] | None,
@@ -108,13 +95,10 @@ Confirmed = Annotated[
         examples=[True],
     ),
 ]
-Key = TypeVar("Key")
 
 
-def _page_schema(one: dict[str, Any]) -> dict[str, Any]:
-    return object_schema(
-        items={"type": "array", "items": {"anyOf": [one, _TEXT]}}, next=NULLABLE_TEXT
-    )
+def _page_of(one: dict[str, Any]) -> dict[str, Any]:
+    return page_schema({"anyOf": [one, _TEXT]})
 
 
 @routes.get(
@@ -124,7 +108,7 @@ def _page_schema(one: dict[str, Any]) -> dict[str, Any]:
     summary="List the items of the catalog",
     responses=success_response(
         "A page of items, and the cursor of the next; null at the end.",
-        _page_schema(_ITEM),
+        _page_of(_ITEM),
         {"items": [_ITEM_EXAMPLE], "next": _ITEM_CURSOR},
     )
     | error_responses(401, 422, 503),
@@ -133,7 +117,7 @@ def _page_schema(one: dict[str, Any]) -> dict[str, Any]:
 async def list_items(
     request: Request,
     cursor: ItemCursor = None,
-    limit: Limit = _DEFAULT_PAGE,
+    limit: Limit = DEFAULT_PAGE,
     updated_after: UpdatedAfter = None,
     fields: Fields = None,
 ) -> Response:
@@ -143,8 +127,8 @@ async def list_items(
     """
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
-    (after,) = _read_cursor(cursor, tuple[int], (-1,))
-    since_ms = _parse_time_ms(updated_after, store.settings.zone)
+    (after,) = read_cursor(cursor, tuple[KeyNumber], (-1,))
+    since_ms = updated_after_ms(updated_after, store.settings.zone)
 
     def read() -> Response:
         with exchange.context.services.database.reading() as connection:
@@ -162,7 +146,7 @@ async def list_items(
                     if item_id in stored_items
                 ]
 
-            return _page_reply([(number,) for number in ids], limit, load)
+            return page_reply([(number,) for number in ids], limit, load)
 
     return await asyncio.to_thread(read)
 
@@ -199,7 +183,7 @@ async def get_item(
     if stored is None or not stored.present:
         message = f"the catalog has no item {sent_id!r}; push it with POST /v1/items"
         raise UnknownItemError(message)
-    return _json_reply(_item_fields(stored))
+    return json_reply(_item_fields(stored))
 
 
 @routes.get(
@@ -211,7 +195,7 @@ async def get_item(
     summary="List orders",
     responses=success_response(
         "A page of orders, and the cursor of the next; null at the end.",
-        _page_schema(_ORDER),
+        _page_of(_ORDER),
         {"items": [_ORDER_EXAMPLE], "next": _ORDER_CURSOR},
     )
     | error_responses(401, 422, 503),
@@ -220,7 +204,7 @@ async def get_item(
 async def list_orders(
     request: Request,
     cursor: OrderCursor = None,
-    limit: Limit = _DEFAULT_PAGE,
+    limit: Limit = DEFAULT_PAGE,
     updated_after: UpdatedAfter = None,
     fields: Fields = None,
     *,
@@ -232,8 +216,8 @@ async def list_orders(
     """
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
-    after = _read_cursor(cursor, tuple[str, int], ("", -1))
-    since_ms = _parse_time_ms(updated_after, store.settings.zone)
+    after = read_cursor(cursor, tuple[str, KeyNumber], ("", -1))
+    since_ms = updated_after_ms(updated_after, store.settings.zone)
 
     def read() -> Response:
         with exchange.context.services.database.reading() as connection:
@@ -249,7 +233,7 @@ async def list_orders(
                 orders = _orders_by_key(purchases, catalog, ids)
                 return [orders[key] for key in chosen if key in orders]
 
-            return _page_reply(keys, limit, load)
+            return page_reply(keys, limit, load)
 
     return await asyncio.to_thread(read)
 
@@ -289,7 +273,7 @@ async def get_order(
     if not orders:
         message = f"this store has no order {sent_id!r}; send it with POST /v1/orders"
         raise UnknownOrderError(message)
-    return _json_reply(orders[max(orders)])
+    return json_reply(orders[max(orders)])
 
 
 def _item_fields(stored: StoredItem) -> dict[str, Any]:
@@ -339,68 +323,3 @@ def _order_fields(
             for line in lines
         ],
     }
-
-
-def _page_reply(
-    keys: Sequence[Key], limit: int, load: Callable[[Sequence[Key]], Iterable[object]]
-) -> Response:
-    """Return the page of the first `limit` keys; one key more tells that others follow.
-
-    `load` returns what is shown for some keys. The page ends early when it is large.
-    """
-    page_keys, rows, total_bytes = list(keys[:limit]), list[msgspec.Raw](), 0
-    for start in range(0, len(page_keys), _BATCH):
-        if total_bytes >= _MAX_PAGE_BYTES:
-            page_keys = page_keys[:start]
-            break
-        encoded = [_encode(row) for row in load(page_keys[start : start + _BATCH])]
-        rows += map(msgspec.Raw, encoded)
-        total_bytes += sum(map(len, encoded))
-    return _json_reply(
-        {
-            "items": rows,
-            "next": _write_cursor(page_keys[-1]) if len(page_keys) < len(keys) else None,
-        }
-    )
-
-
-def _json_reply(content: object) -> Response:
-    return Response(_encode(content), media_type="application/json")
-
-
-def _write_cursor(key: object) -> str:
-    return base64.urlsafe_b64encode(_encode(key)).decode().rstrip("=")
-
-
-def _read_cursor(cursor: str | None, key_type: type[Key], first: Key) -> Key:
-    """Return the last key of the page before.
-
-    Raises:
-        BodyError: when it is no cursor of such a list.
-    """
-    if cursor is None:
-        return first
-    try:
-        data = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        return msgspec.json.decode(data, type=key_type)
-    except ValueError:
-        message = "String should be the `next` of a page of this list"
-        problem = ValidationProblem(("query", "cursor"), message, "cursor", cursor)
-        raise BodyError([problem]) from None
-
-
-def _parse_time_ms(text: str | None, zone: tzinfo) -> int:
-    """Return an ISO time in UTC ms; -1 for none.
-
-    Raises:
-        BodyError: when it is no ISO time.
-    """
-    if text is None:
-        return -1
-    try:
-        return window_start_ms(normalise_timestamp(text), zone)
-    except InvalidDateError as error:
-        problem = ValidationProblem(
-            ("query", "updated_after"), str(error), "iso_date", text
-        )
-        raise BodyError([problem]) from None
