@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 import pytest
+import sqlalchemy as sa
 
+from productrecs.storage.sql.tables import question_counts
 from tests.support.service import Merchant, Reply, Service, eventually
 
 if TYPE_CHECKING:
@@ -440,7 +442,7 @@ def test_a_question_that_halves_the_results_comes_with_its_answers(
     )
     eventually(lambda: len(merchant.search("kiste ").ids) == 10, 30)
 
-    question = ask(merchant, "kiste ", refine="true", num=3)
+    question = ask(merchant, "kiste ", refine="true", num=3, user_id="s_1")
 
     options = [
         {"value": "Blau", "count": 5, "filter": "color:Blau"},
@@ -450,12 +452,21 @@ def test_a_question_that_halves_the_results_comes_with_its_answers(
     assert (refine["attribute"], refine["question"]) == ("color", "Welche Farbe?")
     assert sorted(refine["options"], key=lambda one: one["value"]) == options
     assert list(question.json) == ["results", "refine"]
-    narrowed = ask(merchant, "kiste ", "color:Rot", refine="true")
+    narrowed = ask(merchant, "kiste ", "color:Rot", refine="true", user_id="s_1")
     assert len(narrowed.ids) == narrowed.json["total"] == 5
     assert "refine" not in narrowed.json
     assert "refine" not in ask(merchant, "kiste rot ", refine="true").json
     assert "refine" not in ask(merchant, "kiste ").json
     assert ask(merchant, "kiste ", refine="perhaps").status == 422
+
+    def counted() -> list[tuple[Any, ...]]:
+        with service.database() as database, database.reading() as connection:
+            query = sa.select(
+                *(question_counts.c[name] for name in ("attribute", "offered", "answered"))
+            ).where(question_counts.c.store_id == merchant.account.store_id)
+            return [tuple(row) for row in connection.execute(query)]
+
+    eventually(lambda: counted() == [("color", 1, 1)], 10)
 
 
 def test_variants_are_one_result_on_request_and_where_the_store_says_so(

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.features.search.search_rule_book import SearchRuleEditor
-from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
+from productrecs.records.search_counts.repository import (
+    QuestionCount,
+    SearchCount,
+    SearchCountRepository,
+)
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search.indexer import Indexer
@@ -51,6 +55,7 @@ def shop(office: Office) -> Store:
     with services.database.transaction() as transaction:
         counts = SearchCountRepository(transaction, made.store.store_id)
         counts.add(day, {"davenport": SearchCount("davenport", 7, 7)})
+        counts.add_questions(day, [QuestionCount("attributes.season", 40, 10)])
     return made.store
 
 
@@ -68,6 +73,12 @@ def test_a_search_without_results_leads_to_its_improvement(owner: Member) -> Non
 
     assert re.search(r"davenport</a></th><td class=.number.>7<", page)
     assert f"{IMPROVE}?q=davenport&amp;action=synonym" in page
+
+
+def test_the_page_shows_how_often_shoppers_answered_a_question(owner: Member) -> None:
+    page = flat(text_of(owner.get("/dashboard/search")))
+
+    assert "Season 40 10 25 %" in page
 
 
 def test_the_preview_gives_the_results_and_why(owner: Member) -> None:

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.records.search_counts import search_counter as limits
+from productrecs.records.search_counts.repository import (
+    QuestionCount,
+    SearchCountRepository,
+    read_question_counts,
+)
 from productrecs.records.search_counts.search_counter import (
     ObservedSearch,
+    QuestionCounter,
     SearchCounter,
     count_by_intent,
     search_intent,
 )
+from productrecs.storage.sql.dialects import raw_connection
+
+if TYPE_CHECKING:
+    from productrecs.storage.sql.database import Database
 
 STORE = StoreId("st_1")
 
@@ -142,3 +153,99 @@ def test_the_clicks_of_a_query_count_for_its_searches(
     counted = count_by_intent(searches.tally.take_counts(), language)
 
     assert counted.keys() == {search_intent(text, language)}
+
+
+class Asked:
+    """Questions in a store, at a time that the test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.counter = QuestionCounter(lambda: self.now)
+
+    def search(
+        self, text: str, asked: str = "", filtered: tuple[str, ...] = (), who: str = "a"
+    ) -> None:
+        """Search with filters of some kinds; the reply asks for an attribute."""
+        self.counter.count(
+            ObservedSearch(STORE, text, is_empty=False), who, asked, filtered
+        )
+
+    def counts(self, *, at_once: bool = False) -> dict[tuple[str, bool], int]:
+        """Return the counts by attribute, and by whether it was answered."""
+        counts = self.counter.take_counts(at_once=at_once)
+        return {(one.attribute, one.is_answered): times for one, times in counts.items()}
+
+
+def test_a_filter_of_the_attribute_that_was_asked_for_is_an_answer() -> None:
+    asked = Asked()
+
+    asked.search("shoe ", "color")
+    asked.search("Shoe", "size", ("color",))
+    asked.search("shoe", "", ("color", "size"))
+
+    assert asked.counts() == {("color", True): 1, ("size", True): 1}
+    assert asked.counts(at_once=True) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "filtered", "who", "seconds", "expected"),
+    [
+        ("shoes", (), "a", 1.0, {}),  # typed on before they saw it
+        ("shoes", (), "a", 5.0, {("color", False): 1}),
+        ("shoe", ("brand",), "a", 5.0, {("color", False): 1}),
+        ("boot", ("color",), "a", 5.0, {("color", False): 1}),
+        ("shoe", ("color",), "b", 5.0, {}),  # another shopper's; "a" may still answer
+        ("shoe", ("color",), "a", 1.0, {("color", True): 1}),
+    ],
+)
+def test_a_question_counts_once_shoppers_saw_or_answered_it(
+    text: str,
+    filtered: tuple[str, ...],
+    who: str,
+    seconds: float,
+    expected: dict[tuple[str, bool], int],
+) -> None:
+    asked = Asked()
+    asked.search("shoe", "color")
+    asked.now += seconds
+
+    asked.search(text, "", filtered, who)
+
+    assert asked.counts() == expected
+
+
+def test_a_question_without_an_answer_counts_after_two_minutes_and_once() -> None:
+    asked = Asked()
+    asked.search("shoe", "color")
+    asked.now += 60
+    asked.search("shoe", "color")  # the same results again
+    assert asked.counts() == {}
+
+    asked.now += 60
+
+    assert asked.counts() == {("color", False): 1}
+    asked.search("shoe", "", ("color",))
+    assert asked.counts(at_once=True) == {}
+
+
+def test_the_questions_of_a_day_add_up_and_are_deleted_with_its_searches(
+    database: Database,
+) -> None:
+    with database.transaction() as transaction:
+        ours = SearchCountRepository(transaction, STORE)
+        ours.add_questions("2026-03-01", [QuestionCount("color", 4, 1)])
+        ours.add_questions(
+            "2026-03-01", [QuestionCount("color", 2, 2), QuestionCount("size", 9, 0)]
+        )
+        ours.add_questions("2026-03-02", [QuestionCount("color", 1, 0)])
+
+    def stored(store_id: StoreId = STORE) -> list[QuestionCount]:
+        with database.reading() as connection:
+            days = ("2026-03-01", "2026-03-02")
+            return read_question_counts(raw_connection(connection), store_id, days)
+
+    assert stored() == [QuestionCount("size", 9, 0), QuestionCount("color", 7, 3)]
+    assert stored(StoreId("another")) == []
+    with database.transaction() as transaction:
+        SearchCountRepository(transaction, STORE).delete_before("2026-03-02")
+    assert stored() == [QuestionCount("color", 1, 0)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,8 +20,16 @@ from productrecs.records.merchandising.rule import (
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.pictures.repository import PictureRepository
+from productrecs.records.search_counts.repository import (
+    QuestionCount,
+    SearchCountRepository,
+)
 from productrecs.services import Services, build_services
-from productrecs.serving.cached_store import load_store, refresh_changed_views
+from productrecs.serving.cached_store import (
+    load_store,
+    refresh_changed_views,
+    searchable_store,
+)
 from productrecs.serving.open_stores import MAX_PRELOADED, OpenStores
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
@@ -169,6 +178,31 @@ def test_a_damaged_visual_model_is_built_again(
     with services.database.reading() as connection:
         progress = PictureRepository(connection, store.store_id).progress()
     assert (progress.visual_id, progress.visual_seq) == (None, 0)
+
+
+def test_answers_to_questions_count_in_their_store_once_it_is_trained_again(
+    services: Services, store: Store
+) -> None:
+    other = register_store(services.database, Registration("b.example"), system_ms)[0]
+    opened = load_store(services, store)
+    today = datetime.fromtimestamp(system_ms() / 1000, UTC).date().isoformat()
+    counts = [QuestionCount("color", 900, 300), QuestionCount("size", 900, 9)]
+    with services.database.transaction() as transaction:
+        SearchCountRepository(transaction, store.store_id).add_questions(today, counts)
+        heads = store_heads.update().where(store_heads.c.store_id == store.store_id)
+        transaction.execute(heads.values(model_id="00000001-of-tonight"))
+    assert searchable_store(opened).question_weights == {}
+
+    reader = services.database.raw_reader()
+    versions = view_versions_by_store(reader, [store.store_id])[store.store_id]
+    refresh_changed_views(services, store.store_id, opened, reader, versions)
+    reader.close()
+
+    weights = searchable_store(opened).question_weights
+    assert weights["color"] > 1.3
+    assert weights["size"] < 0.7
+    assert searchable_store(load_store(services, store)).question_weights == weights
+    assert searchable_store(load_store(services, other)).question_weights == {}
 
 
 def test_a_new_product_is_hidden_by_a_new_rule_from_its_first_moment(

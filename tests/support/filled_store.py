@@ -51,7 +51,11 @@ from productrecs.records.placements.bundle import BundleContent
 from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
+from productrecs.records.search_counts.repository import (
+    QuestionCount,
+    SearchCount,
+    SearchCountRepository,
+)
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
 from productrecs.records.uploads.order_upload import new_upload_id
 from productrecs.records.uploads.repository import FileImportRepository
@@ -270,7 +274,9 @@ def _search(filled: Filled, texts: Sequence[str]) -> None:
         counts = {
             f"q{number}": count._replace(text=text) for number, text in enumerate(texts)
         }
-        SearchCountRepository(transaction, filled.store.store_id).add(today, counts)
+        repository = SearchCountRepository(transaction, filled.store.store_id)
+        repository.add(today, counts)
+        repository.add_questions(today, [QuestionCount("color", 3, 1)])
     filled.ids["query"] = texts[0]
     with contextlib.suppress(RelevanceError):
         add_query(filled.database, filled.store, texts[0], filled.clock())

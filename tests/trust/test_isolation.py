@@ -49,7 +49,7 @@ TYPES: Final = ("recs", "search")
 SHOPPERS: Final = ("s_1", "s_2", "customer-1", "only-of-a")
 # What the machinery writes by itself, whoever calls: not what a store sent.
 BACKGROUND: Final = {
-    *("jobs", "duties", "models", "pictures", "search_counts"),
+    *("jobs", "duties", "models", "pictures", "search_counts", "question_counts"),
     *("attribution_marks", "credit_days", "touch_days", "event_hours", "outcomes"),
     *("look_days", "key_uses", "assistant_calls"),
     *("mail_choices", "mail_days"),

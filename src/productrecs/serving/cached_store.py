@@ -5,7 +5,9 @@ a model or an index is opened once its snapshot is on this machine.
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +21,7 @@ from productrecs.features.recommendations.earnings.repository import (
 )
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import SearchableStore
+from productrecs.features.search.refinement_question import question_weights
 from productrecs.features.search.search_rule_book import SearchRuleBook
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.records.catalog.catalog_view import CatalogView
@@ -27,6 +30,7 @@ from productrecs.records.experiments.repository import StoreExperiments
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rule_book import RulesView
 from productrecs.records.placements.repository import StorePlacements
+from productrecs.records.search_counts.repository import read_question_counts
 from productrecs.services import Services
 from productrecs.serving.cards import make_card
 from productrecs.serving.list_cache import RecommendationCache
@@ -69,6 +73,8 @@ class CachedStore:
     refused_model: str = ""  # a damaged model that is not loaded again
     widgets: dict[str, WidgetConfig] = field(default_factory=dict)  # as last read
     earnings_at: int = 0  # when the earning index in use was computed
+    question_weights: Mapping[str, float] = field(default_factory=dict)  # of search
+    questions_read_for: str | None = ""  # the serving models when they were read
     versions: tuple[object, ...] | None = None  # of the views, as last read
 
     def priced(self, name: str) -> "CachedStore":
@@ -89,6 +95,7 @@ class CachedStore:
         return views + caches
 
 
+_QUESTION_DAYS: Final = 90
 _NO_TEXT_MODELS: Final = QueryEmbedders()
 
 
@@ -153,6 +160,11 @@ def refresh_changed_views(
     if cached_store.search_rules.seq != search_seq:
         cached_store.search_rules = SearchRuleBook.load(reader, store_id, int(search_seq))
     _open_serving_models(services, store_id, cached_store, model_id)
+    if cached_store.questions_read_for != model_id:
+        days = _question_days(services.clock())
+        counts = read_question_counts(reader, store_id, days)
+        cached_store.question_weights = question_weights(counts)
+        cached_store.questions_read_for = model_id
     _refresh_looks_placements_and_tests(cached_store, store_id, reader, *map(int, others))
     _apply_earnings(cached_store, store_id, reader)
     _open_serving_pictures(services, store_id, cached_store, visual_id)
@@ -161,6 +173,13 @@ def refresh_changed_views(
     cached_store.versions = (
         versions if is_all else None
     )  # otherwise the next poll checks it again
+
+
+def _question_days(now_ms: int) -> tuple[str, str]:
+    """Return the days whose answers count; the last one is today in every time zone."""
+    today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
+    first, last = today - timedelta(days=_QUESTION_DAYS), today + timedelta(days=1)
+    return first.isoformat(), last.isoformat()
 
 
 def _refresh_catalog_and_rules(
@@ -312,4 +331,5 @@ def searchable_store(
         collapse=settings.search_collapse,
         click_boosts=models.click_boosts,
         language_setting=state.settings.language,
+        question_weights=cached_store.question_weights,
     )

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pytest
 
 from productrecs.features.search.product_search import SearchRequest
-from productrecs.features.search.refinement_question import MAX_ANSWERS, choose_refinement
+from productrecs.features.search.refinement_question import (
+    MAX_ANSWERS,
+    choose_refinement,
+    question_weights,
+)
 from productrecs.features.search.results_page import ResultsPageRequest, results_page
 from productrecs.records.catalog.item_filters import parse_filters
+from productrecs.records.search_counts.repository import QuestionCount
 from tests.support.searchable_store import Item, make_store
 
 if TYPE_CHECKING:
@@ -166,6 +172,42 @@ def test_categories_and_other_attributes_are_offered_too(store: SearchableStore)
     assert (found.attribute, found.name) == ("attributes.Season", "Season")
     assert found.filter_of(found.answers[0]) == "attributes.Season:Season 0"
     assert choose_refinement(catalog, items, {}, {"attributes.season"}) is None
+
+
+@pytest.mark.parametrize(
+    ("offers", "color_answers", "material_answers", "attribute"),
+    [
+        (0, 0, 0, "color"),  # the higher gain
+        (50, 0, 10, "color"),  # few answers change nothing
+        (4_000, 400, 400, "color"),
+        (4_000, 100, 700, "material"),
+    ],
+)
+def test_a_question_that_shoppers_answer_is_asked_before_one_of_a_higher_gain(
+    tmp_path: Path,
+    offers: int,
+    color_answers: int,
+    material_answers: int,
+    attribute: str,
+) -> None:
+    items = shoes(
+        20, lambda n: named(n, color=[COLOURS[n % 4]], material=["Wool", "Silk"][n % 2])
+    )
+    store = make_store(tmp_path, items)
+    counts = [
+        QuestionCount("color", offers, color_answers),
+        QuestionCount("material", offers, material_answers),
+    ]
+
+    found = ask(replace(store, question_weights=question_weights(counts)))
+
+    assert (found and found.attribute) == attribute
+
+
+def test_few_answers_change_the_weight_of_a_question_by_a_tenth_at_most() -> None:
+    one = question_weights([QuestionCount("color", 50, 10), QuestionCount("brand", 50, 0)])
+
+    assert all(0.9 <= weight <= 1.1 for weight in one.values())
 
 
 def test_a_question_is_chosen_in_a_fraction_of_a_millisecond(tmp_path: Path) -> None:

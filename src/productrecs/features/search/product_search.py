@@ -116,6 +116,7 @@ class SearchableStore:
     currency: str = ""  # of its prices
     query_filters: bool = True  # whether words of a query may be filters
     collapse: Collapse = "request"  # whether variants of a product are one result
+    question_weights: Mapping[str, float] = field(default_factory=dict)  # by filter kind
 
     def groups_for(self, request: SearchRequest) -> CatalogVariantGroups:
         """Return the variant groups of which a request gets one result each."""

@@ -2,13 +2,15 @@
 
 A question asks for one attribute; its answers are filters. The one with the highest
 information gain is asked, if it halves the results. Results count by rank, and more where
-shoppers chose them for the query: what they wanted decides which answers matter.
+shoppers chose them for the query: what they wanted decides which answers matter. A question
+that the store's shoppers answer more often than others counts more.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,6 +21,7 @@ from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
 from productrecs.records.catalog.item_filters import FilterKind
 from productrecs.records.catalog.title_words import fold_text, size_in_title
 from productrecs.records.catalog.variant_groups import Items
+from productrecs.records.search_counts.repository import QuestionCount
 
 MIN_RESULTS: Final = 8
 """Fewer results fit on a screen."""
@@ -31,7 +34,11 @@ _MOST: Final = 0.9  # an answer with more than this share excludes nearly nothin
 _MIN_COVERED: Final = 0.7  # share of the results that have one of the answers
 _MIN_PRODUCTS: Final = 2  # with an answer, among those that a question is chosen by
 _CHOSEN: Final = 3.0  # additional weight of a product that shoppers chose most
+_PRIOR_OFFERS: Final = 500.0  # of each question, at the store's own share of answers
+_PRIOR_SHARE: Final = 0.1  # of answers, of a store without counts
 _SWITCHES: Final = frozenset({"true", "false", "yes", "no"})  # say nothing as an answer
+
+_NO_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({})
 
 _Key = int | str  # the id of an attribute's value, or the name of a category
 
@@ -60,11 +67,12 @@ def choose_refinement(
     items: Items,
     chosen: Mapping[int, float],
     known: Collection[str],
+    weights: Mapping[str, float] = _NO_WEIGHTS,
 ) -> Refinement | None:
     """Return the best question about the results `items`, best first; None without one.
 
     `chosen` is how much shoppers chose a product for the query, from 0 to 1. What filters
-    of the kinds `known` fix is not asked.
+    of the kinds `known` fix is not asked. `weights` are those of `question_weights`.
     """
     if len(items) < MIN_RESULTS:
         return None
@@ -76,8 +84,30 @@ def choose_refinement(
     questions = _informative_questions(weighted, answers)
     if not questions:
         return None
-    best = min(questions, key=lambda question: (-round(question.gain, 6), question.kind))
+    best = min(
+        questions,
+        key=lambda question: (
+            -round(question.gain * weights.get(question.kind, 1.0), 6),
+            question.kind,
+        ),
+    )
     return _refinement(catalog, best, items)
+
+
+def question_weights(counts: Sequence[QuestionCount]) -> dict[str, float]:
+    """Return each kind's share of answers, as a multiple of that of all kinds together.
+
+    Each kind has many offers in advance at the common share, so few counts change nearly
+    nothing, and a kind that was never asked for has the weight 1.
+    """
+    offered = sum(count.offered for count in counts)
+    answered = sum(count.answered for count in counts)
+    share = (answered + _PRIOR_SHARE * _PRIOR_OFFERS) / (offered + _PRIOR_OFFERS)
+    return {
+        count.attribute: (count.answered / share + _PRIOR_OFFERS)
+        / (count.offered + _PRIOR_OFFERS)
+        for count in counts
+    }
 
 
 def _keys(catalog: CatalogView, item: int) -> tuple[_Key, ...]:

@@ -325,7 +325,9 @@ def _refinement(
 ) -> Refinement | None:
     known = {*masks, *(one.field.value for one in query.filters)}
     items = matches.items[: matches.complete]
-    return choose_refinement(store.catalog, items, query.click_boosts, known)
+    return choose_refinement(
+        store.catalog, items, query.click_boosts, known, store.question_weights
+    )
 
 
 def _suggestions(

@@ -36,6 +36,7 @@ from productrecs.features.search.repository import (
 from productrecs.records.search_counts.repository import (
     OTHER_INTENTS,
     PHOTO_SEARCHES,
+    QuestionCount,
     SearchCountRepository,
 )
 from productrecs.storage.sql.database import Database
@@ -141,6 +142,14 @@ def count_searches(
     """Return the `searches` of the insights' total, and how many had no results."""
     with database.reading() as connection:
         return SearchCountRepository(connection, store.store_id).totals_between(*days)
+
+
+def questions_of_search(
+    database: Database, store: Store, days: tuple[str, str]
+) -> list[QuestionCount]:
+    """Return the questions that narrow results, with how often shoppers answered."""
+    with database.reading() as connection:
+        return SearchCountRepository(connection, store.store_id).questions_between(days)
 
 
 def every_search_insight(

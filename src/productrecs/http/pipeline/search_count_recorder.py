@@ -1,7 +1,7 @@
 """Search count recorder: counts searches in memory, stores counts every two seconds."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -9,9 +9,14 @@ from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.http.limits.bot_detection import SHOPPER_PARAMETERS
-from productrecs.records.search_counts.repository import SearchCountRepository
+from productrecs.records.search_counts.repository import (
+    QuestionCount,
+    SearchCountRepository,
+)
 from productrecs.records.search_counts.search_counter import (
     ObservedSearch,
+    OfferedQuestion,
+    QuestionCounter,
     SearchCounter,
     count_by_intent,
 )
@@ -21,6 +26,7 @@ from productrecs.serving.writes.background_writes import (
 )
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
 
 _FLUSH_EVERY: Final = 4
 _MAX_ID_CHARS: Final = 255
@@ -46,6 +52,17 @@ class CountedSearch(NamedTuple):
         """None: every count is added to the stored ones."""
 
 
+class CountedQuestion(NamedTuple):
+    """The number of questions for an attribute, all of them answered or none."""
+
+    question: OfferedQuestion
+    times: int
+
+    @property
+    def key(self) -> None:
+        """None: every count is added to the stored ones."""
+
+
 class SearchCountRecorder:
     """Counts the searches of one process, and stores the counts."""
 
@@ -59,6 +76,9 @@ class SearchCountRecorder:
         self.tally = SearchCounter()
         kind = RecordKind("search counts", self._store_counts, _FLUSH_EVERY)
         background.register(CountedSearch, kind, self._pop_counts)
+        self._questions = QuestionCounter()
+        questions = RecordKind("question counts", self._store_questions, _FLUSH_EVERY)
+        background.register(CountedQuestion, questions, self._pop_questions)
 
     def count(
         self, store_id: StoreId, text: str, searcher: Searcher, *, is_empty: bool
@@ -73,6 +93,22 @@ class SearchCountRecorder:
         """Record a search by photo, unless it is a bot's."""
         if searcher is not _BOT:
             self.tally.count_photo(store_id)
+
+    def count_question(
+        self,
+        store_id: StoreId,
+        text: str,
+        searcher: Searcher,
+        asked: str,
+        filtered: Collection[str],
+    ) -> None:
+        """Record what a reply asks for, unless to a bot, and the filters of its search.
+
+        Both are kinds of filters; `asked` is empty for a reply without a question.
+        """
+        if searcher is not _BOT:
+            search = ObservedSearch(store_id, text, is_empty=False)
+            self._questions.count(search, searcher, asked, filtered)
 
     def _pop_counts(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
         self.tally.count_finished_queries(at_once=is_last)
@@ -89,12 +125,35 @@ class SearchCountRecorder:
             if store is None:
                 continue  # deleted meanwhile
             language = LanguageAnalyzer(store.settings.language)
-            now = datetime.fromtimestamp(self._clock() / 1000, UTC)
-            day = now.astimezone(store.settings.zone).date().isoformat()
+            day = self._today(store)
             counts_to_add.append((store_id, day, count_by_intent(counts, language)))
         with database.transaction(synced=False) as transaction:
             for store_id, day, by_intent in counts_to_add:
                 SearchCountRepository(transaction, store_id).add(day, by_intent)
+
+    def _today(self, store: Store) -> str:
+        now = datetime.fromtimestamp(self._clock() / 1000, UTC)
+        return now.astimezone(store.settings.zone).date().isoformat()
+
+    def _pop_questions(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
+        for question, times in self._questions.take_counts(at_once=is_last).items():
+            self._background.add(CountedQuestion(question, times))
+
+    def _store_questions(
+        self, database: Database, batch: Sequence[CountedQuestion]
+    ) -> None:
+        by_store = defaultdict[StoreId, dict[str, QuestionCount]](dict)
+        for question, times in batch:
+            of_store, name = by_store[question.store_id], question.attribute
+            before = of_store.get(name, QuestionCount(name, 0, 0))
+            answered = before.answered + times * question.is_answered
+            of_store[name] = QuestionCount(name, before.offered + times, answered)
+        with database.transaction(synced=False) as transaction:
+            for store_id, counts in sorted(by_store.items()):
+                store = self._accounts.by_id(store_id)
+                if store is not None:  # otherwise deleted meanwhile
+                    repository = SearchCountRepository(transaction, store_id)
+                    repository.add_questions(self._today(store), counts.values())
 
 
 def searcher_of(

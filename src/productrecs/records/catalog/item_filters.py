@@ -59,6 +59,14 @@ class Filters:
     on_sale: tuple[bool, ...] = ()
     attributes: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def attribute_kinds(self) -> frozenset[str]:
+        """The kinds of the filters that a question's answer can be."""
+        kinds = {attribute_kind(name) for name, _ in self.attributes}
+        return frozenset(
+            kinds | {FilterKind.CATEGORIES.value} if self.categories else kinds
+        )
+
 
 NO_FILTERS: Final = Filters()
 

@@ -13,8 +13,14 @@ from productrecs.engines.hyperloglog import (
     merge,
     sketch,
 )
-from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, raw_connection
+from productrecs.storage.sql.dialects import (
+    ROWS_PLACEHOLDER,
+    RawReader,
+    RawSql,
+    raw_connection,
+)
 from productrecs.storage.sql.tables import (
+    question_counts,
     relevance_judgements,
     relevance_queries,
     search_counts,
@@ -48,6 +54,37 @@ _TOTALS: Final = (
     "SELECT sum(searches), sum(empty) FROM search_counts "
     "WHERE store_id = ? AND day >= ? AND day <= ? AND intent <> ' '"  # PHOTO_SEARCHES
 )
+_ADD_QUESTIONS: Final = (
+    "INSERT INTO question_counts (store_id, day, attribute, offered, answered) "  # noqa: S608 - own words
+    "SELECT ?, ?, given.value ->> 0, CAST(given.value ->> 1 AS BIGINT), "
+    f"CAST(given.value ->> 2 AS BIGINT) FROM {ROWS_PLACEHOLDER} WHERE true "
+    "ON CONFLICT (store_id, day, attribute) DO UPDATE SET "
+    "offered = question_counts.offered + excluded.offered, "
+    "answered = question_counts.answered + excluded.answered"
+)
+_QUESTIONS: Final = (
+    "SELECT attribute, CAST(sum(offered) AS BIGINT), CAST(sum(answered) AS BIGINT) "
+    "FROM question_counts WHERE store_id = ? AND day >= ? AND day <= ? "
+    "GROUP BY attribute ORDER BY 2 DESC, 1"
+)
+
+
+class QuestionCount(NamedTuple):
+    """How often search asked for an attribute, and how often shoppers answered."""
+
+    attribute: str  # the kind of filter of an answer
+    offered: int
+    answered: int
+
+
+def read_question_counts(
+    reader: RawReader | RawSql, store_id: StoreId, days: tuple[str, str]
+) -> list[QuestionCount]:
+    """Return the counts from the first to the last of `days`, the most frequent first."""
+    return [
+        QuestionCount(str(attribute), int(offered), int(answered))
+        for attribute, offered, answered in reader.all(_QUESTIONS, (store_id, *days))
+    ]
 
 
 class SearchCount(NamedTuple):
@@ -84,6 +121,17 @@ class SearchCountRepository:
         rows = [[intent, *count[:4]] for intent, count in sorted(admitted_intents.items())]
         raw_connection(self._transaction).run(_ADD, (self._store_id, day, rows))
         self._add_to_sketches(day, admitted_intents)
+
+    def add_questions(self, day: str, counts: Iterable[QuestionCount]) -> None:
+        """Add counts of questions, one for each attribute, to a day."""
+        rows = [list(count) for count in sorted(counts)]
+        raw = raw_connection(self._transaction)
+        raw.run(_ADD_QUESTIONS, (self._store_id, day, rows))
+
+    def questions_between(self, days: tuple[str, str]) -> list[QuestionCount]:
+        """Return the counts of `read_question_counts`, inside the transaction."""
+        raw = raw_connection(self._transaction)
+        return read_question_counts(raw, self._store_id, days)
 
     def _add_to_sketches(self, day: str, counts: Mapping[str, SearchCount]) -> None:
         """Add shoppers to the day's sketches; the counts have locked the rows."""
@@ -126,10 +174,13 @@ class SearchCountRepository:
 
     def delete_before(self, before: str) -> int:
         """Delete the counts before a day; return the number of rows."""
-        query = search_counts.delete().where(
-            search_counts.c.store_id == self._store_id, search_counts.c.day < before
-        )
-        return self._transaction.execute(query).rowcount
+        deleted = 0
+        for table in (search_counts, question_counts):
+            query = table.delete().where(
+                table.c.store_id == self._store_id, table.c.day < before
+            )
+            deleted += self._transaction.execute(query).rowcount
+        return deleted
 
     def rare_intents_of(self, names: Sequence[str], max_count: int) -> set[str]:
         """Return intents searched less than `max_count` times on a day the shopper did.

@@ -1,5 +1,7 @@
 """Search counts: debounces queries during typing, counts them by intent and day.
 
+Questions that narrow results are counted beside them.
+
 While a shopper types, every letter sends a query. A query counts as a search once its
 results are shown for a few seconds; a repeat within a minute is not another search. The
 shopper's id is dropped afterwards.
@@ -7,7 +9,7 @@ shopper's id is dropped afterwards.
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Final, NamedTuple
 
 from productrecs.core.ids import StoreId
@@ -124,6 +126,78 @@ def _is_typing(before: _TypedQuery, search: ObservedSearch, now: float) -> bool:
     one, other = before.search.text, search.text
     is_step = one.startswith(other) or other.startswith(one) or len(one) < _MIN_LETTERS
     return is_step and not before.is_counted and now - before.at < DEBOUNCE_SECONDS
+
+
+class OfferedQuestion(NamedTuple):
+    """A question for an attribute that a shopper saw, and whether they answered it."""
+
+    store_id: StoreId
+    attribute: str  # the kind of filter of an answer
+    is_answered: bool
+
+
+class _ShownQuestion(NamedTuple):
+    text: str  # of the search
+    attribute: str
+    at: float
+
+
+class QuestionCounter:
+    """Counts the questions of one process that shoppers saw and answered.
+
+    A question was seen if its results stayed for some seconds, or if it was answered. The
+    answer is the same shopper's next search for the same text, filtered by the attribute.
+    """
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        """Start empty; `seconds` is a monotonic clock."""
+        self._seconds = seconds
+        self._shown: OrderedDict[_SearcherKey, _ShownQuestion] = (
+            OrderedDict()
+        )  # oldest first
+        self._counted: Counter[OfferedQuestion] = Counter()
+
+    def count(
+        self,
+        search: ObservedSearch,
+        searcher: Hashable,
+        asked: str,
+        filtered: Collection[str],
+    ) -> None:
+        """Record a search with filters of the kinds `filtered`, and what its reply asks."""
+        key, text = (search.store_id, searcher), _counted_text(search.text)
+        before = self._shown.pop(key, None)
+        shown = _ShownQuestion(text, asked, self._seconds())
+        if before is not None:
+            is_answered = before.text == text and before.attribute in filtered
+            if not is_answered and before[:2] == shown[:2]:
+                shown = before  # the same results again
+            else:
+                self._count(key[0], before, is_answered=is_answered)
+        if asked:
+            self._shown[key] = shown
+            if len(self._shown) > MAX_TYPING:
+                (store_id, _), oldest = self._shown.popitem(last=False)
+                self._count(store_id, oldest)
+
+    def take_counts(self, *, at_once: bool = False) -> Counter[OfferedQuestion]:
+        """Return the counts since the last call; `at_once` does not wait for answers."""
+        now = self._seconds()
+        for key, shown in list(self._shown.items()):
+            if now - shown.at < REPEAT_SECONDS and not at_once:
+                break
+            del self._shown[key]
+            self._count(key[0], shown)
+        counts, self._counted = self._counted, Counter()
+        return counts
+
+    def _count(
+        self, store_id: StoreId, shown: _ShownQuestion, *, is_answered: bool = False
+    ) -> None:
+        if is_answered or self._seconds() - shown.at >= DEBOUNCE_SECONDS:
+            question = OfferedQuestion(store_id, shown.attribute, is_answered)
+            if question in self._counted or len(self._counted) < MAX_WAITING:
+                self._counted[question] += 1
 
 
 MAX_INTENT: Final = 256

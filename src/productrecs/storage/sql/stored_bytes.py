@@ -26,6 +26,7 @@ from productrecs.storage.sql.tables import (
     look_pictures,
     pictures,
     purchase_lines,
+    question_counts,
     search_counts,
     shopper_links,
 )
@@ -53,7 +54,7 @@ class DataPart(StrEnum):
 _LOG: Final = (events, event_receipts, shopper_links, bot_events)
 # The first table of a part has its rows; the others take space beside them.
 _TABLES: Final[Mapping[DataPart, tuple[sa.Table, ...]]] = {
-    DataPart.SEARCHES: (search_counts,),
+    DataPart.SEARCHES: (search_counts, question_counts),
     DataPart.ORDERS: (purchase_lines,),
     DataPart.PRODUCTS: (items,),
     DataPart.PHOTOS: (pictures, look_pictures),

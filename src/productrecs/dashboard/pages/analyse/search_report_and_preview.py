@@ -32,7 +32,10 @@ from productrecs.features.search.product_search import (
     resolve_query,
     truncate_query,
 )
-from productrecs.features.search.search_insights import every_search_report
+from productrecs.features.search.search_insights import (
+    every_search_report,
+    questions_of_search,
+)
 from productrecs.features.search.search_rule_book import SearchRuleBook, SearchRuleEditor
 from productrecs.features.search.search_rules import (
     SearchRule,
@@ -319,6 +322,9 @@ def show_report_and_preview(visit: Visit) -> Reply:
             for name, title, nothing in _TABLES
         ],
         figures=figures,
+        questions=questions_of_search(
+            visit.database, visit.store, (period.asked.first_day, period.asked.last_day)
+        ),
         synonyms=list(previews.synonyms.items()),
         rules=list(previews.rules.items()),
         is_empty=not any(

@@ -55,6 +55,7 @@ from productrecs.http.routes.widget.search_page_fields import (
     RefineQuery,
     SortQuery,
     SuggestQuery,
+    asked_attribute,
     extra_reply_fields,
     highlights_of,
     page_request_of,
@@ -417,6 +418,11 @@ def _count_search(
         is_empty = reply.body.startswith(_EMPTY_BODY) and not is_redirect
         store_id = cached_store.state.catalog.store_id
         context.searches.count(store_id, query, searcher, is_empty=is_empty)
+        if isinstance(search, ResultsPageRequest):
+            asked = asked_attribute(reply.body) if search.refine else ""
+            context.searches.count_question(
+                store_id, query, searcher, asked, search.filters.attribute_kinds
+            )
 
 
 _EMPTY_BODY: Final = search_body((), ())[:-1]

@@ -1,5 +1,6 @@
 """Faceted search: filters, facets, sorting, paging and highlights of GET /v1/search."""
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Final
@@ -38,6 +39,7 @@ from productrecs.http.routes.widget.list_parameters import (
     read_filters,
 )
 from productrecs.records.catalog.attribute_index import ValueCount
+from productrecs.records.catalog.item_filters import attribute_kind
 from productrecs.serving.card_replies import search_page_body
 from productrecs.serving.cards import product_url_of, title_of
 
@@ -247,6 +249,18 @@ def search_page_reply(
             _suggestion_text(searchable, page.meant, typed) if page.meant else None
         )
     return search_page_body(results, extra_fields)
+
+
+_ASKED: Final = re.compile(rb'"refine":\{"attribute":("(?:[^"\\]|\\.)*")')
+
+
+def asked_attribute(body: bytes) -> str:
+    """Return the kind of filter that the question of a reply asks for; "" without one."""
+    found = _ASKED.search(body)  # no text of a product matches: it has its quotes escaped
+    if found is None:
+        return ""
+    kind, _, name = str(json.loads(found[1])).partition(".")
+    return attribute_kind(name) if name else kind
 
 
 def _refine_field(refinement: Refinement, language: str) -> dict[str, object]:

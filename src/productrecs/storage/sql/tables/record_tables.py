@@ -391,6 +391,18 @@ search_counts = sa.Table(
     sqlite_with_rowid=False,
 )
 
+# Questions that narrow results, by the store's day and by what they ask for.
+question_counts = sa.Table(
+    "question_counts",
+    metadata,
+    store_id_column(),
+    sa.Column("day", sa.String(10), primary_key=True),
+    sa.Column("attribute", sa.Text, primary_key=True),  # the kind of filter of an answer
+    sa.Column("offered", sa.BigInteger, nullable=False),
+    sa.Column("answered", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 
 # Tables of merchandising: rules, and their history.
 
