@@ -755,19 +755,30 @@ def test_it_says_what_each_kind_of_data_takes_and_what_retention_would_save(
     services: Services,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    receive(services, healthy, [VIEW] * 30, system_ms() - 400 * DAY_MS)
+    old_ms = system_ms() - 400 * DAY_MS
+    receive(services, healthy, [VIEW] * 30, old_ms)
     grown(services, 2_000_000)
-    monkeypatch.setattr(disk_and_clock_checks, "_MANY_OLD_BYTES", 1)
 
-    [sizes] = [one for one in wrongs(shell, "ok") if one.startswith("data:")]
-    [saved] = [one for one in wrongs(shell, "note") if one.startswith("data:")]
-    silent = wrongs(shell, "note", PRODUCTRECS_RETENTION_DAYS="365")
+    def lines_of(kind: str, part: str, **settings: str) -> list[str]:
+        return [one for one in wrongs(shell, kind, **settings) if one.startswith(part)]
+
+    [sizes] = lines_of("ok", "data:")
+    [few] = lines_of("ok", "retention:")
+    [purged] = lines_of("ok", "retention:", PRODUCTRECS_RETENTION_DAYS="365")
+    monkeypatch.setattr(disk_and_clock_checks, "_MANY_OLD_BYTES", 1)
+    [many] = lines_of("note", "retention:")
+    silent = lines_of("note", "retention:", PRODUCTRECS_RETENTION_DAYS="365")
 
     assert re.search(r"events [\d.]+ kB \(31 rows\)", sizes)
     assert "2.0 MB more each day" in sizes
-    assert "of more than a year ago take" in saved
-    assert "PRODUCTRECS_RETENTION_DAYS=365" in saved
-    assert not [one for one in silent if one.startswith("data:")]
+    share = r"PRODUCTRECS_RETENTION_DAYS=365 would purge 97 % of them, [\d.]+ kB"
+    for said in (few, many):
+        assert re.search(r"31 events and impressions take [\d.]+ kB", said)
+        assert f"the first is of {iso(old_ms)[:10]}" in said
+        assert re.search(share, said)
+    assert "the installation purges none" in many
+    assert "those of more than 365 days ago are purged each night" in purged
+    assert not silent
 
 
 def test_a_database_that_a_full_disk_keeps_closed_names_the_disk(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
-from productrecs.cli.doctor.repository import newest_job
+from productrecs.cli.doctor.repository import first_event_ms, newest_job
 from productrecs.core.clock import MINUTE_MS, SECOND_MS, system_ms
 from productrecs.core.ids import INSTALLATION
 from productrecs.core.timestamps import iso
@@ -46,7 +46,7 @@ def check_data_sizes_and_disk(services: Services) -> Iterator[CheckResult]:
     if growth is not None and growth > 0:
         message += f"; {_size_text(growth)} more each day"
     yield ok("data", message)
-    yield from _check_old_events(services, sizes)
+    yield from _check_retention(services, sizes)
     yield from _check_disk_duration(services, growth_per_day(totals_on_disk))
 
 
@@ -59,16 +59,31 @@ def _part_size_text(size: DataSize) -> str:
     return f"{text} ({size.rows:,} rows of {size.bytes // size.rows:,} bytes)"
 
 
-def _check_old_events(services: Services, sizes: list[DataSize]) -> Iterator[CheckResult]:
-    old = sum(one.old_bytes for one in sizes)
-    if services.settings.retention_days or old < _MANY_OLD_BYTES:
+def _check_retention(services: Services, sizes: list[DataSize]) -> Iterator[CheckResult]:
+    """Yield what the events take, and what a retention of a year would remove."""
+    log = [one for one in sizes if one.part in {DataPart.EVENTS, DataPart.IMPRESSIONS}]
+    rows = sum(one.rows for one in log)
+    with services.database.reading() as connection:
+        first_ms = first_event_ms(connection)
+    if not rows or first_ms is None:
         return
-    message = f"events and impressions of more than a year ago take {_size_text(old)}"
-    remedy = (
-        "PRODUCTRECS_RETENTION_DAYS=365 purges them each night; reports keep their daily "
-        "sums, and orders stay"
+    size = _size_text(sum(one.bytes for one in log))
+    message = (
+        f"{rows:,} events and impressions take {size}; the first is of {iso(first_ms)[:10]}"
     )
-    yield notice("data", message, remedy)
+    if days := services.settings.retention_days:
+        purge = f"those of more than {days} days ago are purged each night"
+        yield ok("retention", f"{message}; {purge}")
+        return
+    old_rows = sum(one.old_rows for one in log)
+    old_bytes = sum(one.old_bytes for one in log)
+    share = f"{100 * old_rows / rows:.0f} % of them, {_size_text(old_bytes)}"
+    saving = f"PRODUCTRECS_RETENTION_DAYS=365 would purge {share}"
+    if old_bytes < _MANY_OLD_BYTES:
+        yield ok("retention", f"{message}; {saving}")
+        return
+    remedy = f"{saving}; reports keep their daily sums, and orders stay"
+    yield notice("retention", f"{message}, and the installation purges none", remedy)
 
 
 def _check_disk_duration(services: Services, growth: float | None) -> Iterator[CheckResult]:
