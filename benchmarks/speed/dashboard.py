@@ -32,7 +32,7 @@ from benchmarks.speed.stores import DOMAIN, copy_of, productrecs
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.dashboard.page_registry import navigation
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.reports.customer_report import (
+from productrecs.features.reports.customer_segments_report import (
     compute_and_store_segments,
 )
 from productrecs.storage.sql.database import Database

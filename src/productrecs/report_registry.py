@@ -28,7 +28,7 @@ from productrecs.features.recommendations.earnings.earnings_replay import (
     earnings_report,
     replay_and_store_earnings,
 )
-from productrecs.features.reports.customer_report import (
+from productrecs.features.reports.customer_segments_report import (
     compute_and_store_segments,
     customer_list_report,
     customer_segments_report,

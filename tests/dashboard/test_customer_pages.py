@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.reports.customer_report import (
+from productrecs.features.reports.customer_segments_report import (
     compute_and_store_segments,
 )
 from productrecs.services import build_eraser

@@ -9,7 +9,10 @@ import pytest
 
 from productrecs.engines.engine_protocol import FitFingerprint
 from productrecs.records.events.event import EventKind
-from productrecs.training.basket_lines import counted_line_mask, order_and_cart_lines
+from productrecs.training.order_and_cart_lines import (
+    counted_line_mask,
+    order_and_cart_lines,
+)
 from productrecs.training.partitioned_shopper_events import ShopperEventArrays
 from productrecs.training.training_inputs import CatalogInputs, FitCache, Purchases
 

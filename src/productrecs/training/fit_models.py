@@ -23,7 +23,6 @@ from productrecs.engines.partition_jobs import HERE, JobRunner
 from productrecs.engines.registry import ENGINES
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from productrecs.training.basket_lines import order_and_cart_lines, order_lines
 from productrecs.training.behaviour_summary import (
     BehaviourSummary,
     BehaviourTask,
@@ -34,6 +33,7 @@ from productrecs.training.interest_signals import (
     ItemInteractions,
     fit_interest_indicators,
 )
+from productrecs.training.order_and_cart_lines import order_and_cart_lines, order_lines
 from productrecs.training.training_inputs import FitCache, TrainingInputs, bought_rows
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from productrecs.engines.array_types_and_sorting import Ints, Items, csr_offsets
 from productrecs.engines.browse import InteractionType, sessionize
 from productrecs.records.events.event import EventKind
-from productrecs.training.basket_lines import counted_line_mask
+from productrecs.training.order_and_cart_lines import counted_line_mask
 from productrecs.training.partitioned_shopper_events import ShopperEventArrays
 from productrecs.training.training_inputs import Purchases
 

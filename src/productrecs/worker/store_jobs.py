@@ -31,7 +31,7 @@ from productrecs.features.recommendations.earnings.earnings_replay import (
 )
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.features.recommendations.reranking import compute_earning_index
-from productrecs.features.reports.customer_report import (
+from productrecs.features.reports.customer_segments_report import (
     compute_and_store_segments,
     stores_due_for_segments,
 )

@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.core.report import ReportError, ReportQuery
-from productrecs.features.reports.customer_report import (
+from productrecs.features.reports.customer_segments_report import (
     compute_and_store_segments,
     customer_list_report,
     customer_segments_report,

@@ -29,8 +29,8 @@ from productrecs.cli.doctor.installation_checks import (
 from productrecs.cli.doctor.service_checks import check_mail, check_service
 from productrecs.cli.doctor.store_checks import (
     check_refused_keys,
-    check_second_factors,
     check_store,
+    check_two_factor_secrets_readable,
 )
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
@@ -104,7 +104,7 @@ def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             yield from check_background_jobs(services)
             yield from check_backups(services)
             yield from check_refused_keys(services)
-            yield from check_second_factors(services)
+            yield from check_two_factor_secrets_readable(services)
             database = services.database
             stores = [find_store(database, domain)] if domain else _real_stores(database)
             for store in stores:

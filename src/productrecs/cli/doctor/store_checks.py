@@ -75,7 +75,7 @@ def check_refused_keys(services: Services) -> Iterator[CheckResult]:
     )
 
 
-def check_second_factors(services: Services) -> Iterator[CheckResult]:
+def check_two_factor_secrets_readable(services: Services) -> Iterator[CheckResult]:
     """Yield whether the secrets of two-factor login are encrypted and can be read."""
     with services.database.reading() as connection:
         stored_secrets = totp_secrets(connection)

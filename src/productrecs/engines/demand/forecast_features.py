@@ -255,9 +255,9 @@ def weekday_factors(totals: Floats, ordinals: Ints) -> Floats:
     either.
     """
     recent = slice(max(0, len(totals) - _RECENT_DAYS), len(totals))
-    combined = _median_week_factors(totals, ordinals) + _mean_week_factors(
-        totals[recent], ordinals[recent]
-    )
+    of_all_days = _weekday_factors_of_median_week(totals, ordinals)
+    of_recent_days = _weekday_factors_of_mean_week(totals[recent], ordinals[recent])
+    combined = of_all_days + of_recent_days
     return (
         np.asarray(combined / combined[combined > 0].mean())
         if combined.any()
@@ -265,7 +265,7 @@ def weekday_factors(totals: Floats, ordinals: Ints) -> Floats:
     )
 
 
-def _mean_week_factors(totals: Floats, ordinals: Ints) -> Floats:
+def _weekday_factors_of_mean_week(totals: Floats, ordinals: Ints) -> Floats:
     """Return the mean of each weekday's open days, with the largest capped: [7]."""
     days, factors = weekdays(ordinals), np.zeros(WEEK)
     sold = totals > 0
@@ -278,7 +278,7 @@ def _mean_week_factors(totals: Floats, ordinals: Ints) -> Floats:
     return np.asarray(factors / factors[factors > 0].mean())
 
 
-def _median_week_factors(totals: Floats, ordinals: Ints) -> Floats:
+def _weekday_factors_of_median_week(totals: Floats, ordinals: Ints) -> Floats:
     """Return each weekday's share of the median week, or the mean if sales are few."""
     factors = np.zeros(WEEK)
     weeks = len(totals) // WEEK

@@ -24,7 +24,7 @@ from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.stored_insights import InsightProgress, insight_progress
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.basket_lines import order_lines
+from productrecs.training.order_and_cart_lines import order_lines
 from productrecs.training.partitioned_shopper_events import select_rows
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import Purchases, read_log

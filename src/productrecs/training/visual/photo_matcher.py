@@ -121,7 +121,7 @@ class PhotoMatcher:
         model = self._pictures.model
         identical_items = model.items_with_digest(file_digest(photo), visible)
         lists = [RankedItems(identical_items, np.ones(len(identical_items), np.float32))]
-        if (vectors := self._query_vectors(photo_descriptors)) is not None:
+        if (vectors := self._rows_to_compare(photo_descriptors)) is not None:
             queries = self._pictures.queries(vectors, self._embedding)
             rows = np.concatenate([vectors[:1], *queries])  # one scan
             picture, *similar_lists = model.similar_to_vectors(rows, limit, visible)
@@ -159,7 +159,7 @@ class PhotoMatcher:
         ]
         return RegionMatches(places, self._pictures.confidence)
 
-    def _query_vectors(self, descriptors: PhotoDescriptors) -> Vector | None:
+    def _rows_to_compare(self, descriptors: PhotoDescriptors) -> Vector | None:
         """Return rows to compare: the photo as a product, as a kind, and its regions.
 
         None if the store has nothing to compare with.

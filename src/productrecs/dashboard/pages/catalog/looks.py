@@ -17,7 +17,7 @@ from productrecs.features.looks.look import (
     SanitizedPicture,
 )
 from productrecs.features.looks.look_editor import LookEditor
-from productrecs.features.reports.impact.repository import LookSpot, LookSums
+from productrecs.features.reports.impact.repository import LookSpot, LookSpotSums
 from productrecs.features.reports.impact.sales_reports import sales_by_look
 from productrecs.records.pictures.decode_picture import (
     MAX_BYTES,
@@ -51,7 +51,7 @@ class LookRow:
     picture: str
     state: str
     tone: str
-    sold: LookSums
+    sold: LookSpotSums
     loses_to: str = ""  # the title of a newer published look on the same page
 
 
@@ -68,7 +68,7 @@ def picture_of(visit: Visit, content: LookContent) -> str:
     return visit.pictures.address(content.image_url)
 
 
-def sales_of_looks(visit: Visit) -> dict[LookSpot, LookSums]:
+def sales_of_looks(visit: Visit) -> dict[LookSpot, LookSpotSums]:
     """Return what each product did in each look, in the last 30 days."""
     asked = parse_report_query(visit.now_ms, visit.store.settings.zone)
     return sales_by_look(visit.database, visit.store, asked)
@@ -165,7 +165,7 @@ def _title_of_look_shown_instead(look: Look, looks: Sequence[Look]) -> str:
 
 
 def _look_row(
-    visit: Visit, look: Look, titles: dict[str, str], sales: dict[LookSpot, LookSums]
+    visit: Visit, look: Look, titles: dict[str, str], sales: dict[LookSpot, LookSpotSums]
 ) -> LookRow:
     content = look.content
     state, tone = STATES[look.state]
@@ -177,7 +177,7 @@ def _look_row(
         picture=picture_of(visit, content),
         state=state,
         tone=tone,
-        sold=LookSums(*map(sum, zip(*sold, strict=True))),
+        sold=LookSpotSums(*map(sum, zip(*sold, strict=True))),
     )
 
 

@@ -58,7 +58,7 @@ class ShopperReach(NamedTuple):
 LookSpot = tuple[str, str]  # a look's id, and the id of a product in it
 
 
-class LookSums(NamedTuple):
+class LookSpotSums(NamedTuple):
     """What a product did in a look, and the carts and sales that followed there."""
 
     shown: int = 0
@@ -203,7 +203,7 @@ class ImpactRepository:
         )
         return [_store_totals(row) for row in self._connection.execute(query)]
 
-    def look_counts(self, period: ReportQuery) -> dict[LookSpot, LookSums]:
+    def look_counts(self, period: ReportQuery) -> dict[LookSpot, LookSpotSums]:
         """Return what each product did in each look, by look and item id."""
         days, outcome = look_days.c, outcomes.c
         seen = (
@@ -235,11 +235,11 @@ class ImpactRepository:
             )
             .group_by(outcome.look, outcome.item)
         )
-        sums_by_spot: dict[LookSpot, LookSums] = {}
+        sums_by_spot: dict[LookSpot, LookSpotSums] = {}
         for key, (shown, clicked) in self._by_look(seen):
-            sums_by_spot[key] = LookSums(int(shown), int(clicked))
+            sums_by_spot[key] = LookSpotSums(int(shown), int(clicked))
         for key, (carts, sales, revenue, after_click) in self._by_look(sold):
-            sums = sums_by_spot.get(key, LookSums())
+            sums = sums_by_spot.get(key, LookSpotSums())
             sums_by_spot[key] = sums._replace(
                 carts=int(carts),
                 sales=int(sales),

@@ -28,7 +28,7 @@ from productrecs.features.reports.impact.repository import (
     AttributedSale,
     ImpactRepository,
     LookSpot,
-    LookSums,
+    LookSpotSums,
     ShopperReach,
 )
 from productrecs.storage.sql.database import Database
@@ -67,7 +67,7 @@ _SALE_COLUMNS: Final = (
 
 def sales_by_look(
     database: Database, store: Store, period: ReportQuery
-) -> dict[LookSpot, LookSums]:
+) -> dict[LookSpot, LookSpotSums]:
     """Return what each product did in each look, by look and item id.
 
     The product of the page that shows a look does not count.

@@ -74,7 +74,7 @@ def find_data_issues(database: Database, store: Store, now_ms: int) -> list[Trac
     issues += _unknown_product_issues(products)
     issues += _invented_record_issues(store, shares, now_ms)
     issues += _refused_identity_issues(refused)
-    issues += _clock_issues(times)
+    issues += _server_clock_issues(times)
     issues += _picture_issues(store, counts, failure)
     return issues
 
@@ -277,7 +277,7 @@ def _picture_issues(
     yield TrackingIssue("pictures_fail", is_serious=False, message=message, remedy=remedy)
 
 
-def _clock_issues(times: Sequence[int]) -> Iterator[TrackingIssue]:
+def _server_clock_issues(times: Sequence[int]) -> Iterator[TrackingIssue]:
     moments = np.array(times, np.int64)
     back = int((np.maximum.accumulate(moments) - moments).max(initial=0))
     if back > MAX_BACKWARD_MS:
