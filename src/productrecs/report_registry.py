@@ -16,9 +16,9 @@ from productrecs.features.experiments.experiment_report import (
     experiment_report,
 )
 from productrecs.features.experiments.experiment_result import (
+    design_of,
     holdout_test,
     measure_and_store_test,
-    test_to_measure,
 )
 from productrecs.features.forecast.demand_reports import (
     daily_forecast_report,
@@ -178,7 +178,7 @@ def _measure_tests(services: Services, store: Store, name: str | None) -> None:
         stored = ExperimentRepository(connection, store.store_id).all()
     found = next((one for one in stored if one.name == name), None)
     holdout = name or store.settings.holdout_test
-    test = holdout_test(store, holdout) if found is None else test_to_measure(found)
+    test = holdout_test(store, holdout) if found is None else design_of(found)
     measure_and_store_test(services.database, store, test, services.clock())
 
 

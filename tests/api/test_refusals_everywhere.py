@@ -99,9 +99,8 @@ def refusals_of(merchant: Merchant, *, is_suspended: bool) -> Iterator[Refusal]:
         if row.wants not in KEYS:
             continue
         _, path = route
-        target = path.format(item_id="a", order_id="a", upload_id="up_a") + NEEDED.get(
-            route, ""
-        )
+        target = path.format(item_id="a", order_id="a", upload_id="up_a", slot="a")
+        target += NEEDED.get(route, "")
         key = {"x-api-key": merchant.account.secret}
         if row.wants == PUBLISHABLE:
             key = {"x-pub-key": merchant.account.publishable}

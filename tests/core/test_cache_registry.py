@@ -33,7 +33,7 @@ def signs_of_a_cache(text: str) -> Iterator[str]:
                 yield from {one.name for one in node.names} & {"lru_cache", "cache"}
             case ast.Attribute(value=ast.Name("functools"), attr="lru_cache" | "cache"):
                 yield node.attr
-            case ast.ClassDef() if node.name.endswith("RegisteredCache"):
+            case ast.ClassDef() if node.name.endswith("Cache"):
                 yield node.name
             case ast.Name("OrderedDict" | "BoundedCache"):
                 yield node.id

@@ -43,7 +43,7 @@ class Office:
         return member
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def quick_password_hashes() -> Iterator[None]:
     """Hash passwords with the least cost; what services pay is 30 ms for each login."""
     quick = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)

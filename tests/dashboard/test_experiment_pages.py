@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.features.experiments.experiment_result import (
+    design_of,
     measure_and_store_test,
-    test_to_measure,
 )
 from productrecs.records.experiments.arm_assignment import Exposure, arm_of
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
@@ -66,7 +66,7 @@ def measure(office: Office, shop: Filled, names: list[str]) -> None:
     ]
     with database.transaction() as transaction:
         store_exposures(transaction, exposures)
-    measure_and_store_test(database, store, test_to_measure(experiment), office.now_ms)
+    measure_and_store_test(database, store, design_of(experiment), office.now_ms)
 
 
 def test_a_test_is_made_started_and_its_winner_chosen(office: Office, shop: Filled) -> None:

@@ -87,6 +87,10 @@ class RegisteredCache(Enum):
     BASKET_CANDIDATES = CacheSpec(
         "candidates for a basket (a kilobyte each)", "model", 4_096, _ENTRIES, _OWNER
     )
+    ITEM_NUMBERS = CacheSpec(
+        "the numbers of products, which the database gives each id once",
+        "process", 2_000_000, _ENTRIES, _NEVER,
+    )  # fmt: skip
     HOLDOUT_UNITS = CacheSpec(
         "the unit of a shopper's ids, for when the database is away",
         "process", 100_000, _ENTRIES, _NEVER,

@@ -15,7 +15,7 @@ from productrecs.features.experiments.experiment_report import (
     experiment_report,
 )
 from productrecs.features.experiments.experiment_result import (
-    TestToMeasure,
+    ExperimentDesign,
     VisitorOutcomes,
     find_tests_to_measure,
     measure_and_store_test,
@@ -82,7 +82,7 @@ def first(found: VisitorOutcomes, count: int) -> VisitorOutcomes:
 def conclusive_metrics(found: VisitorOutcomes, step: int) -> set[str]:
     """Return the metrics in which any look shows a difference; one every `step`."""
     test, conclusive = (
-        TestToMeasure("test:1", SHARES, METRICS, Goal.REVENUE),
+        ExperimentDesign("test:1", SHARES, METRICS, Goal.REVENUE),
         set(),
     )
     for count in range(200, VISITORS + 1, step):
@@ -106,7 +106,7 @@ def test_equal_arms_show_a_difference_in_few_tests_however_often_one_looks(
 
 def test_a_true_difference_is_found_and_recommended() -> None:
     run = visitors_of_a_run(np.random.default_rng(5), lift=1.0)
-    test = TestToMeasure("test:1", SHARES, METRICS, Goal.ORDERS)
+    test = ExperimentDesign("test:1", SHARES, METRICS, Goal.ORDERS)
 
     result = result_fields(test, run, LATER)
 
@@ -126,7 +126,7 @@ def test_arms_of_other_sizes_than_their_shares_are_an_alarm() -> None:
         costed=1,
     )
 
-    result = result_fields(TestToMeasure("t", SHARES, METRICS, Goal.ORDERS), run, LATER)
+    result = result_fields(ExperimentDesign("t", SHARES, METRICS, Goal.ORDERS), run, LATER)
 
     assert result["is_mismatched"]
     assert {one["verdict"] for one in result["metrics"]["b"].values()} == {"suppressed"}

@@ -30,6 +30,8 @@ ELSEWHERE = (
     "productrecs.records.uploads.file_import",  # likewise
     "productrecs.worker.",
     "productrecs.settings",
+    "productrecs.core.outbound_http",  # requests in the background
+    "productrecs.features.webhooks.",  # shown by the dashboard
     "productrecs.features.imports.",  # shown by the commands and the dashboard
     "productrecs.features.looks.look",  # the command line changes them
     "productrecs.features.search.search_rules",  # likewise

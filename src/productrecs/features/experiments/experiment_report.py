@@ -16,9 +16,9 @@ from productrecs.core.report import (
 from productrecs.core.timestamps import iso
 from productrecs.features.experiments.experiment_result import (
     TARGET_LIFT,
-    TestToMeasure,
+    ExperimentDesign,
+    design_of,
     holdout_test,
-    test_to_measure,
 )
 from productrecs.features.experiments.experiment_statistics import (
     MIN_CONVERSIONS,
@@ -61,7 +61,7 @@ _DAY: Final = FigureDefinition("day", "day", "the result as it was at the end of
 
 
 def _result_columns(
-    test: TestToMeasure, by: tuple[str, ...]
+    test: ExperimentDesign, by: tuple[str, ...]
 ) -> tuple[FigureDefinition, ...]:
     """Return the columns; a holdout test has its two arms as columns, others their name."""
     is_holdout = HoldoutArm.SHOWN in test.shares
@@ -115,9 +115,7 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
         repository = ExperimentResultRepository(connection, store.store_id)
         stored = ExperimentRepository(connection, store.store_id).all()
         experiment = next((test for test in stored if test.name == query.test), None)
-        test = (
-            holdout_test(store, name) if experiment is None else test_to_measure(experiment)
-        )
+        test = holdout_test(store, name) if experiment is None else design_of(experiment)
         limit = query.limit if query.by else 1
         results, tests = repository.newest_results(test.name, limit), repository.tests()
     title = f"Test {name!r}: variants against the control"

@@ -56,7 +56,7 @@ _LATE_MS: Final = 2 * 3_600_000  # how long an ended test is still measured
 _CONVERSION: Final = "conversion"
 
 
-class TestToMeasure(NamedTuple):
+class ExperimentDesign(NamedTuple):
     """What to measure: a test, by the name of its exposures, and its arms.
 
     `shares` are from 0 to 1, the control first; all 0 if they are unknown. `clicks` is the
@@ -72,7 +72,7 @@ class TestToMeasure(NamedTuple):
     until_ms: int | None = None
 
 
-def holdout_test(store: Store, name: str) -> TestToMeasure:
+def holdout_test(store: Store, name: str) -> ExperimentDesign:
     """Return a holdout test, in which shoppers without lists are the control."""
     is_running = name == store.settings.holdout_test
     held_out = store.settings.holdout_percent / 100 if is_running else 0
@@ -80,13 +80,13 @@ def holdout_test(store: Store, name: str) -> TestToMeasure:
         HoldoutArm.HELD_OUT.value: held_out,
         HoldoutArm.SHOWN.value: 1 - held_out if held_out else 0,
     }
-    return TestToMeasure(name, shares, (_CONVERSION, Goal.REVENUE.value), Goal.REVENUE)
+    return ExperimentDesign(name, shares, (_CONVERSION, Goal.REVENUE.value), Goal.REVENUE)
 
 
-def test_to_measure(experiment: Experiment) -> TestToMeasure:
+def design_of(experiment: Experiment) -> ExperimentDesign:
     """Return a test of a placement or of search."""
     content = experiment.content
-    return TestToMeasure(
+    return ExperimentDesign(
         experiment.split.name,
         {name: share / 100 for name, share in content.shares.items()},
         tuple(goal.value for goal in Goal),
@@ -193,7 +193,10 @@ class _Purchases:
 
 
 def visitors_with_outcomes(
-    test: TestToMeasure, exposures: VisitorIndex, bought: _Purchases, events: Iterable[Row]
+    test: ExperimentDesign,
+    exposures: VisitorIndex,
+    bought: _Purchases,
+    events: Iterable[Row],
 ) -> VisitorOutcomes:
     """Return every visitor of one arm with their outcomes, sorted by unit.
 
@@ -253,7 +256,7 @@ def stores_with_tests_to_measure(
 
 def find_tests_to_measure(
     database: Database, store: Store, now_ms: int
-) -> list[TestToMeasure]:
+) -> list[ExperimentDesign]:
     """Return the tests whose results may still change, and the holdout test."""
     settings = store.settings
     tests = []
@@ -266,12 +269,12 @@ def find_tests_to_measure(
         if experiment.is_open or (
             experiment.state is ExperimentState.ENDED and ended_at > now_ms - _LATE_MS
         ):
-            tests.append(test_to_measure(experiment))
+            tests.append(design_of(experiment))
     return tests
 
 
 def measure_and_store_test(
-    database: Database, store: Store, test: TestToMeasure, now_ms: int
+    database: Database, store: Store, test: ExperimentDesign, now_ms: int
 ) -> StoredExperimentResult:
     """Compute and store the current result of a test.
 
@@ -309,8 +312,8 @@ def measure_and_store_test(
 
 
 def _with_shares(
-    test: TestToMeasure, before: Sequence[StoredExperimentResult]
-) -> TestToMeasure:
+    test: ExperimentDesign, before: Sequence[StoredExperimentResult]
+) -> ExperimentDesign:
     """Return an ended holdout test with the shares of its last result."""
     if any(test.shares.values()) or not before:
         return test
@@ -319,7 +322,7 @@ def _with_shares(
 
 
 def result_fields(
-    test: TestToMeasure, visitors: VisitorOutcomes, now_ms: int
+    test: ExperimentDesign, visitors: VisitorOutcomes, now_ms: int
 ) -> dict[str, Any]:
     """Return the result as plain values; without shares the arm sizes are not tested."""
     counts = [

@@ -10,6 +10,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.database import Database
@@ -46,7 +47,7 @@ class ItemNumberCache:
     Numbers never change, so entries stay valid; only committed numbers are cached.
     """
 
-    def __init__(self, limit: int = 2_000_000) -> None:
+    def __init__(self, limit: int = RegisteredCache.ITEM_NUMBERS.limit) -> None:
         """Cache up to `limit` ids over all stores, then clear the cache."""
         self._limit = limit
         self._by_store: dict[StoreId, dict[str, int]] = {}
