@@ -61,6 +61,7 @@ SEVERAL_STORES = {
     "storage/backup/create_backup.py: _read": OPERATOR,
     "storage/sql/stored_bytes.py: _take_table_sizes": OPERATOR,
     "storage/sql/stored_bytes.py: _take_log_sizes": OPERATOR,
+    "storage/sql/stored_bytes.py: first_event_ms": OPERATOR,
     "storage/jobs/job_queue.py: _due_sql": "a worker claims any store's next job",
     "storage/jobs/job_queue.py: backlogs": OPERATOR,
     "storage/jobs/job_queue.py: waiting_stores": "a periodic task asks for all stores",

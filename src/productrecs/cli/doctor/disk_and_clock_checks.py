@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
-from productrecs.cli.doctor.repository import first_event_ms, newest_job
+from productrecs.cli.doctor.repository import newest_job
 from productrecs.core.clock import MINUTE_MS, SECOND_MS, system_ms
 from productrecs.core.ids import INSTALLATION
 from productrecs.core.timestamps import iso
@@ -15,6 +15,7 @@ from productrecs.storage.sql.stored_bytes import (
     DataPart,
     DataSize,
     daily_totals,
+    first_event_ms,
     growth_per_day,
     in_units,
 )

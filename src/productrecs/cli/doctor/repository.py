@@ -11,7 +11,7 @@ from productrecs.records.events.newest_events.repository import NewestEventRepos
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.jobs.job_queue import JobState
 from productrecs.storage.sql.store_counters_and_versions import head_fields
-from productrecs.storage.sql.tables import dashboard_second_factors, events, jobs
+from productrecs.storage.sql.tables import dashboard_second_factors, jobs
 from productrecs.storage.sql.tables.account_tables import duties
 
 
@@ -110,12 +110,6 @@ def newest_job(connection: sa.Connection) -> int | None:
     found: int | None = connection.execute(
         sa.select(sa.func.max(jobs.c.created_at))
     ).scalar()
-    return found
-
-
-def first_event_ms(connection: sa.Connection) -> int | None:
-    """Return the time of the oldest event; imported ones are in no order."""
-    found: int | None = connection.execute(sa.select(sa.func.min(events.c.ts))).scalar()
     return found
 
 

@@ -155,6 +155,12 @@ def growth_per_day(totals: Mapping[str, int]) -> float | None:
     return (totals[last.isoformat()] - totals[first]) / days
 
 
+def first_event_ms(connection: sa.Connection) -> int | None:
+    """Return the time of the oldest event; imported ones are in no order."""
+    found: int | None = connection.execute(sa.select(sa.func.min(events.c.ts))).scalar()
+    return found
+
+
 def in_units(size: float) -> tuple[float, str]:
     """Return bytes in the unit that suits them, and its name."""
     for unit, name in ((1e9, "GB"), (1e6, "MB")):
