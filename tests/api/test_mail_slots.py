@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
+import sqlalchemy as sa
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.mail_slots.mail_slot import MailPart
 from productrecs.features.mail_slots.repository import MailCountRepository, MailCounts
 from productrecs.records.pictures.draw_product_card import ProductCard, draw_product_card
+from productrecs.storage.sql.tables import mail_choices
 from tests.support.pictures import drawn, encoded
 from tests.support.service import (
     HOST,
@@ -26,6 +28,8 @@ from tests.support.web import PictureHost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from productrecs.storage.sql.database import Database
 
 PICTURE = encoded(drawn("red", "ball"))
 _COUNT = itertools.count()
@@ -78,6 +82,13 @@ class Mailing:
     def page(self, item_id: str) -> str:
         """Return the page of a product."""
         return f"https://{self.merchant.account.domain}/p/{item_id}"
+
+
+def _count_choices(database: Database, mailing: Mailing) -> int:
+    is_own = mail_choices.c.store_id == mailing.merchant.account.store_id
+    with database.reading() as connection:
+        query = sa.select(sa.func.count()).select_from(mail_choices).where(is_own)
+        return int(connection.execute(query).scalar_one())
 
 
 def open_mailing(service: Service, host: PictureHost) -> Mailing:
@@ -167,6 +178,8 @@ def test_every_process_keeps_the_products_of_a_mail_when_other_products_sell(
 ) -> None:
     mail = {"user_id": "c-7", "campaign": "spring"}
     before = mailing.ids(**mail)
+    with service.database() as database:
+        eventually(lambda: _count_choices(database, mailing))  # stored a moment later
     for number in range(9):
         mailing.merchant.order(f"o-{number}", before[-1], user_id=f"c-{number + 100}")
     service.train(mailing.merchant)
@@ -304,7 +317,10 @@ def test_a_removed_placement_leaves_the_mails_that_were_opened_and_names_the_sho
     opened = mailing.ids(campaign="opened")
     domain = mailing.merchant.account.domain
     service.run("placements", "remove", domain, "newsletter")
-    eventually(lambda: mailing.ask(MailPart.PRODUCTS, campaign="new").status == 404)
+    unopened = (f"unopened-{number}" for number in itertools.count())  # opened ones stay
+    eventually(
+        lambda: mailing.ask(MailPart.PRODUCTS, campaign=next(unopened)).status == 404
+    )
 
     assert mailing.linked(campaign="opened") == mailing.page(opened[0])
     shop = mailing.ask(MailPart.IMAGE, campaign="newer", width=300)

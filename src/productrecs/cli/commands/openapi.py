@@ -10,6 +10,8 @@ from urllib.parse import quote, urlencode
 import click
 import msgspec
 
+from productrecs.http.pipeline.route_declaration import published
+
 _KEYS: Final = {  # by the first matching scheme in `security`
     "publishableKey": ("query", "key", "{{pk}}"),
     "secretKey": ("header", "X-API-Key", "{{sk}}"),
@@ -81,6 +83,7 @@ def to_postman_collection(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _example_call(path: str, method: str, operation: Mapping[str, Any]) -> ExampleCall:
     parameters = operation.get("parameters", [])
+    needed = published()[path].metered_parameter  # the publishable key needs it
     for parameter in parameters:
         if parameter["in"] == "path":
             path = path.replace(
@@ -99,7 +102,7 @@ def _example_call(path: str, method: str, operation: Mapping[str, Any]) -> Examp
         title=operation["summary"],
         method=method,
         path=path,
-        parameters=(*_parameters(parameters), *key),
+        parameters=(*_parameters(parameters, needed), *key),
         headers=({name: value} if where == "header" else {})
         | ({"Content-Type": content_type} if content_type else {}),
         body=body,
@@ -107,11 +110,13 @@ def _example_call(path: str, method: str, operation: Mapping[str, Any]) -> Examp
     )
 
 
-def _parameters(declared: Iterable[Mapping[str, Any]]) -> Iterator[CallParameter]:
+def _parameters(
+    declared: Iterable[Mapping[str, Any]], needed: str
+) -> Iterator[CallParameter]:
     for one in declared:
         if one["in"] == "query":
             about = " ".join(one.get("description", "").split())
-            is_required = one.get("required", False)
+            is_required = one.get("required", False) or one["name"] == needed
             yield CallParameter(
                 one["name"], _parameter_example(one), about, is_required=is_required
             )
