@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import idna
 
@@ -54,6 +54,13 @@ class ForbiddenUrlError(ProductRecsError):
         """Set the reason, which follows "the address is rejected: "."""
         super().__init__(reason)
         self.host_to_trust = host_to_trust
+
+    def with_remedy(self, setting: str) -> str:
+        """Return the reason, and how the operator could allow the host, if at all."""
+        if self.host_to_trust is None:
+            return str(self)
+        remedy = f"the service's operator can allow it: {setting}={self.host_to_trust}"
+        return f"{self}; {remedy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +130,23 @@ def _embedded_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | bo
     return address.ipv4_mapped
 
 
+def split_typed_url(text: str, max_length: int) -> SplitResult | None:
+    """Return the parts of a URL that somebody typed; None if it is no whole one."""
+    if len(text) > max_length or not text.isprintable() or " " in text:
+        return None
+    try:
+        split = urlsplit(text)
+        _ = split.port  # a wrong one is found here
+    except ValueError:
+        return None
+    return split if split.hostname else None
+
+
+def is_trusted_host(host: str, port: int | None, trusted: Collection[str]) -> bool:
+    """Return whether the operator listed a host, alone or with its port."""
+    return host in trusted or f"{host}:{port}" in trusted
+
+
 def resolve_target(
     url: str, trusted: Collection[str] = (), lookup: Resolve = resolve_host
 ) -> FetchTarget:
@@ -136,7 +160,7 @@ def resolve_target(
         OSError: when the host has no address.
     """
     scheme, host, port, path = _parse_url(url)
-    is_trusted = host in trusted or f"{host}:{port}" in trusted
+    is_trusted = is_trusted_host(host, port, trusted)
     if not is_trusted and port != _PORTS[scheme]:
         raise ForbiddenUrlError(f"port {port} is not 80 or 443", f"{host}:{port}")
     addresses = list(lookup(host, port))

@@ -77,9 +77,8 @@ class FeedJobs:
         """Fetch a store's feed if it is due, and not while its last file is imported."""
         store, services = store_of_job(job, self._accounts), self._services
         with services.database.reading() as connection:
-            feed = ScheduledFeedRepository(connection, store.store_id).find()
-            imports = FileImportRepository(connection, store.store_id)
-            last = imports.find(feed.import_id) if feed and feed.import_id else None
+            repository = ScheduledFeedRepository(connection, store.store_id)
+            feed, last = repository.find_with_last_import()
         if feed is None or feed.next_ms > services.system_clock():
             return
         if last is not None and last.is_in_progress:

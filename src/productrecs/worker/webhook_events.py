@@ -188,18 +188,18 @@ def _foreseen_stockouts(scan: _Scan) -> _Found:
     ]
     known = set(position["products"])
     new = [action for action in foreseen if action.item_id not in known]
-    told = {
+    new_position = {
         "run": run.generated_at,
         "products": sorted(action.item_id for action in foreseen),
     }
     if not new or run.generated_at < scan.since_ms:
-        return told, ()
+        return new_position, ()
     data = {
         "forecast_at": iso(run.generated_at),
         "products_total": len(new),
         "products": [_stockout(action) for action in new[:_MAX_LISTED]],
     }
-    return told, (_NewMessage(WebhookEvent.STOCKOUT_FORESEEN, data),)
+    return new_position, (_NewMessage(WebhookEvent.STOCKOUT_FORESEEN, data),)
 
 
 def _stockout(action: StockAction) -> dict[str, object]:
@@ -223,9 +223,9 @@ def _quota(scan: _Scan) -> _Found:
     usage = read_plan_usage(scan.services.database, scan.store, plans, scan.now_ms)
     notice = usage.notice
     percent = 0 if notice is None else _LEVELS.get(notice.status, 0)
-    told = scan.position or {"month": "", "percent": 0}
-    told_percent = told["percent"] if told["month"] == usage.month else 0
-    if notice is None or percent <= told_percent:
+    before = scan.position or {"month": "", "percent": 0}
+    sent_percent = before["percent"] if before["month"] == usage.month else 0
+    if notice is None or percent <= sent_percent:
         return scan.position, ()
     data = {
         "percent": percent,

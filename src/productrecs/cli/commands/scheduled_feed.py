@@ -14,6 +14,7 @@ from productrecs.core.timestamps import iso
 from productrecs.features.imports.feed_editor import FeedEditor, FeedForm, NoFeedError
 from productrecs.features.imports.repository import ScheduledFeedRepository
 from productrecs.features.imports.scheduled_feed import INTERVALS
+from productrecs.records.uploads.file_import import ImportStatus
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
@@ -170,7 +171,7 @@ def _facts(services: Services, store: Store) -> dict[str, Any]:
         fetches = repository.fetches(_SHOWN)
     result = {} if last is None else last.result
     reason = result.get("problem") or result.get("brake") or ""
-    is_waiting = last is not None and last.status.value == "checked"
+    is_waiting = last is not None and last.status is ImportStatus.CHECKED
     return {
         "url": found.url,
         "has_header": bool(found.header),

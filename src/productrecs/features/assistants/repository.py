@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
-from productrecs.core.ids import StoreId
 from productrecs.features.assistants.ucp_profile import Operation
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.tables import assistant_calls
+from productrecs.tenancy.accounts.repository import AccountRepository
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from productrecs.core.ids import StoreId
 
 CALL_DAYS: Final = 30
 """How many days of calls are kept and counted."""
@@ -128,9 +130,6 @@ class AssistantCallRepository:
 def store_assistant_calls(
     transaction: sa.Connection, batch: Sequence[AssistantCall]
 ) -> None:
-    """Count a batch of calls."""
-    by_store = defaultdict[StoreId, list[AssistantCall]](list)
-    for call in batch:
-        by_store[call.store_id].append(call)
-    for store_id in sorted(by_store):
-        AssistantCallRepository(transaction, store_id).add(by_store[store_id])
+    """Count a batch of calls of any stores."""
+    for store_id, calls in AccountRepository(transaction).lock_each(batch):
+        AssistantCallRepository(transaction, store_id).add(calls)

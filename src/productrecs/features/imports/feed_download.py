@@ -94,13 +94,8 @@ class FeedDownloader:
         try:
             return self._follow(request, file, on_bytes, until)
         except ForbiddenUrlError as error:
-            remedy = ""
-            if error.host_to_trust:
-                remedy = (
-                    "; the service's operator can allow it: "
-                    f"PRODUCTRECS_FEED_HOSTS={error.host_to_trust}"
-                )
-            message = f"the address is rejected: {error}{remedy}"
+            reason = error.with_remedy("PRODUCTRECS_FEED_HOSTS")
+            message = f"the address is rejected: {reason}"
             raise FeedUnavailableError(message) from error
         except socket.gaierror as error:
             message = "its host is not known; check the address"

@@ -55,10 +55,8 @@ class FeedEditor:
     def find(self) -> tuple[ScheduledFeed | None, FileImport | None]:
         """Return the store's feed and the import of its last file, where there are such."""
         with self.database.reading() as connection:
-            feed = ScheduledFeedRepository(connection, self.store_id).find()
-            imports = FileImportRepository(connection, self.store_id)
-            last = imports.find(feed.import_id) if feed and feed.import_id else None
-        return feed, last
+            repository = ScheduledFeedRepository(connection, self.store_id)
+            return repository.find_with_last_import()
 
     def save(self, form: FeedForm, now_ms: int) -> None:
         """Store the feed, and fetch it at once.

@@ -16,7 +16,8 @@ from productrecs.features.imports.scheduled_feed import (
     FeedFetchOutcome,
     ScheduledFeed,
 )
-from productrecs.records.uploads.file_import import ImportChoices
+from productrecs.records.uploads.file_import import FileImport, ImportChoices
+from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.tables import scheduled_feed_fetches, scheduled_feeds
 
@@ -54,6 +55,14 @@ class ScheduledFeedRepository:
             import_id=row["import_id"],
             failures=row["failures"],
         )
+
+    def find_with_last_import(self) -> tuple[ScheduledFeed | None, FileImport | None]:
+        """Return the store's feed and the import of its last file, where there are such."""
+        feed = self.find()
+        if feed is None or feed.import_id is None:
+            return feed, None
+        imports = FileImportRepository(self._connection, self._store_id)
+        return feed, imports.find(feed.import_id)
 
     def save(self, feed: ScheduledFeed) -> None:
         """Store the feed in place of the former one."""

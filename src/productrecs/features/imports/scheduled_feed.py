@@ -11,6 +11,7 @@ from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.outbound_http import is_trusted_host, split_typed_url
 from productrecs.records.uploads.file_import import ImportChoices
 
 FETCH_JOB: Final = "fetch-feed"
@@ -103,12 +104,8 @@ def read_address(text: str, header: str, trusted: Collection[str] = ()) -> tuple
         FeedAddressError: when one of them is not valid.
     """
     text = text.strip()
-    try:
-        split = urlsplit(text)
-        host, port = split.hostname or "", split.port
-    except ValueError:
-        split, host, port = urlsplit(""), "", None
-    if not host or len(text) > _MAX_URL or not text.isprintable() or " " in text:
+    split = split_typed_url(text, _MAX_URL)
+    if split is None:
         message = "Enter a whole address, such as https://shop.example.com/feed.xml."
         raise FeedAddressError(message)
     if split.scheme not in {"https", "http"}:
@@ -121,7 +118,7 @@ def read_address(text: str, header: str, trusted: Collection[str] = ()) -> tuple
             message = "Enter a user in the address or a header, not both."
             raise FeedAddressError(message)
         header = f"Authorization: Basic {_basic_credentials(userinfo)}"
-    is_trusted = host in trusted or f"{host}:{port}" in trusted
+    is_trusted = is_trusted_host(split.hostname or "", split.port, trusted)
     if header and split.scheme != "https" and not is_trusted:
         message = (
             "With a password or a header, the address must begin with https://, so that "

@@ -6,7 +6,6 @@ product that can no longer be bought is replaced; the others stay where they are
 """
 
 import hashlib
-import hmac
 import re
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -15,7 +14,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, control_character, visitor_hash
-from productrecs.tenancy.accounts.api_keys import SecretKeys
+from productrecs.tenancy.accounts.api_keys import SecretKeys, sign_address
 
 MAX_POSITIONS: Final = 12
 KEPT_DAYS: Final = 7
@@ -139,18 +138,16 @@ def slot_path(part: MailPart, slot: str, parameters: str) -> str:
 
 def sign_slot(secret_hash: str, slot: str) -> str:
     """Return the signature of a slot's addresses."""
-    message = f"mail-slot:{slot}".encode("utf-8", "surrogatepass")
-    signature = hmac.digest(secret_hash.encode("ascii"), message, "sha256").hex()
-    return signature[:_SIGNATURE_DIGITS]
+    return sign_address(secret_hash, _subject(slot))[:_SIGNATURE_DIGITS]
 
 
 def is_signed(secrets: SecretKeys, slot: str, signature: str, now_ms: int) -> bool:
     """Return whether a slot's signature is right; a replaced key counts while accepted."""
-    sent = signature.encode("utf-8", "surrogatepass")
-    return any(
-        hmac.compare_digest(sign_slot(secret_hash, slot).encode(), sent)
-        for secret_hash in secrets.accepted_hashes(now_ms)
-    )
+    return secrets.accepts_signature(_subject(slot), signature, now_ms, _SIGNATURE_DIGITS)
+
+
+def _subject(slot: str) -> str:
+    return f"mail-slot:{slot}"
 
 
 def with_campaign(url: str, slot: str, position: int, campaign: str) -> str:

@@ -7,7 +7,6 @@ them out. The address of a feed is signed; replacing the store's secret key repl
 
 from __future__ import annotations
 
-import hmac
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,6 +17,7 @@ from productrecs.records.catalog.availability import (
     Availability,
     effective_availability,
 )
+from productrecs.tenancy.accounts.api_keys import sign_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -222,17 +222,14 @@ def is_gtin(code: str) -> bool:
 
 def feed_path(secret_hash: str, domain: str, feed: FeedFormat) -> str:
     """Return the path of a store's feed with its signature."""
-    return f"/product-feeds/{domain}/{feed}?signature={_sign(secret_hash, feed)}"
+    signature = sign_address(secret_hash, _subject(feed))
+    return f"/product-feeds/{domain}/{feed}?signature={signature}"
 
 
 def is_signed(secrets: SecretKeys, feed: FeedFormat, signature: str, now_ms: int) -> bool:
     """Return whether a feed's signature is right; a replaced key counts while accepted."""
-    return any(
-        hmac.compare_digest(_sign(secret_hash, feed).encode(), signature.encode())
-        for secret_hash in secrets.accepted_hashes(now_ms)
-    )
+    return secrets.accepts_signature(_subject(feed), signature, now_ms)
 
 
-def _sign(secret_hash: str, feed: FeedFormat) -> str:
-    message = f"product-feed:{feed}".encode()
-    return hmac.digest(secret_hash.encode("ascii"), message, "sha256").hex()
+def _subject(feed: FeedFormat) -> str:
+    return f"product-feed:{feed}"

@@ -54,11 +54,7 @@ def send_message(
     except WebhookError as error:
         return Attempt(None, str(error))
     except ForbiddenUrlError as error:
-        remedy = (
-            "; the service's operator can allow it: "
-            f"PRODUCTRECS_WEBHOOK_HOSTS={error.host_to_trust}"
-        )
-        return Attempt(None, f"not sent: {error}{remedy if error.host_to_trust else ''}")
+        return Attempt(None, f"not sent: {error.with_remedy('PRODUCTRECS_WEBHOOK_HOSTS')}")
     except socket.gaierror:
         return Attempt(None, "its host is not known; check the address")
     except (OSError, http.client.HTTPException, ValueError) as error:

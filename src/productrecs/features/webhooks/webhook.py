@@ -13,11 +13,11 @@ import secrets
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import random_text
+from productrecs.core.outbound_http import is_trusted_host, split_typed_url
 from productrecs.core.timestamps import iso
 
 if TYPE_CHECKING:
@@ -183,15 +183,11 @@ def check_url(url: str, trusted: Collection[str]) -> str:
         WebhookError: when it is not an https URL, or http of a trusted host.
     """
     url = url.strip()
-    try:
-        split = urlsplit(url)
-        host, port = split.hostname or "", split.port
-    except ValueError:
-        host, port, split = "", None, urlsplit("")
-    is_trusted = host in trusted or f"{host}:{port}" in trusted
-    if not host or len(url) > _MAX_URL or not url.isprintable() or " " in url:
+    split = split_typed_url(url, _MAX_URL)
+    if split is None:
         message = "Enter a whole address, such as https://hooks.example.com/productrecs."
         raise WebhookError(message)
+    is_trusted = is_trusted_host(split.hostname or "", split.port, trusted)
     if split.scheme != "https" and not (split.scheme == "http" and is_trusted):
         message = "The address must begin with https://, so that nobody else can read it."
         raise WebhookError(message)

@@ -94,6 +94,13 @@ class UsageMetering:
         # Another request may have created the meter meanwhile: use one.
         return self.meters.setdefault(store_id, meter)
 
+    async def meter_of(self, store: Store, read: Read) -> CallMeter:
+        """Return the store's meter, opened if it is not: for routes that meter themselves.
+
+        The dispatcher meters calls with a key.
+        """
+        return self.meters.get(store.store_id) or await self.open_meter(store, read)
+
     def _flush_until_stopped(self) -> None:
         reader: RawReader | None = None
         while not self._stopping.is_set():

@@ -118,10 +118,7 @@ def fetch_picture(
 
 
 def _rejection(error: ForbiddenUrlError) -> str:
-    if error.host_to_trust is None:
-        return f"{REJECTED}{error}"
-    setting = f"PRODUCTRECS_IMAGE_HOSTS={error.host_to_trust}"
-    return f"{REJECTED}{error}; the service's operator can allow it: {setting}"
+    return f"{REJECTED}{error.with_remedy('PRODUCTRECS_IMAGE_HOSTS')}"
 
 
 def _send_request(

@@ -1,6 +1,7 @@
 """API keys: generates publishable and secret keys; stores secrets only as hashes."""
 
 import hashlib
+import hmac
 from dataclasses import dataclass
 from typing import Final, NewType
 
@@ -63,6 +64,16 @@ class SecretKeys:
         old_hash = self.old_hash if self.is_old_active(now_ms) else None
         return [known for known in (self.secret_hash, old_hash) if known is not None]
 
+    def accepts_signature(
+        self, subject: str, signature: str, now_ms: int, digits: int = 64
+    ) -> bool:
+        """Return whether an accepted key makes this signature, cut at `digits`."""
+        sent = signature.encode("utf-8", "surrogatepass")
+        return any(
+            hmac.compare_digest(sign_address(known, subject)[:digits].encode(), sent)
+            for known in self.accepted_hashes(now_ms)
+        )
+
     def is_old_active(self, now_ms: int) -> bool:
         """Return whether the replaced key is still accepted."""
         return self.old_expires_at is not None and now_ms < self.old_expires_at
@@ -124,6 +135,12 @@ def new_secret_key(*, for_tests: bool = False) -> SecretKey:
     """Return a fresh secret key (256 bits); show it once, store only its hash."""
     kind = TEST_KEY_PREFIX if for_tests else ""
     return SecretKey(SECRET_PREFIX + kind + random_text(_LENGTH))
+
+
+def sign_address(secret_hash: str, subject: str) -> str:
+    """Return the signature of an address, which only the secret key makes: 64 digits."""
+    message = subject.encode("utf-8", "surrogatepass")
+    return hmac.digest(secret_hash.encode("ascii"), message, "sha256").hex()
 
 
 def hash_secret(secret: str) -> str:

@@ -40,7 +40,7 @@ from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
-from productrecs.http.routes.public.widget_scripts import Domain, find_store_of
+from productrecs.http.routes.public.widget_scripts import Domain, find_store_where
 from productrecs.http.transport.request_body import KIB, read_body
 from productrecs.schemas.strict_json import parse_json
 from productrecs.schemas.validation_errors import BodyError
@@ -240,12 +240,10 @@ async def find_assisted_store(exchange: "RequestContext", domain: str) -> "Store
     Raises:
         UnknownAssistantCatalogError: when there is no such store, or it is switched off.
     """
-    context = exchange.context
-    store = await find_store_of(context, domain)
-    if store is not None and not store.settings.shopping_assistants:  # or just on
-        await context.refresh_accounts()
-        store = await find_store_of(context, domain)
-    if store is None or not store.settings.shopping_assistants:
+    store = await find_store_where(
+        exchange.context, domain, lambda on: on.shopping_assistants
+    )
+    if store is None:
         message = (
             "there is no catalog for shopping assistants here; the dashboard's page "
             "Shopping assistants switches it on and has its addresses"
@@ -318,9 +316,7 @@ class CatalogCaller:
             InvalidCatalogCallError, CatalogCallTooLargeError: when the call is wrong.
         """
         call, context = parse_call(body, _CALLS[operation]), self.exchange.context
-        meter = context.metering.meters.get(self.store.store_id)
-        if meter is None:
-            meter = await context.metering.open_meter(self.store, context.read)
+        meter = await context.metering.meter_of(self.store, context.read)
         notice = meter.check(self.store.subscription, context.clock())
         if notice is not None:
             self.reply_headers |= {

@@ -284,11 +284,9 @@ async def _fresh_products(opened: OpenSlot) -> list[MailProduct]:
 
 async def is_over_quota(opened: OpenSlot) -> bool:
     """Return whether the plan is used up or over; else the call is counted."""
-    metering, store = opened.context.metering, opened.store
-    meter = metering.meters.get(store.store_id)
-    if meter is None:
-        meter = await metering.open_meter(store, opened.context.read)
-    notice = meter.check(store.subscription, opened.context.clock())
+    context, store = opened.context, opened.store
+    meter = await context.metering.meter_of(store, context.read)
+    notice = meter.check(store.subscription, context.clock())
     if notice is not None and notice.is_cut_off:
         return True
     meter.count()

@@ -25,7 +25,7 @@ from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.routes.public.page_response import GZIP_WINDOW_BITS, accepts_gzip
-from productrecs.http.routes.public.widget_scripts import Domain, find_store_of
+from productrecs.http.routes.public.widget_scripts import Domain, find_store_where
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.storage.sql.group_commit import WriteTransaction
 
@@ -129,12 +129,9 @@ async def _find_feed(
         UnknownFeedError: when there is no such store or file, the store's feeds are off, or
             the signature is wrong.
     """
-    store = await find_store_of(context, domain)
-    if store is not None and not store.settings.product_feeds:  # or just switched on
-        await context.refresh_accounts()
-        store = await find_store_of(context, domain)
+    store = await find_store_where(context, domain, lambda on: on.product_feeds)
     feed = next((known for known in FeedFormat if known == file_name), None)
-    if store is not None and feed is not None and store.settings.product_feeds:
+    if store is not None and feed is not None:
         system_ms = context.services.system_clock()
         if is_signed(store.secrets, feed, signature, system_ms):
             return store, feed

@@ -18,7 +18,7 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -57,6 +57,7 @@ from productrecs.tenancy.accounts.domains_and_origins import DomainError, normal
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import Context, RequestContext
     from productrecs.tenancy.accounts.store import Store
+    from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 
 SCRIPT: Final = "text/javascript; charset=utf-8"
@@ -243,6 +244,17 @@ async def find_store_of(context: "Context", text: str) -> "Store | None":
         await context.refresh_accounts()
         store = context.accounts.by_domain(domain)
     return store
+
+
+async def find_store_where(
+    context: "Context", text: str, is_on: "Callable[[StoreSettings], bool]"
+) -> "Store | None":
+    """Return the store of a domain if a setting of it is on; None otherwise."""
+    store = await find_store_of(context, text)
+    if store is not None and not is_on(store.settings):  # or just switched on
+        await context.refresh_accounts()
+        store = await find_store_of(context, text)
+    return store if store is not None and is_on(store.settings) else None
 
 
 def _unknown_store_script(domain: str, status: int) -> Response:
