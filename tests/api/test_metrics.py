@@ -14,6 +14,15 @@ from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as read_openmetrics,
 )
 
+from productrecs.core.clock import HOUR_MS, system_ms
+from productrecs.core.ids import StoreId
+from productrecs.features.webhooks.repository import WebhookRepository
+from productrecs.features.webhooks.webhook import (
+    Attempt,
+    Endpoint,
+    EndpointState,
+    WebhookEvent,
+)
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own
@@ -281,6 +290,39 @@ def test_some_stores_have_series_of_their_own_where_the_operator_asks(
             lambda: 0 < value(scrape(inside), "productrecs_learning_lag_seconds") < 60
         )
         assert value(series, "productrecs_stores_with_model") == 1
+
+
+def test_webhooks_that_wait_are_counted_for_addresses_that_are_on(
+    data_folder: Path, database_url: str | None
+) -> None:
+    service = Service(data_folder, database_url).prepare()
+    store_id = StoreId(service.register().account.store_id)
+    settings = Settings(
+        data=data_folder, database_url=database_url, metrics_token=METRICS_TOKEN
+    )
+    services = build_services(settings)
+    with services.database.transaction() as transaction:
+        webhooks = WebhookRepository(transaction, store_id)
+        for name in ("on", "off", "gone"):
+            url = f"https://{name}.example"
+            webhooks.add_endpoint(Endpoint(name, url, "stored", EndpointState.ON, 0))
+        for hours in (5, 2, 1):
+            now_ms = system_ms() - hours * HOUR_MS
+            webhooks.send_to_all(WebhookEvent.PING, {}, now_ms)
+            if hours == 5:
+                oldest = webhooks.log("on", 1)[0]
+                webhooks.record_attempt(oldest, Attempt(200, "200"), system_ms())
+        webhooks.set_state("off", EndpointState.OFF)
+        webhooks.set_state("gone", EndpointState.GONE)
+
+    with Inside(of_our_own(services)) as inside:
+        series = scrape(inside)
+
+    assert value(series, "productrecs_webhooks_waiting") == 2
+    waited = value(series, "productrecs_webhook_wait_seconds")
+    assert 2 * 3_600 <= waited < 2 * 3_600 + 600
+    for state in ("on", "off", "gone"):
+        assert value(series, "productrecs_webhook_endpoints", state=state) == 1
 
 
 def test_alerts_and_dashboard_ask_for_figures_that_there_are(busy: Service) -> None:

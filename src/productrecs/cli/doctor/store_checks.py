@@ -9,6 +9,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
 from productrecs.cli.doctor.disk_and_clock_checks import SET_CLOCK
+from productrecs.cli.doctor.feed_and_webhook_checks import (
+    check_scheduled_feed,
+    check_webhooks,
+)
 from productrecs.cli.doctor.repository import (
     ItemGaps,
     PurchaseSample,
@@ -18,7 +22,6 @@ from productrecs.cli.doctor.repository import (
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, system_ms
 from productrecs.core.timestamps import iso
 from productrecs.features.forecast.repository import ForecastRepository
-from productrecs.features.imports.repository import ScheduledFeedRepository
 from productrecs.features.reports.tracking_health.tracking_issues import (
     TrackingIssue,
     find_data_issues,
@@ -29,8 +32,6 @@ from productrecs.records.events.newest_events.repository import (
     NewestEventRepository,
 )
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
-from productrecs.records.uploads.file_import import ImportStatus
-from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.services import Services
 from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 from productrecs.tenancy.accounts.refused_keys.repository import refused_keys
@@ -196,24 +197,6 @@ def check_forecast(services: Services, store: Store) -> Iterator[CheckResult]:
 NEAR_LIMIT_SHARE: Final = 0.95  # of the catalog limit
 
 
-def check_scheduled_feed(services: Services, store: Store) -> Iterator[CheckResult]:
-    """Yield whether a scheduled feed fails, or a file of it waits for the merchant."""
-    with services.database.reading() as connection:
-        repository = ScheduledFeedRepository(connection, store.store_id)
-        feed, newest = repository.find(), repository.fetches(1)
-        imports = FileImportRepository(connection, store.store_id)
-        last = imports.find(feed.import_id) if feed and feed.import_id else None
-    if feed is None:
-        return
-    if feed.failures and newest:
-        message = f"its scheduled feed cannot be fetched: {newest[0].problem}"
-        yield problem(store.domain, message, f"productrecs feed show {store.domain}")
-    elif last is not None and last.status in {ImportStatus.CHECKED, ImportStatus.FAILED}:
-        reason = last.result.get("problem") or last.result.get("brake") or "it failed"
-        message = f"the last file of its scheduled feed was not imported: {reason}"
-        yield notice(store.domain, message, f"productrecs feed show {store.domain}")
-
-
 def check_plan(services: Services, store: Store, item_count: int) -> Iterator[CheckResult]:
     """Yield limits of a store's plan that are reached or near."""
     now_ms = services.clock()
@@ -304,6 +287,7 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from _check_training_freshness(services, store)
     yield from check_forecast(services, store)
     yield from check_scheduled_feed(services, store)
+    yield from check_webhooks(services, store)
 
 
 def _check_catalog_gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:

@@ -18,6 +18,7 @@ from productrecs.features.webhooks.webhook import (
     EndpointState,
     Message,
     MessageState,
+    WebhookBacklog,
     WebhookEvent,
     message_body,
     next_attempt_at,
@@ -82,6 +83,28 @@ def due_messages(
         )
         for row in connection.execute(query).mappings()
     ]
+
+
+def webhook_backlog(connection: sa.Connection) -> WebhookBacklog:
+    """Return the endpoints of all stores by state, and what waits for those that are on."""
+    by_state = sa.select(_endpoints.state, sa.func.count()).group_by(_endpoints.state)
+    endpoints = dict.fromkeys(EndpointState, 0)
+    for state, count in connection.execute(by_state):
+        endpoints[EndpointState(state)] = int(count)
+    waiting = (
+        sa.select(sa.func.count(), sa.func.min(_messages.created_at))
+        .join(
+            webhook_endpoints,
+            (_endpoints.store_id == _messages.store_id)
+            & (_endpoints.endpoint_id == _messages.endpoint_id),
+        )
+        .where(
+            _messages.state == _literal(MessageState.PENDING),
+            _endpoints.state == EndpointState.ON.value,
+        )
+    )
+    count, since_ms = connection.execute(waiting).one()
+    return WebhookBacklog(endpoints, int(count), since_ms)
 
 
 class WebhookRepository:
@@ -213,6 +236,21 @@ class WebhookRepository:
             .limit(limit)
         )
         return [_to_message(row) for row in self._connection.execute(query).mappings()]
+
+    def oldest_pending(self, endpoint_id: str) -> Message | None:
+        """Return the endpoint's message that has waited longest, or None."""
+        query = (
+            sa.select(webhook_messages)
+            .where(
+                _messages.store_id == self._store_id,
+                _messages.endpoint_id == endpoint_id,
+                _messages.state == _literal(MessageState.PENDING),
+            )
+            .order_by(_messages.created_at, _messages.number)
+            .limit(1)
+        )
+        row = self._connection.execute(query).mappings().first()
+        return None if row is None else _to_message(row)
 
     def counts(self) -> dict[str, dict[MessageState, int]]:
         """Return how many messages of the log are in each state, by endpoint."""

@@ -128,6 +128,15 @@ class DueMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class WebhookBacklog:
+    """The endpoints of all stores, and the messages that wait for those that are on."""
+
+    endpoints: Mapping[EndpointState, int]
+    waiting: int
+    since_ms: int | None  # when the oldest of them was stored
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """What one attempt got: the status code, or none, and a text for the log."""
 

@@ -22,6 +22,8 @@ from productrecs.core.clock import SECOND_MS
 from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import INSTALLATION
 from productrecs.core.program_version import REVISION
+from productrecs.features.webhooks.repository import webhook_backlog
+from productrecs.features.webhooks.webhook import WebhookBacklog
 from productrecs.http.pipeline.route_context import Context, RequestContext
 from productrecs.http.pipeline.route_declaration import OPERATOR, Routes
 from productrecs.http.routes.public.page_response import text_response
@@ -120,6 +122,7 @@ class MetricsCollector:
                 job_totals = all_totals(connection)
                 freshness_rows = freshness(connection, services.clock())
                 sizes = newest_sizes(connection, INSTALLATION)
+                webhooks = webhook_backlog(connection)
         except StorageError as error:
             _log.warning("metrics incomplete", extra={"error": operator_text(error)})
             yield _gauge("database_up", up_description, _single_value(0))
@@ -131,6 +134,7 @@ class MetricsCollector:
         yield _gauge("data_bytes", description, bytes_by_part, "part")
         yield from _job_backlog_metrics(job_backlogs, services.system_clock())
         yield from _job_attempt_metrics(job_totals)
+        yield from _webhook_metrics(webhooks, services.system_clock())
         yield from _model_metrics(freshness_rows)
         yield from _store_metrics(freshness_rows[: services.settings.metrics_stores])
 
@@ -187,6 +191,17 @@ def _job_attempt_metrics(totals: list[JobTotals]) -> Iterator[Metric]:
     yield _gauge(
         "job_last_success_timestamp_seconds", description, completion_times, "kind"
     )
+
+
+def _webhook_metrics(found: WebhookBacklog, now_ms: int) -> Iterator[Metric]:
+    states = [((state.value,), float(count)) for state, count in found.endpoints.items()]
+    words = "Addresses for webhooks by state; gone: the receiver answered 410."
+    yield _gauge("webhook_endpoints", words, states, "state")
+    words = "Webhook messages that wait for addresses that are on."
+    yield _gauge("webhooks_waiting", words, _single_value(found.waiting))
+    wait = (now_ms - found.since_ms) / SECOND_MS if found.since_ms else 0
+    words = "How long the oldest of them has waited; it grows while a receiver fails."
+    yield _gauge("webhook_wait_seconds", words, _single_value(wait))
 
 
 def _model_metrics(found: list[ModelFreshness]) -> Iterator[Metric]:
