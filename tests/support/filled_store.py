@@ -411,7 +411,7 @@ def _webhooks(filled: Filled, texts: Sequence[str]) -> None:
         webhooks.add_endpoint(endpoint)
         for text in texts[:20]:
             data = {"store": text}
-            webhooks.send(endpoint.endpoint_id, WebhookEvent.PING, data, now_ms)
+            webhooks.enqueue(endpoint.endpoint_id, WebhookEvent.PING, data, now_ms)
             newest = webhooks.log(endpoint.endpoint_id, 1)[0]
             webhooks.record_attempt(newest, Attempt(None, text), now_ms)
             filled.held["webhooks"] += 1

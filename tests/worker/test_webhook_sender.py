@@ -69,7 +69,7 @@ class Outbox:
         """Write a message to each endpoint of a store."""
         with self.services.database.transaction() as transaction:
             webhooks = WebhookRepository(transaction, store_id)
-            webhooks.send_to_all(event, data, self.now[0])
+            webhooks.enqueue_for_all(event, data, self.now[0])
 
     def log(self, store_id: StoreId, endpoint_id: str = "0") -> list[Message]:
         """Return an endpoint's messages, oldest first."""

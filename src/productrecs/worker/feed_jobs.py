@@ -60,7 +60,7 @@ _UNREADABLE: Final = "its password or header cannot be decrypted here; enter it 
 _EMPTY: Final = "the file is empty"
 
 
-class FeedJobs:
+class FeedFetchHandler:
     """The handler of the fetch job."""
 
     def __init__(self, services: Services, downloader: FeedDownloader) -> None:
@@ -152,14 +152,14 @@ class FeedJobs:
         if download is not None:
             after = replace(after, etag=download.etag, modified=download.modified)
             fetch = replace(fetch, size=download.size)
-        return self._record(store, feed, after, fetch)
+        return self._record_fetch(store, feed, after, fetch)
 
     def _record_failure(
         self, store: Store, feed: ScheduledFeed, problem: str
     ) -> FeedFetch | None:
         failures = feed.failures + 1
         fetch = FeedFetch(self._services.clock(), FeedFetchOutcome.FAILED, problem)
-        found = self._record(store, feed, replace(feed, failures=failures), fetch)
+        found = self._record_fetch(store, feed, replace(feed, failures=failures), fetch)
         if found is not None and failures == ALARM_FAILURES:
             text = (
                 f"The last {failures} fetches of your product feed failed: {problem}. "
@@ -192,7 +192,7 @@ class FeedJobs:
             choices=feed.choices,
         )
         after = replace(
-            self._scheduled(feed),
+            self._with_next_fetch(feed),
             etag=download.etag,
             modified=download.modified,
             digest=download.digest,
@@ -214,15 +214,15 @@ class FeedJobs:
             services.upload_folder.remove(last.import_id)
         return fetch
 
-    def _record(
+    def _record_fetch(
         self, store: Store, feed: ScheduledFeed, after: ScheduledFeed, fetch: FeedFetch
     ) -> FeedFetch | None:
         with self._services.database.transaction() as transaction:
             repository = ScheduledFeedRepository(transaction, store.store_id)
-            is_first = repository.record_fetch(feed, self._scheduled(after), fetch)
+            is_first = repository.record_fetch(feed, self._with_next_fetch(after), fetch)
         return fetch if is_first else None
 
-    def _scheduled(self, feed: ScheduledFeed) -> ScheduledFeed:
+    def _with_next_fetch(self, feed: ScheduledFeed) -> ScheduledFeed:
         """Return the feed with the time of its next fetch."""
         now_ms = self._services.system_clock()
         return replace(feed, next_ms=now_ms + feed.every_minutes * MINUTE_MS)
@@ -232,7 +232,9 @@ def build_feed_fetcher(
     services: Services, downloader: FeedDownloader | None = None
 ) -> JobWorker:
     """Return the worker that fetches scheduled feeds."""
-    feeds = FeedJobs(services, downloader or FeedDownloader(services.settings.feed_hosts))
+    feeds = FeedFetchHandler(
+        services, downloader or FeedDownloader(services.settings.feed_hosts)
+    )
     task = PeriodicJob(FETCH_JOB, every=timedelta(minutes=1), stores=feeds.stores_to_fetch)
     periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
     return JobWorker(

@@ -101,7 +101,7 @@ def _store_messages(
         if webhooks.positions().get(name) != before or not webhooks.endpoints():
             return 0
         for message in messages:
-            webhooks.send_to_all(message.event, message.data, services.system_clock())
+            webhooks.enqueue_for_all(message.event, message.data, services.system_clock())
         webhooks.set_position(name, position)
     return len(messages)
 

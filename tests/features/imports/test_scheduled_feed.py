@@ -7,7 +7,7 @@ import pytest
 from productrecs.features.imports.scheduled_feed import (
     FeedAddressError,
     file_name_of,
-    read_address,
+    parse_feed_address,
 )
 
 URL = "https://shop.example/feed.xml"
@@ -35,7 +35,7 @@ URL = "https://shop.example/feed.xml"
 def test_a_password_in_the_address_becomes_a_secret_header(
     text: str, header: str, expected: tuple[str, str]
 ) -> None:
-    assert read_address(text, header, trusted={"10.0.0.7"}) == expected
+    assert parse_feed_address(text, header, trusted={"10.0.0.7"}) == expected
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_what_cannot_be_fetched_safely_is_refused_in_words(
     text: str, header: str, words: str
 ) -> None:
     with pytest.raises(FeedAddressError, match=words):
-        read_address(text, header)
+        parse_feed_address(text, header)
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from productrecs.features.webhooks.webhook import (
     MessageState,
     WebhookError,
     WebhookEvent,
-    check_url,
     message_body,
     new_secret,
     next_attempt_at,
+    parse_endpoint_url,
     signed_headers,
 )
 
@@ -81,14 +81,14 @@ def test_a_message_has_a_type_a_time_and_facts() -> None:
 )
 def test_an_address_that_cannot_get_messages_is_refused(url: str, words: str) -> None:
     with pytest.raises(WebhookError, match=words):
-        check_url(url, ())
+        parse_endpoint_url(url, ())
 
 
 @pytest.mark.parametrize(
     "url", [" https://hooks.example/a?b=c ", "http://n8n.lan:5678/a", "https://1.1.1.1/"]
 )
 def test_an_address_of_https_or_of_the_operators_hosts_is_taken(url: str) -> None:
-    assert check_url(url, {"n8n.lan"}) == url.strip()
+    assert parse_endpoint_url(url, {"n8n.lan"}) == url.strip()
 
 
 def test_retries_go_on_for_three_days_with_longer_and_longer_waits() -> None:

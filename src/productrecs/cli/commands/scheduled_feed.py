@@ -19,7 +19,7 @@ from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 
-_SHOWN = 10
+_SHOWN_FETCHES = 10
 
 
 @click.group()
@@ -38,7 +38,7 @@ def show(domain: str, *, as_json: bool, data: Path | None) -> None:
     """
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        facts = _facts(services, store)
+        facts = _describe_feed(services, store)
     if as_json:
         print_json(facts)
         return
@@ -114,7 +114,7 @@ def apply(domain: str, *, data: Path | None) -> None:
 
     Example: productrecs feed apply shop.example.com
     """
-    _edit(domain, data, lambda editor, _now_ms: editor.apply())
+    _edit(domain, data, lambda editor, _now_ms: editor.import_waiting_file())
     click.echo("the worker imports it")
 
 
@@ -126,7 +126,7 @@ def discard(domain: str, *, data: Path | None) -> None:
 
     Example: productrecs feed discard shop.example.com
     """
-    _edit(domain, data, lambda editor, _now_ms: editor.discard())
+    _edit(domain, data, lambda editor, _now_ms: editor.discard_waiting_file())
     click.echo("discarded")
 
 
@@ -161,14 +161,14 @@ def _editor(services: Services, store: Store) -> FeedEditor:
     )
 
 
-def _facts(services: Services, store: Store) -> dict[str, Any]:
+def _describe_feed(services: Services, store: Store) -> dict[str, Any]:
     found, last = _editor(services, store).find()
     if found is None:
         message = f"{store.domain} has no scheduled feed: productrecs feed set"
         raise NoFeedError(message)
     with services.database.reading() as connection:
         repository = ScheduledFeedRepository(connection, store.store_id)
-        fetches = repository.fetches(_SHOWN)
+        fetches = repository.fetches(_SHOWN_FETCHES)
     result = {} if last is None else last.result
     reason = result.get("problem") or result.get("brake") or ""
     is_waiting = last is not None and last.status is ImportStatus.CHECKED

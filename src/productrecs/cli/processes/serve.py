@@ -20,7 +20,7 @@ from productrecs.cli.processes.listening_socket import (
     open_listening_socket,
     settings_from_options,
 )
-from productrecs.cli.running_service import record_service
+from productrecs.cli.service_record import write_service_record
 from productrecs.cli.settings_and_folder_owner import switch_to_folder_owner
 from productrecs.core.errors import StorageError
 from productrecs.core.private_folders import temp_folder
@@ -136,10 +136,10 @@ def supervise(
             with_slots(roles, metrics),
             on_ready=lambda: announce(settings, address),
             on_stop=listener.close,
-            on_change=partial(record_service, settings.data, address),
+            on_change=partial(write_service_record, settings.data, address),
         )
         status = supervisor.run()
-        record_service(settings.data, address, ())
+        write_service_record(settings.data, address, ())
         return status
 
 

@@ -18,7 +18,7 @@ BRAKE_PERCENT: Final = 20
 MAX_EXAMPLES: Final = 10
 """The most products that are shown for each kind of change."""
 
-_PAGE: Final = 1_000
+_BATCH_SIZE: Final = 1_000
 
 
 class ChangeKind(StrEnum):
@@ -98,24 +98,26 @@ class CatalogDiff:
         ids.add(hash(item_id))
 
 
-def active_items(database: Database, store_id: StoreId) -> Iterator[Sequence[StoredItem]]:
+def current_item_batches(
+    database: Database, store_id: StoreId
+) -> Iterator[Sequence[StoredItem]]:
     """Yield the catalog without discontinued items, in batches."""
     number = -1
     while True:
         with database.reading() as connection:
-            page = CatalogRepository(connection, store_id).page(number, _PAGE)
+            page = CatalogRepository(connection, store_id).page(number, _BATCH_SIZE)
         if not page:
             return
         number = page[-1].number
         yield [stored for stored in page if not _is_removed(stored.item)]
 
 
-def removal_of(item_id: str) -> ItemPatch:
+def removal_patch(item_id: str) -> ItemPatch:
     """Return the patch that takes a product out of all lists; a later feed can undo it."""
     return ItemPatch(item_id, {"availability": Availability.DISCONTINUED})
 
 
-def returned(patch: ItemPatch, stored: Item | None) -> ItemPatch:
+def restoring_patch(patch: ItemPatch, stored: Item | None) -> ItemPatch:
     """Return a patch that makes a removed product available, if it says nothing of that."""
     if stored is None or "availability" in patch.fields or not _is_removed(stored):
         return patch

@@ -92,7 +92,7 @@ class FeedDownloader:
         until = time.monotonic() + self.limits.seconds
         late = f"it did not arrive within {self.limits.seconds:.0f} seconds"
         try:
-            return self._follow(request, file, on_bytes, until)
+            return self._request_and_follow(request, file, on_bytes, until)
         except ForbiddenUrlError as error:
             reason = error.with_remedy("PRODUCTRECS_FEED_HOSTS")
             message = f"the address is rejected: {reason}"
@@ -107,7 +107,7 @@ class FeedDownloader:
                 reason = "the connection ended before the whole file had arrived"
             raise FeedUnavailableError(late if is_late else reason) from error
 
-    def _follow(
+    def _request_and_follow(
         self,
         request: FeedRequest,
         file: BinaryIO,
@@ -128,7 +128,7 @@ class FeedDownloader:
                 with connection.getresponse() as response:
                     location = response.getheader("location")
                     if response.status not in _REDIRECTS or not location:
-                        found = self._receive(response, request, file, on_bytes)
+                        found = self._receive_file(response, request, file, on_bytes)
                         if time.monotonic() >= until:
                             raise TimeoutError  # closed by the timer, as if it had ended
                         return found
@@ -136,7 +136,7 @@ class FeedDownloader:
         message = f"more than {MAX_REDIRECTS} redirects"
         raise FeedUnavailableError(message)
 
-    def _receive(
+    def _receive_file(
         self,
         response: http.client.HTTPResponse,
         request: FeedRequest,
@@ -167,7 +167,7 @@ class FeedDownloader:
             raise http.client.IncompleteRead(b"", response.length)
         etag, modified = response.getheader("etag"), response.getheader("last-modified")
         return FeedDownload(
-            size, digest.hexdigest(), _validator(etag), _validator(modified)
+            size, digest.hexdigest(), _usable_validator(etag), _usable_validator(modified)
         )
 
 
@@ -197,6 +197,6 @@ def _send(
     connection.endheaders()
 
 
-def _validator(value: str | None) -> str | None:
+def _usable_validator(value: str | None) -> str | None:
     is_valid = value and len(value) <= _LONGEST_VALIDATOR and value.isprintable()
     return value if is_valid else None

@@ -12,7 +12,7 @@ from productrecs.features.imports.scheduled_feed import (
     INTERVALS,
     FeedAddressError,
     ScheduledFeed,
-    read_address,
+    parse_feed_address,
 )
 from productrecs.records.uploads.file_import import (
     IMPORT_JOB,
@@ -64,7 +64,7 @@ class FeedEditor:
         Raises:
             FeedAddressError: when what was entered is not valid.
         """
-        url, header = read_address(form.url, form.header, self.trusted)
+        url, header = parse_feed_address(form.url, form.header, self.trusted)
         if form.every_minutes not in INTERVALS:
             message = f"Choose how often: {', '.join(map(str, INTERVALS))} minutes."
             raise FeedAddressError(message)
@@ -77,7 +77,7 @@ class FeedEditor:
         )
         if before is not None and before.url == url:
             feed = replace(feed, choices=before.choices)
-        self._replace(feed)
+        self._replace_feed(feed)
 
     def fetch_now(self, now_ms: int) -> None:
         """Fetch the feed again, also if its file has not changed.
@@ -87,8 +87,8 @@ class FeedEditor:
         """
         feed, _ = self.find()
         if feed is None:
-            raise _no_feed()
-        self._replace(
+            raise _no_feed_error()
+        self._replace_feed(
             replace(feed, next_ms=now_ms, etag=None, modified=None, digest=None),
             discards=False,
         )
@@ -101,16 +101,16 @@ class FeedEditor:
         """
         feed, _ = self.find()
         if feed is None:
-            raise _no_feed()
-        self._replace(None)
+            raise _no_feed_error()
+        self._replace_feed(None)
 
-    def apply(self) -> None:
+    def import_waiting_file(self) -> None:
         """Import the file that waits for a yes.
 
         Raises:
             NoFeedError: when none waits.
         """
-        waiting = self._waiting()
+        waiting = self._waiting_import()
         with self.database.transaction() as transaction:
             imports = FileImportRepository(transaction, self.store_id)
             if imports.change_status(
@@ -121,18 +121,18 @@ class FeedEditor:
             ):
                 self.queue.enqueue(transaction, NewJob(self.store_id, IMPORT_JOB))
 
-    def discard(self) -> None:
+    def discard_waiting_file(self) -> None:
         """Discard the file that waits; the next one that differs is checked again.
 
         Raises:
             NoFeedError: when none waits.
         """
-        waiting = self._waiting()
+        waiting = self._waiting_import()
         with self.database.transaction() as transaction:
             FileImportRepository(transaction, self.store_id).delete(waiting.import_id)
         self.uploads.remove(waiting.import_id)
 
-    def _waiting(self) -> FileImport:
+    def _waiting_import(self) -> FileImport:
         _, last = self.find()
         if last is None or last.status is not ImportStatus.CHECKED:
             message = "no file of the feed waits for a yes"
@@ -142,7 +142,7 @@ class FeedEditor:
             raise NoFeedError(message)
         return last
 
-    def _replace(self, feed: ScheduledFeed | None, *, discards: bool = True) -> None:
+    def _replace_feed(self, feed: ScheduledFeed | None, *, discards: bool = True) -> None:
         """Store the feed, or none; a file of the former one no longer waits."""
         _, last = self.find()
         is_discarded = False
@@ -166,5 +166,5 @@ def _is_same_host(before: ScheduledFeed, url: str) -> bool:
     return (old.scheme, old.netloc.lower()) == (new.scheme, new.netloc.lower())
 
 
-def _no_feed() -> NoFeedError:
+def _no_feed_error() -> NoFeedError:
     return NoFeedError("the store has no scheduled feed")

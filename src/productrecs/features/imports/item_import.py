@@ -13,9 +13,9 @@ from typing import Any, Final, Literal
 
 from productrecs.features.imports.catalog_diff import (
     CatalogDiff,
-    active_items,
-    removal_of,
-    returned,
+    current_item_batches,
+    removal_patch,
+    restoring_patch,
 )
 from productrecs.features.imports.feeds.column_mapping import ColumnMapping
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
@@ -176,8 +176,8 @@ def _remove_missing_items(
     if staging.has_unknown_ids:
         report.notes.append(_NOT_REMOVED)
         return
-    for page in active_items(services.database, store.store_id):
-        missing = [one for one in page if not staging.lists(one.item.item_id)]
+    for page in current_item_batches(services.database, store.store_id):
+        missing = [one for one in page if not staging.contains(one.item.item_id)]
         if missing:
             pusher.remove(missing)
 
@@ -248,7 +248,7 @@ class _ItemWriter:
 
     def remove(self, missing: Sequence[StoredItem]) -> None:
         """Discontinue items."""
-        patches = [removal_of(one.item.item_id) for one in missing]
+        patches = [removal_patch(one.item.item_id) for one in missing]
         with self._transaction() as log:
             first = {patch.item_id for patch in patches}
             self._upsert_with_undo_changes(log, patches, first)
@@ -272,7 +272,7 @@ class _ItemWriter:
         known = stored.get(patch.item_id)
         if known is None or not self._options.only_changes:
             return True
-        is_repeated = self._staging.repeats(patch.item_id)
+        is_repeated = self._staging.has_several_rows(patch.item_id)
         return is_repeated or known.item.patched(self._patch(patch, known)) != known.item
 
     def _patches(self, changed: Sequence[ReadItem], stored: StoredItems) -> list[ItemPatch]:
@@ -281,7 +281,7 @@ class _ItemWriter:
 
     def _patch(self, patch: ItemPatch, known: StoredItem | None) -> ItemPatch:
         is_complete = self._options.is_complete and known is not None
-        return returned(patch, known.item) if known and is_complete else patch
+        return restoring_patch(patch, known.item) if known and is_complete else patch
 
     def _upsert_with_undo_changes(
         self, log: LockedStoreLog, patches: Sequence[ItemPatch], first: Collection[str]

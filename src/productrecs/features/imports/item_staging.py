@@ -35,7 +35,7 @@ class _StagedItem(msgspec.Struct, frozen=True, array_like=True):
     is_repeated: bool
 
 
-def _unstaged(staged_item: _StagedItem) -> ReadItem:
+def _to_read_item(staged_item: _StagedItem) -> ReadItem:
     return ReadItem(
         staged_item.row,
         ItemPatch(staged_item.item_id, unpacked_fields(staged_item.fields)),
@@ -92,11 +92,11 @@ class ItemStaging:
                 chunk = []
         self._count_and_write_chunk(chunk)
 
-    def lists(self, item_id: str) -> bool:
+    def contains(self, item_id: str) -> bool:
         """Return whether the file has the item, perhaps in a rejected row."""
         return hash(item_id) in self._seen_ids or hash(item_id) in self._rejected_ids
 
-    def repeats(self, item_id: str) -> bool:
+    def has_several_rows(self, item_id: str) -> bool:
         """Return whether several rows have the item."""
         return hash(item_id) in self._repeated_ids
 
@@ -124,7 +124,7 @@ class ItemStaging:
         while remaining:
             chunk = msgspec.json.decode(self._file.readline(), type=list[_StagedItem])
             remaining -= len(chunk)
-            yield [_unstaged(item) for item in chunk]
+            yield [_to_read_item(item) for item in chunk]
 
     def _count_and_write_chunk(self, chunk: Sequence[ReadItem]) -> None:
         with self._services.database.reading() as connection:

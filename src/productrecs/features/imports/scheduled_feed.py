@@ -94,7 +94,9 @@ class FeedFetch:
     import_id: str | None = None
 
 
-def read_address(text: str, header: str, trusted: Collection[str] = ()) -> tuple[str, str]:
+def parse_feed_address(
+    text: str, header: str, trusted: Collection[str] = ()
+) -> tuple[str, str]:
     """Return a feed's URL without a user, and its secret header; empty for none.
 
     A user and password in the address become the header. Whether the host is public is
@@ -111,7 +113,7 @@ def read_address(text: str, header: str, trusted: Collection[str] = ()) -> tuple
     if split.scheme not in {"https", "http"}:
         message = "The address must begin with https:// or http://."
         raise FeedAddressError(message)
-    header = _read_header(header)
+    header = _parse_header(header)
     userinfo, at, netloc = split.netloc.rpartition("@")
     if at:
         if header:
@@ -134,7 +136,7 @@ def _basic_credentials(userinfo: str) -> str:
     return base64.b64encode(plain.encode()).decode()
 
 
-def _read_header(text: str) -> str:
+def _parse_header(text: str) -> str:
     text = text.strip()
     if not text:
         return ""

@@ -56,7 +56,7 @@ def due_messages(
         earlier.c.store_id == _messages.store_id,
         earlier.c.endpoint_id == _messages.endpoint_id,
         earlier.c.event == _messages.event,
-        earlier.c.state == _literal(MessageState.PENDING),
+        earlier.c.state == _state_literal(MessageState.PENDING),
         earlier.c.number < _messages.number,
     )
     endpoint = [column.label(f"endpoint_{column.name}") for column in webhook_endpoints.c]
@@ -68,7 +68,7 @@ def due_messages(
             & (_endpoints.endpoint_id == _messages.endpoint_id),
         )
         .where(
-            _messages.state == _literal(MessageState.PENDING),
+            _messages.state == _state_literal(MessageState.PENDING),
             _endpoints.state == EndpointState.ON.value,
             sa.or_(_messages.next_at <= now_ms, _messages.next_at > now_ms + MAX_WAIT_MS),
             _messages.store_id.not_in(busy),
@@ -99,7 +99,7 @@ def webhook_backlog(connection: sa.Connection) -> WebhookBacklog:
             & (_endpoints.endpoint_id == _messages.endpoint_id),
         )
         .where(
-            _messages.state == _literal(MessageState.PENDING),
+            _messages.state == _state_literal(MessageState.PENDING),
             _endpoints.state == EndpointState.ON.value,
         )
     )
@@ -151,21 +151,21 @@ class WebhookRepository:
 
     def set_state(self, endpoint_id: str, state: EndpointState) -> None:
         """Switch an endpoint on or off; its pending messages wait meanwhile."""
-        self._connection.execute(self._updated(endpoint_id, state=state.value))
+        self._connection.execute(self._endpoint_update(endpoint_id, state=state.value))
 
     def set_secret(self, endpoint_id: str, stored_secret: str) -> None:
         """Replace an endpoint's secret."""
-        self._connection.execute(self._updated(endpoint_id, secret=stored_secret))
+        self._connection.execute(self._endpoint_update(endpoint_id, secret=stored_secret))
 
-    def send_to_all(
+    def enqueue_for_all(
         self, event: WebhookEvent, data: Mapping[str, object], now_ms: int
     ) -> None:
         """Store a message for each endpoint that is on."""
         for endpoint in self.endpoints():
             if endpoint.state is EndpointState.ON:
-                self.send(endpoint.endpoint_id, event, data, now_ms)
+                self.enqueue(endpoint.endpoint_id, event, data, now_ms)
 
-    def send(
+    def enqueue(
         self,
         endpoint_id: str,
         event: WebhookEvent,
@@ -173,7 +173,9 @@ class WebhookRepository:
         now_ms: int,
     ) -> None:
         """Store a message for an endpoint; nothing for one that was removed."""
-        numbered = self._updated(endpoint_id, last_number=_endpoints.last_number + 1)
+        numbered = self._endpoint_update(
+            endpoint_id, last_number=_endpoints.last_number + 1
+        )
         number = self._connection.execute(
             numbered.returning(_endpoints.last_number)
         ).scalar()
@@ -244,7 +246,7 @@ class WebhookRepository:
             .where(
                 _messages.store_id == self._store_id,
                 _messages.endpoint_id == endpoint_id,
-                _messages.state == _literal(MessageState.PENDING),
+                _messages.state == _state_literal(MessageState.PENDING),
             )
             .order_by(_messages.created_at, _messages.number)
             .limit(1)
@@ -294,7 +296,7 @@ class WebhookRepository:
             )
         )
 
-    def _updated(self, endpoint_id: str, **values: object) -> sa.Update:
+    def _endpoint_update(self, endpoint_id: str, **values: object) -> sa.Update:
         return (
             webhook_endpoints.update()
             .where(
@@ -320,7 +322,7 @@ class WebhookRepository:
         return self._connection.execute(query.values(**values)).rowcount == 1
 
 
-def _literal(state: MessageState) -> sa.BindParameter[str]:
+def _state_literal(state: MessageState) -> sa.BindParameter[str]:
     # A literal: a partial index is used only if the query repeats its condition.
     return sa.literal(state.value, literal_execute=True)
 

@@ -23,7 +23,7 @@ from productrecs.features.webhooks.webhook import (
     Attempt,
     Message,
     WebhookError,
-    check_url,
+    parse_endpoint_url,
     signed_headers,
 )
 
@@ -49,7 +49,7 @@ def send_message(
     body = message.body.encode()
     headers = signed_headers(message.message_id, body, secret, now_ms // 1_000)
     try:
-        target = resolve_target(check_url(url, trusted), trusted, lookup)
+        target = resolve_target(parse_endpoint_url(url, trusted), trusted, lookup)
         return _post(target, headers, body, until)
     except WebhookError as error:
         return Attempt(None, str(error))

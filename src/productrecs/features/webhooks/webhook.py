@@ -183,7 +183,7 @@ def signed_headers(message_id: str, body: bytes, secret: str, now_s: int) -> dic
     }
 
 
-def check_url(url: str, trusted: Collection[str]) -> str:
+def parse_endpoint_url(url: str, trusted: Collection[str]) -> str:
     """Return an endpoint's URL without blanks around it.
 
     Whether its host is public is checked by each attempt, since it may change.

@@ -46,7 +46,7 @@ _TOOLS: Final = MappingProxyType(
 )
 
 
-def show_slots(visit: Visit) -> Reply:
+def show_mail_slots(visit: Visit) -> Reply:
     """Show the switch, the HTML of the chosen slot, its preview, and all slots' counts."""
     store = find_store(visit.database, visit.store.domain)
     names = [one.name for one in _placements(visit).all()]
@@ -55,7 +55,7 @@ def show_slots(visit: Visit) -> Reply:
         slot = next(iter(names), "")
     tool_key = visit.query["tool"] if visit.query["tool"] in _TOOLS else next(iter(_TOOLS))
     asked = visit.query["count"]
-    count = int(asked) if asked in _counts() else _DEFAULT_COUNT
+    count = int(asked) if asked in _count_choices() else _DEFAULT_COUNT
     secret_hash, tool = store.secrets.secret_hash, _TOOLS[tool_key]
     signed = ""
     if secret_hash is not None and slot:
@@ -72,8 +72,8 @@ def show_slots(visit: Visit) -> Reply:
         tool=tool,
         tools=[(key, one.name) for key, one in _TOOLS.items()],
         count=count,
-        counts=[(one, one) for one in _counts()],
-        html=_html(visit.base_url, slot, signed, tool, count),
+        counts=[(one, one) for one in _count_choices()],
+        html=_slot_html(visit.base_url, slot, signed, tool, count),
         json_address=visit.base_url
         + slot_path(MailPart.PRODUCTS, slot, f"{signed}&campaign=newsletter"),
         previews=[
@@ -81,12 +81,12 @@ def show_slots(visit: Visit) -> Reply:
             for position in range(1, count + 1)
         ],
         size=(_SHOWN_WIDTH, card_height(_SHOWN_WIDTH)),
-        led_to=_what_slots_led_to(visit),
+        led_to=_counts_and_sales_by_slot(visit),
         days=COUNTED_DAYS,
     )
 
 
-def switch_slots(visit: Visit) -> Reply:
+def switch_mail_slots(visit: Visit) -> Reply:
     """Switch all slots of the store on or off."""
     is_on = bool(visit.form["on"])
     change_settings(visit.database, visit.store, {"mail_slots": str(is_on).lower()})
@@ -103,11 +103,11 @@ def _placements(visit: Visit) -> PlacementEditor:
     return PlacementEditor(visit.database, visit.store, visit.services.clock)
 
 
-def _counts() -> list[str]:
+def _count_choices() -> list[str]:
     return [str(number) for number in range(1, MAX_POSITIONS + 1)]
 
 
-def _html(base_url: str, slot: str, signed: str, tool: MailTool, count: int) -> str:
+def _slot_html(base_url: str, slot: str, signed: str, tool: MailTool, count: int) -> str:
     """Return the HTML of a slot's products; the tool's tags stay as they are."""
     width, height = _SHOWN_WIDTH, card_height(_SHOWN_WIDTH)
     parts = []
@@ -124,7 +124,9 @@ def _html(base_url: str, slot: str, signed: str, tool: MailTool, count: int) -> 
     return "\n".join(parts)
 
 
-def _what_slots_led_to(visit: Visit) -> list[tuple[str, MailCounts, ReportValue, float]]:
+def _counts_and_sales_by_slot(
+    visit: Visit,
+) -> list[tuple[str, MailCounts, ReportValue, float]]:
     """Return each slot's counts, and its sales after a click: how many, and how much."""
     with visit.database.reading() as connection:
         repository = MailCountRepository(connection, visit.store.store_id)
@@ -152,8 +154,8 @@ PAGES: Final = (
     Page(
         MAIL_PATH,
         "Products in mails",
-        show_slots,
-        switch_slots,
+        show_mail_slots,
+        switch_mail_slots,
         action="Switched products in mails on or off",
     ),
 )

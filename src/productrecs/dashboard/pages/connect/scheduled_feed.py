@@ -24,7 +24,7 @@ from productrecs.tenancy.users.repository import UserRepository
 
 FEED_PATH: Final = f"{IMPORTS_PATH}/scheduled-feed"
 _NO_FEED: Final = "Your store has no scheduled feed."
-_SHOWN: Final = 100
+_SHOWN_FETCHES: Final = 100
 _OUTCOMES: Final = {
     FeedFetchOutcome.UNCHANGED: ("Unchanged", ""),
     FeedFetchOutcome.RECEIVED: ("Received", ""),
@@ -100,10 +100,10 @@ def _feed_page(
     feed, last = _editor(visit).find()
     store_id = visit.store.store_id
     with visit.database.reading() as connection:
-        fetches = ScheduledFeedRepository(connection, store_id).fetches(_SHOWN)
+        fetches = ScheduledFeedRepository(connection, store_id).fetches(_SHOWN_FETCHES)
         imports = FileImportRepository(connection, store_id)
         rows = [
-            _row(fetch, imports.find(fetch.import_id) if fetch.import_id else None)
+            _log_row(fetch, imports.find(fetch.import_id) if fetch.import_id else None)
             for fetch in fetches
         ]
         readers = UserRepository(connection, store_id).feed_mail_readers()
@@ -126,7 +126,7 @@ def _feed_page(
     )
 
 
-def _row(fetch: FeedFetch, file_import: FileImport | None) -> dict[str, Any]:
+def _log_row(fetch: FeedFetch, file_import: FileImport | None) -> dict[str, Any]:
     """Return a line of the log; a file's state is that of its import."""
     result = {} if file_import is None else file_import.result
     return {

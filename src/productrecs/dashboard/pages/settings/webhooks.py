@@ -14,9 +14,9 @@ from productrecs.features.webhooks.webhook import (
     MessageState,
     WebhookError,
     WebhookEvent,
-    check_url,
     new_endpoint_id,
     new_secret,
+    parse_endpoint_url,
 )
 from productrecs.tenancy.users.dashboard_user import Role
 
@@ -43,7 +43,7 @@ def add_endpoint(visit: Visit) -> Reply:
     """Add an address, and show its secret once."""
     typed, secret = visit.form["address"], new_secret()
     try:
-        url = check_url(typed, visit.services.settings.webhook_hosts)
+        url = parse_endpoint_url(typed, visit.services.settings.webhook_hosts)
         endpoint = Endpoint(
             new_endpoint_id(),
             url,
@@ -66,7 +66,7 @@ def add_endpoint(visit: Visit) -> Reply:
 
 def replace_secret(visit: Visit) -> Reply:
     """Replace an address's secret, and show the new one once."""
-    endpoint, secret = _endpoint_of(visit), new_secret()
+    endpoint, secret = _chosen_endpoint(visit), new_secret()
     stored = visit.services.cipher.encrypt(secret)
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
@@ -76,33 +76,33 @@ def replace_secret(visit: Visit) -> Reply:
 
 def switch_endpoint(visit: Visit) -> Reply:
     """Switch an address on or off."""
-    endpoint, is_on = _endpoint_of(visit), bool(visit.form["on"])
+    endpoint, is_on = _chosen_endpoint(visit), bool(visit.form["on"])
     state = EndpointState.ON if is_on else EndpointState.OFF
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         webhooks.set_state(endpoint.endpoint_id, state)
     said = "The address is on." if is_on else "The address is off. Messages wait."
-    return _redirect(visit, endpoint, said)
+    return _redirect_to_endpoint(visit, endpoint, said)
 
 
 def remove_endpoint(visit: Visit) -> Reply:
     """Remove an address with its log."""
-    endpoint = _endpoint_of(visit)
+    endpoint = _chosen_endpoint(visit)
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         webhooks.remove_endpoint(endpoint.endpoint_id)
     return visit.redirect(WEBHOOKS_PATH, "The address and its log are removed.")
 
 
-def send_test(visit: Visit) -> Reply:
+def send_test_message(visit: Visit) -> Reply:
     """Write a test message, which the sender sends within seconds."""
-    endpoint = _endpoint_of(visit)
+    endpoint = _chosen_endpoint(visit)
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         data = {"store": visit.store.domain}
-        webhooks.send(endpoint.endpoint_id, WebhookEvent.PING, data, visit.system_ms)
+        webhooks.enqueue(endpoint.endpoint_id, WebhookEvent.PING, data, visit.system_ms)
     message = "A test message is sent. Load this page again to see what it got."
-    return _redirect(visit, endpoint, message)
+    return _redirect_to_endpoint(visit, endpoint, message)
 
 
 def replay_message(visit: Visit) -> Reply:
@@ -111,16 +111,20 @@ def replay_message(visit: Visit) -> Reply:
     Raises:
         NotFoundError: when the log does not have it.
     """
-    endpoint, number = _endpoint_of(visit), visit.form["number"]
+    endpoint, number = _chosen_endpoint(visit), visit.form["number"]
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
-        if not webhooks.replay(endpoint.endpoint_id, _number(number), visit.system_ms):
+        if not webhooks.replay(
+            endpoint.endpoint_id, _message_number(number), visit.system_ms
+        ):
             message = "The log has no such message."
             raise NotFoundError(message)
-    return _redirect(visit, endpoint, "The message is sent again, with the same id.")
+    return _redirect_to_endpoint(
+        visit, endpoint, "The message is sent again, with the same id."
+    )
 
 
-def _endpoint_of(visit: Visit) -> Endpoint:
+def _chosen_endpoint(visit: Visit) -> Endpoint:
     with visit.services.database.reading() as connection:
         endpoints = WebhookRepository(connection, visit.store.store_id).endpoints()
     for endpoint in endpoints:
@@ -130,11 +134,11 @@ def _endpoint_of(visit: Visit) -> Endpoint:
     raise NotFoundError(message)
 
 
-def _number(text: str) -> int:
+def _message_number(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0  # noqa: PLR2004 - fits
 
 
-def _redirect(visit: Visit, endpoint: Endpoint, message: str) -> Reply:
+def _redirect_to_endpoint(visit: Visit, endpoint: Endpoint, message: str) -> Reply:
     query = urlencode({"endpoint": endpoint.endpoint_id})
     return visit.redirect(f"{WEBHOOKS_PATH}?{query}", message)
 
@@ -148,7 +152,7 @@ def _webhooks_page(
     typed: str = "",
     error: str = "",
 ) -> Reply:
-    before = _number(visit.query["before"])
+    before = _message_number(visit.query["before"])
     with visit.database.reading() as connection:
         webhooks = WebhookRepository(connection, visit.store.store_id)
         endpoints, counts = webhooks.endpoints(), webhooks.counts()
@@ -162,7 +166,9 @@ def _webhooks_page(
         endpoints=[
             {
                 "id": endpoint.endpoint_id,
-                "address": endpoint.url if visit.may_change else _host(endpoint.url),
+                "address": endpoint.url
+                if visit.may_change
+                else _host_without_path(endpoint.url),
                 "is_on": endpoint.state is EndpointState.ON,
                 "state": _STATES[endpoint.state],
                 "counts": counts.get(endpoint.endpoint_id, dict.fromkeys(MessageState, 0)),
@@ -182,7 +188,7 @@ def _webhooks_page(
     )
 
 
-def _host(url: str) -> str:
+def _host_without_path(url: str) -> str:
     """Return only the host: the path may hold the receiver's token."""
     return urlsplit(url).netloc
 
@@ -202,7 +208,7 @@ PAGES: Final = (
             ("secret", replace_secret, "Replaced a webhook's secret"),
             ("switch", switch_endpoint, "Switched a webhook on or off"),
             ("remove", remove_endpoint, "Removed an address for webhooks"),
-            ("test", send_test, "Sent a test webhook"),
+            ("test", send_test_message, "Sent a test webhook"),
             ("replay", replay_message, "Sent a webhook again"),
         )
     ),

@@ -1,4 +1,4 @@
-"""Running service: a record of the processes that run on a data folder, for `doctor`."""
+"""Service record: which processes ran last on a data folder, written for `doctor`."""
 
 import contextlib
 import os
@@ -16,8 +16,8 @@ _RECORD: Final = "service.json"
 
 
 @dataclass(frozen=True, slots=True)
-class RunningService:
-    """The service that last ran on a data folder; it has ended without processes."""
+class ServiceRecord:
+    """The service that last ran on a data folder; once it has ended, without processes."""
 
     host: str  # the machine
     supervisor: int  # its process
@@ -43,18 +43,20 @@ class RunningService:
         return True
 
 
-def record_service(data: Path, address: str, processes: Sequence[ProcessState]) -> None:
+def write_service_record(
+    data: Path, address: str, processes: Sequence[ProcessState]
+) -> None:
     """Record for `doctor` which processes of the service run on a data folder."""
-    service = RunningService(socket.gethostname(), os.getpid(), address, tuple(processes))
+    service = ServiceRecord(socket.gethostname(), os.getpid(), address, tuple(processes))
     draft = data / f".{_RECORD}"
     with contextlib.suppress(OSError):  # a full or read-only disk, which doctor finds
         draft.write_bytes(msgspec.json.encode(service))
         draft.replace(data / _RECORD)
 
 
-def recorded_service(data: Path) -> RunningService | None:
+def read_service_record(data: Path) -> ServiceRecord | None:
     """Return the service that last ran on a data folder, if there was one."""
     try:
-        return msgspec.json.decode((data / _RECORD).read_bytes(), type=RunningService)
+        return msgspec.json.decode((data / _RECORD).read_bytes(), type=ServiceRecord)
     except (OSError, msgspec.MsgspecError):
         return None
