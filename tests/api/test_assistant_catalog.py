@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -20,6 +21,7 @@ from tests.support.service import (
     eventually,
     switch_on_assistants,
 )
+from tests.support.ucp_schemas import check_refusal, check_reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +68,10 @@ def merchant(service: Service) -> Merchant:
 def by_rest(merchant: Merchant, version: str = NEWEST) -> Ask:
     def ask(operation: str, **call: object) -> dict[str, Any]:
         reply = post(merchant, f"{version}/catalog/{operation}", call)
-        return reply.json if reply.status == 200 else {}
+        found: dict[str, Any] = reply.json if reply.status == 200 else {}
+        if found:
+            check_reply(operation, found)
+        return found
 
     return ask
 
@@ -77,6 +82,7 @@ def by_mcp(merchant: Merchant, version: str = NEWEST) -> Ask:
         result = reply.get("result", {})
         assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
         structured: dict[str, Any] = result["structuredContent"]
+        check_reply(operation, structured)
         return structured
 
     return ask
@@ -291,6 +297,7 @@ def test_a_wrong_call_is_refused_by_both_transports(
     by_tool = rpc(merchant, TOOLS[operation], call)
 
     assert (reply.status, reply.json["code"]) == (400, code)
+    check_refusal(reply.json)
     assert reply.json["content"] == by_tool.json["error"]["message"]
     assert by_tool.json["error"]["code"] == -32602
 
@@ -429,13 +436,20 @@ WHOLE_CALLS: Final = {
 }
 
 
-def test_mutated_calls_are_answered_or_refused(merchant: Merchant) -> None:
+@pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.trust)])
+def test_mutated_calls_are_answered_or_refused(merchant: Merchant, count: int) -> None:
     chance = random.Random(41)  # noqa: S311 - repeats the same calls
-    for number in range(100):
+    for number in range(count):
         operation = chance.choice(list(TOOLS))
         call = mutated(WHOLE_CALLS[operation], chance)
         if number % 2:
             reply = post(merchant, f"{NEWEST}/catalog/{operation}", call)
+            check = (
+                partial(check_reply, operation) if reply.status == 200 else check_refusal
+            )
+            check(reply.json)
         else:
             reply = rpc(merchant, TOOLS[operation], call)
-        assert reply.status in {200, 400}, (operation, call, reply)
+            if "result" in reply.json:
+                check_reply(operation, reply.json["result"]["structuredContent"])
+        assert reply.status in {200, 400, 413}, (operation, call, reply)

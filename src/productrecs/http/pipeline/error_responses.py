@@ -166,6 +166,10 @@ def retry_after_of(error: ProductRecsError) -> int | None:
     return error.after if isinstance(error, TooManyRequestsError) else None
 
 
+ERROR_FIELDS: Final = "productrecs.error_fields"
+"""Where a request's scope has a function that returns further members of error bodies."""
+
+
 def error_response(
     request: Request,
     code: ErrorCode,
@@ -180,6 +184,8 @@ def error_response(
         raw_path_of(request.scope),
         request.headers.get("accept", "").encode("latin-1"),
     )
+    if ERROR_FIELDS in request.scope:
+        extra_fields = request.scope[ERROR_FIELDS](code.code, detail)
     error_body = build_error_body(code, detail, request_fields, extra_fields)
     headers = {"content-type": error_body.content_type.decode()}
     if code.is_transient:

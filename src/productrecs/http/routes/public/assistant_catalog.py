@@ -8,6 +8,7 @@ pages show.
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import msgspec
@@ -16,7 +17,6 @@ from fastapi import Path, Request, Response
 from productrecs.features.assistants.catalog_calls import (
     UNNAMED_AGENT,
     CatalogCall,
-    CatalogCallTooLargeError,
     InvalidCatalogCallError,
     LookupCall,
     ProductCall,
@@ -35,7 +35,7 @@ from productrecs.features.assistants.ucp_profile import (
 )
 from productrecs.http.limits.usage_metering import billing_headers
 from productrecs.http.openapi_responses import Responses, error_responses
-from productrecs.http.pipeline.error_responses import error_code_of, error_response
+from productrecs.http.pipeline.error_responses import ERROR_FIELDS
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
@@ -222,16 +222,20 @@ async def assistant_product(
 async def _rest_reply(
     request: Request, domain: str, version: str, operation: Operation
 ) -> Response:
+    request.scope[ERROR_FIELDS] = partial(_refusal, known_version(version), operation)
     caller = await CatalogCaller.of(request, domain, version)
     caller.agent = agent_of_header(request.headers.get("ucp-agent", ""))
-    try:
-        reply = await caller.answer(operation, await caller.read_body(request))
-    except (InvalidCatalogCallError, CatalogCallTooLargeError) as error:
-        content = {"content": str(error)}  # the protocol's own name of the detail
-        return error_response(request, error_code_of(error), str(error), content)
+    reply = await caller.answer(operation, await caller.read_body(request))
     return Response(
         _encode(reply), media_type="application/json", headers=caller.reply_headers
     )
+
+
+def _refusal(
+    version: UcpVersion, operation: Operation, code: str, detail: str
+) -> dict[str, Any]:
+    """Return what the protocol wants in the body of an error, beside its code."""
+    return failure(version, operation, code, detail) | {"content": detail}
 
 
 async def find_assisted_store(exchange: "RequestContext", domain: str) -> "Store":
