@@ -254,7 +254,7 @@ def _query_page(visit: Visit, template: str, text: str) -> Reply:
         searchable, judged_queries([query], judgements), visit.now_ms
     )
     results = find_products(
-        searchable, SearchRequest(f"{query.text} ", _SHOWN), visit.now_ms
+        searchable, SearchRequest(f"{query.text} ", _SHOWN, collapse=True), visit.now_ms
     )
     numbers = [hit.item for hit in results.hits]
     products = _results_and_judged_products(visit, numbers, judgements)

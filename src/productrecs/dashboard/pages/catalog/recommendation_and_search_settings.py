@@ -139,7 +139,7 @@ GROUPS: Final = (
             SettingField(
                 "search_collapse",
                 "Products that differ only in size and colour",
-                "",
+                "The first two differ on search pages of your own, not in the widget",
                 "choice",
                 (
                     ("request", "One result in the search widget"),

@@ -2,15 +2,18 @@
 
 NDCG@10 compares the first ten results with the best possible order of the judged products.
 A good product has the gain 3, a fair one 1, a bad or unjudged one 0 (2^grade - 1), divided
-by log2(position + 1). A query counts by the searches that it stands for.
+by log2(position + 1). A query counts by the searches that it stands for. Where variants of
+a product are one result, they count once.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
+
+import numpy as np
 
 from productrecs.features.search.product_search import (
     SearchableStore,
@@ -18,6 +21,7 @@ from productrecs.features.search.product_search import (
     find_products,
 )
 from productrecs.records.catalog.catalog_view import Mask
+from productrecs.records.catalog.variant_groups import CatalogVariantGroups
 
 DEPTH: Final = 10
 """How many results of a query are measured."""
@@ -106,27 +110,89 @@ def of_common_queries(
     return left, right
 
 
-def measure_relevance(
-    searchable: SearchableStore,
-    queries: Iterable[JudgedQuery],
-    now_ms: int,
-    sellable: Mask | None = None,
-) -> RelevanceMeasure:
-    """Search for each query as a shopper would, and return the scores.
+@dataclass(frozen=True, slots=True)
+class _Standard:
+    """What two lists of one query are compared by."""
 
-    The best possible order has the judged products in `sellable`, by default those that
-    the shop could show.
+    sellable: Mask  # the products of the best possible order
+    groups: CatalogVariantGroups  # the variants that count once
+
+    @classmethod
+    def of(cls, searchable: SearchableStore, now_ms: int) -> Self:
+        """Return the standard of a configuration."""
+        # Rules do not count: they are what is measured.
+        hides_sold_out = searchable.sold_out == "hidden"
+        sellable = searchable.catalog.visible(now_ms, hide_sold_out=hides_sold_out)
+        return cls(sellable, searchable.groups_for(_request("", collapse=True)))
+
+    def ndcg(self, grades: Mapping[int, Grade], results: QueryResults) -> float | None:
+        """Return the NDCG of a list; None without a judged product, or for a redirect."""
+        best_grades: dict[int, Grade] = {}
+        for product, (item, grade) in zip(
+            self._products(list(grades)), grades.items(), strict=True
+        ):
+            if self._is_sellable(item):
+                best_grades[product] = max(grade, best_grades.get(product, Grade.BAD))
+        gains = sorted((_GAINS[grade] for grade in best_grades.values()), reverse=True)
+        ideal = _discounted(gains[:DEPTH])
+        if not ideal or results.address is not None:
+            return None
+        found, counted = [], set[int]()
+        items = results.items[:DEPTH]
+        for product, item in zip(self._products(items), items, strict=True):
+            grade = grades.get(item, best_grades.get(product, Grade.BAD))
+            found.append(0.0 if product in counted else _GAINS[grade])
+            counted.add(product)
+        return _discounted(found) / ideal
+
+    def without_gone(self, results: QueryResults) -> QueryResults:
+        """Return the results without products that left the catalog."""
+        items = tuple(item for item in results.items if self._is_sellable(item))
+        return QueryResults(items, results.address)
+
+    def _products(self, items: Sequence[int]) -> list[int]:
+        """Return a number for each item, the same one for variants of a product."""
+        groups = self.groups.of(np.array(items, np.int64)).tolist()
+        return [
+            -group if group else item for item, group in zip(items, groups, strict=True)
+        ]
+
+    def _is_sellable(self, item: int) -> bool:
+        return item < len(self.sellable) and bool(self.sellable[item])
+
+
+def measure_relevance(
+    searchable: SearchableStore, queries: Iterable[JudgedQuery], now_ms: int
+) -> RelevanceMeasure:
+    """Search for each query as the search widget does, and return the scores.
 
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    visible = _sellable(searchable, now_ms) if sellable is None else sellable
-    return RelevanceMeasure(
-        tuple(
-            _score(query, _results(searchable, query.text, now_ms), visible)
-            for query in queries
-        )
+    return _measured(
+        searchable, queries, now_ms, _Standard.of(searchable, now_ms), collapse=True
     )
+
+
+def _measured(
+    searchable: SearchableStore,
+    queries: Iterable[JudgedQuery],
+    now_ms: int,
+    standard: _Standard,
+    *,
+    collapse: bool | None,
+) -> RelevanceMeasure:
+    scores = []
+    for query in queries:
+        request = _request(query.text, collapse=collapse)
+        found = find_products(searchable, request, now_ms)
+        results = QueryResults(tuple(hit.item for hit in found.hits), found.address)
+        scores.append(QueryScore(query, results, standard.ndcg(query.grades, results)))
+    return RelevanceMeasure(tuple(scores))
+
+
+def _request(text: str, *, collapse: bool | None) -> SearchRequest:
+    return SearchRequest(f"{text} ", DEPTH, collapse=collapse)
 
 
 def score_earlier_results(
@@ -139,48 +205,14 @@ def score_earlier_results(
 
     Products that left the catalog since are left out: search does not answer for them.
     """
-    visible = _sellable(searchable, now_ms)
-    return RelevanceMeasure(
-        tuple(
-            _score(query, _without_gone(results[query.intent], visible), visible)
-            for query in queries
-            if query.intent in results
-        )
-    )
-
-
-def _sellable(searchable: SearchableStore, now_ms: int) -> Mask:
-    """Return the items that search could show; rules do not count, as they are measured."""
-    return searchable.catalog.visible(now_ms, hide_sold_out=searchable.sold_out == "hidden")
-
-
-def _results(searchable: SearchableStore, text: str, now_ms: int) -> QueryResults:
-    found = find_products(searchable, SearchRequest(f"{text} ", DEPTH), now_ms)
-    return QueryResults(tuple(hit.item for hit in found.hits), found.address)
-
-
-def _without_gone(results: QueryResults, visible: Mask) -> QueryResults:
-    items = tuple(one for one in results.items if one < len(visible) and visible[one])
-    return QueryResults(items, results.address)
-
-
-def _score(query: JudgedQuery, results: QueryResults, visible: Mask) -> QueryScore:
-    return QueryScore(query, results, _ndcg(query.grades, results, visible))
-
-
-def _ndcg(
-    grades: Mapping[int, Grade], results: QueryResults, visible: Mask
-) -> float | None:
-    gains = (
-        _GAINS[grade]
-        for item, grade in grades.items()
-        if item < len(visible) and visible[item]
-    )
-    ideal = _discounted(sorted(gains, reverse=True)[:DEPTH])
-    if not ideal or results.address is not None:
-        return None
-    found = [_GAINS[grades.get(item, Grade.BAD)] for item in results.items[:DEPTH]]
-    return _discounted(found) / ideal
+    standard = _Standard.of(searchable, now_ms)
+    scores = []
+    for query in queries:
+        if query.intent in results:
+            earlier = standard.without_gone(results[query.intent])
+            ndcg = standard.ndcg(query.grades, earlier)
+            scores.append(QueryScore(query, earlier, ndcg))
+    return RelevanceMeasure(tuple(scores))
 
 
 def _discounted(gains: Sequence[float]) -> float:
@@ -249,12 +281,24 @@ def compare_configurations(
 ) -> RelevanceEffect:
     """Return the effect of a changed configuration on the query set; nothing is saved.
 
+    Both ask as the search widget does. Between `collapse` on request and always, where the
+    widget sees no difference, both ask as a page that does not say what it wants.
+
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    sellable = _sellable(now, now_ms)  # of both: what a change hides is a loss
+    standard = _Standard.of(now, now_ms)  # of both: what a change hides is a loss
+    if standard.groups.is_empty:
+        standard = replace(standard, groups=_Standard.of(changed, now_ms).groups)
+    is_unseen_by_widget = {now.collapse, changed.collapse} == {"request", "always"}
     before, after = (
-        measure_relevance(configuration, queries, now_ms, sellable)
+        _measured(
+            configuration,
+            queries,
+            now_ms,
+            standard,
+            collapse=None if is_unseen_by_widget else True,
+        )
         for configuration in (now, changed)
     )
     return RelevanceEffect(before, after)
