@@ -44,7 +44,7 @@ class Formats:
 
     def number(self, value: float | None, places: int = 0) -> str:
         """Return a number with its thousands grouped."""
-        return NOTHING if value is None else self.prices.number(value, places)
+        return NOTHING if value is None else self.prices.format_number(value, places)
 
     def count(self, value: float | None, noun: str) -> str:
         """Return a number with its noun, such as `1 click` and `2 clicks`."""
@@ -65,7 +65,7 @@ class Formats:
             return NOTHING
         if currency and currency != self.currency:
             return f"{self.number(value, 2)} {currency}"
-        return self.prices.price(value)
+        return self.prices.format_price(value)
 
     def share(self, value: float | None, places: int = 1) -> str:
         """Return a fraction from 0 to 1 as a percentage."""

@@ -22,12 +22,12 @@ from productrecs.features.assistants.catalog_calls import (
 )
 from productrecs.features.assistants.catalog_products import (
     GROUP_PREFIX,
-    ProductWriter,
-    SoldItem,
-    SoldProduct,
+    OfferedItem,
+    OfferedProduct,
+    ProductSerializer,
     matching_variants,
-    relaxed_selection,
-    sold_product,
+    offered_product,
+    relax_selection,
 )
 from productrecs.features.recommendations.trending import trending_picks
 from productrecs.features.search.product_search import SearchRequest, truncate_query
@@ -101,7 +101,7 @@ class AssistantCatalog:
             return self
         return replace(self, cached_store=priced)
 
-    def find(self, call: SearchCall) -> tuple[list[int], int]:
+    def search_items(self, call: SearchCall) -> tuple[list[int], int]:
         """Return the items of one page, and how many products match in all.
 
         Raises:
@@ -110,8 +110,8 @@ class AssistantCatalog:
         page = self._results(call, call.offset(), call.limit)
         return [hit.item for hit in page.hits], page.total or 0
 
-    def page(self, call: SearchCall, items: Sequence[int], total: int) -> Reply:
-        """Return the page of products that `find` found; blocks while it reads.
+    def write_page(self, call: SearchCall, items: Sequence[int], total: int) -> Reply:
+        """Return the page of products that `search_items` found; blocks while it reads.
 
         Raises:
             StorageError: when the database cannot be read.
@@ -121,7 +121,7 @@ class AssistantCatalog:
         pagination: dict[str, Any] = {"has_next_page": False, "total_count": total}
         if items and end < min(total, MAX_OFFSET):
             pagination |= {"has_next_page": True, "cursor": cursor_after(end)}
-        written = [self._writer.product(one) for one in products.values()]
+        written = [self._serializer.product(one) for one in products.values()]
         return {"products": written, "pagination": pagination} | self._messages([])
 
     def _results(self, call: SearchCall, offset: int, limit: int) -> ResultsPage:
@@ -136,7 +136,7 @@ class AssistantCatalog:
         page = results_page(searchable, listing, self.now_ms, self._trending)
         if not reranks:
             return page
-        items = self._by_intent([hit.item for hit in page.hits], call.intent)
+        items = self._rerank_by_intent([hit.item for hit in page.hits], call.intent)
         hits = {hit.item: hit for hit in page.hits}
         chosen = [hits[item] for item in items[offset : offset + limit]]
         return replace(page, hits=chosen)
@@ -145,7 +145,7 @@ class AssistantCatalog:
         picks = trending_picks(self.cached_store.state, visible, MAX_FILTERED)
         return (pick.item for pick in picks)
 
-    def _by_intent(self, items: Sequence[int], intent: str) -> list[int]:
+    def _rerank_by_intent(self, items: Sequence[int], intent: str) -> list[int]:
         """Return results in the order that their own and the intent's ranks give."""
         searchable = self._searchable
         if not searchable.by_meaning:
@@ -167,7 +167,7 @@ class AssistantCatalog:
         inputs: dict[str, dict[int, list[dict[str, str]]]] = {}
         unknown_ids: list[str] = []
         for wanted_id in dict.fromkeys(call.ids):
-            number, is_variant = self._resolve(wanted_id)
+            number, is_variant = self._resolve_id(wanted_id)
             if number is None:
                 unknown_ids.append(wanted_id)
                 continue
@@ -176,16 +176,17 @@ class AssistantCatalog:
             of_product.setdefault(number, []).append(match)
         products = self._products({key: min(one) for key, one in inputs.items()})
         written = [
-            self._with_inputs(product, inputs[key]) for key, product in products.items()
+            self._with_requested_variants(product, inputs[key])
+            for key, product in products.items()
         ]
         return {"products": written} | self._messages(unknown_ids)
 
-    def _with_inputs(
-        self, product: SoldProduct, inputs: Mapping[int, list[dict[str, str]]]
+    def _with_requested_variants(
+        self, product: OfferedProduct, inputs: Mapping[int, list[dict[str, str]]]
     ) -> Reply:
         """Return a product with the variants that were asked for, and by which ids."""
         by_id = {self._catalog.ids[number]: matches for number, matches in inputs.items()}
-        written = self._writer.product(product)
+        written = self._serializer.product(product)
         written["variants"] = [
             variant | {"inputs": by_id[variant["id"]]}
             for variant in written["variants"]
@@ -199,7 +200,7 @@ class AssistantCatalog:
         Raises:
             StorageError: when the database cannot be read.
         """
-        number, is_variant = self._resolve(call.id)
+        number, is_variant = self._resolve_id(call.id)
         if number is None:
             return None
         found = self._products({self._product_key(number): number})
@@ -210,16 +211,16 @@ class AssistantCatalog:
         own = product.options.get(featured.item.item_id, {})
         selected = own
         if call.selected and not is_variant:
-            selected = relaxed_selection(product, call.selected, call.preferences)
+            selected = relax_selection(product, call.selected, call.preferences)
         shown = matching_variants(product, selected)
         shown.sort(key=lambda one: (not one.is_buyable, one is not featured))
         if is_variant:
             shown.sort(key=lambda one: one is not featured)
-        return {"product": self._writer.detail(product, selected, shown)} | self._messages(
-            []
-        )
+        return {
+            "product": self._serializer.detail(product, selected, shown)
+        } | self._messages([])
 
-    def _resolve(self, wanted_id: str) -> tuple[int | None, bool]:
+    def _resolve_id(self, wanted_id: str) -> tuple[int | None, bool]:
         """Return the item of an id, and whether the id is its own or its product's."""
         visible = self._visible
         number = self._catalog.number(wanted_id)
@@ -251,7 +252,7 @@ class AssistantCatalog:
         first = next((ids[one] for one in members if ids[one] is not None), "")
         return f"{GROUP_PREFIX}{first}"
 
-    def _products(self, featured: Mapping[str, int]) -> dict[str, SoldProduct]:
+    def _products(self, featured: Mapping[str, int]) -> dict[str, OfferedProduct]:
         """Return products by id; each is given with its featured item."""
         members = {
             key: sorted(self._members(number), key=lambda one: one != number)[:MAX_VARIANTS]
@@ -262,16 +263,16 @@ class AssistantCatalog:
         with self.database.reading() as connection:
             repository = CatalogRepository(connection, self.store.store_id)
             stored = repository.find(one for one in item_ids if one is not None)
-        products: dict[str, SoldProduct] = {}
+        products: dict[str, OfferedProduct] = {}
         for key, numbers in members.items():
-            sold = list(self._sold_items(numbers, stored))
-            if sold:
-                products[key] = sold_product(key, sold)
+            offered = list(self._offered_items(numbers, stored))
+            if offered:
+                products[key] = offered_product(key, offered)
         return products
 
-    def _sold_items(
+    def _offered_items(
         self, numbers: Iterable[int], stored: Mapping[str, StoredItem]
-    ) -> Iterator[SoldItem]:
+    ) -> Iterator[OfferedItem]:
         catalog = self._catalog
         for number in numbers:
             found = stored.get(catalog.ids[number] or "")
@@ -279,7 +280,7 @@ class AssistantCatalog:
                 continue
             item, price = found.item, float(catalog.prices[number])
             usual = float(catalog.list_prices[number])
-            yield SoldItem(
+            yield OfferedItem(
                 with_whole_addresses(item, self.store.domain),
                 price,
                 usual if usual > price else None,
@@ -332,5 +333,5 @@ class AssistantCatalog:
         return searchable_store(self.cached_store)
 
     @property
-    def _writer(self) -> ProductWriter:
-        return ProductWriter(self._currency, self.store.domain, self.agent)
+    def _serializer(self) -> ProductSerializer:
+        return ProductSerializer(self._currency, self.store.domain, self.agent)

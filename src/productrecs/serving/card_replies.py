@@ -52,7 +52,7 @@ def with_sold_out(body: bytes) -> bytes:
     return body[:-1] + b',"sold_out":true}'
 
 
-def add_placement_and_bundle(
+def with_placement_and_bundle(
     body: bytes, placed: PlacedRequests, state: StoreState, offer: BundleOffer | None = None
 ) -> bytes:
     """Return the reply of a placement's list with its name, title, limits and bundle."""
@@ -88,14 +88,14 @@ def add_placement_and_bundle(
 def search_body(hits: Sequence[Hit], cards: Cards) -> bytes:
     """Return the reply of search: cards by item number, in order."""
     parts = [
-        b'%b,"score":%.6g,"source":"search"%b}' % (card, hit.score, _variants(hit))
+        b'%b,"score":%.6g,"source":"search"%b}' % (card, hit.score, _variants_field(hit))
         for hit in hits
         if (card := cards[hit.item]) is not None
     ]
     return b'{"results":[%b]}' % b",".join(parts)
 
 
-def _variants(hit: Hit) -> bytes:
+def _variants_field(hit: Hit) -> bytes:
     return b',"variants":%d' % hit.variants if hit.variants > 1 else b""
 
 
@@ -104,18 +104,20 @@ def with_search_fields(body: bytes, fields: Mapping[str, object]) -> bytes:
     return body[:-1] + b"," + _encode(fields)[1:] if fields else body
 
 
-def similar_body(hits: Sequence[Hit], cards: Cards, regions: bytes | None = None) -> bytes:
+def photo_search_body(
+    hits: Sequence[Hit], cards: Cards, regions: bytes | None = None
+) -> bytes:
     """Return the reply of a search by photo: cards by item number, in order.
 
     `regions` is JSON: those of the photo, if they were asked for.
     """
-    results = b",".join(similar_cards(hits, cards))
+    results = b",".join(photo_search_cards(hits, cards))
     if regions is None:
         return b'{"results":[%b]}' % results
     return b'{"results":[%b],"regions":%b}' % (results, regions)
 
 
-def similar_cards(hits: Sequence[Hit], cards: Cards) -> list[bytes]:
+def photo_search_cards(hits: Sequence[Hit], cards: Cards) -> list[bytes]:
     """Return similar products as cards of a reply."""
     return [
         b'%b,"score":%.6g,"source":"similar"}' % (card, hit.score)
@@ -138,7 +140,7 @@ def search_page_body(
         highlight_field = (
             b"" if highlights is None else b',"highlight":%b' % _encode(highlights)
         )
-        fields_after = _variants(hit) + highlight_field
+        fields_after = _variants_field(hit) + highlight_field
         card_fields = (card, hit.score, source.encode(), fields_after)
         parts.append(b'%b,"score":%.6g,"source":"%b"%b}' % card_fields)
     return with_search_fields(b'{"results":[%b]}' % b",".join(parts), extra_fields)

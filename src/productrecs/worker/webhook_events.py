@@ -50,7 +50,7 @@ _ENDED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class _Scan:
+class _SourceInput:
     """What a source reads; `position` is None in its first run for a store."""
 
     services: Services
@@ -66,7 +66,7 @@ class _NewMessage:
     data: Mapping[str, object]
 
 
-_Found = tuple[Any, Sequence[_NewMessage]]  # the new position, and the messages
+_SourceResult = tuple[Any, Sequence[_NewMessage]]  # the new position, and the messages
 
 
 def write_webhook_messages(services: Services, store: Store) -> int:
@@ -84,14 +84,14 @@ def write_webhook_messages(services: Services, store: Store) -> int:
     written = 0
     for name, source in _SOURCES.items():
         before = positions.get(name)
-        found = source(_Scan(services, store, before, since_ms, services.clock()))
+        found = source(_SourceInput(services, store, before, since_ms, services.clock()))
         if found[0] != before:
             written += _store_messages(services, store, name, before, found)
     return written
 
 
 def _store_messages(
-    services: Services, store: Store, name: str, before: Any, found: _Found
+    services: Services, store: Store, name: str, before: Any, found: _SourceResult
 ) -> int:
     """Write a source's messages and its position, unless another process has done so."""
     position, messages = found
@@ -106,13 +106,13 @@ def _store_messages(
     return len(messages)
 
 
-def _file_imports(scan: _Scan) -> _Found:
+def _file_import_messages(source_input: _SourceInput) -> _SourceResult:
     """Files from the dashboard or the command line."""
-    with scan.services.database.reading() as connection:
-        imports = FileImportRepository(connection, scan.store.store_id)
+    with source_input.services.database.reading() as connection:
+        imports = FileImportRepository(connection, source_input.store.store_id)
         latest = imports.latest(_MAX_IMPORTS)
     ended = [one for one in reversed(latest) if one.status in _ENDED]
-    known = scan.position or ()
+    known = source_input.position or ()
     messages = [
         _NewMessage(
             WebhookEvent.IMPORT_FINISHED
@@ -131,21 +131,23 @@ def _file_imports(scan: _Scan) -> _Found:
         if one.status in {ImportStatus.DONE, ImportStatus.FAILED}
         and one.import_id not in known
         and one.ended_ms is not None
-        and one.ended_ms >= scan.since_ms
+        and one.ended_ms >= source_input.since_ms
     ]
     return [one.import_id for one in ended], messages
 
 
-def _order_uploads(scan: _Scan) -> _Found:
+def _order_upload_messages(source_input: _SourceInput) -> _SourceResult:
     """Files of orders from the shop's server."""
-    with scan.services.database.reading() as connection:
-        latest = UploadRepository(connection, scan.store.store_id).latest(_MAX_IMPORTS)
+    with source_input.services.database.reading() as connection:
+        latest = UploadRepository(connection, source_input.store.store_id).latest(
+            _MAX_IMPORTS
+        )
     ended = [
         one
         for one in reversed(latest)
         if one.status in {UploadStatus.DONE, UploadStatus.FAILED}
     ]
-    known = scan.position or ()
+    known = source_input.position or ()
     messages = [
         _NewMessage(
             WebhookEvent.IMPORT_FINISHED
@@ -164,23 +166,25 @@ def _order_uploads(scan: _Scan) -> _Found:
         )
         for one in ended
         if one.upload_id not in known
-        and (scan.position is not None or one.submitted_ms >= scan.since_ms)
+        and (source_input.position is not None or one.submitted_ms >= source_input.since_ms)
     ]
     return [one.upload_id for one in ended], messages
 
 
-def _foreseen_stockouts(scan: _Scan) -> _Found:
+def _stockout_messages(source_input: _SourceInput) -> _SourceResult:
     """Products that sell out soon, each once until it is in order again."""
-    if not scan.store.settings.demand_forecast:
-        return scan.position, ()
-    with scan.services.database.reading() as connection:
-        forecasts = ForecastRepository(connection, scan.store.store_id)
+    if not source_input.store.settings.demand_forecast:
+        return source_input.position, ()
+    with source_input.services.database.reading() as connection:
+        forecasts = ForecastRepository(connection, source_input.store.store_id)
         run = forecasts.newest_run()
-        position = scan.position or {"run": 0, "products": []}
+        position = source_input.position or {"run": 0, "products": []}
         if run is None or run.generated_at == position["run"]:
-            return scan.position, ()
+            return source_input.position, ()
         stocked = forecasts.stocked_items()
-    actions = plan_stock_actions(stocked, run, scan.store.settings, scan.now_ms)
+    actions = plan_stock_actions(
+        stocked, run, source_input.store.settings, source_input.now_ms
+    )
     foreseen = [
         action
         for action in ([] if actions is None else actions.first(_MAX_PRODUCTS))
@@ -192,7 +196,7 @@ def _foreseen_stockouts(scan: _Scan) -> _Found:
         "run": run.generated_at,
         "products": sorted(action.item_id for action in foreseen),
     }
-    if not new or run.generated_at < scan.since_ms:
+    if not new or run.generated_at < source_input.since_ms:
         return new_position, ()
     data = {
         "forecast_at": iso(run.generated_at),
@@ -217,38 +221,40 @@ def _day(day: date | None) -> str | None:
     return None if day is None else day.isoformat()
 
 
-def _quota(scan: _Scan) -> _Found:
+def _quota_messages(source_input: _SourceInput) -> _SourceResult:
     """80 % and 100 % of the month's calls, each once a month."""
-    plans = scan.services.settings.plans
-    usage = read_plan_usage(scan.services.database, scan.store, plans, scan.now_ms)
+    plans = source_input.services.settings.plans
+    usage = read_plan_usage(
+        source_input.services.database, source_input.store, plans, source_input.now_ms
+    )
     notice = usage.notice
     percent = 0 if notice is None else _LEVELS.get(notice.status, 0)
-    before = scan.position or {"month": "", "percent": 0}
+    before = source_input.position or {"month": "", "percent": 0}
     sent_percent = before["percent"] if before["month"] == usage.month else 0
     if notice is None or percent <= sent_percent:
-        return scan.position, ()
+        return source_input.position, ()
     data = {
         "percent": percent,
         "calls": notice.used,
         "limit": notice.limit,
         "month": usage.month,
-        "plan": scan.store.subscription.plan,
+        "plan": source_input.store.subscription.plan,
     }
     position = {"month": usage.month, "percent": percent}
     return position, (_NewMessage(WebhookEvent.QUOTA_REACHED, data),)
 
 
-def _decided_tests(scan: _Scan) -> _Found:
+def _decided_test_messages(source_input: _SourceInput) -> _SourceResult:
     """Tests that can be stopped, each once."""
-    settings, store_id = scan.store.settings, scan.store.store_id
-    with scan.services.database.reading() as connection:
+    settings, store_id = source_input.store.settings, source_input.store.store_id
+    with source_input.services.database.reading() as connection:
         tests = ExperimentRepository(connection, store_id).all()
         names = [one.split.name for one in tests if one.started_at is not None]
         if settings.holdout_percent:
             names.append(settings.holdout_test)
         results = ExperimentResultRepository(connection, store_id)
         newest = [one for name in names for one in results.newest_results(name, 1)]
-    known = scan.position or []
+    known = source_input.position or []
     decided = [one for one in newest if one.test not in known and is_decided(one.result)]
     if not decided:
         return known, ()
@@ -263,24 +269,24 @@ def _decided_tests(scan: _Scan) -> _Found:
             },
         )
         for one in decided
-        if one.computed_at >= scan.since_ms
+        if one.computed_at >= source_input.since_ms
     ]
     return [*known, *(one.test for one in decided)], messages
 
 
-def _searches_of_the_week(scan: _Scan) -> _Found:
+def _weekly_search_messages(source_input: _SourceInput) -> _SourceResult:
     """Searches without results, once a week when the store's week has ended."""
-    settings = scan.store.settings
-    now = datetime.fromtimestamp(scan.now_ms / 1000, UTC)
+    settings = source_input.store.settings
+    now = datetime.fromtimestamp(source_input.now_ms / 1000, UTC)
     this_week = settings.week_of(now.astimezone(settings.zone).date())
-    if scan.position in (None, this_week.isoformat()):
+    if source_input.position in (None, this_week.isoformat()):
         return this_week.isoformat(), ()
     first_day, last_day = (
         (this_week - timedelta(days=back)).isoformat() for back in (7, 1)
     )
     insights = search_insights(
-        scan.services.database,
-        scan.store,
+        source_input.services.database,
+        source_input.store,
         (first_day, last_day),
         QueryFilter.NO_RESULTS,
         _MAX_LISTED,
@@ -301,12 +307,12 @@ def _searches_of_the_week(scan: _Scan) -> _Found:
     return this_week.isoformat(), (message,)
 
 
-def _exposed_keys(scan: _Scan) -> _Found:
+def _exposed_key_messages(source_input: _SourceInput) -> _SourceResult:
     """Places where the secret key was seen, each once."""
-    with scan.services.database.reading() as connection:
-        misuses = KeyMisuseRepository(connection, scan.store.store_id).all()
+    with source_input.services.database.reading() as connection:
+        misuses = KeyMisuseRepository(connection, source_input.store.store_id).all()
     leaks = [one for one in misuses if one.sign is MisuseKind.LEAKED_SECRET]
-    known = scan.position or ()
+    known = source_input.position or ()
     messages = [
         _NewMessage(
             WebhookEvent.KEY_EXPOSED,
@@ -323,30 +329,30 @@ def _exposed_keys(scan: _Scan) -> _Found:
     return sorted(one.value for one in leaks), messages
 
 
-def _ending_plan(scan: _Scan) -> _Found:
+def _ending_plan_messages(source_input: _SourceInput) -> _SourceResult:
     """The end of the plan, once days before."""
-    subscription = scan.store.subscription
+    subscription = source_input.store.subscription
     ends_at = subscription.ends_at
     if (
         ends_at is None
-        or ends_at <= scan.now_ms
-        or ends_at == scan.position
-        or not subscription.is_near_end(scan.now_ms)
+        or ends_at <= source_input.now_ms
+        or ends_at == source_input.position
+        or not subscription.is_near_end(source_input.now_ms)
     ):
-        return scan.position, ()
+        return source_input.position, ()
     data = {"plan": subscription.plan, "ends_at": iso(ends_at)}
     return ends_at, (_NewMessage(WebhookEvent.PLAN_ENDING, data),)
 
 
-_SOURCES: Final[Mapping[str, Callable[[_Scan], _Found]]] = MappingProxyType(
+_SOURCES: Final[Mapping[str, Callable[[_SourceInput], _SourceResult]]] = MappingProxyType(
     {
-        "file_imports": _file_imports,
-        "order_uploads": _order_uploads,
-        "stockouts": _foreseen_stockouts,
-        "quota": _quota,
-        "tests": _decided_tests,
-        "searches": _searches_of_the_week,
-        "keys": _exposed_keys,
-        "plan": _ending_plan,
+        "file_imports": _file_import_messages,
+        "order_uploads": _order_upload_messages,
+        "stockouts": _stockout_messages,
+        "quota": _quota_messages,
+        "tests": _decided_test_messages,
+        "searches": _weekly_search_messages,
+        "keys": _exposed_key_messages,
+        "plan": _ending_plan_messages,
     }
 )

@@ -9,17 +9,17 @@ from productrecs.core.ids import StoreId
 from productrecs.features.mail_slots.mail_slot import (
     KEPT_DAYS,
     Mail,
-    MailCall,
     MailChoice,
+    MailEngagement,
     MailPart,
     MailProduct,
 )
 from productrecs.features.mail_slots.repository import (
     MailCountRepository,
     MailCounts,
-    count_mail_calls,
-    read_choice,
-    store_choices,
+    count_mail_engagements,
+    read_mail_choice,
+    store_mail_choices,
 )
 from productrecs.features.privacy.repository import ShopperRepository
 from tests.support.stores import add_stores
@@ -41,7 +41,7 @@ def kept(
 ) -> tuple[int, tuple[MailProduct, ...]] | None:
     reader = database.raw_reader()
     try:
-        return read_choice(reader, store_id, mail(user_id), today)
+        return read_mail_choice(reader, store_id, mail(user_id), today)
     finally:
         reader.close()
 
@@ -50,7 +50,7 @@ def test_a_choice_is_kept_for_a_week_and_replaced_in_its_place(database: Databas
     add_stores(database, STORE)
     choice = MailChoice(STORE, mail("c-7"), TODAY, TENT)
     with database.transaction() as transaction:
-        store_choices(transaction, [choice, choice._replace(products=ROPE)])
+        store_mail_choices(transaction, [choice, choice._replace(products=ROPE)])
 
     last_day = TODAY + KEPT_DAYS - 1
     assert kept(database, STORE, "c-7") == (TODAY, ROPE)
@@ -60,7 +60,7 @@ def test_a_choice_is_kept_for_a_week_and_replaced_in_its_place(database: Databas
 
     later = MailChoice(STORE, mail("c-8"), last_day + 1, TENT)
     with database.transaction() as transaction:
-        store_choices(transaction, [later])
+        store_mail_choices(transaction, [later])
     assert kept(database, STORE, "c-7") is None  # deleted, not only too old
 
 
@@ -72,7 +72,7 @@ def test_an_erased_shoppers_mails_are_forgotten_and_no_others(database: Database
         for user_id in ("c-7", "c-8", "")
     ]
     with database.transaction() as transaction:
-        store_choices(transaction, choices)
+        store_mail_choices(transaction, choices)
 
     with database.transaction() as transaction:
         ShopperRepository(transaction, STORE).delete_products_of_mails(["c-7", "s_1"])
@@ -84,7 +84,7 @@ def test_an_erased_shoppers_mails_are_forgotten_and_no_others(database: Database
 
 def test_calls_are_counted_by_slot_for_thirty_days(database: Database) -> None:
     add_stores(database, STORE)
-    call = MailCall(STORE, "news", TODAY, MailPart.IMAGE, is_proxy=False)
+    call = MailEngagement(STORE, "news", TODAY, MailPart.IMAGE, is_proxy=False)
     calls = [
         *[call, call._replace(is_proxy=True), call._replace(is_proxy=True)],
         *[call._replace(part=MailPart.LINK)] * 3,
@@ -94,7 +94,7 @@ def test_calls_are_counted_by_slot_for_thirty_days(database: Database) -> None:
 
     for batch in (calls[:4], calls[4:]):
         with database.transaction() as transaction:
-            count_mail_calls(transaction, batch)
+            count_mail_engagements(transaction, batch)
 
     with database.reading() as connection:
         counts = MailCountRepository(connection, STORE).by_slot(TODAY * DAY_MS)

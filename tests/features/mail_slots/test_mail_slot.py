@@ -10,8 +10,8 @@ from productrecs.features.mail_slots.mail_slot import (
     MailProduct,
     fill_positions,
     is_mail_proxy,
-    recipient_of,
-    with_campaign,
+    usable_user_id,
+    with_mail_utm_parameters,
 )
 
 
@@ -40,7 +40,7 @@ def products(ids: str) -> list[MailProduct]:
 def test_an_id_counts_unless_it_is_a_tag_or_an_e_mail_address(
     sent: str, recipient: str
 ) -> None:
-    assert recipient_of(sent) == recipient
+    assert usable_user_id(sent) == recipient
 
 
 @pytest.mark.parametrize(
@@ -137,4 +137,4 @@ def test_a_providers_proxy_is_no_reader(agent: bytes, is_proxy: bool) -> None:  
 def test_a_link_tells_web_analytics_which_mail_it_stood_in(
     page: str, campaign: str, address: str
 ) -> None:
-    assert with_campaign(page, "news", 2, campaign) == address
+    assert with_mail_utm_parameters(page, "news", 2, campaign) == address

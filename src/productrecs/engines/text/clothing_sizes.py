@@ -98,12 +98,12 @@ class ClothingSize(NamedTuple):
     system: str | None
 
 
-def system_without_name(currency: str) -> str:
+def usual_size_system(currency: str) -> str:
     """Return the system of small numbers that name none, in a store with a currency."""
     return _SYSTEM_BY_CURRENCY.get(currency.upper(), "eu")
 
 
-def is_number_of_eu(value: str) -> bool:
+def is_eu_number(value: str) -> bool:
     """Return whether a number without a system is as high as those of EU are."""
     return value.isdecimal() and int(value) >= _LOWEST_OF_EU
 
@@ -121,9 +121,11 @@ def possible_sizes(
         return [size]
     if size.value.isdecimal() and int(size.value) >= _LOWEST_PLAIN_HEIGHT:
         return [ClothingSize(size.value, HEIGHT)]
-    charts = _charts(size, words)
+    charts = _charts_for(size, words)
     return list(
-        dict.fromkeys(one for chart in charts for one in _named(size, chart, currency))
+        dict.fromkeys(
+            one for chart in charts for one in _sizes_in_chart(size, chart, currency)
+        )
     )
 
 
@@ -134,7 +136,7 @@ def equivalent_sizes(
     found = [
         other
         for size in sizes
-        for chart in _charts(size, words)
+        for chart in _charts_for(size, words)
         for row in chart.get(size, ())
         for other in row
     ]
@@ -144,19 +146,19 @@ def equivalent_sizes(
 _Chart = Mapping[ClothingSize, tuple[tuple[ClothingSize, ...], ...]]
 
 
-def _charts(size: ClothingSize, words: Collection[str]) -> list[_Chart]:
+def _charts_for(size: ClothingSize, words: Collection[str]) -> list[_Chart]:
     if size.system in CHILD_SYSTEMS:
-        return [_chart(_CHILDREN)]
+        return [_parse_chart(_CHILDREN)]
     charts = {"women": _WOMEN, "men": _MEN}
     named = {WEARERS[word] for word in words if word in WEARERS}
-    if not named and clothes_of_women().is_named(words):
+    if not named and womens_clothing().is_named(words):
         named = {"women"}
-    return [_chart(charts[wearer]) for wearer in named or charts]
+    return [_parse_chart(charts[wearer]) for wearer in named or charts]
 
 
-def _named(size: ClothingSize, chart: _Chart, currency: str) -> list[ClothingSize]:
+def _sizes_in_chart(size: ClothingSize, chart: _Chart, currency: str) -> list[ClothingSize]:
     """Return the sizes of a chart that a size without a system may be."""
-    usual = system_without_name(currency)
+    usual = usual_size_system(currency)
     low = ("uk", "us") if usual == "eu" else (usual,)
     for systems in ((None,), ("eu",), low):
         sizes = [ClothingSize(size.value, system) for system in systems]
@@ -166,7 +168,7 @@ def _named(size: ClothingSize, chart: _Chart, currency: str) -> list[ClothingSiz
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def _chart(text: str) -> _Chart:
+def _parse_chart(text: str) -> _Chart:
     """Return the rows of a chart by each of their sizes."""
     heading, *lines = (line.split() for line in text.strip().splitlines())
     rows: dict[ClothingSize, list[tuple[ClothingSize, ...]]] = defaultdict(list)
@@ -182,12 +184,12 @@ def _chart(text: str) -> _Chart:
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def clothes() -> ProductGroup:
+def clothing() -> ProductGroup:
     """Return the products whose sizes are those of clothes."""
     return ProductGroup(_CLOTHES)
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def clothes_of_women() -> ProductGroup:
+def womens_clothing() -> ProductGroup:
     """Return the clothes that are named after no wearer, but are those of women."""
     return ProductGroup(_CLOTHES_OF_WOMEN)

@@ -51,7 +51,11 @@ def all_words_query(interpreter: QueryInterpreter, terms: Sequence[QueryTerm]) -
         (Occur.Must, query)
         for query in _required_queries(word_queries, build.compound_queries(terms))
     ]
-    optional = [build.all_in_title(terms), *build.side_by_side(terms), *heads]
+    optional = [
+        build.all_in_title_query(terms),
+        *build.adjacent_words_queries(terms),
+        *heads,
+    ]
     return _with_optional_clauses(Query.boolean_query(required), optional)
 
 
@@ -79,7 +83,7 @@ def some_words_queries(
     short_queries = [build.term_query(term, _SHORT_FIELDS) for term in terms]
     optional = _word_score_queries(short_queries, compounds)
     if len(terms) > 2:  # noqa: PLR2004 - two of two words were searched before
-        optional += build.side_by_side(terms)
+        optional += build.adjacent_words_queries(terms)
     optional += build.head_noun_queries(terms, WEIGHTS.partial_heads)
     for word_queries in (
         short_queries,
@@ -187,12 +191,12 @@ class _QueryBuilder:
         ]
         return parts[0][1] if len(parts) == 1 else Query.boolean_query(parts)
 
-    def all_in_title(self, terms: Sequence[QueryTerm]) -> Query:
+    def all_in_title_query(self, terms: Sequence[QueryTerm]) -> Query:
         """Return the bonus query for a title with all words."""
-        in_title = [(Occur.Must, self._in_title(term)) for term in terms]
+        in_title = [(Occur.Must, self._title_query(term)) for term in terms]
         return Query.boolean_query(in_title)
 
-    def side_by_side(self, terms: Sequence[QueryTerm]) -> list[Query]:
+    def adjacent_words_queries(self, terms: Sequence[QueryTerm]) -> list[Query]:
         """Return the bonus queries for neighbours that are adjacent in a title."""
         bonus_queries = []
         for first, second in pairwise(terms):
@@ -218,20 +222,20 @@ class _QueryBuilder:
             readings = term.readings
             if index and self.interpreter.language.code not in COMPOUNDING:
                 readings += self.interpreter.joined_readings(terms[index - 1], term)
-            heads = [self._head(reading, share * weight) for reading in readings]
+            heads = [self._head_noun_query(reading, share * weight) for reading in readings]
             known_queries = [query for query in heads if query is not None]
             if known_queries:
                 bonus_queries.append(_disjunction(known_queries))
         return bonus_queries
 
-    def _head(self, reading: WordReading, weight: float) -> Query | None:
+    def _head_noun_query(self, reading: WordReading, weight: float) -> Query | None:
         stem = reading.stems[-1]
         if not self.interpreter.terms.counts(stem).head:
             return None
         term = Query.term_query(self.interpreter.schema, HEAD, stem, index_option="basic")
         return Query.boost_query(term, weight * reading.weight)
 
-    def _in_title(self, term: QueryTerm) -> Query:
+    def _title_query(self, term: QueryTerm) -> Query:
         schema = self.interpreter.schema
         share = WEIGHTS.title * WEIGHTS.all_in_title
         queries = [

@@ -166,29 +166,29 @@ def _plain_size(match: re.Match[str], span: Span) -> SizePhrase:
     )
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def _size_pattern(text: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w.,/-]){_SIZE_LINK}{text}{_SIZE_END}")
 
 
 _SIZE_READERS: Final = (
     *((_child_size, pattern) for pattern in _CHILD_PATTERNS),
-    (_marked_size, _pattern(_MARKED)),
+    (_marked_size, _size_pattern(_MARKED)),
     (
         _marked_size,
-        _pattern(rf"(?P<system>{_SYSTEM})\s*(?P<value>{_SIZE_NUMBER})(?P<after>)"),
+        _size_pattern(rf"(?P<system>{_SYSTEM})\s*(?P<value>{_SIZE_NUMBER})(?P<after>)"),
     ),
     (
         _marked_size,
-        _pattern(rf"(?P<system>)(?P<value>{_SIZE_NUMBER})\s*(?P<after>{_SYSTEM})"),
+        _size_pattern(rf"(?P<system>)(?P<value>{_SIZE_NUMBER})\s*(?P<after>{_SYSTEM})"),
     ),
     (
         _plain_size,
-        _pattern(
+        _size_pattern(
             rf"(?P<value>{any_of((*_CLEAR_NAMES, *_PLAIN_LETTERS))}|{_CLEAR_LETTERS}"
             r"|[sml](?=\s*$))"
         ),
     ),
-    (_plain_size, _pattern(rf"(?<!x )(?<!\d )(?P<value>{_BARE_NUMBER})")),
+    (_plain_size, _size_pattern(rf"(?<!x )(?<!\d )(?P<value>{_BARE_NUMBER})")),
 )
 
 

@@ -243,10 +243,10 @@ def agent_of_header(text: str) -> str:
     return agent_host(found[1]) if found else UNNAMED_AGENT
 
 
-def marked_link(url: str, agent: str) -> str:
+def with_assistant_utm_parameters(url: str, agent: str) -> str:
     """Return a product page's address that tells the shop's reports where it was found."""
     parts = urlsplit(url)
-    marks = {"utm_source": agent, "utm_medium": "assistant"}
+    parameters = {"utm_source": agent, "utm_medium": "assistant"}
     parsed = parse_qsl(parts.query, keep_blank_values=True)
-    own = [one for one in parsed if one[0] not in marks]
-    return urlunsplit(parts._replace(query=urlencode([*own, *marks.items()])))
+    own = [one for one in parsed if one[0] not in parameters]
+    return urlunsplit(parts._replace(query=urlencode([*own, *parameters.items()])))

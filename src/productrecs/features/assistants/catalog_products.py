@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from productrecs.core.currency_digits import digits_after_point
 from productrecs.core.html_text import html_to_text, html_to_title
-from productrecs.features.assistants.catalog_calls import marked_link
+from productrecs.features.assistants.catalog_calls import with_assistant_utm_parameters
 from productrecs.records.catalog.availability import Availability, is_buyable
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ Options = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class SoldItem:
-    """An item as it is sold now; its addresses are whole."""
+class OfferedItem:
+    """An item as it is offered now; its addresses are whole."""
 
     item: Item
     price: float
@@ -47,20 +47,20 @@ class SoldItem:
 
 
 @dataclass(frozen=True, slots=True)
-class SoldProduct:
+class OfferedProduct:
     """A product: its id, and the items that are its variants, the featured one first."""
 
     product_id: str
-    variants: Sequence[SoldItem]
+    variants: Sequence[OfferedItem]
     options: Mapping[str, Options]  # by the id of the item; without variants empty
 
-    def first(self, item_id: str) -> SoldProduct:
+    def first(self, item_id: str) -> OfferedProduct:
         """Return this product with another featured variant."""
         variants = sorted(self.variants, key=lambda one: one.item.item_id != item_id)
-        return SoldProduct(self.product_id, variants, self.options)
+        return OfferedProduct(self.product_id, variants, self.options)
 
 
-def sold_product(product_id: str, variants: Sequence[SoldItem]) -> SoldProduct:
+def offered_product(product_id: str, variants: Sequence[OfferedItem]) -> OfferedProduct:
     """Return a product; its options tell all of its variants apart."""
     options: dict[str, Options] = {}
     if len(variants) > 1:
@@ -72,7 +72,7 @@ def sold_product(product_id: str, variants: Sequence[SoldItem]) -> SoldProduct:
         }
         if len({tuple(one.items()) for one in options.values()}) < len(variants):
             options = _options_by_title(variants)
-    return SoldProduct(product_id, variants, options)
+    return OfferedProduct(product_id, variants, options)
 
 
 def _options(item: Item) -> Options:
@@ -80,7 +80,7 @@ def _options(item: Item) -> Options:
     return {name: labels[0] for name, labels in values if len(labels) == 1}
 
 
-def _options_by_title(variants: Sequence[SoldItem]) -> dict[str, Options]:
+def _options_by_title(variants: Sequence[OfferedItem]) -> dict[str, Options]:
     titles = {one.item.item_id: html_to_title(one.item.title) for one in variants}
     is_unique = len(set(titles.values())) == len(titles)
     return {
@@ -90,14 +90,14 @@ def _options_by_title(variants: Sequence[SoldItem]) -> dict[str, Options]:
 
 
 @dataclass(frozen=True, slots=True)
-class ProductWriter:
+class ProductSerializer:
     """Writes products in the form of the protocol, for one call."""
 
     currency: str
     seller: str
     agent: str  # the assistant that calls
 
-    def product(self, product: SoldProduct) -> dict[str, Any]:
+    def product(self, product: OfferedProduct) -> dict[str, Any]:
         """Return a product with all its variants; the first one stands for it."""
         featured, variants = product.variants[0], product.variants
         item = featured.item
@@ -105,19 +105,19 @@ class ProductWriter:
             "id": product.product_id,
             "title": html_to_title(item.title) or item.item_id,
             "description": {"plain": _description(item)},
-            "price_range": self._range([one.price for one in variants]),
+            "price_range": self._price_range([one.price for one in variants]),
             "variants": [self._variant(one, product.options) for one in variants],
         }
         usual = [one.list_price or one.price for one in variants]
         if any(one.list_price for one in variants):
-            fields["list_price_range"] = self._range(usual)
+            fields["list_price_range"] = self._price_range(usual)
         fields |= self._page_fields(item)
         if item.categories:
             fields["categories"] = _categories(item)
         if product.options:
             fields["options"] = [
                 {"name": name, "values": [{"label": label} for label in labels]}
-                for name, labels in _labels(product.options).items()
+                for name, labels in _labels_by_option(product.options).items()
             ]
         details = {
             "brand": item.brand,
@@ -129,7 +129,7 @@ class ProductWriter:
         return fields
 
     def detail(
-        self, product: SoldProduct, selected: Options, shown: Iterable[SoldItem]
+        self, product: OfferedProduct, selected: Options, shown: Iterable[OfferedItem]
     ) -> dict[str, Any]:
         """Return a product with the variants that fit `selected`, its options in full."""
         fields = self.product(product)
@@ -142,14 +142,17 @@ class ProductWriter:
                 {
                     "name": name,
                     "values": [
-                        _value(product, selected | {name: label}, label) for label in labels
+                        _option_value(product, selected | {name: label}, label)
+                        for label in labels
                     ],
                 }
-                for name, labels in _labels(product.options).items()
+                for name, labels in _labels_by_option(product.options).items()
             ]
         return fields
 
-    def _variant(self, one: SoldItem, all_options: Mapping[str, Options]) -> dict[str, Any]:
+    def _variant(
+        self, one: OfferedItem, all_options: Mapping[str, Options]
+    ) -> dict[str, Any]:
         item, options = one.item, all_options.get(one.item.item_id, {})
         title = html_to_title(item.title) or item.item_id
         fields: dict[str, Any] = {
@@ -178,7 +181,9 @@ class ProductWriter:
     def _page_fields(self, item: Item) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         if _is_web_address(item.product_url):
-            fields["url"] = marked_link(item.product_url or "", self.agent)
+            fields["url"] = with_assistant_utm_parameters(
+                item.product_url or "", self.agent
+            )
         if _is_web_address(item.image_url):
             image = {"type": "image", "url": item.image_url}
             fields["media"] = [image | {"alt_text": html_to_title(item.title)}]
@@ -188,7 +193,7 @@ class ProductWriter:
         minor_units = round(amount * 10 ** digits_after_point(self.currency))
         return {"amount": minor_units, "currency": self.currency}
 
-    def _range(self, amounts: Sequence[float]) -> dict[str, Any]:
+    def _price_range(self, amounts: Sequence[float]) -> dict[str, Any]:
         return {"min": self._price(min(amounts)), "max": self._price(max(amounts))}
 
 
@@ -205,7 +210,7 @@ def _is_web_address(url: str | None) -> bool:
     return (url or "").lower().startswith(("https://", "http://"))
 
 
-def _labels(options: Mapping[str, Options]) -> dict[str, list[str]]:
+def _labels_by_option(options: Mapping[str, Options]) -> dict[str, list[str]]:
     """Return the labels of each option, in the order of the variants."""
     labels: dict[str, list[str]] = {}
     for one in options.values():
@@ -215,7 +220,7 @@ def _labels(options: Mapping[str, Options]) -> dict[str, list[str]]:
     return labels
 
 
-def _value(product: SoldProduct, selected: Options, label: str) -> dict[str, Any]:
+def _option_value(product: OfferedProduct, selected: Options, label: str) -> dict[str, Any]:
     fitting = matching_variants(product, selected)
     return {
         "label": label,
@@ -224,7 +229,7 @@ def _value(product: SoldProduct, selected: Options, label: str) -> dict[str, Any
     }
 
 
-def matching_variants(product: SoldProduct, selected: Options) -> list[SoldItem]:
+def matching_variants(product: OfferedProduct, selected: Options) -> list[OfferedItem]:
     """Return the variants that have all of the selected option values."""
     return [
         one
@@ -233,8 +238,8 @@ def matching_variants(product: SoldProduct, selected: Options) -> list[SoldItem]
     ]
 
 
-def relaxed_selection(
-    product: SoldProduct, selected: Sequence[SelectedOption], preferences: Sequence[str]
+def relax_selection(
+    product: OfferedProduct, selected: Sequence[SelectedOption], preferences: Sequence[str]
 ) -> Options:
     """Return the selected options that some variant has together.
 

@@ -82,7 +82,7 @@ class MailChoice(NamedTuple):
         """Return None: a later choice of the same mail replaces an earlier one."""
 
 
-class MailCall(NamedTuple):
+class MailEngagement(NamedTuple):
     """A picture that was loaded, or a link that was clicked."""
 
     store_id: StoreId
@@ -96,7 +96,7 @@ class MailCall(NamedTuple):
         """Return None: each call counts."""
 
 
-def recipient_of(user_id: str) -> str:
+def usable_user_id(user_id: str) -> str:
     """Return the shopper's id; empty for a tag without value, and for an e-mail address."""
     is_usable = (
         len(user_id) <= _MAX_ID
@@ -141,7 +141,9 @@ def sign_slot(secret_hash: str, slot: str) -> str:
     return sign_address(secret_hash, _subject(slot))[:_SIGNATURE_DIGITS]
 
 
-def is_signed(secrets: SecretKeys, slot: str, signature: str, now_ms: int) -> bool:
+def is_slot_signature_valid(
+    secrets: SecretKeys, slot: str, signature: str, now_ms: int
+) -> bool:
     """Return whether a slot's signature is right; a replaced key counts while accepted."""
     return secrets.accepts_signature(_subject(slot), signature, now_ms, _SIGNATURE_DIGITS)
 
@@ -150,7 +152,7 @@ def _subject(slot: str) -> str:
     return f"mail-slot:{slot}"
 
 
-def with_campaign(url: str, slot: str, position: int, campaign: str) -> str:
+def with_mail_utm_parameters(url: str, slot: str, position: int, campaign: str) -> str:
     """Return a page's address with the parameters by which web analytics know a mail.
 
     Those that the address has already stay.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from productrecs.core.ids import StoreId
-    from productrecs.features.mail_slots.mail_slot import Mail, MailCall, MailChoice
+    from productrecs.features.mail_slots.mail_slot import Mail, MailChoice, MailEngagement
     from productrecs.storage.sql.dialects import RawReader
 
 _DAYS: Final = ", ".join("?" * KEPT_DAYS)  # one look-up by the primary key each
@@ -45,7 +45,7 @@ class MailCounts:
     clicks: int = 0
 
 
-def read_choice(
+def read_mail_choice(
     reader: RawReader, store_id: StoreId, mail: Mail, today: int
 ) -> tuple[int, tuple[MailProduct, ...]] | None:
     """Return the day of a mail's choice, and its products; None without one."""
@@ -54,7 +54,7 @@ def read_choice(
     return (int(rows[0][0]), _decode(rows[0][1])) if rows else None
 
 
-def store_choices(transaction: sa.Connection, batch: Sequence[MailChoice]) -> None:
+def store_mail_choices(transaction: sa.Connection, batch: Sequence[MailChoice]) -> None:
     """Store the products of mails of any stores, and delete those older than a week."""
     columns = mail_choices.c
     for store_id, choices in AccountRepository(transaction).lock_each(batch):
@@ -77,11 +77,13 @@ def store_choices(transaction: sa.Connection, batch: Sequence[MailChoice]) -> No
         transaction.execute(mail_choices.delete().where(is_old))
 
 
-def count_mail_calls(transaction: sa.Connection, batch: Sequence[MailCall]) -> None:
+def count_mail_engagements(
+    transaction: sa.Connection, batch: Sequence[MailEngagement]
+) -> None:
     """Count loaded pictures and clicks of any stores, and delete old counts."""
     columns = mail_days.c
     for store_id, calls in AccountRepository(transaction).lock_each(batch):
-        counts = Counter((call.day, call.slot, _column(call)) for call in calls)
+        counts = Counter((call.day, call.slot, _count_column(call)) for call in calls)
         for (day, slot, column), count in sorted(counts.items()):
             values = {"pictures": 0, "proxy_pictures": 0, "clicks": 0, column: count}
             row = upsert(transaction, mail_days).values(
@@ -97,7 +99,7 @@ def count_mail_calls(transaction: sa.Connection, batch: Sequence[MailCall]) -> N
         transaction.execute(mail_days.delete().where(is_old))
 
 
-def _column(call: MailCall) -> str:
+def _count_column(call: MailEngagement) -> str:
     if call.part is MailPart.LINK:
         return "clicks"
     return "proxy_pictures" if call.is_proxy else "pictures"

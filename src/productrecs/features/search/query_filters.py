@@ -16,10 +16,10 @@ from productrecs.engines.text.clothing_sizes import (
     CHILD_SYSTEMS,
     HEIGHT,
     ClothingSize,
-    clothes,
-    is_number_of_eu,
+    clothing,
+    is_eu_number,
     possible_sizes,
-    system_without_name,
+    usual_size_system,
 )
 from productrecs.engines.text.clothing_sizes import equivalent_sizes as sizes_of_clothes
 from productrecs.engines.text.colour_and_material_words import (
@@ -248,7 +248,7 @@ def _size_filters(
     for size_phrase in sizes_in(text):
         if any(size_phrase.span.overlaps(other) for other in taken):
             continue
-        if size_phrase.needs_clothes and not clothes().is_named(words):
+        if size_phrase.needs_clothes and not clothing().is_named(words):
             continue
         ids, same = _size_ids(context, size_phrase, words)
         titles = frozenset[str]().union(*map(_size_titles, (size_phrase, *same)))
@@ -275,7 +275,7 @@ def _size_ids(
     if shoes().is_named(words):
         if size.system not in CHILD_SYSTEMS and not _have_system(context, ids, size):
             same = _phrases(sizes_of_shoes(size.value, size.system or "eu", words), size)
-    elif clothes().is_named(words):
+    elif clothing().is_named(words):
         named = ClothingSize(size.value, size.system)
         meant = possible_sizes(named, words, context.currency)
         systems = {one.system for one in meant}
@@ -312,7 +312,7 @@ def _may_be_of(
     system = _system_of(context.catalog, one, size.value)
     if system is not None or not systems:
         return not systems or system in systems
-    is_of_eu = is_number_of_eu(size.value) and system_without_name(context.currency) == "eu"
+    is_of_eu = is_eu_number(size.value) and usual_size_system(context.currency) == "eu"
     return not is_of_eu or not systems <= {"uk", "us"}
 
 
@@ -334,7 +334,7 @@ def _converted(context: FilterContext, size: SizePhrase) -> set[int]:
 
     A plain 42 is a size of EU or a height; a plain 8 is one of UK where prices are in GBP.
     """
-    plain = {"eu", HEIGHT, None, system_without_name(context.currency)}
+    plain = {"eu", HEIGHT, None, usual_size_system(context.currency)}
     allowed = {size.system, None} if size.system in plain else {size.system}
     ids = context.catalog.attributes.with_word(FilterField.SIZE, size.value)
     return {one for one in ids if _system_of(context.catalog, one, size.value) in allowed}

@@ -46,18 +46,18 @@ class PriceFormat:
             return cls.of_language(settings)
         return cls.of_sample(settings.price_format, settings.currency)
 
-    def number(self, value: float, places: int) -> str:
+    def format_number(self, value: float, places: int) -> str:
         """Return a number with its thousands grouped."""
         text = f"{value:,.{places}f}"
         swapped = text.replace(",", "\0").replace(".", self.point)
         return swapped.replace("\0", self.grouping).replace("-", "\N{MINUS SIGN}")
 
-    def price(self, value: float) -> str:
+    def format_price(self, value: float) -> str:
         """Return a price with its currency."""
-        return self.around.format(self.number(value, self.places))
+        return self.around.format(self.format_number(value, self.places))
 
 
-def price_of_pages(settings: StoreSettings, value: float) -> str:
+def format_page_price(settings: StoreSettings, value: float) -> str:
     """Return a price as the store's widgets write it.
 
     A price with cents is not written in a format without them.
@@ -65,4 +65,4 @@ def price_of_pages(settings: StoreSettings, value: float) -> str:
     prices = PriceFormat.of_pages(settings)
     if round(value, prices.places) != value:
         prices = PriceFormat.of_language(settings)
-    return prices.price(value)
+    return prices.format_price(value)

@@ -84,12 +84,12 @@ class MailPicturePool:
         await self._queue.acquire(key[0])
         try:
             loop = asyncio.get_running_loop()
-            picture = await loop.run_in_executor(self._threads, self._make, key)
+            picture = await loop.run_in_executor(self._threads, self._fetch_and_draw, key)
         finally:
             self._queue.release()
         return self._cached.put(key, picture).jpeg
 
-    def _make(self, key: _Key) -> _MailPicture:
+    def _fetch_and_draw(self, key: _Key) -> _MailPicture:
         _, picture_url, card = key
         data = self._fetch(picture_url)
         with self._decoding:

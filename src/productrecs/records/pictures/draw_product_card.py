@@ -56,17 +56,20 @@ def draw_product_card(card: ProductCard, data: bytes) -> bytes:
     The height follows from the width, so that a mail's layout does not depend on products.
     """
     width = min(max(card.width, MIN_WIDTH), MAX_WIDTH)
-    title_font, price_font = _font(round(width * 0.055)), _font(round(width * 0.07))
+    title_font, price_font = (
+        _load_font(round(width * 0.055)),
+        _load_font(round(width * 0.07)),
+    )
     line, price_line, gap = _line_heights(width)
     height = card_height(width)
     canvas = Image.new("RGB", (width, height), _WHITE)
-    picture = _decode(data, width)
+    picture = _decode_to_fit(data, width)
     if picture is not None:
         place = ((width - picture.width) // 2, (width - picture.height) // 2)
         canvas.paste(picture, place)
     lines = _TITLE_LINES if picture is not None else _LINES_WITHOUT_PICTURE
-    title = _readable(card.title, title_font)
-    texts = list(_wrapped(title, title_font, width - gap, lines))
+    title = _drawable_text(card.title, title_font)
+    texts = list(_wrap_lines(title, title_font, width - gap, lines))
     top = width + gap
     if picture is None:
         top = (height - len(texts) * line - price_line) // 2
@@ -74,7 +77,7 @@ def draw_product_card(card: ProductCard, data: bytes) -> bytes:
     for text in texts:
         draw.text((width // 2, top + line // 2), text, _INK, title_font, anchor="mm")
         top += line
-    price = _readable(card.price, price_font)
+    price = _drawable_text(card.price, price_font)
     middle = (width // 2, top + price_line // 2)
     draw.text(middle, price, _INK, price_font, anchor="mm", stroke_width=width // 300)
     buffer = io.BytesIO()
@@ -83,11 +86,11 @@ def draw_product_card(card: ProductCard, data: bytes) -> bytes:
 
 
 @memoized(RegisteredCache.CARD_FONTS)
-def _font(size: int) -> ImageFont.FreeTypeFont:
+def _load_font(size: int) -> ImageFont.FreeTypeFont:
     return ImageFont.truetype(io.BytesIO(_FONT_FILE.read_bytes()), size)
 
 
-def _decode(data: bytes, side: int) -> Image.Image | None:
+def _decode_to_fit(data: bytes, side: int) -> Image.Image | None:
     """Return a picture that fits into a square; None if it cannot be read."""
     if not data:
         return None
@@ -100,7 +103,7 @@ def _decode(data: bytes, side: int) -> Image.Image | None:
     return picture.resize((size[0], size[1]), Image.Resampling.BICUBIC)
 
 
-def _readable(text: str, font: ImageFont.FreeTypeFont) -> str:
+def _drawable_text(text: str, font: ImageFont.FreeTypeFont) -> str:
     """Return a text without characters that the font lacks; empty if most are missing.
 
     Without the library that orders them, texts from right to left are left out too.
@@ -110,24 +113,26 @@ def _readable(text: str, font: ImageFont.FreeTypeFont) -> str:
         unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in text
     ):
         return ""
-    missing = _ink(font, _NO_GLYPH)
-    shown = [one for one in text if one == " " or _ink(font, one) != missing]
+    missing = _glyph_bitmap(font, _NO_GLYPH)
+    shown = [one for one in text if one == " " or _glyph_bitmap(font, one) != missing]
     is_readable = len(shown) >= _MIN_READABLE_SHARE * len(text)
     return " ".join("".join(shown).split()) if is_readable else ""
 
 
-def _ink(font: ImageFont.FreeTypeFont, character: str) -> tuple[tuple[int, int], bytes]:
+def _glyph_bitmap(
+    font: ImageFont.FreeTypeFont, character: str
+) -> tuple[tuple[int, int], bytes]:
     mask = font.getmask(character)
     return mask.size, bytes(mask)
 
 
-def _wrapped(
-    text: str, font: ImageFont.FreeTypeFont, width: int, most: int
+def _wrap_lines(
+    text: str, font: ImageFont.FreeTypeFont, width: int, max_lines: int
 ) -> Iterator[str]:
-    """Yield up to `most` lines of a text; the last ends in an ellipsis if it is cut."""
+    """Yield the first lines of a text; the last ends in an ellipsis if it is cut."""
     words = text.split()
-    for number in range(1, most + 1):
-        line, is_last = "", number == most
+    for number in range(1, max_lines + 1):
+        line, is_last = "", number == max_lines
         while words:
             longer = f"{line} {words[0]}".strip()
             if font.getlength(longer) > width and line:

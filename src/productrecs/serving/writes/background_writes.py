@@ -17,8 +17,11 @@ from productrecs.features.assistants.repository import (
     AssistantCall,
     store_assistant_calls,
 )
-from productrecs.features.mail_slots.mail_slot import MailCall, MailChoice
-from productrecs.features.mail_slots.repository import count_mail_calls, store_choices
+from productrecs.features.mail_slots.mail_slot import MailChoice, MailEngagement
+from productrecs.features.mail_slots.repository import (
+    count_mail_engagements,
+    store_mail_choices,
+)
 from productrecs.features.reports.tracking_health.repository import (
     RefusedIdentity,
     count_refused_identities,
@@ -249,13 +252,13 @@ _KINDS: Final[dict[type[BackgroundRecord], RecordKind]] = {
         limit=2_000,
         is_loss_logged=False,  # doctor only counts fewer
     ),
-    MailCall: RecordKind(
+    MailEngagement: RecordKind(
         "mail counts",
-        _in_one_transaction(count_mail_calls),
+        _in_one_transaction(count_mail_engagements),
         4,
         is_loss_logged=False,  # the page only counts fewer
     ),
-    MailChoice: RecordKind("products of mails", _in_one_transaction(store_choices)),
+    MailChoice: RecordKind("products of mails", _in_one_transaction(store_mail_choices)),
     KeyUse: RecordKind("key uses", _in_one_transaction(store_key_uses), 10),
     AssistantCall: RecordKind(
         "calls of assistants",

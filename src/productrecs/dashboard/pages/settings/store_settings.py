@@ -9,7 +9,7 @@ from productrecs.dashboard.pages.catalog.recommendation_and_search_settings impo
     setting_errors,
 )
 from productrecs.features.attribution.event_purge import retention_days
-from productrecs.features.widgets.price_format import price_of_pages
+from productrecs.features.widgets.price_format import format_page_price
 from productrecs.storage.sql.stored_bytes import DataSize, newest_sizes
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_codes
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
@@ -62,7 +62,7 @@ def _price_previews(
     if errors:
         return []
     settings = replace(visit.store.settings, **sent)  # type: ignore[arg-type]  # checked texts
-    return [price_of_pages(settings, price) for price in _SAMPLES]
+    return [format_page_price(settings, price) for price in _SAMPLES]
 
 
 def _is_place(timezone: str) -> bool:

@@ -92,7 +92,7 @@ def json_content(example: object, schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"application/json": {"schema": dict(schema), "example": example}}
 
 
-def body_of(example: object, required: str = "") -> dict[str, Any]:
+def request_body_of(example: object, required: str = "") -> dict[str, Any]:
     """Return the description of a call's body."""
     schema: dict[str, Any] = {"type": "object"}
     if required:
@@ -101,7 +101,7 @@ def body_of(example: object, required: str = "") -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def _replies(example: object) -> Responses:
+def _response_descriptions(example: object) -> Responses:
     schema = {"type": "object", "required": ["ucp"], "properties": {"ucp": {}}}
     content = json_content(example, schema)
     codes = ("assistant_catalog_unknown", "catalog_call_invalid", "request_too_large")
@@ -159,7 +159,7 @@ async def assistant_profile_of_version(
 async def _profile_reply(request: Request, domain: str, version: str | None) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     store = await find_assisted_store(exchange, domain)
-    known = None if version is None else known_version(version)
+    known = None if version is None else parse_version(version)
     body = _encode(profile_of(base_url_of(request), store.domain, known))
     tag = etag_of(body)
     headers = {"etag": tag, "cache-control": _PROFILE_CACHE}
@@ -173,8 +173,8 @@ async def _profile_reply(request: Request, domain: str, version: str | None) -> 
     NONE,
     operation_id="assistant_search",
     summary="Search products for a shopping assistant",
-    responses=_replies({"ucp": _ENVELOPE, "products": [_PRODUCT]}),
-    openapi_extra=body_of({"query": "tent for two"}),
+    responses=_response_descriptions({"ucp": _ENVELOPE, "products": [_PRODUCT]}),
+    openapi_extra=request_body_of({"query": "tent for two"}),
     response_class=Response,
 )
 async def assistant_search(
@@ -192,8 +192,8 @@ async def assistant_search(
     NONE,
     operation_id="assistant_lookup",
     summary="Return products by ids for a shopping assistant",
-    responses=_replies({"ucp": _ENVELOPE, "products": [_PRODUCT]}),
-    openapi_extra=body_of({"ids": ["tent"]}, "ids"),
+    responses=_response_descriptions({"ucp": _ENVELOPE, "products": [_PRODUCT]}),
+    openapi_extra=request_body_of({"ids": ["tent"]}, "ids"),
     response_class=Response,
 )
 async def assistant_lookup(
@@ -208,8 +208,8 @@ async def assistant_lookup(
     NONE,
     operation_id="assistant_product",
     summary="Return one product with its options for a shopping assistant",
-    responses=_replies({"ucp": _ENVELOPE, "product": _PRODUCT}),
-    openapi_extra=body_of({"id": "tent"}, "id"),
+    responses=_response_descriptions({"ucp": _ENVELOPE, "product": _PRODUCT}),
+    openapi_extra=request_body_of({"id": "tent"}, "id"),
     response_class=Response,
 )
 async def assistant_product(
@@ -222,16 +222,18 @@ async def assistant_product(
 async def _rest_reply(
     request: Request, domain: str, version: str, operation: Operation
 ) -> Response:
-    request.scope[ERROR_FIELDS] = partial(_refusal, known_version(version), operation)
-    caller = await CatalogCaller.of(request, domain, version)
-    caller.agent = agent_of_header(request.headers.get("ucp-agent", ""))
-    reply = await caller.answer(operation, await caller.read_body(request))
+    request.scope[ERROR_FIELDS] = partial(
+        _refusal_fields, parse_version(version), operation
+    )
+    admitted = await AssistantRequest.of(request, domain, version)
+    admitted.agent = agent_of_header(request.headers.get("ucp-agent", ""))
+    reply = await admitted.answer(operation, await admitted.read_body(request))
     return Response(
-        _encode(reply), media_type="application/json", headers=caller.reply_headers
+        _encode(reply), media_type="application/json", headers=admitted.reply_headers
     )
 
 
-def _refusal(
+def _refusal_fields(
     version: UcpVersion, operation: Operation, code: str, detail: str
 ) -> dict[str, Any]:
     """Return what the protocol wants in the body of an error, beside its code."""
@@ -256,7 +258,7 @@ async def find_assisted_store(exchange: "RequestContext", domain: str) -> "Store
     return store
 
 
-def known_version(text: str) -> UcpVersion:
+def parse_version(text: str) -> UcpVersion:
     """Return a version of the protocol.
 
     Raises:
@@ -271,7 +273,7 @@ def known_version(text: str) -> UcpVersion:
 
 
 @dataclass(slots=True)
-class CatalogCaller:
+class AssistantRequest:
     """One admitted call of an assistant."""
 
     exchange: "RequestContext"
@@ -290,14 +292,14 @@ class CatalogCaller:
             TooManyRequestsError: when assistants of the store have to wait.
         """
         exchange: RequestContext = request.scope["productrecs"]
-        spoken = known_version(version)
+        spoken = parse_version(version)
         store = await find_assisted_store(exchange, domain)
-        caller = cls(exchange, store, spoken, request.scope, {})
+        admitted = cls(exchange, store, spoken, request.scope, {})
         rates = exchange.context.rates
         level = rates.check_key(f"assistants {store.store_id}") if rates else None
         if level is not None:
             level.limit.count(level)
-        return caller
+        return admitted
 
     async def read_body(self, request: Request) -> object:
         """Return the JSON of a request's body.
@@ -327,8 +329,8 @@ class CatalogCaller:
                 name.decode(): value.decode() for name, value in billing_headers(notice)
             }
             if notice.is_cut_off:
-                return self._nothing(operation)
-        reply = await self._answer(operation, call)
+                return self._empty_reply(operation)
+        reply = await self._catalog_reply(operation, call)
         meter.count()
         now_ms = context.clock()
         context.write_client.write_later(
@@ -336,13 +338,15 @@ class CatalogCaller:
         )
         return reply
 
-    def _nothing(self, operation: Operation) -> dict[str, Any]:
+    def _empty_reply(self, operation: Operation) -> dict[str, Any]:
         if operation is Operation.PRODUCT:
             message = "the catalog cannot be read at present"
             return failure(self.version, operation, "unavailable", message)
         return {"ucp": envelope(self.version, operation), "products": []}
 
-    async def _answer(self, operation: Operation, call: CatalogCall) -> dict[str, Any]:
+    async def _catalog_reply(
+        self, operation: Operation, call: CatalogCall
+    ) -> dict[str, Any]:
         context = self.exchange.context
         catalog = AssistantCatalog(
             context.services.database,
@@ -353,12 +357,12 @@ class CatalogCaller:
             context.clock(),
         ).with_preferred_prices()
         if isinstance(call, SearchCall):
-            hits, total = await context.search_pool.run(lambda: catalog.find(call))
+            hits, total = await context.search_pool.run(lambda: catalog.search_items(call))
             searcher = searcher_of_scope(self.scope, None)
             if call.words and not call.offset():
                 store_id = self.store.store_id
                 context.searches.count(store_id, call.words, searcher, is_empty=not hits)
-            reply = await asyncio.to_thread(lambda: catalog.page(call, hits, total))
+            reply = await asyncio.to_thread(lambda: catalog.write_page(call, hits, total))
         elif isinstance(call, LookupCall):
             reply = await asyncio.to_thread(lambda: catalog.lookup(call))
         elif isinstance(call, ProductCall):

@@ -18,10 +18,10 @@ from productrecs.features.assistants.ucp_profile import Operation
 from productrecs.http.openapi_responses import error_responses
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.routes.public.assistant_catalog import (
-    CatalogCaller,
+    AssistantRequest,
     Version,
-    body_of,
     json_content,
+    request_body_of,
 )
 from productrecs.http.routes.public.widget_scripts import Domain
 
@@ -70,7 +70,7 @@ _SELECTED: Final = {
 }
 
 
-def _tool(
+def _tool_description(
     operation: Operation, description: str, own: dict[str, Any], required: list[str]
 ) -> dict[str, Any]:
     properties = own | {"context": _CONTEXT, "filters": _FILTERS}
@@ -94,19 +94,19 @@ def _tool(
 
 
 _TOOLS: Final = [
-    _tool(
+    _tool_description(
         Operation.SEARCH,
         "Search the shop's products by words, filters or both.",
         {"query": _TEXT, "pagination": _PAGINATION},
         [],
     ),
-    _tool(
+    _tool_description(
         Operation.LOOKUP,
         "Look up products of the shop by the ids of products or variants.",
         {"ids": _TEXTS | {"minItems": 1, "maxItems": 50}},
         ["ids"],
     ),
-    _tool(
+    _tool_description(
         Operation.PRODUCT,
         "Get one product of the shop with its options, and which of them are available.",
         {"id": _TEXT, "selected": _SELECTED, "preferences": _TEXTS},
@@ -153,7 +153,7 @@ class _RpcError(Exception):
         },
     }
     | error_responses("assistant_catalog_unknown", 413, 415, 503, "search_rebuilding"),
-    openapi_extra=body_of(_EXAMPLE, "method"),
+    openapi_extra=request_body_of(_EXAMPLE, "method"),
     response_class=Response,
 )
 async def assistant_mcp(
@@ -163,27 +163,29 @@ async def assistant_mcp(
 
     Stateless: nothing need be opened first, whichever revision of MCP is spoken.
     """
-    caller = await CatalogCaller.of(request, store_domain, version)
+    admitted = await AssistantRequest.of(request, store_domain, version)
     message_id: object = None
     try:
-        message = await _read_message(caller, request)
+        message = await _read_message(admitted, request)
         if "id" not in message:
             return Response(status_code=202)
         message_id = message["id"]
-        result = await _result_of(caller, message["method"], message.get("params") or {})
+        result = await _call_method(
+            admitted, message["method"], message.get("params") or {}
+        )
         reply, status = {"result": result}, 200
     except _RpcError as error:
         reply = {"error": {"code": error.code, "message": str(error)}}
         status = 400 if error.code in {_PARSE_ERROR, _INVALID_REQUEST} else 200
     body = _encode({"jsonrpc": "2.0", "id": message_id} | reply)
-    headers = caller.reply_headers
+    headers = admitted.reply_headers
     return Response(body, status, media_type="application/json", headers=headers)
 
 
-async def _read_message(caller: CatalogCaller, request: Request) -> dict[str, Any]:
+async def _read_message(admitted: AssistantRequest, request: Request) -> dict[str, Any]:
     """Return one request or notification (JSON-RPC 2.0, section 4)."""
     try:
-        message = await caller.read_body(request)
+        message = await admitted.read_body(request)
     except InvalidCatalogCallError as error:
         raise _RpcError(_PARSE_ERROR, str(error)) from error
     if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
@@ -196,16 +198,16 @@ async def _read_message(caller: CatalogCaller, request: Request) -> dict[str, An
     raise _RpcError(_INVALID_REQUEST, text)
 
 
-async def _result_of(
-    caller: CatalogCaller, method: str, params: dict[str, Any]
+async def _call_method(
+    admitted: AssistantRequest, method: str, params: dict[str, Any]
 ) -> dict[str, Any]:
     if method == "tools/call":
-        return await _call_tool(caller, params)
+        return await _call_tool(admitted, params)
     if method == "tools/list":
         return {"tools": _TOOLS}
     if method == "ping":
         return {}
-    server = {"name": f"productrecs {caller.store.domain}", "version": __version__}
+    server = {"name": f"productrecs {admitted.store.domain}", "version": __version__}
     if method == "initialize":
         wanted = params.get("protocolVersion")
         spoken = wanted if wanted in _PROTOCOL_VERSIONS else _PROTOCOL_VERSIONS[0]
@@ -218,7 +220,7 @@ async def _result_of(
     raise _RpcError(_NO_METHOD, message)
 
 
-async def _call_tool(caller: CatalogCaller, params: dict[str, Any]) -> dict[str, Any]:
+async def _call_tool(admitted: AssistantRequest, params: dict[str, Any]) -> dict[str, Any]:
     names = [operation.value for operation in Operation]
     if params.get("name") not in names:
         message = f"there is no such tool; there are {', '.join(names)}"
@@ -229,10 +231,10 @@ async def _call_tool(caller: CatalogCaller, params: dict[str, Any]) -> dict[str,
         raise _RpcError(_INVALID_PARAMS, message)
     meta = arguments.get("meta")
     named = meta.get("ucp-agent") if isinstance(meta, dict) else None
-    caller.agent = agent_host(named.get("profile") if isinstance(named, dict) else None)
+    admitted.agent = agent_host(named.get("profile") if isinstance(named, dict) else None)
     operation = Operation(params["name"])
     try:
-        reply = await caller.answer(operation, arguments.get("catalog"))
+        reply = await admitted.answer(operation, arguments.get("catalog"))
     except (InvalidCatalogCallError, CatalogCallTooLargeError) as error:
         raise _RpcError(_INVALID_PARAMS, str(error)) from error
     text = _encode(reply).decode()

@@ -15,23 +15,23 @@ from productrecs.features.mail_slots.mail_slot import (
     MAX_POSITIONS,
     PREVIEW_CAMPAIGN,
     Mail,
-    MailCall,
     MailChoice,
+    MailEngagement,
     MailPart,
     MailProduct,
     UnknownMailSlotError,
     fill_positions,
     is_mail_proxy,
-    is_signed,
-    recipient_of,
+    is_slot_signature_valid,
+    usable_user_id,
 )
-from productrecs.features.mail_slots.repository import read_choice
+from productrecs.features.mail_slots.repository import read_mail_choice
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
 )
 from productrecs.features.recommendations.source_recipes import PageType
-from productrecs.features.widgets.price_format import price_of_pages
+from productrecs.features.widgets.price_format import format_page_price
 from productrecs.http.routes.widget.list_parameters import split_item_ids
 from productrecs.http.routes.widget.list_replies import answer_list
 from productrecs.http.routes.widget.recommendations import MAX_ANCHORS
@@ -73,11 +73,11 @@ class MailCard(msgspec.Struct):
     source: str = ""
 
 
-class _List(msgspec.Struct):
+class _RecommendationList(msgspec.Struct):
     recommendations: list[MailCard]
 
 
-_read_list: Final = msgspec.json.Decoder(_List).decode
+_read_list: Final = msgspec.json.Decoder(_RecommendationList).decode
 _read_card: Final = msgspec.json.Decoder(MailCard).decode
 
 
@@ -98,7 +98,7 @@ class MailQuery(NamedTuple):
         return Mail.of(self.slot, self.user_id, self.campaign, self.item_ids)
 
 
-async def _mail_query(
+async def _parse_mail_query(
     slot: Annotated[
         str, Path(description="The placement's name.", examples=["newsletter"])
     ],
@@ -142,16 +142,16 @@ async def _mail_query(
     identity: IdentityQuery = "",
 ) -> MailQuery:
     """Return what the parameters of an address mean."""
-    recipient = recipient_of(user_id)
+    recipient = usable_user_id(user_id)
     anchors = split_item_ids(item_ids)[:MAX_ANCHORS]
     return MailQuery(slot, signature, recipient, identity, campaign, anchors, position)
 
 
-AnyMail = Annotated[MailQuery, Depends(_mail_query)]
+MailQueryParameters = Annotated[MailQuery, Depends(_parse_mail_query)]
 
 
-class OpenSlot(NamedTuple):
-    """A slot whose address is right, and the store that it belongs to."""
+class MailSlotRequest(NamedTuple):
+    """A request for a slot whose signature is right, and the store it belongs to."""
 
     request: Request
     context: "Context"
@@ -165,8 +165,8 @@ class OpenSlot(NamedTuple):
         """The day of UTC, since 1970."""
         return self.now_ms // DAY_MS
 
-    def may_show(self) -> Callable[[str], bool]:
-        """Return whether a product may be shown and bought now, by its id."""
+    def item_check(self) -> Callable[[str], bool]:
+        """Return a check, by id, of whether a product may be shown and bought now."""
         state = self.cached_store.state
         catalog = state.catalog
         buyable = catalog.visible(self.now_ms, hide_sold_out=True)
@@ -186,22 +186,24 @@ class OpenSlot(NamedTuple):
         content = None if number is None else catalog.cards[number]
         return None if content is None else _read_card(content + b"}")
 
-    def price(self, card: MailCard) -> str:
+    def price_text(self, card: MailCard) -> str:
         """Return a product's price as the shop writes it; empty without one."""
         if card.price is None:
             return ""
-        return price_of_pages(self.store.settings, card.price)
+        return format_page_price(self.store.settings, card.price)
 
-    def record(self, part: MailPart) -> None:
+    def count_engagement(self, part: MailPart) -> None:
         """Count a loaded picture or a click."""
         if self.query.campaign == PREVIEW_CAMPAIGN:
             return
         is_proxy = is_mail_proxy(self.request.headers.get("user-agent", "").encode())
-        call = MailCall(self.store.store_id, self.query.slot, self.today, part, is_proxy)
-        self.context.write_client.write_later(call)
+        engagement = MailEngagement(
+            self.store.store_id, self.query.slot, self.today, part, is_proxy
+        )
+        self.context.write_client.write_later(engagement)
 
 
-async def open_slot(request: Request, query: MailQuery) -> OpenSlot:
+async def verify_slot_request(request: Request, query: MailQuery) -> MailSlotRequest:
     """Return the slot of a signed address.
 
     Raises:
@@ -213,7 +215,7 @@ async def open_slot(request: Request, query: MailQuery) -> OpenSlot:
         await context.refresh_accounts()
         store = context.accounts.by_domain(store.domain) or store
     system_ms = context.services.system_clock()
-    if not store.settings.mail_slots or not is_signed(
+    if not store.settings.mail_slots or not is_slot_signature_valid(
         store.secrets, query.slot, query.signature, system_ms
     ):
         message = (
@@ -222,11 +224,11 @@ async def open_slot(request: Request, query: MailQuery) -> OpenSlot:
         )
         raise UnknownMailSlotError(message)
     cached_store = await context.stores.open(store)
-    return OpenSlot(request, context, store, cached_store, query, context.clock())
+    return MailSlotRequest(request, context, store, cached_store, query, context.clock())
 
 
-async def products_of_mail(
-    opened: OpenSlot, is_fine: Callable[[tuple[MailProduct, ...]], bool]
+async def load_or_choose_products(
+    slot_request: MailSlotRequest, is_fine: Callable[[tuple[MailProduct, ...]], bool]
 ) -> tuple[MailProduct, ...]:
     """Return the products of a mail: those kept if they are fine, else chosen again.
 
@@ -235,28 +237,36 @@ async def products_of_mail(
     Raises:
         UnknownPlacementError: when they must be chosen, and the placement is gone.
     """
-    query, store_id = opened.query, opened.store.store_id
-    day, kept = await _kept_products(opened)
+    query, store_id = slot_request.query, slot_request.store.store_id
+    day, kept = await _kept_products(slot_request)
     if kept and is_fine(kept):
         return kept
-    products = fill_positions(kept, opened.may_show(), await _fresh_products(opened))
+    products = fill_positions(
+        kept, slot_request.item_check(), await _recommended_products(slot_request)
+    )
     if products and products != kept:
         choice = MailChoice(store_id, query.mail, day, products)
         until = time.monotonic() + _UNSAVED_SECONDS
         _recent_choices.put((store_id, query.mail), _RecentChoice(choice, until))
-        opened.context.write_client.write_later(choice)
+        slot_request.context.write_client.write_later(choice)
     return products
 
 
-async def _kept_products(opened: OpenSlot) -> tuple[int, tuple[MailProduct, ...]]:
+async def _kept_products(
+    slot_request: MailSlotRequest,
+) -> tuple[int, tuple[MailProduct, ...]]:
     """Return the day of a mail's choice, and its products; today and none without one."""
-    mail, store_id, today = opened.query.mail, opened.store.store_id, opened.today
+    mail, store_id, today = (
+        slot_request.query.mail,
+        slot_request.store.store_id,
+        slot_request.today,
+    )
     recent = _recent_choices.get((store_id, mail))
     if recent is not None and time.monotonic() < recent.until:
         return recent.choice.day, recent.choice.products
     try:
-        stored = await opened.context.read(
-            lambda reader: read_choice(reader, store_id, mail, today)
+        stored = await slot_request.context.read(
+            lambda reader: read_mail_choice(reader, store_id, mail, today)
         )
     except StorageError:
         stored = None  # products are chosen as when the mail was opened first
@@ -267,8 +277,8 @@ async def _kept_products(opened: OpenSlot) -> tuple[int, tuple[MailProduct, ...]
     return today, ()
 
 
-async def _fresh_products(opened: OpenSlot) -> list[MailProduct]:
-    query = opened.query
+async def _recommended_products(slot_request: MailSlotRequest) -> list[MailProduct]:
+    query = slot_request.query
     list_request = RecommendationRequest(
         source=Source.MIX,
         num=_CANDIDATES,
@@ -277,17 +287,19 @@ async def _fresh_products(opened: OpenSlot) -> list[MailProduct]:
         placement=query.slot,
     )
     shopper = {"user_id": query.user_id, IDENTITY: query.identity}
-    access = access_in_route(opened.request, shopper)
-    body = await answer_list(opened.context, opened.cached_store, list_request, access)
+    access = access_in_route(slot_request.request, shopper)
+    body = await answer_list(
+        slot_request.context, slot_request.cached_store, list_request, access
+    )
     return [MailProduct(card.id, card.source) for card in _read_list(body).recommendations]
 
 
-async def is_over_quota(opened: OpenSlot) -> bool:
-    """Return whether the plan is used up or over; else the call is counted."""
-    context, store = opened.context, opened.store
+async def count_within_quota(slot_request: MailSlotRequest) -> bool:
+    """Count the call, unless the plan is used up; return whether it was counted."""
+    context, store = slot_request.context, slot_request.store
     meter = await context.metering.meter_of(store, context.read)
     notice = meter.check(store.subscription, context.clock())
     if notice is not None and notice.is_cut_off:
-        return True
+        return False
     meter.count()
-    return False
+    return True

@@ -16,19 +16,19 @@ from productrecs.features.mail_slots.mail_slot import (
     MailProduct,
     UnknownMailSlotError,
     slot_path,
-    with_campaign,
+    with_mail_utm_parameters,
 )
 from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.public.mail_choice import (
-    AnyMail,
     MailCard,
-    OpenSlot,
-    is_over_quota,
-    open_slot,
-    products_of_mail,
+    MailQueryParameters,
+    MailSlotRequest,
+    count_within_quota,
+    load_or_choose_products,
+    verify_slot_request,
 )
 from productrecs.http.routes.widget.shopper_access import IDENTITY
 from productrecs.records.events.event import EventKind, NewEvent
@@ -82,7 +82,7 @@ _IMAGE_REPLY: Final[Responses] = {
 )
 async def mail_image(
     request: Request,
-    query: AnyMail,
+    query: MailQueryParameters,
     width: Annotated[
         int,
         Query(
@@ -98,15 +98,20 @@ async def mail_image(
     The product is chosen when the mail is opened first, and replaced once it can no longer
     be bought. Where there is none, the picture names the shop.
     """
-    opened = await open_slot(request, query)
-    card = None if await is_over_quota(opened) else await _shown_card(opened)
-    opened.record(MailPart.IMAGE)
-    title, price, picture = opened.store.domain, "", ""
+    slot_request = await verify_slot_request(request, query)
+    is_counted = await count_within_quota(slot_request)
+    card = await _shown_card(slot_request) if is_counted else None
+    slot_request.count_engagement(MailPart.IMAGE)
+    title, price, picture = slot_request.store.domain, "", ""
     if card is not None:
-        title, price, picture = card.title, opened.price(card), _picture_of(opened, card)
+        title, price, picture = (
+            card.title,
+            slot_request.price_text(card),
+            _picture_url(slot_request, card),
+        )
     try:
-        jpeg = await opened.context.mail_pictures.draw(
-            opened.store.store_id, picture, ProductCard(title, price, width)
+        jpeg = await slot_request.context.mail_pictures.draw(
+            slot_request.store.store_id, picture, ProductCard(title, price, width)
         )
     except (QueueFullError, NotAPictureError):
         if not picture:
@@ -119,22 +124,22 @@ async def mail_image(
     return Response(jpeg, media_type=_JPEG, headers=headers)
 
 
-async def _shown_card(opened: OpenSlot) -> MailCard | None:
+async def _shown_card(slot_request: MailSlotRequest) -> MailCard | None:
     """Return the product that a picture shows; None without one."""
-    may_show, index = opened.may_show(), opened.query.position - 1
+    may_show, index = slot_request.item_check(), slot_request.query.position - 1
     try:
-        products = await products_of_mail(
-            opened, lambda kept: index < len(kept) and may_show(kept[index].item_id)
+        products = await load_or_choose_products(
+            slot_request, lambda kept: index < len(kept) and may_show(kept[index].item_id)
         )
     except UnknownPlacementError:  # it was removed after the mail was sent
         return None
     if index >= len(products) or not may_show(products[index].item_id):
         return None
-    return opened.card(products[index])
+    return slot_request.card(products[index])
 
 
-def _picture_of(opened: OpenSlot, card: MailCard) -> str:
-    return absolute_url(card.image_url, opened.store.domain) if card.image_url else ""
+def _picture_url(slot_request: MailSlotRequest, card: MailCard) -> str:
+    return absolute_url(card.image_url, slot_request.store.domain) if card.image_url else ""
 
 
 @routes.get(
@@ -146,7 +151,7 @@ def _picture_of(opened: OpenSlot, card: MailCard) -> str:
     | error_responses(401, 422, 503),
     response_class=Response,
 )
-async def mail_link(request: Request, query: AnyMail) -> Response:
+async def mail_link(request: Request, query: MailQueryParameters) -> Response:
     """Redirect to the page of the product that the picture of this position showed.
 
     The click counts as one on a recommended product. It is not metered. Where there is no
@@ -156,36 +161,42 @@ async def mail_link(request: Request, query: AnyMail) -> Response:
     store = exchange.known_caller.store
     page = absolute_url("/", store.domain)
     try:
-        opened = await open_slot(request, query)
+        slot_request = await verify_slot_request(request, query)
     except UnknownMailSlotError:
         pass
     else:
-        page = await _open_link(opened)
+        page = await _resolve_link_and_count_click(slot_request)
     return RedirectResponse(page, 302, {**_SAFE, "cache-control": "no-store"})
 
 
-async def _open_link(opened: OpenSlot) -> str:
+async def _resolve_link_and_count_click(slot_request: MailSlotRequest) -> str:
     """Return the page that a link leads to, and count the click."""
-    query, index = opened.query, opened.query.position - 1
-    opened.record(MailPart.LINK)
+    query, index = slot_request.query, slot_request.query.position - 1
+    slot_request.count_engagement(MailPart.LINK)
     try:
-        products = await products_of_mail(opened, lambda kept: index < len(kept))
+        products = await load_or_choose_products(
+            slot_request, lambda kept: index < len(kept)
+        )
     except UnknownPlacementError:
         products = ()
-    card = opened.card(products[index]) if index < len(products) else None
+    card = slot_request.card(products[index]) if index < len(products) else None
     if card is not None and query.user_id:
-        await _store_click(opened, products[index])
+        await _store_click(slot_request, products[index])
     page = card.product_url if card is not None else None
-    address = absolute_url(page or "/", opened.store.domain)
-    return with_campaign(address, query.slot, query.position, query.campaign)
+    address = absolute_url(page or "/", slot_request.store.domain)
+    return with_mail_utm_parameters(address, query.slot, query.position, query.campaign)
 
 
-async def _store_click(opened: OpenSlot, product: MailProduct) -> None:
+async def _store_click(slot_request: MailSlotRequest, product: MailProduct) -> None:
     """Store the click of a known shopper; the redirect does not depend on it.
 
     Another click on the same product of the mail is none: mail servers try links.
     """
-    query, context, store_id = opened.query, opened.context, opened.store.store_id
+    query, context, store_id = (
+        slot_request.query,
+        slot_request.context,
+        slot_request.store.store_id,
+    )
     event = NewEvent(
         kind=EventKind.REC_CLICK,
         item_id=product.item_id,
@@ -195,7 +206,7 @@ async def _store_click(opened: OpenSlot, product: MailProduct) -> None:
         widget=f"{WIDGET_PREFIX}{query.slot}",
         event_id=f"{query.mail.digest}-{query.position}",
     )
-    headers = dict(opened.request.scope["headers"])
+    headers = dict(slot_request.request.scope["headers"])
     groups = context.bots.mark_bot_events(store_id, [[event]], headers)
     try:
         async with asyncio.timeout(_CLICK_SECONDS):
@@ -257,30 +268,32 @@ _PRODUCTS_REPLY: Final[Responses] = {
     | error_responses(401, "placement_unknown", "mail_slot_unknown", 422, 503),
     response_class=Response,
 )
-async def mail_products(request: Request, query: AnyMail) -> Response:
+async def mail_products(request: Request, query: MailQueryParameters) -> Response:
     """Return up to 12 products, for mail tools that fill templates from an address.
 
     They are those that the pictures and links of the same mail show; `position` is ignored.
     """
-    opened = await open_slot(request, query)
-    may_show = opened.may_show()
-    products = await products_of_mail(
-        opened, lambda kept: all(may_show(product.item_id) for product in kept)
+    slot_request = await verify_slot_request(request, query)
+    may_show = slot_request.item_check()
+    products = await load_or_choose_products(
+        slot_request, lambda kept: all(may_show(product.item_id) for product in kept)
     )
     listed = [
-        _product_fields(opened, position, card)
+        _product_fields(slot_request, position, card)
         for position, product in enumerate(products, 1)
-        if may_show(product.item_id) and (card := opened.card(product)) is not None
+        if may_show(product.item_id) and (card := slot_request.card(product)) is not None
     ]
     headers = {**_SAFE, "cache-control": "private, no-cache"}
     body = _encode({"products": listed})
     return Response(body, media_type="application/json", headers=headers)
 
 
-def _product_fields(opened: OpenSlot, position: int, card: MailCard) -> dict[str, object]:
-    query = opened.query
+def _product_fields(
+    slot_request: MailSlotRequest, position: int, card: MailCard
+) -> dict[str, object]:
+    query = slot_request.query
     parameters = {
-        "key": opened.store.publishable_key,
+        "key": slot_request.store.publishable_key,
         "signature": query.signature,
         "position": position,
         "user_id": query.user_id,
@@ -294,8 +307,8 @@ def _product_fields(opened: OpenSlot, position: int, card: MailCard) -> dict[str
         "id": card.id,
         "title": card.title,
         "price": card.price,
-        "price_text": opened.price(card),
-        "image_url": _picture_of(opened, card),
-        "link_url": base_url_of(opened.request)
+        "price_text": slot_request.price_text(card),
+        "image_url": _picture_url(slot_request, card),
+        "link_url": base_url_of(slot_request.request)
         + slot_path(MailPart.LINK, query.slot, sent),
     }

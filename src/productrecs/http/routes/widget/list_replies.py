@@ -45,9 +45,9 @@ from productrecs.records.experiments.repository import (
 from productrecs.records.placements.placement import Placement
 from productrecs.serving.cached_store import CachedStore
 from productrecs.serving.card_replies import (
-    add_placement_and_bundle,
     recommendations_body,
     with_anchor,
+    with_placement_and_bundle,
     with_sold_out,
 )
 from productrecs.serving.list_cache import (
@@ -272,7 +272,7 @@ def _list_maker(
             if main_request is None
             else offer_of_list(state, main_request, picks, now_ms)
         )
-        return add_placement_and_bundle(body, placed_requests, state, offer)
+        return with_placement_and_bundle(body, placed_requests, state, offer)
 
     return _ListMaker(pick, write, sold_out)
 

@@ -38,7 +38,7 @@ from productrecs.schemas.photos import (
 )
 from productrecs.schemas.strict_json import parse_json
 from productrecs.serving.cached_store import CachedStore
-from productrecs.serving.card_replies import similar_body, similar_cards
+from productrecs.serving.card_replies import photo_search_body, photo_search_cards
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 
 routes = Routes("widget")
@@ -129,7 +129,7 @@ def _photo_search_body(
             regions = _encode([_hotspot_fields(spot, cached_store) for spot in spots])
     except NotAPictureError as error:
         raise unreadable_photo(error) from error
-    return similar_body(hits, catalog.cards, regions)
+    return photo_search_body(hits, catalog.cards, regions)
 
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -179,7 +179,7 @@ def _photo_analysis_body(
 
 def _hotspot_fields(photo_spot: PhotoSpot, cached_store: CachedStore) -> dict[str, Any]:
     hits = [Hit(*one) for one in zip(photo_spot.items, photo_spot.scores, strict=True)]
-    cards = similar_cards(hits, cached_store.state.catalog.cards)
+    cards = photo_search_cards(hits, cached_store.state.catalog.cards)
     return {
         "label": photo_spot.label,
         "bbox": [round(one, 4) for one in photo_spot.box],
