@@ -172,6 +172,7 @@ namespace {
 	function wp_doing_cron() { return false; }
 	function wp_doing_ajax() { return false; }
 	function is_multisite() { return false; }
+	function get_transient( $name ) { return get_option( '_transient_' . $name ); }
 	function set_transient( $name, $value ) { update_option( '_transient_' . $name, $value ); }
 	function is_ssl() { return false; }
 	function is_feed() { return false; }

@@ -77,6 +77,9 @@ function start() {
 	Customers::hooks();
 	Shopper::hooks();
 	Placements::hooks();
+	if ( isset( $_SERVER['REQUEST_URI'] ) && '/.well-known/ucp' === strtok( sanitize_text_field( wp_unslash( $_SERVER['REQUEST_URI'] ) ), '?' ) ) {
+		Assistants::hooks();
+	}
 	if ( is_admin() ) {
 		Admin::hooks();
 		Panels::hooks();

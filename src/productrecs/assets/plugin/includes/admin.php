@@ -487,12 +487,13 @@ class Admin {
 	 */
 	private static function switches() {
 		return array(
-			'search'    => __( 'Suggestions in the search box, and search by photo', 'service-recommender' ),
-			'look'      => __( 'Shop the look on product pages', 'service-recommender' ),
-			'consent'   => __( 'Wait for consent before anything about a shopper is stored or sent', 'service-recommender' ),
-			'on_hold'   => __( 'Count orders that wait for a bank transfer', 'service-recommender' ),
-			'order_tax' => __( 'Send order prices with tax where your pages show prices with tax', 'service-recommender' ),
-			'meta'      => __( 'Remove what this plugin stored with orders when it is uninstalled', 'service-recommender' ),
+			'search'     => __( 'Suggestions in the search box, and search by photo', 'service-recommender' ),
+			'look'       => __( 'Shop the look on product pages', 'service-recommender' ),
+			'assistants' => __( 'Tell shopping assistants where your catalog is, once the dashboard lets them search it', 'service-recommender' ),
+			'consent'    => __( 'Wait for consent before anything about a shopper is stored or sent', 'service-recommender' ),
+			'on_hold'    => __( 'Count orders that wait for a bank transfer', 'service-recommender' ),
+			'order_tax'  => __( 'Send order prices with tax where your pages show prices with tax', 'service-recommender' ),
+			'meta'       => __( 'Remove what this plugin stored with orders when it is uninstalled', 'service-recommender' ),
 		);
 	}
 
