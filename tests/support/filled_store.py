@@ -73,6 +73,10 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.accounts.team_members import invite_member
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
+from productrecs.tenancy.users.access_tokens.access_token import (
+    AccessTokenError,
+    create_access_token,
+)
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,
@@ -391,6 +395,12 @@ def _team(filled: Filled, texts: Sequence[str]) -> None:
         browser = BrowserFacts(text, text)
         session = begin_session(filled.database, user, now_ms, browser=browser)
         filled.ids.setdefault("session", hash_token(session.token))
+        with contextlib.suppress(AccessTokenError):
+            access, _ = create_access_token(
+                filled.database, store_id, text, Role.EDITOR, text, now_ms
+            )
+            filled.ids.setdefault("token", access.token_id)
+            filled.held["access tokens"] += 1
     with filled.database.transaction() as transaction:
         log = AuditRepository(transaction, store_id)
         for text in texts:

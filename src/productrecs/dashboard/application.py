@@ -21,6 +21,7 @@ from starlette.responses import PlainTextResponse
 from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.errors import ProductRecsError, QueueFullError
 from productrecs.core.ids import StoreId
+from productrecs.dashboard.assistant_tools.endpoint import MCP_PATH, answer_assistant
 from productrecs.dashboard.audited_changes import run_audited_change
 from productrecs.dashboard.cookies import (
     FLASH,
@@ -212,6 +213,9 @@ _REFUSED: Final = {ForeignFormError: 403, RoleError: 403, NotFoundError: 404}
 
 def add_dashboard(application: FastAPI) -> None:
     """Add the dashboard's routes; the OpenAPI document does not list them."""
+    application.add_route(
+        MCP_PATH, answer_assistant, ["GET", "POST"], include_in_schema=False
+    )
     for path in (DASHBOARD_PATH, f"{DASHBOARD_PATH}/{{rest:path}}"):
         application.add_route(
             path, _handle_request, ["GET", "POST"], include_in_schema=False

@@ -1,8 +1,9 @@
 """Audited changes: a form's change with its audit log line, and what undo brings back."""
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from productrecs.dashboard.change_descriptions import (
     Snapshot,
@@ -30,13 +31,21 @@ _UNAUDITED: Final = frozenset(
 _SENSITIVE: Final = re.compile("csrf|password|token|secret|code", re.IGNORECASE)
 
 
-def run_audited_change(visit: Visit, page: Page, handler: Handler) -> Reply:
+def run_audited_change(
+    visit: Visit,
+    page: Page,
+    handler: Handler,
+    check: Callable[[Any], None] | None = None,
+) -> Reply:
     """Let a handler change the store; the audit log's line is in its transaction.
 
-    What changed, with old and new values, is added to the line afterwards.
+    What changed, with old and new values, is added to the line afterwards. `check` gets the
+    connection at the end of the transaction: an error that it raises undoes the change.
     """
     undo, before = _entry_id_and_undo_rows(visit, page), changeable_value_texts(visit)
     database = _audited_database(visit, page, undo)
+    if check is not None:
+        database = database.joined(check)
     reply = handler(replace(visit, services=replace(visit.services, database=database)))
     if database.is_joined and reply.status < 400:  # noqa: PLR2004 - HTTP
         with database.transaction():

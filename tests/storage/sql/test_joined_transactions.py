@@ -60,3 +60,16 @@ def test_neither_is_stored_when_one_of_both_fails(database: Database) -> None:
 
     assert noted(database) == set()
     assert joined.is_joined
+
+
+def test_several_joined_writes_run_in_their_order(database: Database) -> None:
+    order: list[str] = []
+
+    joined = database.joined(lambda _: order.append("first")).joined(
+        lambda _: order.append("second")
+    )
+    with joined.transaction() as transaction:
+        transaction.execute(note("change"))
+
+    assert order == ["first", "second"]
+    assert noted(database) == {"change"}

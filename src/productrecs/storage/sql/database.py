@@ -89,11 +89,19 @@ class Database:
     def joined(self, write: Callable[[sa.Connection], None]) -> Self:
         """Return this database; its next transaction also runs `write` before it commits.
 
+        Writes that were joined before run first.
+
         For one use case in one thread: `write` and that transaction are stored together
         or not at all.
         """
-        copied = copy.copy(self)
-        copied._joined = write  # noqa: SLF001 - of the same class
+        copied, earlier = copy.copy(self), self._joined
+
+        def both(connection: sa.Connection) -> None:
+            if earlier is not None:
+                earlier(connection)
+            write(connection)
+
+        copied._joined = both  # noqa: SLF001 - of the same class
         return copied
 
     @property

@@ -16,6 +16,7 @@ from productrecs.features.assistants.catalog_calls import (
 )
 from productrecs.features.assistants.ucp_profile import Operation
 from productrecs.http.openapi_responses import error_responses
+from productrecs.http.pipeline.mcp_messages import NO_MESSAGE, NOT_JSON, is_message
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.routes.public.assistant_catalog import (
     AssistantRequest,
@@ -28,7 +29,7 @@ from productrecs.http.routes.public.widget_scripts import Domain
 routes = Routes("public")
 
 _encode: Final = msgspec.json.Encoder().encode
-_PARSE_ERROR, _INVALID_REQUEST, _NO_METHOD, _INVALID_PARAMS = -32700, -32600, -32601, -32602
+_NO_METHOD, _INVALID_PARAMS = -32601, -32602
 _PROTOCOL_VERSIONS: Final = ("2025-11-25", "2025-06-18", "2025-03-26")
 _TEXT: Final = {"type": "string"}
 _TEXTS: Final = {"type": "array", "items": _TEXT}
@@ -146,7 +147,7 @@ class _RpcError(Exception):
                 {
                     "jsonrpc": "2.0",
                     "id": None,
-                    "error": {"code": _PARSE_ERROR, "message": "not JSON: it is empty"},
+                    "error": {"code": NOT_JSON, "message": "not JSON: it is empty"},
                 },
                 _REPLY,
             ),
@@ -176,7 +177,7 @@ async def assistant_mcp(
         reply, status = {"result": result}, 200
     except _RpcError as error:
         reply = {"error": {"code": error.code, "message": str(error)}}
-        status = 400 if error.code in {_PARSE_ERROR, _INVALID_REQUEST} else 200
+        status = 400 if error.code in {NOT_JSON, NO_MESSAGE} else 200
     body = _encode({"jsonrpc": "2.0", "id": message_id} | reply)
     headers = admitted.reply_headers
     return Response(body, status, media_type="application/json", headers=headers)
@@ -187,15 +188,11 @@ async def _read_message(admitted: AssistantRequest, request: Request) -> dict[st
     try:
         message = await admitted.read_body(request)
     except InvalidCatalogCallError as error:
-        raise _RpcError(_PARSE_ERROR, str(error)) from error
-    if isinstance(message, dict) and message.get("jsonrpc") == "2.0":
-        number = message.get("id", "none")
-        is_known = isinstance(number, str | int) and not isinstance(number, bool)
-        has_params = isinstance(message.get("params", {}), dict)
-        if is_known and has_params and isinstance(message.get("method"), str):
-            return message
-    text = "the body must be one JSON-RPC request or notification"
-    raise _RpcError(_INVALID_REQUEST, text)
+        raise _RpcError(NOT_JSON, str(error)) from error
+    if not is_message(message):
+        text = "the body must be one JSON-RPC request or notification"
+        raise _RpcError(NO_MESSAGE, text)
+    return message
 
 
 async def _call_method(

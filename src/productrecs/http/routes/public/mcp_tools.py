@@ -1,34 +1,18 @@
 """MCP tools: list, read and search the guides. Imported by the first call."""
 
-import logging
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
-from mcp.server import ServerRequestContext
-from mcp.server.caching import CacheHint
-from mcp.server.lowlevel.server import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.shared.exceptions import MCPError
-from mcp_types import (
-    INVALID_PARAMS,
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    Tool,
-    ToolAnnotations,
-)
-from starlette.types import Receive, Scope, Send
+from mcp_types import Tool, ToolAnnotations
 
-from productrecs import __version__
 from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.features.guides.developer_guide_index import GUIDES
-from productrecs.features.guides.developer_guide_rendering import BASE, UnknownGuideError
+from productrecs.features.guides.developer_guide_rendering import BASE
 from productrecs.features.guides.developer_guide_search import GuideSearch, snippet
 from productrecs.features.guides.markdown_html import anchor_of
+from productrecs.http.pipeline.mcp_server import ToolServer, UnknownToolError
 from productrecs.http.routes.public.developer_guides import LIBRARY
 
 PAGE: Final = 12_000
@@ -38,8 +22,6 @@ _HOUR_MS: Final = 3_600_000
 _READ_ONLY: Final = ToolAnnotations(
     read_only_hint=True, idempotent_hint=True, open_world_hint=False
 )
-# Errors of callers are returned to them, and not logged.
-logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 
 class _NoArguments(msgspec.Struct, forbid_unknown_fields=True):
@@ -189,55 +171,25 @@ _CALLS: Final[Mapping[str, tuple[type[Any], Callable[[str, Any], dict[str, objec
 )
 
 
-async def handle(base: str, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer one message; `base` is the address that the caller used."""
-    # Created per call: it has no state to share or to close.
-    manager = StreamableHTTPSessionManager(
-        _mcp_server(base), json_response=True, stateless=True
-    )
-    async with manager.run():
-        await manager.handle_request(scope, receive, send)
+def server_at(base: str) -> ToolServer:
+    """Return the server; `base` is the address that the caller used."""
 
+    async def run(name: str, arguments: Mapping[str, object]) -> dict[str, object]:
+        if name not in _CALLS:
+            raise UnknownToolError(name)
+        arguments_type, tool = _CALLS[name]
+        return tool(base, msgspec.convert(arguments, arguments_type))
 
-def _mcp_server(base: str) -> Server[Any]:
-    async def list_tools(
-        _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
-    ) -> ListToolsResult:
-        return ListToolsResult(tools=list(TOOLS))
-
-    async def call_tool(
-        _context: ServerRequestContext[Any], arguments: CallToolRequestParams
-    ) -> CallToolResult:
-        return run_tool(base, arguments.name, arguments.arguments or {})
-
-    return Server(
+    return ToolServer(
         "productrecs-docs",
-        version=__version__,
         title="ProductRecs guides",
         instructions="Start with list_docs or search_docs; read_doc has the whole guide.",
         website_url=base,
-        cache_hints={"tools/list": CacheHint(_HOUR_MS, "public")},
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        tools=TOOLS,
+        run=run,
+        list_ttl_ms=_HOUR_MS,
+        list_scope="public",
     )
-
-
-def run_tool(base: str, name: str, arguments: Mapping[str, object]) -> CallToolResult:
-    """Return the result of a tool; invalid arguments give a result that explains them.
-
-    Raises:
-        MCPError: when there is no such tool.
-    """
-    if name not in _CALLS:
-        message = f"there is no such tool; there are {', '.join(_CALLS)}"
-        raise MCPError(INVALID_PARAMS, message)
-    arguments_type, tool = _CALLS[name]
-    try:
-        result = tool(base, msgspec.convert(arguments, arguments_type))
-    except (msgspec.ValidationError, UnknownGuideError) as error:
-        return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
-    text = msgspec.json.encode(result).decode()
-    return CallToolResult(content=[TextContent(text=text)], structured_content=result)
 
 
 @memoized(RegisteredCache.CONSTANTS)

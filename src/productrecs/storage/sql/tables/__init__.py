@@ -4,6 +4,7 @@ Every primary key begins with `store_id`, so that the schema shards by store.
 """
 
 from productrecs.storage.sql.tables.account_tables import (
+    access_tokens,
     audit_log,
     counters,
     dashboard_challenges,
@@ -95,6 +96,7 @@ from productrecs.storage.sql.tables.result_tables import (
 )
 
 __all__ = [
+    "access_tokens",
     "assistant_calls",
     "attribution_marks",
     "audit_log",

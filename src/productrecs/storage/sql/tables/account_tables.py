@@ -182,6 +182,22 @@ dashboard_invitations = sa.Table(
     sa.Column("mailed", sa.Boolean),  # the link went to the e-mail alone; null: no
 )
 
+# What an assistant of the merchant sends: `role` says whether it may change the store.
+access_tokens = sa.Table(
+    "access_tokens",
+    metadata,
+    store_id_column(),
+    sa.Column("token_id", sa.String(16), primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("role", sa.String(16), nullable=False),
+    sa.Column("token_hash", sa.String(64), nullable=False),
+    sa.Column("confirmation_key", sa.String(64), nullable=False),
+    sa.Column("creator", sa.Text, nullable=False),
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("used_at", sa.BigInteger),  # to five minutes; null: never
+    sqlite_with_rowid=False,
+)
+
 # Audit log; `entry_id` begins with the time, so it sorts.
 audit_log = sa.Table(
     "audit_log",

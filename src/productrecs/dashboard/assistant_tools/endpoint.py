@@ -1,0 +1,139 @@
+"""Endpoint of the merchant's assistant: POST /dashboard/mcp with an access token.
+
+A token is the session of an assistant: it opens one store with the role of a viewer or an
+editor. Without tokens, every call is refused.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from fastapi import Request, Response
+
+from productrecs.dashboard.page import Form, Page, Visit
+from productrecs.http.limits.client_address import (
+    address_of_client,
+    peer_of,
+    public_network_of,
+)
+from productrecs.http.limits.rate_limits import RateLimit
+from productrecs.http.pipeline.authentication import (
+    InvalidKeyError,
+    MissingKeyError,
+    keys_of,
+)
+from productrecs.http.pipeline.cors import check_origin
+from productrecs.http.pipeline.error_responses import ROUTER_CODES, error_response
+from productrecs.http.pipeline.mcp_messages import Handle, answer_message
+from productrecs.http.pipeline.route_declaration import DASHBOARD_PATH
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.tenancy.users.access_tokens.access_token import find_access_token
+from productrecs.tenancy.users.dashboard_user import DashboardUser
+from productrecs.tenancy.users.login_and_sessions import Session
+
+if TYPE_CHECKING:
+    from productrecs.core.ids import StoreId
+    from productrecs.http.pipeline.route_context import RequestContext
+    from productrecs.tenancy.users.access_tokens.repository import AccessToken
+
+MCP_PATH: Final = f"{DASHBOARD_PATH}/mcp"
+_LIMIT: Final = RateLimit(b"token", burst=120, per_second=2)
+_UNKNOWN_LIMIT: Final = RateLimit(b"address", burst=60, per_second=1)
+_Result = TypeVar("_Result")
+
+
+async def answer_assistant(request: Request) -> Response:
+    """Answer one JSON-RPC message of a merchant's assistant.
+
+    Raises:
+        MissingKeyError: without a token.
+        InvalidKeyError: when no store has this token.
+        TooManyRequestsError: when the token, or an address with wrong ones, has to wait.
+    """
+    if request.method != "POST":
+        refusal = error_response(request, ROUTER_CODES[405], "send a message by POST")
+        refusal.headers["allow"] = "POST"
+        return refusal
+    base_url, exchange = base_url_of(request), request.scope["productrecs"]
+    check_origin(request.headers.get("origin"), base_url)
+    store_id, token = await _authenticate(request, exchange)
+    _LIMIT.check_and_count(f"{store_id} {token.token_id}")
+    loop = asyncio.get_running_loop()
+
+    async def run_in_thread(work: Callable[[], _Result]) -> _Result:
+        return await _run(exchange, work)
+
+    def load_server() -> Handle:
+        # Imported here, by the first call: 30 MB that most processes never need.
+        from productrecs.dashboard.assistant_tools.tool_server import (  # noqa: PLC0415
+            server_for,
+        )
+
+        visit = _visit_of(request, store_id, token, loop)
+        return server_for(visit, run_in_thread).handle
+
+    return await answer_message(request, load_server)
+
+
+async def _authenticate(
+    request: Request, exchange: "RequestContext"
+) -> "tuple[StoreId, AccessToken]":
+    headers = dict(request.scope["headers"])
+    sent = keys_of(b"", {}, headers).secret
+    if sent is None:
+        message = (
+            "no token was sent; make one in the dashboard (Keys and plan, Your own "
+            "assistant), and send it as the header Authorization: Bearer TOKEN"
+        )
+        raise MissingKeyError(message)
+    address = address_of_client(peer_of(request.scope), headers)
+    level = _UNKNOWN_LIMIT.check(public_network_of(address) or address)
+    services = exchange.context.services
+    found = await _run(
+        exchange,
+        lambda: find_access_token(services.database, sent, services.system_clock()),
+    )
+    if found is None:
+        _UNKNOWN_LIMIT.count(level)
+        message = "no store has this token; it may have been revoked"
+        raise InvalidKeyError(message)
+    return found
+
+
+def _visit_of(
+    request: Request,
+    store_id: "StoreId",
+    token: "AccessToken",
+    loop: asyncio.AbstractEventLoop,
+) -> Visit:
+    exchange: RequestContext = request.scope["productrecs"]
+    context = exchange.context
+    store = context.accounts.by_id(store_id)
+    if store is None:  # the store may have just registered
+        context.accounts.refresh()
+        store = context.accounts.by_id(store_id)
+    if store is None:
+        message = "the store of this token was deleted"
+        raise InvalidKeyError(message)
+    # Its name stands where the audit log and the history of rules have an e-mail.
+    user = DashboardUser(store_id, "", token.author, token.role, None)
+    return Visit(
+        context=context,
+        request=request,
+        page=Page(MCP_PATH, "Your own assistant"),
+        base_url=base_url_of(request),
+        client=address_of_client(peer_of(request.scope), dict(request.scope["headers"])),
+        query=Form([]),
+        form=Form([]),
+        session=Session(user, ""),
+        known_store=store,
+        csrf_secret="",
+        loop=loop,
+        services=context.services,
+    )
+
+
+async def _run(exchange: "RequestContext", work: Callable[[], _Result]) -> _Result:
+    """Run blocking work in the dashboard's thread pool."""
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(exchange.context.dashboard_pool, work)

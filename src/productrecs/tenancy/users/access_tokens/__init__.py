@@ -1,0 +1,1 @@
+"""Access tokens: what lets a merchant's own assistant read or change a store."""

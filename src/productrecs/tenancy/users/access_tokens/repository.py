@@ -1,0 +1,88 @@
+"""Access token repository: SQL of a store's tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from productrecs.storage.sql.tables import access_tokens
+from productrecs.tenancy.users.dashboard_user import Role
+
+if TYPE_CHECKING:
+    from productrecs.core.ids import StoreId
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """A stored token; `role` says whether it may only read or change too.
+
+    `confirmation_key` signs the confirmations of changes, and never leaves the service.
+    """
+
+    token_id: str
+    name: str
+    role: Role
+    token_hash: str = field(repr=False)
+    confirmation_key: str = field(repr=False)
+    creator: str
+    created_at: int
+    used_at: int | None = None
+
+    @property
+    def author(self) -> str:
+        """The name that the audit log and the history of rules have."""
+        return f"assistant “{self.name}”"
+
+
+class AccessTokenRepository:
+    """One store's tokens, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def all(self) -> list[AccessToken]:
+        """Return every token, the oldest first."""
+        columns = access_tokens.c
+        query = sa.select(access_tokens).where(columns.store_id == self._store_id)
+        query = query.order_by(columns.created_at, columns.token_id)
+        return [_to_token(row) for row in self._connection.execute(query)]
+
+    def add(self, token: AccessToken) -> None:
+        """Store a new token."""
+        row = {
+            "store_id": self._store_id,
+            "token_id": token.token_id,
+            "name": token.name,
+            "role": token.role.label,
+            "token_hash": token.token_hash,
+            "confirmation_key": token.confirmation_key,
+            "creator": token.creator,
+            "created_at": token.created_at,
+        }
+        self._connection.execute(access_tokens.insert().values(row))
+
+    def record_use(self, token_id: str, now_ms: int) -> None:
+        """Set when a token was last used."""
+        query = access_tokens.update().where(
+            access_tokens.c.store_id == self._store_id,
+            access_tokens.c.token_id == token_id,
+        )
+        self._connection.execute(query.values(used_at=now_ms))
+
+    def remove(self, token_id: str) -> bool:
+        """Delete a token; return whether there was one."""
+        query = access_tokens.delete().where(
+            access_tokens.c.store_id == self._store_id,
+            access_tokens.c.token_id == token_id,
+        )
+        return self._connection.execute(query).rowcount == 1
+
+
+def _to_token(row: sa.Row[Any]) -> AccessToken:
+    values = row._asdict()
+    del values["store_id"]
+    return AccessToken(**values | {"role": Role[row.role.upper()]})
