@@ -34,7 +34,7 @@ from productrecs.storage.jobs.job_queue import JobQueue
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import ItemNumberCache
 from productrecs.storage.sql.server_clock import ServerClock
-from productrecs.storage.sql.stored_bytes import DataPart, Sizes, measure_stored_bytes
+from productrecs.storage.sql.storage_usage import DataKind, Sizes, measure_stored_bytes
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.users.totp_secret_cipher import KEY_FILE, SecretCipher
 from productrecs.training.repository import serving_snapshots
@@ -186,8 +186,8 @@ class Services:
 def measure_data(services: Services) -> Sizes:
     """Measure what each kind of data takes, of each store and of the installation."""
     folders = {
-        DataPart.MODELS: (services.models, services.indexes, services.touchpoint_folder),
-        DataPart.PHOTOS: (services.pictures,),
+        DataKind.MODELS: (services.models, services.indexes, services.touchpoint_folder),
+        DataKind.PHOTOS: (services.pictures,),
     }
     impression = int(EventKind.REC_IMPRESSION)
     return measure_stored_bytes(services.database, folders, impression, services.clock())

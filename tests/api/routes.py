@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from productrecs.features.mail_slots.mail_slot import MailPart
+from productrecs.features.mail_slots.mail_slot import MailResource
 from productrecs.http.route_table import ROUTES
 from tests.support.pictures import drawn, encoded
 from tests.support.service import (
@@ -171,12 +171,12 @@ def _product_feed(merchant: Merchant) -> Call:
     return Call(switch_on_feed(merchant.account))
 
 
-def _mail_slot(part: MailPart) -> Callable[[Merchant], Call]:
+def _mail_slot(part: MailResource) -> Callable[[Merchant], Call]:
     return lambda merchant: Call(_mail_paths(merchant)[part])
 
 
 @functools.cache
-def _mail_paths(merchant: Merchant) -> dict[MailPart, str]:
+def _mail_paths(merchant: Merchant) -> dict[MailResource, str]:
     return switch_on_mail_slot(merchant.account)
 
 
@@ -290,10 +290,10 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
             NOBODY, _look_picture
         ),
         ("GET", "/product-feeds/{store_domain}/{file_name}"): Row(NOBODY, _product_feed),
-        ("GET", "/v1/mail/image/{slot}"): Row(PUBLISHABLE, _mail_slot(MailPart.IMAGE)),
-        ("GET", "/v1/mail/link/{slot}"): Row(PUBLISHABLE, _mail_slot(MailPart.LINK)),
+        ("GET", "/v1/mail/image/{slot}"): Row(PUBLISHABLE, _mail_slot(MailResource.IMAGE)),
+        ("GET", "/v1/mail/link/{slot}"): Row(PUBLISHABLE, _mail_slot(MailResource.LINK)),
         ("GET", "/v1/mail/products/{slot}"): Row(
-            PUBLISHABLE, _mail_slot(MailPart.PRODUCTS)
+            PUBLISHABLE, _mail_slot(MailResource.PRODUCTS)
         ),
         **{
             (method, f"/ucp/{{store_domain}}/{path}"): Row(NOBODY, _assistant(path, sent))

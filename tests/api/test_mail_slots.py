@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.features.mail_slots.mail_slot import MailPart
+from productrecs.features.mail_slots.mail_slot import MailResource
 from productrecs.features.mail_slots.repository import MailCountRepository, MailCounts
 from productrecs.records.pictures.draw_product_card import ProductCard, draw_product_card
 from productrecs.storage.sql.tables import mail_choices
@@ -50,13 +50,17 @@ class Mailing:
         self.merchant = merchant
         self.paths = switch_on_mail_slot(merchant.account)
 
-    def path(self, part: MailPart, **query: object) -> str:
+    def path(self, part: MailResource, **query: object) -> str:
         """Return an address of the slot."""
         sent = {"key": self.merchant.account.publishable, **query}
         return self.paths[part] + "".join(f"&{name}={sent[name]}" for name in sent)
 
     def ask(
-        self, part: MailPart, headers: Mapping[str, str] | None = None, /, **query: object
+        self,
+        part: MailResource,
+        headers: Mapping[str, str] | None = None,
+        /,
+        **query: object,
     ) -> Reply:
         """Open an address of the slot."""
         return self.merchant.client.ask(
@@ -65,13 +69,13 @@ class Mailing:
 
     def ids(self, **query: object) -> list[str]:
         """Return the products of a mail."""
-        reply = self.ask(MailPart.PRODUCTS, **query)
+        reply = self.ask(MailResource.PRODUCTS, **query)
         assert reply.status == 200, reply
         return [product["id"] for product in reply.json["products"]]
 
     def linked(self, **query: object) -> str:
         """Return the page that a link leads to, without its parameters."""
-        reply = self.ask(MailPart.LINK, **query)
+        reply = self.ask(MailResource.LINK, **query)
         assert reply.status == 302, reply
         return (reply.header("location") or "").partition("?")[0]
 
@@ -96,7 +100,7 @@ def open_mailing(service: Service, host: PictureHost) -> Mailing:
     pushed = merchant.push(*(product(host, item_id) for item_id in IDS))
     assert pushed.status == 200
     mailing = Mailing(merchant)
-    eventually(lambda: mailing.ask(MailPart.PRODUCTS).status == 200)
+    eventually(lambda: mailing.ask(MailResource.PRODUCTS).status == 200)
     eventually(lambda: len(mailing.new_ids()) == len(IDS))
     return mailing
 
@@ -137,10 +141,10 @@ def test_picture_link_and_json_of_a_position_show_one_product(
 ) -> None:
     mail = {"user_id": user_id, "campaign": "spring"}
     for position in (1, 2, 6):
-        image = unchanged.ask(MailPart.IMAGE, position=position, width=300, **mail)
+        image = unchanged.ask(MailResource.IMAGE, position=position, width=300, **mail)
         assert image.status == 200, image
         assert image.header("content-type") == "image/jpeg"
-        shown = unchanged.ask(MailPart.PRODUCTS, **mail).json["products"][position - 1]
+        shown = unchanged.ask(MailResource.PRODUCTS, **mail).json["products"][position - 1]
 
         card = ProductCard(shown["title"], shown["price_text"], 300)
         assert image.body == draw_product_card(card, PICTURE)
@@ -187,19 +191,19 @@ def test_every_process_keeps_the_products_of_a_mail_when_other_products_sell(
     eventually(lambda: mailing.new_ids()[0] == before[-1])
 
     for client in service.clients_of_every_worker():
-        reply = client.ask("GET", mailing.path(MailPart.PRODUCTS, **mail))
+        reply = client.ask("GET", mailing.path(MailResource.PRODUCTS, **mail))
         assert [one["id"] for one in reply.json["products"]] == before
-        link = client.ask("GET", mailing.path(MailPart.LINK, position=1, **mail))
+        link = client.ask("GET", mailing.path(MailResource.LINK, position=1, **mail))
         assert mailing.page(before[0]) in (link.header("location") or "")
 
 
 def test_a_cache_asks_again_for_an_unchanged_picture_and_gets_304(
     unchanged: Mailing,
 ) -> None:
-    first = unchanged.ask(MailPart.IMAGE, campaign="spring")
+    first = unchanged.ask(MailResource.IMAGE, campaign="spring")
     tag = first.header("etag") or ""
 
-    again = unchanged.ask(MailPart.IMAGE, {"if-none-match": tag}, campaign="spring")
+    again = unchanged.ask(MailResource.IMAGE, {"if-none-match": tag}, campaign="spring")
 
     assert (again.status, again.body) == (304, b"")
     assert first.header("cache-control") == "public, max-age=300, must-revalidate"
@@ -210,11 +214,11 @@ def test_only_the_right_signature_of_a_slot_that_is_on_opens_it(
 ) -> None:
     other, off = Mailing(service.register()), Mailing(service.register())
     service.run("settings", off.merchant.account.domain, "mail_slots=false")
-    eventually(lambda: off.ask(MailPart.PRODUCTS).status == 404)
-    signature = mailing.paths[MailPart.IMAGE].partition("signature=")[2]
+    eventually(lambda: off.ask(MailResource.PRODUCTS).status == 404)
+    signature = mailing.paths[MailResource.IMAGE].partition("signature=")[2]
     key = mailing.merchant.account.publishable
     opened = [
-        (off, f"newsletter?{off.paths[MailPart.IMAGE].partition('?')[2]}"),
+        (off, f"newsletter?{off.paths[MailResource.IMAGE].partition('?')[2]}"),
         (other, f"newsletter?signature={signature}"),
         (mailing, f"receipt?signature={signature}"),
         (mailing, "newsletter?signature=%C3%A9"),
@@ -224,7 +228,7 @@ def test_only_the_right_signature_of_a_slot_that_is_on_opens_it(
     for one, address in opened:
         account = one.merchant.account
         own = {"x-pub-key": account.publishable}
-        for part in (MailPart.IMAGE, MailPart.PRODUCTS):
+        for part in (MailResource.IMAGE, MailResource.PRODUCTS):
             refused = one.merchant.client.ask(
                 "GET", f"/v1/mail/{part}/{address}", None, own
             )
@@ -232,37 +236,37 @@ def test_only_the_right_signature_of_a_slot_that_is_on_opens_it(
             assert refused.json["code"] == "mail_slot_unknown"
         link = one.merchant.client.ask("GET", f"/v1/mail/link/{address}", None, own)
         assert link.header("location") == f"https://{account.domain}/"
-    assert mailing.ask(MailPart.IMAGE, key=key).status == 200
+    assert mailing.ask(MailResource.IMAGE, key=key).status == 200
 
 
 @pytest.mark.parametrize(
     ("part", "parameters", "status"),
     [
-        (MailPart.IMAGE, "width=119", 422),
-        (MailPart.IMAGE, "width=801", 422),
-        (MailPart.IMAGE, "width=1e9", 422),
-        (MailPart.IMAGE, "position=0", 422),
-        (MailPart.IMAGE, "position=13", 422),
-        (MailPart.IMAGE, "position=12", 200),  # names the shop
-        (MailPart.LINK, "position=-1", 422),
-        (MailPart.LINK, "position=12&url=https://evil.example", 302),
-        (MailPart.LINK, "item_ids=https://evil.example/", 302),
-        (MailPart.LINK, "campaign=%0d%0aset-cookie:a=b&user_id=%00", 302),
-        (MailPart.LINK, "campaign=" + 3_000 * "%F0%9F%98%80", 302),
-        (MailPart.PRODUCTS, "user_id=" + 5_000 * "x", 200),
-        (MailPart.PRODUCTS, "item_ids=" + 2_000 * "a,", 200),
-        (MailPart.PRODUCTS, "identity=1.x&user_id=c-7", 200),
-        (MailPart.PRODUCTS, "campaign=%FF%FE&user_id=%ED%A0%80", 200),
+        (MailResource.IMAGE, "width=119", 422),
+        (MailResource.IMAGE, "width=801", 422),
+        (MailResource.IMAGE, "width=1e9", 422),
+        (MailResource.IMAGE, "position=0", 422),
+        (MailResource.IMAGE, "position=13", 422),
+        (MailResource.IMAGE, "position=12", 200),  # names the shop
+        (MailResource.LINK, "position=-1", 422),
+        (MailResource.LINK, "position=12&url=https://evil.example", 302),
+        (MailResource.LINK, "item_ids=https://evil.example/", 302),
+        (MailResource.LINK, "campaign=%0d%0aset-cookie:a=b&user_id=%00", 302),
+        (MailResource.LINK, "campaign=" + 3_000 * "%F0%9F%98%80", 302),
+        (MailResource.PRODUCTS, "user_id=" + 5_000 * "x", 200),
+        (MailResource.PRODUCTS, "item_ids=" + 2_000 * "a,", 200),
+        (MailResource.PRODUCTS, "identity=1.x&user_id=c-7", 200),
+        (MailResource.PRODUCTS, "campaign=%FF%FE&user_id=%ED%A0%80", 200),
     ],
 )
 def test_hostile_parameters_open_nothing_else(
-    unchanged: Mailing, part: MailPart, parameters: str, status: int
+    unchanged: Mailing, part: MailResource, parameters: str, status: int
 ) -> None:
     reply = unchanged.merchant.client.ask("GET", f"{unchanged.path(part)}&{parameters}")
 
     assert reply.status == status
     assert reply.header("set-cookie") is None
-    if part is MailPart.LINK and status == 302:
+    if part is MailResource.LINK and status == 302:
         target = urlsplit(reply.header("location") or "")
         assert target.netloc == unchanged.merchant.account.domain
 
@@ -272,8 +276,8 @@ def test_a_click_is_a_click_on_a_recommended_product_once(
 ) -> None:
     mail = {"user_id": "c-7", "campaign": "spring", "position": 2}
     second = mailing.ids(**mail)[1]
-    mailing.ask(MailPart.IMAGE, {"user-agent": GMAIL}, **mail)
-    mailing.ask(MailPart.IMAGE, **mail)
+    mailing.ask(MailResource.IMAGE, {"user-agent": GMAIL}, **mail)
+    mailing.ask(MailResource.IMAGE, **mail)
     for _ in range(3):
         mailing.linked(**mail)
     mailing.linked(campaign="spring", position=2)  # nobody knows whose click it is
@@ -296,11 +300,11 @@ def test_an_e_mail_address_counts_as_no_shopper_and_is_passed_on_nowhere(
     unchanged: Mailing,
 ) -> None:
     address = "anna%40example.com"
-    reply = unchanged.ask(MailPart.PRODUCTS, user_id=address, campaign="spring")
+    reply = unchanged.ask(MailResource.PRODUCTS, user_id=address, campaign="spring")
 
     assert b"anna" not in reply.body
     assert unchanged.ids(campaign="spring") == [one["id"] for one in reply.json["products"]]
-    link = unchanged.ask(MailPart.LINK, user_id=address, campaign="spring")
+    link = unchanged.ask(MailResource.LINK, user_id=address, campaign="spring")
     assert "anna" not in (link.header("location") or "")
 
 
@@ -319,10 +323,10 @@ def test_a_removed_placement_leaves_the_mails_that_were_opened_and_names_the_sho
     service.run("placements", "remove", domain, "newsletter")
     unopened = (f"unopened-{number}" for number in itertools.count())  # opened ones stay
     eventually(
-        lambda: mailing.ask(MailPart.PRODUCTS, campaign=next(unopened)).status == 404
+        lambda: mailing.ask(MailResource.PRODUCTS, campaign=next(unopened)).status == 404
     )
 
     assert mailing.linked(campaign="opened") == mailing.page(opened[0])
-    shop = mailing.ask(MailPart.IMAGE, campaign="newer", width=300)
+    shop = mailing.ask(MailResource.IMAGE, campaign="newer", width=300)
     assert shop.body == draw_product_card(ProductCard(domain, "", 300), b"")
     assert mailing.linked(campaign="newer") == f"https://{domain}/"

@@ -8,9 +8,9 @@ import pytest
 
 from productrecs.core.clock import HOUR_MS
 from productrecs.features.imports.dashboard_file_import import DashboardFileImporter
-from productrecs.features.imports.feed_download import FeedDownloader
-from productrecs.features.imports.repository import ScheduledFeedRepository
-from productrecs.features.imports.scheduled_feed import FETCH_JOB
+from productrecs.features.imports.scheduled_feeds.feed_download import FeedDownloader
+from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
+from productrecs.features.imports.scheduled_feeds.scheduled_feed import FETCH_JOB
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.repository import UserRepository
@@ -22,7 +22,7 @@ from tests.support.feeds import HOST, FeedHost
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from productrecs.features.imports.scheduled_feed import ScheduledFeed
+    from productrecs.features.imports.scheduled_feeds.scheduled_feed import ScheduledFeed
     from productrecs.tenancy.accounts.store import Store
     from tests.dashboard.conftest import Office
 

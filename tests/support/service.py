@@ -31,7 +31,7 @@ from productrecs.core.ids import StoreId
 from productrecs.features.assistants.ucp_profile import catalog_path
 from productrecs.features.looks.look import SanitizedPicture
 from productrecs.features.looks.repository import LookRepository
-from productrecs.features.mail_slots.mail_slot import MailPart, sign_slot
+from productrecs.features.mail_slots.mail_slot import MailResource, sign_slot
 from productrecs.features.product_feeds.product_feed import FeedFormat, feed_path
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
@@ -291,7 +291,7 @@ def switch_on_feed(account: Account, feed: FeedFormat = FeedFormat.GOOGLE) -> st
 
 def switch_on_mail_slot(
     account: Account, slot: str = "newsletter", content: PlacementContent | None = None
-) -> dict[MailPart, str]:
+) -> dict[MailResource, str]:
     """Switch mails on for a registered store, with a placement; return its paths."""
     add_placement(account, slot, content)
     with REGISTERED_BY[account.store_id].database() as database:
@@ -299,7 +299,7 @@ def switch_on_mail_slot(
         change_settings(database, store, {"mail_slots": "true"})
     assert store.secrets.secret_hash is not None
     signature = sign_slot(store.secrets.secret_hash, slot)
-    return {part: f"/v1/mail/{part}/{slot}?signature={signature}" for part in MailPart}
+    return {part: f"/v1/mail/{part}/{slot}?signature={signature}" for part in MailResource}
 
 
 def switch_on_assistants(account: Account) -> str:

@@ -12,11 +12,11 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.features.imports.dashboard_file_import import DashboardFileImporter
-from productrecs.features.imports.repository import (
+from productrecs.features.imports.scheduled_feeds.repository import (
     ScheduledFeedRepository,
     stores_with_due_feed,
 )
-from productrecs.features.imports.scheduled_feed import (
+from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     FETCH_JOB,
     FeedFetch,
     FeedFetchOutcome,

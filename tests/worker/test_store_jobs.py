@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.services import build_services
 from productrecs.settings import Settings
-from productrecs.storage.sql.stored_bytes import DataPart, DataSize, newest_sizes
+from productrecs.storage.sql.storage_usage import DataKind, DataSize, newest_sizes
 from productrecs.storage.sql.tables import events
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -147,5 +147,5 @@ def test_the_worker_measures_what_data_take(
         services.close()
 
     first = sizes()[0]
-    assert (first.part, first.rows) == (DataPart.EVENTS, 1)
+    assert (first.part, first.rows) == (DataKind.EVENTS, 1)
     assert first.bytes > 0

@@ -35,7 +35,7 @@ COMMANDS: Final = {
     "import-events": ".commands.import_items_and_events:import_events",
     "import-items": ".commands.import_items_and_events:import_items",
     "import-orders": ".commands.import_orders:import_orders",
-    "imports": ".commands.import_history:imports",
+    "imports": ".commands.list_and_undo_imports:imports",
     "keys": ".commands.keys:keys",
     "looks": ".commands.looks:looks",
     "measure-search": ".commands.measure_search:measure_and_record_search",

@@ -7,7 +7,7 @@ from typing import Final, Self
 from productrecs.core.errors import ProductRecsError
 from productrecs.features.widgets.price_format import PriceFormat
 from productrecs.features.widgets.widget_settings import price_locales
-from productrecs.storage.sql.stored_bytes import in_units
+from productrecs.storage.sql.storage_usage import in_units
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_codes
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from productrecs.features.recommendations.bundles import BundleOffer
-from productrecs.features.recommendations.placement_lists import PlacedRequests
+from productrecs.features.recommendations.placement_lists import PlacementRequests
 from productrecs.features.recommendations.recommendation_request import EngineName, Pick
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.hits_and_variant_collapse import Hit
@@ -53,7 +53,10 @@ def with_sold_out(body: bytes) -> bytes:
 
 
 def with_placement_and_bundle(
-    body: bytes, placed: PlacedRequests, state: StoreState, offer: BundleOffer | None = None
+    body: bytes,
+    placed: PlacementRequests,
+    state: StoreState,
+    offer: BundleOffer | None = None,
 ) -> bytes:
     """Return the reply of a placement's list with its name, title, limits and bundle."""
     content = placed.placement.content

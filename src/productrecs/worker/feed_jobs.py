@@ -10,17 +10,17 @@ from typing import Final
 
 from productrecs.core.clock import MINUTE_MS
 from productrecs.core.ids import StoreId
-from productrecs.features.imports.feed_download import (
+from productrecs.features.imports.scheduled_feeds.feed_download import (
     FeedDownload,
     FeedDownloader,
     FeedRequest,
     FeedUnavailableError,
 )
-from productrecs.features.imports.repository import (
+from productrecs.features.imports.scheduled_feeds.repository import (
     ScheduledFeedRepository,
     stores_with_due_feed,
 )
-from productrecs.features.imports.scheduled_feed import (
+from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     FETCH_JOB,
     SENT_BY,
     FeedFetch,

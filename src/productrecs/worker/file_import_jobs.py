@@ -20,7 +20,7 @@ from productrecs.features.imports.dashboard_file_import import (
     DashboardFileImporter,
     OnShare,
 )
-from productrecs.features.imports.repository import ScheduledFeedRepository
+from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.records.uploads.file_import import (
     CHECK_JOB,
     IMPORT_JOB,

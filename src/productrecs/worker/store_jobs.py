@@ -61,7 +61,7 @@ from productrecs.storage.jobs.job_queue import Job, JobQueue, NewJob
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.storage.sql.audit_log import AuditRepository
 from productrecs.storage.sql.idempotency_keys import IdempotencyRepository
-from productrecs.storage.sql.stored_bytes import replace_sizes_of_day
+from productrecs.storage.sql.storage_usage import replace_sizes_of_day
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 from productrecs.training.training_run import Trainer, TrainingDeps, stale_stores
@@ -74,7 +74,7 @@ from productrecs.worker.job_worker import (
     PeriodicJob,
     nightly_schedule,
 )
-from productrecs.worker.object_store_jobs import ObjectJobs
+from productrecs.worker.object_store_jobs import ObjectStoreJobs
 from productrecs.worker.webhook_events import write_webhook_messages
 
 _log = logging.getLogger(__name__)
@@ -365,7 +365,7 @@ def build_worker(services: Services) -> JobWorker:
         "work-out-customers": stores.segment_customers,
         "sync-engines": stores.sync_engines,
         "tell-of-plans": stores.log_ending_plan,
-        "tidy-objects": ObjectJobs(services).purge_objects_and_upload_models,
+        "tidy-objects": ObjectStoreJobs(services).purge_objects_and_upload_models,
         "train": stores.train,
         "write-webhooks": stores.write_webhook_messages,
     }

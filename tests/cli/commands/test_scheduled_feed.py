@@ -8,8 +8,8 @@ import pytest
 
 from productrecs.core.clock import HOUR_MS
 from productrecs.features.imports.dashboard_file_import import DashboardFileImporter
-from productrecs.features.imports.feed_download import FeedDownloader
-from productrecs.features.imports.repository import ScheduledFeedRepository
+from productrecs.features.imports.scheduled_feeds.feed_download import FeedDownloader
+from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.worker.feed_jobs import build_feed_fetcher

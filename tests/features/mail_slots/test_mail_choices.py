@@ -9,17 +9,17 @@ from productrecs.core.ids import StoreId
 from productrecs.features.mail_slots.mail_slot import (
     KEPT_DAYS,
     Mail,
-    MailChoice,
     MailEngagement,
-    MailPart,
     MailProduct,
+    MailProductSelection,
+    MailResource,
 )
 from productrecs.features.mail_slots.repository import (
     MailCountRepository,
     MailCounts,
     count_mail_engagements,
-    read_mail_choice,
-    store_mail_choices,
+    read_mail_products,
+    store_mail_products,
 )
 from productrecs.features.privacy.repository import ShopperRepository
 from tests.support.stores import add_stores
@@ -41,16 +41,16 @@ def kept(
 ) -> tuple[int, tuple[MailProduct, ...]] | None:
     reader = database.raw_reader()
     try:
-        return read_mail_choice(reader, store_id, mail(user_id), today)
+        return read_mail_products(reader, store_id, mail(user_id), today)
     finally:
         reader.close()
 
 
 def test_a_choice_is_kept_for_a_week_and_replaced_in_its_place(database: Database) -> None:
     add_stores(database, STORE)
-    choice = MailChoice(STORE, mail("c-7"), TODAY, TENT)
+    choice = MailProductSelection(STORE, mail("c-7"), TODAY, TENT)
     with database.transaction() as transaction:
-        store_mail_choices(transaction, [choice, choice._replace(products=ROPE)])
+        store_mail_products(transaction, [choice, choice._replace(products=ROPE)])
 
     last_day = TODAY + KEPT_DAYS - 1
     assert kept(database, STORE, "c-7") == (TODAY, ROPE)
@@ -58,21 +58,21 @@ def test_a_choice_is_kept_for_a_week_and_replaced_in_its_place(database: Databas
     assert kept(database, STORE, "c-7", last_day + 1) is None
     assert kept(database, STORE, "c-8") is None
 
-    later = MailChoice(STORE, mail("c-8"), last_day + 1, TENT)
+    later = MailProductSelection(STORE, mail("c-8"), last_day + 1, TENT)
     with database.transaction() as transaction:
-        store_mail_choices(transaction, [later])
+        store_mail_products(transaction, [later])
     assert kept(database, STORE, "c-7") is None  # deleted, not only too old
 
 
 def test_an_erased_shoppers_mails_are_forgotten_and_no_others(database: Database) -> None:
     add_stores(database, STORE, OTHER)
     choices = [
-        MailChoice(store, mail(user_id), TODAY, TENT)
+        MailProductSelection(store, mail(user_id), TODAY, TENT)
         for store in (STORE, OTHER)
         for user_id in ("c-7", "c-8", "")
     ]
     with database.transaction() as transaction:
-        store_mail_choices(transaction, choices)
+        store_mail_products(transaction, choices)
 
     with database.transaction() as transaction:
         ShopperRepository(transaction, STORE).delete_products_of_mails(["c-7", "s_1"])
@@ -84,10 +84,10 @@ def test_an_erased_shoppers_mails_are_forgotten_and_no_others(database: Database
 
 def test_calls_are_counted_by_slot_for_thirty_days(database: Database) -> None:
     add_stores(database, STORE)
-    call = MailEngagement(STORE, "news", TODAY, MailPart.IMAGE, is_proxy=False)
+    call = MailEngagement(STORE, "news", TODAY, MailResource.IMAGE, is_proxy=False)
     calls = [
         *[call, call._replace(is_proxy=True), call._replace(is_proxy=True)],
-        *[call._replace(part=MailPart.LINK)] * 3,
+        *[call._replace(part=MailResource.LINK)] * 3,
         call._replace(slot="receipt", day=TODAY - 29),
         call._replace(day=TODAY - 30),
     ]

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import click
 
-from productrecs.cli.commands.import_history import record_import
 from productrecs.cli.commands.import_options_and_result import (
     print_import_result_or_fail,
     table_format_options,
 )
+from productrecs.cli.commands.list_and_undo_imports import record_import
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import progress

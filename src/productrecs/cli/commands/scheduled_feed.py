@@ -11,9 +11,13 @@ from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
-from productrecs.features.imports.feed_editor import FeedEditor, FeedForm, NoFeedError
-from productrecs.features.imports.repository import ScheduledFeedRepository
-from productrecs.features.imports.scheduled_feed import INTERVALS
+from productrecs.features.imports.scheduled_feeds.feed_editor import (
+    FeedEditor,
+    FeedForm,
+    NoFeedError,
+)
+from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
+from productrecs.features.imports.scheduled_feeds.scheduled_feed import INTERVALS
 from productrecs.records.uploads.file_import import ImportStatus
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store

@@ -11,8 +11,8 @@ from productrecs.core.ids import INSTALLATION
 from productrecs.core.timestamps import iso
 from productrecs.services import Services, measure_data
 from productrecs.storage.sql.server_clock import NOTABLE_MS
-from productrecs.storage.sql.stored_bytes import (
-    DataPart,
+from productrecs.storage.sql.storage_usage import (
+    DataKind,
     DataSize,
     daily_totals,
     first_event_ms,
@@ -26,14 +26,14 @@ EARLIEST_MS: Final = 1_793_491_200_000  # 2026-11-01: a correct clock is later
 SET_CLOCK: Final = "set the machine's clock and synchronise it (timedatectl set-ntp true)"
 _MANY_ROWS: Final = 1_000
 _MANY_OLD_BYTES: Final = 100_000_000
-_OF_FOLDER: Final = (DataPart.MODELS,)
+_OF_FOLDER: Final = (DataKind.MODELS,)
 
 
 def check_data_sizes_and_disk(services: Services) -> Iterator[CheckResult]:
     """Yield what each kind of data takes, and whether the disk lasts for two weeks."""
     sizes = list(measure_data(services)[INSTALLATION].values())
     with services.database.reading() as connection:
-        totals = daily_totals(connection, list(DataPart))
+        totals = daily_totals(connection, list(DataKind))
         totals_on_disk = totals
         if services.settings.database_url is not None:  # on another disk
             totals_on_disk = daily_totals(connection, _OF_FOLDER)
@@ -62,7 +62,7 @@ def _part_size_text(size: DataSize) -> str:
 
 def _check_retention(services: Services, sizes: list[DataSize]) -> Iterator[CheckResult]:
     """Yield what the events take, and what a retention of a year would remove."""
-    log = [one for one in sizes if one.part in {DataPart.EVENTS, DataPart.IMPRESSIONS}]
+    log = [one for one in sizes if one.part in {DataKind.EVENTS, DataKind.IMPRESSIONS}]
     rows = sum(one.rows for one in log)
     with services.database.reading() as connection:
         first_ms = first_event_ms(connection)

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from productrecs.cli.doctor.check_result import CheckResult, notice, problem
 from productrecs.core.clock import MINUTE_MS
 from productrecs.core.timestamps import iso
-from productrecs.features.imports.repository import ScheduledFeedRepository
+from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (
     LOG_DAYS,

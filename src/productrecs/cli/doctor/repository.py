@@ -26,7 +26,7 @@ class PurchaseSample:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedJob:
+class FailedJobs:
     """Jobs of one kind that failed for good, with the error of the newest."""
 
     kind: str
@@ -86,7 +86,7 @@ class StoreSampler:
         return PurchaseSample(buys, without_order, len(shoppers), without_events)
 
 
-def failed_jobs(connection: sa.Connection) -> list[FailedJob]:
+def failed_jobs(connection: sa.Connection) -> list[FailedJobs]:
     """Return the jobs that failed for good, by kind."""
     query = (
         sa.select(jobs.c.kind, sa.func.count(), sa.func.max(jobs.c.error))
@@ -94,7 +94,7 @@ def failed_jobs(connection: sa.Connection) -> list[FailedJob]:
         .group_by(jobs.c.kind)
         .order_by(jobs.c.kind)
     )
-    return [FailedJob(*row) for row in connection.execute(query)]
+    return [FailedJobs(*row) for row in connection.execute(query)]
 
 
 def waiting_jobs(connection: sa.Connection, before_ms: int) -> int:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.engines.text.product_word_translations import ProductGroup
+from productrecs.engines.text.product_word_translations import ProductWordGroup
 from productrecs.engines.text.shoe_sizes import WEARERS
 
 HEIGHT: Final = "cm"
@@ -184,12 +184,12 @@ def _parse_chart(text: str) -> _Chart:
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def clothing() -> ProductGroup:
+def clothing() -> ProductWordGroup:
     """Return the products whose sizes are those of clothes."""
-    return ProductGroup(_CLOTHES)
+    return ProductWordGroup(_CLOTHES)
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def womens_clothing() -> ProductGroup:
+def womens_clothing() -> ProductWordGroup:
     """Return the clothes that are named after no wearer, but are those of women."""
-    return ProductGroup(_CLOTHES_OF_WOMEN)
+    return ProductWordGroup(_CLOTHES_OF_WOMEN)

@@ -41,7 +41,7 @@ class ProductWordTranslation(NamedTuple):
     is_certain: bool = True  # else only the end of a compound is a word of the table
 
 
-class ProductWords:
+class ProductWordTable:
     """The table, by language and by the stems of its names; immutable."""
 
     def __init__(self, table: str) -> None:
@@ -110,7 +110,7 @@ class ProductWords:
                     rows.append(row)
 
 
-class ProductGroup:
+class ProductWordGroup:
     """Some products of the table: whether a query names one of them."""
 
     def __init__(
@@ -154,7 +154,7 @@ class ProductGroup:
 class _ForeignLanguageNames:
     """The names of one language, read for a catalog in another."""
 
-    table: ProductWords
+    table: ProductWordTable
     code: str
     into: str
     is_sold: Callable[[Words], bool]
@@ -245,7 +245,7 @@ def _known_words(parts: Sequence[ProductWordTranslation]) -> float:
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def product_words() -> ProductWords:
+def product_words() -> ProductWordTable:
     """Return the table of the package; the first time takes a tenth of a second."""
     table = files(__package__).joinpath(_TABLE).read_text(encoding="utf-8")
-    return ProductWords(table)
+    return ProductWordTable(table)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.engines.text.product_word_translations import ProductGroup
+from productrecs.engines.text.product_word_translations import ProductWordGroup
 
 _PARIS_POINTS: Final = 1.27  # in a barleycorn
 _FIRST_BARLEYCORN: Final = 25
@@ -76,6 +76,6 @@ def _is_close(lengths: Collection[float], others: Collection[float]) -> bool:
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def shoes() -> ProductGroup:
+def shoes() -> ProductWordGroup:
     """Return the products whose sizes are those of shoes."""
-    return ProductGroup(_FOOTWEAR, ("schuh", "schoen"))
+    return ProductWordGroup(_FOOTWEAR, ("schuh", "schoen"))

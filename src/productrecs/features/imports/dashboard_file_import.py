@@ -43,8 +43,11 @@ from productrecs.features.imports.order_file_reader import (
     inspect_order_file,
 )
 from productrecs.features.imports.order_import import OrderDryRun, OrderImport
-from productrecs.features.imports.repository import ScheduledFeedRepository
-from productrecs.features.imports.scheduled_feed import SENT_BY, ScheduledFeed
+from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
+from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
+    SENT_BY,
+    ScheduledFeed,
+)
 from productrecs.records.orders.order_history_import import (
     OrderHistoryImportReport,
     RowCountsAndErrors,

@@ -40,7 +40,7 @@ class UnknownMailSlotError(ProductRecsError):
     """There is no slot at an address: they are off, or the signature is wrong."""
 
 
-class MailPart(StrEnum):
+class MailResource(StrEnum):
     """What an address of a slot returns; the value is part of its path."""
 
     IMAGE = "image"
@@ -69,7 +69,7 @@ class Mail(NamedTuple):
         return cls(visitor_hash(user_id) if user_id else 0, digest[:32])
 
 
-class MailChoice(NamedTuple):
+class MailProductSelection(NamedTuple):
     """The products that a mail shows, in the order of their positions."""
 
     store_id: StoreId
@@ -88,7 +88,7 @@ class MailEngagement(NamedTuple):
     store_id: StoreId
     slot: str
     day: int
-    part: MailPart
+    part: MailResource
     is_proxy: bool
 
     @property
@@ -131,7 +131,7 @@ def fill_positions(
     return tuple([*filled, *waiting][:MAX_POSITIONS])
 
 
-def slot_path(part: MailPart, slot: str, parameters: str) -> str:
+def slot_path(part: MailResource, slot: str, parameters: str) -> str:
     """Return the path of a slot's address with these parameters, encoded as they are."""
     return f"/v1/mail/{part}/{quote(slot, safe='')}?{parameters}"
 

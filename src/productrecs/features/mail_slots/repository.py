@@ -13,8 +13,8 @@ from productrecs.core.clock import DAY_MS
 from productrecs.features.mail_slots.mail_slot import (
     COUNTED_DAYS,
     KEPT_DAYS,
-    MailPart,
     MailProduct,
+    MailResource,
 )
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.tables import mail_choices, mail_days
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from productrecs.core.ids import StoreId
-    from productrecs.features.mail_slots.mail_slot import Mail, MailChoice, MailEngagement
+    from productrecs.features.mail_slots.mail_slot import (
+        Mail,
+        MailEngagement,
+        MailProductSelection,
+    )
     from productrecs.storage.sql.dialects import RawReader
 
 _DAYS: Final = ", ".join("?" * KEPT_DAYS)  # one look-up by the primary key each
@@ -45,34 +49,36 @@ class MailCounts:
     clicks: int = 0
 
 
-def read_mail_choice(
+def read_mail_products(
     reader: RawReader, store_id: StoreId, mail: Mail, today: int
 ) -> tuple[int, tuple[MailProduct, ...]] | None:
-    """Return the day of a mail's choice, and its products; None without one."""
+    """Return the day of a mail's selection, and its products; None without one."""
     days = range(today - KEPT_DAYS + 1, today + 1)
     rows = reader.all(_CHOICE_SQL, (store_id, *days, mail.recipient, mail.digest))
     return (int(rows[0][0]), _decode(rows[0][1])) if rows else None
 
 
-def store_mail_choices(transaction: sa.Connection, batch: Sequence[MailChoice]) -> None:
+def store_mail_products(
+    transaction: sa.Connection, batch: Sequence[MailProductSelection]
+) -> None:
     """Store the products of mails of any stores, and delete those older than a week."""
     columns = mail_choices.c
-    for store_id, choices in AccountRepository(transaction).lock_each(batch):
-        newest = {(choice.mail, choice.day): choice for choice in choices}
-        for choice in newest.values():
+    for store_id, selections in AccountRepository(transaction).lock_each(batch):
+        newest = {(selection.mail, selection.day): selection for selection in selections}
+        for selection in newest.values():
             row = upsert(transaction, mail_choices).values(
                 store_id=store_id,
-                recipient=choice.mail.recipient,
-                mail=choice.mail.digest,
-                day=choice.day,
-                products=_encode(choice.products).decode(),
+                recipient=selection.mail.recipient,
+                mail=selection.mail.digest,
+                day=selection.day,
+                products=_encode(selection.products).decode(),
             )
             keys = ["store_id", "day", "recipient", "mail"]
             changed = {"products": row.excluded.products}
             transaction.execute(
                 row.on_conflict_do_update(index_elements=keys, set_=changed)
             )
-        oldest = max(choice.day for choice in choices) - KEPT_DAYS
+        oldest = max(selection.day for selection in selections) - KEPT_DAYS
         is_old = (columns.store_id == store_id) & (columns.day <= oldest)
         transaction.execute(mail_choices.delete().where(is_old))
 
@@ -100,7 +106,7 @@ def count_mail_engagements(
 
 
 def _count_column(call: MailEngagement) -> str:
-    if call.part is MailPart.LINK:
+    if call.part is MailResource.LINK:
         return "clicks"
     return "proxy_pictures" if call.is_proxy else "pictures"
 

@@ -20,7 +20,7 @@ from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.bundles import offer_of_list
 from productrecs.features.recommendations.demotions import COOLDOWN_FACTOR
 from productrecs.features.recommendations.placement_lists import (
-    PlacedRequests,
+    PlacementRequests,
     decide_placement,
 )
 from productrecs.features.recommendations.recommend import ListDecision, decide_list
@@ -166,7 +166,7 @@ def explain_recommendations(
 
 def explain_placement(
     store: StoreState,
-    placed: PlacedRequests,
+    placed: PlacementRequests,
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> Explanation:

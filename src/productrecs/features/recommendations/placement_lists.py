@@ -33,7 +33,7 @@ _CHEAPER, _MORE_EXPENSIVE = 0.8, 1.2  # a similar price, relative to the product
 _ON_SALE: Final = Filters(on_sale=(True,))
 
 
-class PlacedRequests(NamedTuple):
+class PlacementRequests(NamedTuple):
     """The requests of one call for a placement."""
 
     placement: Placement
@@ -54,7 +54,7 @@ class PlacedRequests(NamedTuple):
         )
 
 
-class PlacedDecisions(NamedTuple):
+class PlacementDecisions(NamedTuple):
     """A placement's list, and the decisions behind it: the strategy's, the fallback's."""
 
     picks: list[Pick]
@@ -66,7 +66,7 @@ def placement_requests(
     placement: Placement,
     call: RecommendationRequest,
     histories: Sequence[ShopperHistory],
-) -> PlacedRequests:
+) -> PlacementRequests:
     """Return the requests of a call; its own `num` and `filters` count too."""
     content = placement.content
     default_num = content.num or store.settings.rec_num
@@ -84,15 +84,15 @@ def placement_requests(
         fallback = _strategy_request(
             store, placement, content.fallback, call, subject, latest_viewed
         )
-    return PlacedRequests(placement, num, main, fallback, about)
+    return PlacementRequests(placement, num, main, fallback, about)
 
 
 def decide_placement(
     store: StoreState,
-    placed: PlacedRequests,
+    placed: PlacementRequests,
     histories: Sequence[ShopperHistory],
     now_ms: int,
-) -> PlacedDecisions:
+) -> PlacementDecisions:
     """Return the list of a placement, with its decisions.
 
     The strategy's products come first. The fallback fills up the list. A list with fewer
@@ -118,12 +118,12 @@ def decide_placement(
         decisions.append((request, decision))
     if len(picks) < content.minimum:
         picks = []
-    return PlacedDecisions(picks, tuple(decisions))
+    return PlacementDecisions(picks, tuple(decisions))
 
 
 def recommend_placement(
     store: StoreState,
-    placed: PlacedRequests,
+    placed: PlacementRequests,
     histories: Sequence[ShopperHistory],
     now_ms: int,
 ) -> list[Pick]:

@@ -17,10 +17,10 @@ from productrecs.features.assistants.repository import (
     AssistantCall,
     store_assistant_calls,
 )
-from productrecs.features.mail_slots.mail_slot import MailChoice, MailEngagement
+from productrecs.features.mail_slots.mail_slot import MailEngagement, MailProductSelection
 from productrecs.features.mail_slots.repository import (
     count_mail_engagements,
-    store_mail_choices,
+    store_mail_products,
 )
 from productrecs.features.reports.tracking_health.repository import (
     RefusedIdentity,
@@ -258,7 +258,9 @@ _KINDS: Final[dict[type[BackgroundRecord], RecordKind]] = {
         4,
         is_loss_logged=False,  # the page only counts fewer
     ),
-    MailChoice: RecordKind("products of mails", _in_one_transaction(store_mail_choices)),
+    MailProductSelection: RecordKind(
+        "products of mails", _in_one_transaction(store_mail_products)
+    ),
     KeyUse: RecordKind("key uses", _in_one_transaction(store_key_uses), 10),
     AssistantCall: RecordKind(
         "calls of assistants",

@@ -51,7 +51,7 @@ class PhotoWorkerError(ProductRecsError):
         super().__init__(message)
 
 
-class PhotoQuestion(msgspec.Struct, array_like=True):
+class PhotoSearchRequest(msgspec.Struct, array_like=True):
     """A photo request: operation, model and visible items.
 
     The photo is attached.
@@ -132,7 +132,7 @@ class PhotoWorkerClient:
         self._process.close()
 
     def ask(
-        self, question: PhotoQuestion, photo: bytes, kind: type[_Reply]
+        self, search_request: PhotoSearchRequest, photo: bytes, kind: type[_Reply]
     ) -> _Reply | None:
         """Return the reply; None when the named model is gone.
 
@@ -143,20 +143,20 @@ class PhotoWorkerClient:
         """
         replies: Decoder[_Reply | PhotoModelReplaced | PictureRefusal]
         replies = Decoder(kind | PhotoModelReplaced | PictureRefusal)
-        reply = self._request_with_retry(question, photo, replies)
+        reply = self._request_with_retry(search_request, photo, replies)
         if isinstance(reply, PictureRefusal):
             raise reply.error()
         return None if isinstance(reply, PhotoModelReplaced) else reply
 
     def _request_with_retry(
         self,
-        question: PhotoQuestion,
+        search_request: PhotoSearchRequest,
         photo: bytes,
         replies: Decoder[_Reply | PhotoModelReplaced | PictureRefusal],
     ) -> _Reply | PhotoModelReplaced | PictureRefusal:
         had_normal_priority = self._has_normal_priority()
         try:
-            return self._process.request(question, replies, photo)
+            return self._process.request(search_request, replies, photo)
         except OSError as error:
             if had_normal_priority and isinstance(error, TimeoutError):
                 raise PhotoWorkerError from error
@@ -165,7 +165,7 @@ class PhotoWorkerClient:
         self._normal_priority_until = time.monotonic() + _NORMAL_PRIORITY_SECONDS
         self._process = self._worker_process(NORMAL_PRIORITY)
         try:
-            return self._process.request(question, replies, photo)
+            return self._process.request(search_request, replies, photo)
         except OSError as error:
             raise PhotoWorkerError from error
 
@@ -203,8 +203,8 @@ class StorePhotoSearch:
         Raises:
             PhotoWorkerError: when the worker does not answer.
         """
-        question = self._question(ALIKE, limit, visible)
-        reply = self._request_with_retry(question, photo, PhotoItemsReply)
+        search_request = self._search_request(ALIKE, limit, visible)
+        reply = self._request_with_retry(search_request, photo, PhotoItemsReply)
         return PhotoHits(unpack_ranked(reply.row), tuple(reply.codes))
 
     def similar_items_by_region(
@@ -215,8 +215,8 @@ class StorePhotoSearch:
         Raises:
             PhotoWorkerError: when the worker does not answer.
         """
-        question = self._question(AROUND, limit, visible)
-        answer = self._request_with_retry(question, photo, PhotoRegionReplies)
+        search_request = self._search_request(AROUND, limit, visible)
+        answer = self._request_with_retry(search_request, photo, PhotoRegionReplies)
         places = [
             RegionMatch(
                 place.box, place.label, place.confidence, unpack_ranked(place.alike)
@@ -228,17 +228,19 @@ class StorePhotoSearch:
             places, MatchConfidence(answer.floor, answer.usual, *calibration)
         )
 
-    def _question(self, operation: str, limit: int, visible: Bools) -> PhotoQuestion:
+    def _search_request(
+        self, operation: str, limit: int, visible: Bools
+    ) -> PhotoSearchRequest:
         bits = np.packbits(visible).tobytes()
         folder = str(self._pictures.folder)
-        return PhotoQuestion(operation, folder, "", limit, len(visible), bits)
+        return PhotoSearchRequest(operation, folder, "", limit, len(visible), bits)
 
     def _request_with_retry(
-        self, question: PhotoQuestion, photo: bytes, kind: type[_Reply]
+        self, search_request: PhotoSearchRequest, photo: bytes, kind: type[_Reply]
     ) -> _Reply:
         for _ in range(_ATTEMPTS):
-            question.visual_id = self._pictures.visual_id
-            answer = self._worker.ask(question, photo, kind)
+            search_request.visual_id = self._pictures.visual_id
+            answer = self._worker.ask(search_request, photo, kind)
             if answer is not None:
                 return answer
             time.sleep(_PAUSE_SECONDS)  # a newer model serves; its id arrives soon

@@ -33,10 +33,10 @@ from productrecs.training.visual.photo_search_client import (
     IDLE_PRIORITY,
     PhotoItemsReply,
     PhotoModelReplaced,
-    PhotoQuestion,
     PhotoRegionReplies,
     PhotoRegionReply,
     PhotoReply,
+    PhotoSearchRequest,
     pack_ranked,
     to_float_steps,
 )
@@ -64,16 +64,16 @@ class PhotoWorker:
             set_idle_priority(self._viewer.pid)
             set_idle_priority()
 
-    def answer(self, question: PhotoQuestion, photo: bytes) -> PhotoReply:
+    def answer(self, search_request: PhotoSearchRequest, photo: bytes) -> PhotoReply:
         """Return the reply to a photo request."""
-        pictures = self._pictures_in(question.folder)
-        pictures.open_published_model(question.visual_id)
-        if pictures.visual_id != question.visual_id:
+        pictures = self._pictures_in(search_request.folder)
+        pictures.open_published_model(search_request.visual_id)
+        if pictures.visual_id != search_request.visual_id:
             return PhotoModelReplaced()
         matcher = PhotoMatcher(self._viewer, pictures, self._embedding)
-        limit, visible = question.limit, _unpack_visible(question)
+        limit, visible = search_request.limit, _unpack_visible(search_request)
         try:
-            if question.operation == ALIKE:
+            if search_request.operation == ALIKE:
                 hits = matcher.similar_items(photo, limit, visible)
                 return PhotoItemsReply(pack_ranked(hits.ranked), list(hits.codes))
             return _pack_places(matcher.similar_items_by_region(photo, limit, visible))
@@ -95,9 +95,9 @@ class PhotoWorker:
         return pictures
 
 
-def _unpack_visible(question: PhotoQuestion) -> Bools:
-    bits = np.frombuffer(question.visible, np.uint8)
-    return np.unpackbits(bits, count=question.count).astype(np.bool_)
+def _unpack_visible(search_request: PhotoSearchRequest) -> Bools:
+    bits = np.frombuffer(search_request.visible, np.uint8)
+    return np.unpackbits(bits, count=search_request.count).astype(np.bool_)
 
 
 def _pack_places(matches: RegionMatches) -> PhotoRegionReplies:
@@ -116,7 +116,7 @@ def main() -> None:
     process = PhotoWorker(*sys.argv[3:])
     process.start(is_idle=sys.argv[2] == IDLE_PRIORITY)
     parent = ParentConnection.inherited(int(sys.argv[1]))
-    serve_requests(parent, Decoder(PhotoQuestion), process.answer)
+    serve_requests(parent, Decoder(PhotoSearchRequest), process.answer)
     process.close()
 
 

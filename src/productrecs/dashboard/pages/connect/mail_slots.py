@@ -13,7 +13,7 @@ from productrecs.features.mail_slots.mail_slot import (
     MAX_POSITIONS,
     PREVIEW_CAMPAIGN,
     WIDGET_PREFIX,
-    MailPart,
+    MailResource,
     sign_slot,
     slot_path,
 )
@@ -75,9 +75,9 @@ def show_mail_slots(visit: Visit) -> Reply:
         counts=[(one, one) for one in _count_choices()],
         html=_slot_html(visit.base_url, slot, signed, tool, count),
         json_address=visit.base_url
-        + slot_path(MailPart.PRODUCTS, slot, f"{signed}&campaign=newsletter"),
+        + slot_path(MailResource.PRODUCTS, slot, f"{signed}&campaign=newsletter"),
         previews=[
-            slot_path(MailPart.IMAGE, slot, f"{preview}&position={position}")
+            slot_path(MailResource.IMAGE, slot, f"{preview}&position={position}")
             for position in range(1, count + 1)
         ],
         size=(_SHOWN_WIDTH, card_height(_SHOWN_WIDTH)),
@@ -115,7 +115,7 @@ def _slot_html(base_url: str, slot: str, signed: str, tool: MailTool, count: int
         mail = f"position={position}&campaign={tool.campaign}&user_id={tool.recipient}"
         link, image = (
             escape(base_url + slot_path(part, slot, f"{signed}&{mail}"))
-            for part in (MailPart.LINK, MailPart.IMAGE)
+            for part in (MailResource.LINK, MailResource.IMAGE)
         )
         parts.append(
             f'<a href="{link}"><img src="{image}" width="{width}" height="{height}" '

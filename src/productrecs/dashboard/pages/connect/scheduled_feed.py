@@ -8,9 +8,13 @@ from productrecs.dashboard.pages.connect.file_imports import (
     IMPORTS_PATH,
     state_of,
 )
-from productrecs.features.imports.feed_editor import FeedEditor, FeedForm, NoFeedError
-from productrecs.features.imports.repository import ScheduledFeedRepository
-from productrecs.features.imports.scheduled_feed import (
+from productrecs.features.imports.scheduled_feeds.feed_editor import (
+    FeedEditor,
+    FeedForm,
+    NoFeedError,
+)
+from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
+from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     INTERVALS,
     LOG_DAYS,
     FeedAddressError,

@@ -10,7 +10,7 @@ from productrecs.dashboard.pages.catalog.recommendation_and_search_settings impo
 )
 from productrecs.features.attribution.event_purge import retention_days
 from productrecs.features.widgets.price_format import format_page_price
-from productrecs.storage.sql.stored_bytes import DataSize, newest_sizes
+from productrecs.storage.sql.storage_usage import DataSize, newest_sizes
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_codes
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.tenancy.accounts.store_settings import WEEKDAYS

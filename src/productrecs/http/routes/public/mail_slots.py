@@ -12,8 +12,8 @@ from fastapi.responses import RedirectResponse
 from productrecs.core.errors import QueueFullError, StorageError
 from productrecs.features.mail_slots.mail_slot import (
     WIDGET_PREFIX,
-    MailPart,
     MailProduct,
+    MailResource,
     UnknownMailSlotError,
     slot_path,
     with_mail_utm_parameters,
@@ -22,7 +22,7 @@ from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
-from productrecs.http.routes.public.mail_choice import (
+from productrecs.http.routes.public.mail_product_selection import (
     MailCard,
     MailQueryParameters,
     MailSlotRequest,
@@ -101,7 +101,7 @@ async def mail_image(
     slot_request = await verify_slot_request(request, query)
     is_counted = await count_within_quota(slot_request)
     card = await _shown_card(slot_request) if is_counted else None
-    slot_request.count_engagement(MailPart.IMAGE)
+    slot_request.count_engagement(MailResource.IMAGE)
     title, price, picture = slot_request.store.domain, "", ""
     if card is not None:
         title, price, picture = (
@@ -172,7 +172,7 @@ async def mail_link(request: Request, query: MailQueryParameters) -> Response:
 async def _resolve_link_and_count_click(slot_request: MailSlotRequest) -> str:
     """Return the page that a link leads to, and count the click."""
     query, index = slot_request.query, slot_request.query.position - 1
-    slot_request.count_engagement(MailPart.LINK)
+    slot_request.count_engagement(MailResource.LINK)
     try:
         products = await load_or_choose_products(
             slot_request, lambda kept: index < len(kept)
@@ -310,5 +310,5 @@ def _product_fields(
         "price_text": slot_request.price_text(card),
         "image_url": _picture_url(slot_request, card),
         "link_url": base_url_of(slot_request.request)
-        + slot_path(MailPart.LINK, query.slot, sent),
+        + slot_path(MailResource.LINK, query.slot, sent),
     }

@@ -37,7 +37,7 @@ from productrecs.storage.jobs.job_queue import (
     all_totals,
     backlogs,
 )
-from productrecs.storage.sql.stored_bytes import newest_sizes
+from productrecs.storage.sql.storage_usage import newest_sizes
 from productrecs.training.repository import ModelFreshness, freshness
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")

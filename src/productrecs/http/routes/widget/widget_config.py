@@ -49,15 +49,15 @@ _EXAMPLE: Final = {
 }
 
 
-class ConfigPage(NamedTuple):
-    """A page that asks for a config: its widget, language and price list."""
+class WidgetConfigRequest(NamedTuple):
+    """A page's request for a config: its widget, language and price list."""
 
     widget_type: str
     lang: str
     price_list: str
 
 
-def _config_page(
+def _config_request(
     type_: Annotated[
         str,
         Query(
@@ -80,21 +80,21 @@ def _config_page(
             examples=["USD"],
         ),
     ] = "",
-) -> ConfigPage:
-    """Return the page that the parameters describe."""
-    return ConfigPage(type_, lang, price_list)
+) -> WidgetConfigRequest:
+    """Return the request that the parameters describe."""
+    return WidgetConfigRequest(type_, lang, price_list)
 
 
-_pages: Final = QueryParser(_config_page)
+_request_parser: Final = QueryParser(_config_request)
 
 
 async def _config_quickly(call: QuickCall) -> QuickReply | None:
     store = call.caller.store
     cached_store = call.context.stores.get(store)
-    page = None if call.query is None else _pages.read(call.query)
-    if page is None or cached_store is None:
+    config_request = None if call.query is None else _request_parser.read(call.query)
+    if config_request is None or cached_store is None:
         return None
-    body = await answer_config(call.context, store, cached_store, page)
+    body = await answer_config(call.context, store, cached_store, config_request)
     return QuickReply(body, cache_seconds=CACHE_SECONDS)
 
 
@@ -114,7 +114,8 @@ async def _config_quickly(call: QuickCall) -> QuickReply | None:
     response_class=Response,
 )
 async def widget_config(
-    request: Request, page: Annotated[ConfigPage, Depends(as_dependency(_config_page))]
+    request: Request,
+    config_request: Annotated[WidgetConfigRequest, Depends(as_dependency(_config_request))],
 ) -> Response:
     """Return a widget's settings; a type without saved settings has the defaults.
 
@@ -124,26 +125,31 @@ async def widget_config(
     exchange: RequestContext = request.scope["productrecs"]
     context, store = exchange.context, exchange.known_caller.store
     cached_store = await context.stores.open(store)
-    content = await answer_config(context, store, cached_store, page)
+    content = await answer_config(context, store, cached_store, config_request)
     return conditional_reply(request, content, CACHE_SECONDS)
 
 
 async def answer_config(
-    context: Context, store: Store, cached_store: CachedStore, page: ConfigPage
+    context: Context,
+    store: Store,
+    cached_store: CachedStore,
+    config_request: WidgetConfigRequest,
 ) -> bytes:
     """Return the body of a reply; a blank type is the default one.
 
     Raises:
         BodyError: when the price list's name has an invalid form.
     """
-    widget_type = page.widget_type or DEFAULT_TYPE
+    widget_type = config_request.widget_type or DEFAULT_TYPE
     config = await _read_config_or_cached(context, store, cached_store, widget_type)
     settings = store.settings
-    if page.price_list:
+    if config_request.price_list:
         config, settings = _config_and_settings_in_price_list(
-            config, settings, page.price_list
+            config, settings, config_request.price_list
         )
-    return config_body(widget_type, config.resolved(widget_type, settings, page.lang))
+    return config_body(
+        widget_type, config.resolved(widget_type, settings, config_request.lang)
+    )
 
 
 def _config_and_settings_in_price_list(

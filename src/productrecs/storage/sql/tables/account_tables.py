@@ -381,7 +381,7 @@ data_sizes = sa.Table(
     metadata,
     store_id_column(),
     sa.Column("day", sa.String(10), primary_key=True),  # UTC
-    sa.Column("part", sa.String(16), primary_key=True),  # storage.stored_bytes.DataPart
+    sa.Column("part", sa.String(16), primary_key=True),  # storage.storage_usage.DataKind
     sa.Column("rows", sa.BigInteger, nullable=False),
     sa.Column("month_rows", sa.BigInteger, nullable=False),  # of the last 30 days
     sa.Column("old_rows", sa.BigInteger, nullable=False),  # older than a year

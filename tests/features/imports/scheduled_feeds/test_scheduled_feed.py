@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from productrecs.features.imports.scheduled_feed import (
+from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     FeedAddressError,
     file_name_of,
     parse_feed_address,

@@ -1,4 +1,4 @@
-"""Import history: what a command imported, and `productrecs imports`, which undoes it."""
+"""`productrecs imports`: lists what commands imported, and undoes it."""
 
 import contextlib
 import getpass

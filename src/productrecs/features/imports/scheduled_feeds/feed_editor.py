@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.features.imports.repository import ScheduledFeedRepository
-from productrecs.features.imports.scheduled_feed import (
+from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
+from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     FETCH_JOB,
     INTERVALS,
     FeedAddressError,

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.features.imports.scheduled_feed import (
+from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     LOG_DAYS,
     FeedFetch,
     FeedFetchOutcome,

@@ -1,4 +1,4 @@
-"""Data sizes: the bytes and rows of each kind of data, measured once a day.
+"""Storage usage: the bytes and rows of each kind of data, measured once a day.
 
 A measurement reads the whole database, so a worker makes it and stores the result. The
 rows of the installation stay for weeks: they tell how fast its data grow. Of a store only
@@ -38,7 +38,7 @@ GROWTH_DAYS: Final = 14
 _MIN_GROWTH_DAYS: Final = 3  # fewer show no trend: the first import fills the database
 
 
-class DataPart(StrEnum):
+class DataKind(StrEnum):
     """A kind of data that a merchant or an operator knows."""
 
     EVENTS = "events"
@@ -53,18 +53,18 @@ class DataPart(StrEnum):
 
 _LOG: Final = (events, event_receipts, shopper_links, bot_events)
 # The first table of a part has its rows; the others take space beside them.
-_TABLES: Final[Mapping[DataPart, tuple[sa.Table, ...]]] = {
-    DataPart.SEARCHES: (search_counts, question_counts),
-    DataPart.ORDERS: (purchase_lines,),
-    DataPart.PRODUCTS: (items,),
-    DataPart.PHOTOS: (pictures, look_pictures),
+_TABLES: Final[Mapping[DataKind, tuple[sa.Table, ...]]] = {
+    DataKind.SEARCHES: (search_counts, question_counts),
+    DataKind.ORDERS: (purchase_lines,),
+    DataKind.PRODUCTS: (items,),
+    DataKind.PHOTOS: (pictures, look_pictures),
 }
 
 
 class DataSize(NamedTuple):
     """What one part of a store, or of the installation, takes."""
 
-    part: DataPart
+    part: DataKind
     rows: int = 0
     month_rows: int = 0  # of the last 30 days; of events and impressions
     old_rows: int = 0  # older than a year; of events and impressions
@@ -81,12 +81,12 @@ class DataSize(NamedTuple):
         return self.bytes * self.month_rows // max(1, self.rows) // MONTH_DAYS
 
 
-Sizes = dict[StoreId, dict[DataPart, DataSize]]
+Sizes = dict[StoreId, dict[DataKind, DataSize]]
 
 
 def measure_stored_bytes(
     database: Database,
-    folders: Mapping[DataPart, Sequence[Path]],
+    folders: Mapping[DataKind, Sequence[Path]],
     impression_kind: int,
     now_ms: int,
 ) -> Sizes:
@@ -102,7 +102,7 @@ def measure_stored_bytes(
             found += _take_table_sizes(connection, table_bytes, part, own)
     for part, part_folders in folders.items():
         found += _folder_sizes(part, part_folders)
-    found.append((INSTALLATION, DataSize(DataPart.OTHER, bytes=sum(table_bytes.values()))))
+    found.append((INSTALLATION, DataSize(DataKind.OTHER, bytes=sum(table_bytes.values()))))
     sizes: Sizes = {}
     for store, size in found:
         for owner in {store, INSTALLATION}:
@@ -133,7 +133,7 @@ def newest_sizes(connection: sa.Connection, store_id: StoreId) -> list[DataSize]
     return by_day[max(by_day)] if by_day else []
 
 
-def daily_totals(connection: sa.Connection, parts: Sequence[DataPart]) -> dict[str, int]:
+def daily_totals(connection: sa.Connection, parts: Sequence[DataKind]) -> dict[str, int]:
     """Return the installation's bytes by day."""
     return {
         day: sum(size.bytes for size in sizes if size.part in parts)
@@ -176,10 +176,10 @@ def _daily_sizes(connection: sa.Connection, store_id: StoreId) -> dict[str, list
         .where(data_sizes.c.store_id == store_id)
         .order_by(data_sizes.c.day)
     )
-    order = list(DataPart)
+    order = list(DataKind)
     return {
         day: sorted(
-            (DataSize(DataPart(part), *map(int, rest)) for _, part, *rest in rows),
+            (DataSize(DataKind(part), *map(int, rest)) for _, part, *rest in rows),
             key=lambda size: order.index(size.part),
         )
         for day, rows in groupby(connection.execute(query), lambda row: row[0])
@@ -194,7 +194,7 @@ def _take_bytes(table_bytes: dict[str, int], own: Sequence[sa.Table], rows: int)
 def _take_table_sizes(
     connection: sa.Connection,
     table_bytes: dict[str, int],
-    part: DataPart,
+    part: DataKind,
     own: Sequence[sa.Table],
 ) -> list[tuple[StoreId, DataSize]]:
     """Return each store's share of a part's tables; take these out of `table_bytes`."""
@@ -231,7 +231,7 @@ def _take_log_sizes(
         (
             StoreId(store),
             DataSize(
-                DataPart.IMPRESSIONS if is_impression else DataPart.EVENTS,
+                DataKind.IMPRESSIONS if is_impression else DataKind.EVENTS,
                 *(int(count), int(month), int(old)),
                 bytes=part_bytes * int(count) // total,
             ),
@@ -241,7 +241,7 @@ def _take_log_sizes(
 
 
 def _folder_sizes(
-    part: DataPart, part_folders: Sequence[Path]
+    part: DataKind, part_folders: Sequence[Path]
 ) -> list[tuple[StoreId, DataSize]]:
     return [
         (StoreId(folder.name), DataSize(part, bytes=_size_of(folder)))

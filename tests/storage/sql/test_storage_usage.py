@@ -11,9 +11,9 @@ from productrecs.core.ids import INSTALLATION
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.storage.sql.stored_bytes import (
+from productrecs.storage.sql.storage_usage import (
     KEPT_DAYS,
-    DataPart,
+    DataKind,
     DataSize,
     daily_totals,
     growth_per_day,
@@ -57,19 +57,19 @@ def test_each_store_has_its_share_by_rows_and_the_installation_the_sum(
     (models / small).mkdir(parents=True)
     (models / small / "model").write_bytes(bytes(5_000))
 
-    sizes = measure_stored_bytes(database, {DataPart.MODELS: [models]}, SHOWN, NOW)
+    sizes = measure_stored_bytes(database, {DataKind.MODELS: [models]}, SHOWN, NOW)
 
-    viewed = sizes[small][DataPart.EVENTS]
-    shown = sizes[large][DataPart.IMPRESSIONS]
+    viewed = sizes[small][DataKind.EVENTS]
+    shown = sizes[large][DataKind.IMPRESSIONS]
     assert viewed[1:4] == (40, 30, 10)
     assert shown[1:4] == (360, 360, 0)
     assert 0 < viewed.bytes * 9 - 9 <= shown.bytes <= viewed.bytes * 9 + 9
     assert viewed.old_bytes == viewed.bytes // 4
-    assert sizes[small][DataPart.MODELS].bytes == 5_000
-    assert sizes[small][DataPart.PRODUCTS].rows == 30
+    assert sizes[small][DataKind.MODELS].bytes == 5_000
+    assert sizes[small][DataKind.PRODUCTS].rows == 30
     total = sizes[INSTALLATION]
-    assert total[DataPart.EVENTS] == viewed
-    assert total[DataPart.PRODUCTS].rows == 390
+    assert total[DataKind.EVENTS] == viewed
+    assert total[DataKind.PRODUCTS].rows == 390
     in_tables = sum(one.bytes for one in total.values()) - 5_000
     with database.reading() as connection:
         assert abs(in_tables - sum(database.dialect.table_bytes(connection).values())) < 10
@@ -87,8 +87,8 @@ def test_the_installations_days_stay_for_weeks_and_a_stores_last(
             replace_sizes_of_day(transaction, sizes, now)
 
     with database.reading() as connection:
-        assert newest_sizes(connection, store)[0] == sizes[store][DataPart.EVENTS]
-        assert list(daily_totals(connection, list(DataPart))) == [
+        assert newest_sizes(connection, store)[0] == sizes[store][DataKind.EVENTS]
+        assert list(daily_totals(connection, list(DataKind))) == [
             "2026-03-01",
             "2026-03-02",
         ]
@@ -112,5 +112,5 @@ def test_growth_is_that_of_the_last_two_weeks(
 
 
 def test_what_a_day_adds_is_a_thirtieth_of_the_month() -> None:
-    assert DataSize(DataPart.EVENTS, 600, 300, 0, 60_000).daily_bytes == 1_000
-    assert DataSize(DataPart.MODELS, bytes=60_000).daily_bytes == 0
+    assert DataSize(DataKind.EVENTS, 600, 300, 0, 60_000).daily_bytes == 1_000
+    assert DataSize(DataKind.MODELS, bytes=60_000).daily_bytes == 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.imports.feed_download import (
+from productrecs.features.imports.scheduled_feeds.feed_download import (
     DownloadLimits,
     FeedDownloader,
     FeedRequest,
@@ -21,7 +21,7 @@ from tests.support.feeds import HOST, Answer, FeedHost
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from productrecs.features.imports.feed_download import FeedDownload
+    from productrecs.features.imports.scheduled_feeds.feed_download import FeedDownload
 
 CSV = b"id,title\na,Tent\n"
 

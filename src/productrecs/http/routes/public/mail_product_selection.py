@@ -1,4 +1,4 @@
-"""Mail choice: the products of one mail, chosen at its first opening and then kept."""
+"""Mail product selection: chosen when a mail is first opened, and then kept."""
 
 import time
 from collections.abc import Callable
@@ -15,17 +15,17 @@ from productrecs.features.mail_slots.mail_slot import (
     MAX_POSITIONS,
     PREVIEW_CAMPAIGN,
     Mail,
-    MailChoice,
     MailEngagement,
-    MailPart,
     MailProduct,
+    MailProductSelection,
+    MailResource,
     UnknownMailSlotError,
     fill_positions,
     is_mail_proxy,
     is_slot_signature_valid,
     usable_user_id,
 )
-from productrecs.features.mail_slots.repository import read_mail_choice
+from productrecs.features.mail_slots.repository import read_mail_products
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
@@ -47,18 +47,18 @@ if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
 
 _CANDIDATES: Final = 20  # of the list: some may be sold out
-_UNSAVED_SECONDS: Final = 2.0  # by when a choice is in the database, as a rule
+_UNSAVED_SECONDS: Final = 2.0  # by when a selection is in the database, as a rule
 
 
-class _RecentChoice(NamedTuple):
-    """A choice of this process, and until when it counts before the stored one."""
+class _RecentSelection(NamedTuple):
+    """A selection of this process, and until when it counts before the stored one."""
 
-    choice: MailChoice
+    selection: MailProductSelection
     until: float
 
 
-_recent_choices: Final[BoundedCache[tuple[StoreId, Mail], _RecentChoice]] = BoundedCache(
-    RegisteredCache.MAIL_CHOICES
+_recent_selections: Final[BoundedCache[tuple[StoreId, Mail], _RecentSelection]] = (
+    BoundedCache(RegisteredCache.MAIL_CHOICES)
 )
 
 
@@ -192,7 +192,7 @@ class MailSlotRequest(NamedTuple):
             return ""
         return format_page_price(self.store.settings, card.price)
 
-    def count_engagement(self, part: MailPart) -> None:
+    def count_engagement(self, part: MailResource) -> None:
         """Count a loaded picture or a click."""
         if self.query.campaign == PREVIEW_CAMPAIGN:
             return
@@ -245,35 +245,35 @@ async def load_or_choose_products(
         kept, slot_request.item_check(), await _recommended_products(slot_request)
     )
     if products and products != kept:
-        choice = MailChoice(store_id, query.mail, day, products)
+        selection = MailProductSelection(store_id, query.mail, day, products)
         until = time.monotonic() + _UNSAVED_SECONDS
-        _recent_choices.put((store_id, query.mail), _RecentChoice(choice, until))
-        slot_request.context.write_client.write_later(choice)
+        _recent_selections.put((store_id, query.mail), _RecentSelection(selection, until))
+        slot_request.context.write_client.write_later(selection)
     return products
 
 
 async def _kept_products(
     slot_request: MailSlotRequest,
 ) -> tuple[int, tuple[MailProduct, ...]]:
-    """Return the day of a mail's choice, and its products; today and none without one."""
+    """Return the day of a mail's selection, and its products; today and () without one."""
     mail, store_id, today = (
         slot_request.query.mail,
         slot_request.store.store_id,
         slot_request.today,
     )
-    recent = _recent_choices.get((store_id, mail))
+    recent = _recent_selections.get((store_id, mail))
     if recent is not None and time.monotonic() < recent.until:
-        return recent.choice.day, recent.choice.products
+        return recent.selection.day, recent.selection.products
     try:
         stored = await slot_request.context.read(
-            lambda reader: read_mail_choice(reader, store_id, mail, today)
+            lambda reader: read_mail_products(reader, store_id, mail, today)
         )
     except StorageError:
         stored = None  # products are chosen as when the mail was opened first
     if stored is not None:
         return stored
-    if recent is not None and recent.choice.day == today:
-        return today, recent.choice.products
+    if recent is not None and recent.selection.day == today:
+        return today, recent.selection.products
     return today, ()
 
 

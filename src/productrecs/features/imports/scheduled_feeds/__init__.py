@@ -1,0 +1,1 @@
+"""Scheduled feeds: products fetched from an address of the merchant, again and again."""
