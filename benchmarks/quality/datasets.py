@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).parents[2]
 DAY_MS: Final = 86_400_000
-_EPOCH_ORDINAL: Final = 719_163  # of 1970-01-01
+EPOCH_ORDINAL: Final = 719_163  # of 1970-01-01
 NO_PRODUCTS: Final = (
     "POST",
     "DOT",
@@ -122,7 +122,7 @@ def online_retail() -> Orders:
         MissingDataError: when the data set is not there.
     """
     table = pq.read_table(
-        _present("online_retail/transactions.parquet"),
+        present("online_retail/transactions.parquet"),
         columns=["invoice_no", "stock_code", "unit_price", "invoice_date", "customer_id"],
     )
     invoices = table["invoice_no"].to_numpy().astype(str)
@@ -154,7 +154,7 @@ def online_retail_titles() -> list[str]:
         MissingDataError: when the data set is not there.
     """
     table = pq.read_table(
-        _present("online_retail/transactions.parquet"),
+        present("online_retail/transactions.parquet"),
         columns=["invoice_no", "stock_code", "unit_price"],
     )
     invoices = table["invoice_no"].to_numpy().astype(str)
@@ -176,7 +176,7 @@ def online_retail_demand() -> tuple[npt.NDArray[np.float32], int]:
         MissingDataError: when the data set is not there.
     """
     table = pq.read_table(
-        _present("online_retail/transactions.parquet"),
+        present("online_retail/transactions.parquet"),
         columns=["stock_code", "quantity", "unit_price", "invoice_date"],
     )
     codes = table["stock_code"].to_numpy().astype(str)
@@ -186,7 +186,7 @@ def online_retail_demand() -> tuple[npt.NDArray[np.float32], int]:
     first = int(days.min())
     amounts = np.zeros((len(products), int(days.max()) - first + 1), np.float32)
     np.add.at(amounts, (items, days - first), table["quantity"].to_numpy()[kept])
-    return amounts, _EPOCH_ORDINAL + first
+    return amounts, EPOCH_ORDINAL + first
 
 
 def online_retail_sales() -> tuple[npt.NDArray[np.float32], int]:
@@ -198,7 +198,7 @@ def online_retail_sales() -> tuple[npt.NDArray[np.float32], int]:
         MissingDataError: when the data set is not there.
     """
     table = pq.read_table(
-        _present("online_retail/daily_demand.parquet"),
+        present("online_retail/daily_demand.parquet"),
         columns=["date", "stock_code", "units"],
     )
     codes = table["stock_code"].to_numpy().astype(str)
@@ -208,7 +208,7 @@ def online_retail_sales() -> tuple[npt.NDArray[np.float32], int]:
     first = int(days.min())
     amounts = np.zeros((len(products), int(days.max()) - first + 1), np.float32)
     np.add.at(amounts, (items, days - first), table["units"].to_numpy()[kept])
-    return amounts, _EPOCH_ORDINAL + first
+    return amounts, EPOCH_ORDINAL + first
 
 
 def retailrocket() -> Split:
@@ -217,8 +217,8 @@ def retailrocket() -> Split:
     Raises:
         MissingDataError: when the data set is not there.
     """
-    train = pq.read_table(_present("sessions_retailrocket/train.parquet"))
-    test = pq.read_table(_present("sessions_retailrocket/test.parquet"))
+    train = pq.read_table(present("sessions_retailrocket/train.parquet"))
+    test = pq.read_table(present("sessions_retailrocket/test.parquet"))
     past = _grouped(train["session_id"].to_numpy(), train["item_id"].to_numpy())
     asked = _grouped(test["session_id"].to_numpy(), test["item_id"].to_numpy())
     firsts = np.unique(test["session_id"].to_numpy(), return_index=True)[1]
@@ -364,7 +364,7 @@ def _judged(name: str, good: float) -> Judged:
         known = grades.setdefault(int(row["query_id"]), {})
         product = int(row["product_id"])
         known[product] = max(float(row["grade_1_4"]), known.get(product, 0))
-    with _present(f"{name}/queries.csv").open(encoding="utf-8", newline="") as file:
+    with present(f"{name}/queries.csv").open(encoding="utf-8", newline="") as file:
         queries = {int(row["query_id"]): row["query"] for row in csv.DictReader(file)}
     products = [
         (int(row["product_id"]), row["product_title"], row["product_description"])
@@ -374,7 +374,7 @@ def _judged(name: str, good: float) -> Judged:
 
 
 def _rows(name: str) -> list[dict[str, str]]:
-    with gzip.open(_present(name), "rt", encoding="utf-8", newline="") as file:
+    with gzip.open(present(name), "rt", encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -390,7 +390,7 @@ def earlier(split: Split, sessions: int) -> Split:
 
 
 def _read_clicks(name: str) -> Sessions:
-    with gzip.open(_present(name), "rt", encoding="utf-8", newline="") as file:
+    with gzip.open(present(name), "rt", encoding="utf-8", newline="") as file:
         rows = [
             (int(row["session_id"]), float(row["ts"]), int(row["item_id"]))
             for row in csv.DictReader(file)
@@ -412,7 +412,12 @@ def _grouped(
     return [part.tolist() for part in np.split(items, borders)]
 
 
-def _present(name: str) -> Path:
+def present(name: str) -> Path:
+    """Return the path of a data set's file.
+
+    Raises:
+        MissingDataError: when it is not there.
+    """
     path = folder() / name
     if not path.is_file():
         message = f"{path} is not there; set PRODUCTRECS_BENCH_DATA to its folder"

@@ -14,6 +14,7 @@ from benchmarks.quality import (
     complements,
     constants,
     demand,
+    demand_groups,
     holdout,
     libraries,
     next_basket,
@@ -68,11 +69,14 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "shared-networks": shared_networks.measure,
     "demand": demand.measure,
     "demand-earlier": demand.measure_earlier,
+    "demand-groups": demand_groups.measure,
+    "demand-groups-earlier": demand_groups.measure_earlier,
     "constants": constants.measure,
 }
 ON_REQUEST = {
     "constants",
     "demand-earlier",
+    "demand-groups-earlier",
     "libraries-orders",
     "libraries-retailrocket",
     "libraries-bol",
