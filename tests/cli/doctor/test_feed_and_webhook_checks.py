@@ -28,11 +28,11 @@ def deliver(webhooks: WebhookRepository, status: int | None, now_ms: int) -> Non
 
 
 def fresh(webhooks: WebhookRepository) -> None:
-    webhooks.send("1", WebhookEvent.PING, {}, system_ms() - MINUTE_MS)
+    webhooks.enqueue("1", WebhookEvent.PING, {}, system_ms() - MINUTE_MS)
 
 
 def unsent(webhooks: WebhookRepository) -> None:
-    webhooks.send("1", WebhookEvent.PING, {}, system_ms() - HOUR_MS)
+    webhooks.enqueue("1", WebhookEvent.PING, {}, system_ms() - HOUR_MS)
 
 
 def delivered(webhooks: WebhookRepository) -> None:
@@ -51,7 +51,7 @@ def switched_off(webhooks: WebhookRepository) -> None:
 
 
 def failed(webhooks: WebhookRepository) -> None:
-    webhooks.send("1", WebhookEvent.PING, {}, system_ms() - 4 * DAY_MS)
+    webhooks.enqueue("1", WebhookEvent.PING, {}, system_ms() - 4 * DAY_MS)
     for _ in range(len(RETRY_WAITS_MS) + 1):
         deliver(webhooks, None, system_ms())
 
