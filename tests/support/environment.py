@@ -15,8 +15,10 @@ from tests.support.project import ROOT
 EXAMPLE: Final = ROOT / ".env.example"
 OPERATIONS: Final = ROOT / "docs/operations.md"
 _HEAD: Final = """\
-# Every setting of the service, each with its default. Copy what you change to `.env`, or
-# give it to whatever starts the service. Made by: python -m tests.support.environment
+# Every setting of the service, each with its default. Copy what you change to
+# deploy/docker/.env for Docker Compose, to /etc/productrecs/productrecs.env for systemd, or
+# to the environment of whatever else starts the service: the program itself reads no file.
+# Made by: python -m tests.support.environment
 """
 _TABLE_HEAD: Final = "| variable | default | meaning |\n| --- | --- | --- |\n"
 _TABLE: Final = re.compile(re.escape(_TABLE_HEAD) + r"(\|.*\n)*")

@@ -47,6 +47,7 @@ CHOICES: Final[dict[str, dict[str, Any]]] = {
         "worker": {"replicas": 2, "tolerations": [{"key": "batch", "operator": "Exists"}]},
         "data": {"storageClass": "files", "size": "100Gi"},
         "ingress": {"enabled": True, "host": "recs.example.com", "tlsSecret": "cert"},
+        "monitoring": {"enabled": True, "labels": {"release": "prometheus"}},
     },
 }
 
@@ -98,8 +99,10 @@ def test_kubernetes_accepts_what_is_rendered(choice: str, release: str) -> None:
     assert {"Deployment", "Service", "PodDisruptionBudget", "Job"} <= {*kinds}
     assert ("Secret" in kinds) is ("url" in CHOICES[choice]["database"])
     assert ("PersistentVolumeClaim" in kinds) is ("objects" not in CHOICES[choice])
+    assert ("ServiceMonitor" in kinds) is ("monitoring" in CHOICES[choice])
     for one in objects:
-        kubernetes.validate(one, release, strict=True)
+        if one["kind"] != "ServiceMonitor":  # a kind of the operator of Prometheus
+            kubernetes.validate(one, release, strict=True)
 
 
 @pytest.mark.parametrize("choice", CHOICES)
@@ -136,7 +139,8 @@ def test_requests_are_drained_and_probed_and_the_service_finds_the_pods() -> Non
         "liveness": "/health/live",
         "readiness": "/health/ready",
     }
-    assert pod["terminationGracePeriodSeconds"] == 45
+    pause = int(pod["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][1])
+    assert pod["terminationGracePeriodSeconds"] >= pause + 45
     for name in ("Service shop-productrecs", "PodDisruptionBudget shop-productrecs-api"):
         selector = objects[name]["spec"]["selector"]
         assert (selector.get("matchLabels") or selector).items() <= labels.items()
@@ -144,6 +148,37 @@ def test_requests_are_drained_and_probed_and_the_service_finds_the_pods() -> Non
         "helm.sh/hook"
     ]
     assert hook == "pre-install,pre-upgrade"
+
+
+def test_pods_start_anew_when_the_address_of_the_database_changes() -> None:
+    other = {"database": {"url": DATABASE["database"]["url"] + "2"}}
+
+    first, second = (
+        [
+            one["spec"]["template"]["metadata"].get("annotations")
+            for one in rendered(values)
+            if one["kind"] == "Deployment"
+        ]
+        for values in (DATABASE, other)
+    )
+
+    assert len(first) == 2
+    assert None not in first
+    assert all(before != after for before, after in zip(first, second, strict=True))
+
+
+def test_prometheus_asks_with_the_token_of_the_secret() -> None:
+    objects = rendered(CHOICES["everything"])
+    (monitor,) = (one["spec"] for one in objects if one["kind"] == "ServiceMonitor")
+    (service,) = (one for one in objects if one["kind"] == "Service")
+
+    (endpoint,) = monitor["endpoints"]
+    assert (
+        monitor["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    )
+    assert endpoint["port"] in {one["name"] for one in service["spec"]["ports"]}
+    token = endpoint["authorization"]["credentials"]
+    assert token == {"name": "more", "key": "PRODUCTRECS_METRICS_TOKEN"}
 
 
 @pytest.mark.parametrize(
@@ -156,6 +191,7 @@ def test_requests_are_drained_and_probed_and_the_service_finds_the_pods() -> Non
         (DATABASE | {"settings": {"DATABASE_URL": "x"}}, "does not match pattern"),
         (DATABASE | {"objects": "bucket"}, "does not match pattern"),
         (DATABASE | {"ingress": {"enabled": True}}, "set ingress.host"),
+        (DATABASE | {"monitoring": {"enabled": True}}, "set extraSecret"),
     ],
 )
 def test_wrong_values_are_refused(values: dict[str, Any], message: str) -> None:
@@ -174,6 +210,25 @@ def test_control_a_wrong_field_and_an_open_pod_are_caught() -> None:
     assert len(weaknesses(pod)) == 3
     with pytest.raises(kubernetes.ValidationError):
         kubernetes.validate(api, RELEASES[0], strict=True)
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("compose.yaml", "productrecs"),
+        *(("compose.replicas.yaml", n) for n in ("api", "worker")),
+    ],
+)
+def test_compose_gives_the_container_every_setting_of_its_file(
+    file: str, name: str
+) -> None:
+    service = yaml.safe_load((ROOT / "deploy/docker" / file).read_text())["services"][name]
+
+    own = {"PRODUCTRECS_DATA", "PRODUCTRECS_HOST", "PRODUCTRECS_PORT", "DATABASE_URL"}
+    assert service["env_file"] == [{"path": ".env", "required": False}]
+    for setting, value in service["environment"].items():
+        # What stands here wins over the file: only the container's own, or a default.
+        assert setting in own or value.startswith(f"${{{setting}:-")
 
 
 def checked(program: str, *words: str) -> subprocess.CompletedProcess[str]:

@@ -29,6 +29,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* Pods start anew when the address of the database changes. */}}
+{{- define "productrecs.checksum" -}}
+{{- if not .Values.database.existingSecret -}}
+annotations:
+  checksum/database: {{ .Values.database.url | sha256sum }}
+{{- end -}}
+{{- end -}}
+
 {{- define "productrecs.claim" -}}
 {{- .Values.data.existingClaim | default (printf "%s-data" (include "productrecs.name" .)) -}}
 {{- end -}}
