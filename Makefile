@@ -7,7 +7,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check trust bench format
+.PHONY: help setup run test check trust bench format dist fresh
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /make \1\t/p' Makefile
@@ -30,10 +30,19 @@ check: ## format, lint, types, import contracts, dead code, file sizes
 trust: ## the long forms of the trust tests; takes as long as it takes
 	@tools/setup trust
 	@$(BIN)/python -m pytest -v -m trust --timeout=0 --hypothesis-profile=trust $(ARGS)
+	@[ "$$(id -u)" -ne 0 ] || $(BIN)/python tools/fresh.py
 
 bench: ## speed and quality, as JSON lines and one table
 	@tools/setup bench
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+dist: ## what a release consists of, into dist/, and tried
+	@tools/setup check
+	@$(BIN)/python tools/dist.py $(ARGS)
+
+fresh: ## make run and make test on minimal Debian 12 and 13, as root
+	@tools/setup check
+	@$(BIN)/python tools/fresh.py $(ARGS)
 
 format: ## let ruff rewrite what it can
 	@tools/setup check
