@@ -22,7 +22,7 @@ from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.attribution.search_clicks import IntentByTerm
 from productrecs.features.reports.impact.attribution_report import attribution_report
 from productrecs.features.reports.impact.sales_reports import (
-    credited_items_report,
+    attributed_items_report,
     sales_report,
     widget_funnel_report,
 )
@@ -295,7 +295,7 @@ def _reports(report: Report, database: Database, store: Store) -> None:
 def _items(report: Report, database: Database, store: Store) -> None:
     wanted = parse_report_query(system_ms(), store.settings.zone)
     reports: dict[str, Callable[[], object]] = {
-        "credited-items": lambda: credited_items_report(database, store, wanted),
+        "credited-items": lambda: attributed_items_report(database, store, wanted),
         "credited-sales": lambda: sales_report(database, store, wanted),
         "widgets": lambda: widget_funnel_report(database, store, wanted),
         "search": lambda: search_report(database, store, wanted),

@@ -144,9 +144,9 @@ _SECRETS: Final = (
 
 
 def configure_logging(log_format: str, level: str = "info") -> None:
-    """Write the log from `level` up to stderr, as `json` or `is_text`.
+    """Write the log from `level` up to stderr, as `json` or `text`.
 
-    `auto` is `is_text` on a terminal. Libraries say at most what `info` shows.
+    `auto` is `text` on a terminal. Libraries say at most what `info` shows.
     """
     is_text = log_format == "text" or (log_format == "auto" and sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)

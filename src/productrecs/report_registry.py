@@ -35,7 +35,7 @@ from productrecs.features.reports.customer_segments_report import (
 )
 from productrecs.features.reports.impact.attribution_report import attribution_report
 from productrecs.features.reports.impact.sales_reports import (
-    credited_items_report,
+    attributed_items_report,
     sales_report,
     widget_funnel_report,
 )
@@ -83,7 +83,7 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         ),
         "credited-items": ReportType(
             "which products were sold that way",
-            lambda services, store, query: credited_items_report(
+            lambda services, store, query: attributed_items_report(
                 services.database, store, query
             ),
         ),

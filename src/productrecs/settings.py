@@ -29,7 +29,7 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
 
 
 class SettingsError(ProductRecsError):
-    """A knob has an impossible value; the message names it and what it may be."""
+    """A setting has an impossible value; the message names it and what it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SettingDescription:
-    """One line of the list of knobs.
+    """One line of the list of settings.
 
     What `is_secret` is shown to nobody, and may lie in a file: NAME_FILE is its path.
     """
@@ -108,7 +108,7 @@ class SettingDescription:
     is_secret: bool = False
 
 
-KNOBS: Final = (
+SETTING_DESCRIPTIONS: Final = (
     SettingDescription(
         "PRODUCTRECS_DATA", "./data", "the folder of the embedded database and the models"
     ),
@@ -362,9 +362,9 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         search_model=None if search_model == NO_MODEL else _path(search_model),
         has_packaged_search_model=not search_model,
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
-        image_hosts=_hosts(environment, "PRODUCTRECS_IMAGE_HOSTS"),
-        feed_hosts=_hosts(environment, "PRODUCTRECS_FEED_HOSTS"),
-        webhook_hosts=_hosts(environment, "PRODUCTRECS_WEBHOOK_HOSTS"),
+        image_hosts=_read_hosts(environment, "PRODUCTRECS_IMAGE_HOSTS"),
+        feed_hosts=_read_hosts(environment, "PRODUCTRECS_FEED_HOSTS"),
+        webhook_hosts=_read_hosts(environment, "PRODUCTRECS_WEBHOOK_HOSTS"),
         registration=_choice(environment, "PRODUCTRECS_REGISTRATION", REGISTRATION),
         hsts_seconds=_whole(environment, "PRODUCTRECS_HSTS_SECONDS", defaults.hsts_seconds),
         dashboard_key=_token(environment, "PRODUCTRECS_DASHBOARD_KEY"),
@@ -373,7 +373,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
             "PRODUCTRECS_NEW_STORE_PLAN",
             tuple(dict.fromkeys((TRIAL.name, *plans))),
         ),
-        smtp=_smtp_server(environment),
+        smtp=_read_smtp_server(environment),
         objects=environment.get("PRODUCTRECS_OBJECTS") or None,
         retention_days=_retention(environment),
         backup=environment.get("PRODUCTRECS_BACKUP") or None,
@@ -471,7 +471,7 @@ def _plans(path: str | None) -> Plans:
         raise SettingsError(message) from error
 
 
-def _smtp_server(environment: Mapping[str, str]) -> SmtpServer | None:
+def _read_smtp_server(environment: Mapping[str, str]) -> SmtpServer | None:
     host = environment.get("PRODUCTRECS_SMTP_HOST")
     if not host:
         return None
@@ -501,7 +501,7 @@ def _path(text: str | None) -> Path | None:
     return Path(text) if text else None
 
 
-def _hosts(environment: Mapping[str, str], name: str) -> frozenset[str]:
+def _read_hosts(environment: Mapping[str, str], name: str) -> frozenset[str]:
     names = frozenset(
         host_name.strip().lower()
         for host_name in environment.get(name, "").split(",")

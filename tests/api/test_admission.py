@@ -139,7 +139,7 @@ def overload(gate: Dispatcher, store_id: str) -> Iterator[None]:
         patched.setattr(gate.load_shedder, "is_overloaded", True)
         time.sleep(SERVE_SECONDS)  # the turn grows old, and is the last
         for _ in range(MIN_SERVED):
-            gate.load_shedder.should_reject_counted(store_id)
+            gate.load_shedder.count_and_decide_rejection(store_id)
         yield
 
 

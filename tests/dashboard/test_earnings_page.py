@@ -43,7 +43,9 @@ def shop(office: Office) -> Filled:
 
 def index(office: Office, store_id: StoreId) -> None:
     job: Any = type("Job", (), {"store_id": store_id})()
-    StoreJobs(office.services).index_earnings(job, JobProgress(threading.Event()))
+    StoreJobs(office.services).compute_earning_index_of_store(
+        job, JobProgress(threading.Event())
+    )
 
 
 def test_a_weight_puts_what_earns_more_forward_and_is_due_each_hour(

@@ -9,7 +9,7 @@ import re
 import textwrap
 from typing import Final
 
-from productrecs.settings import KNOBS
+from productrecs.settings import SETTING_DESCRIPTIONS
 from tests.support.project import ROOT
 
 EXAMPLE: Final = ROOT / ".env.example"
@@ -27,28 +27,28 @@ _TABLE: Final = re.compile(re.escape(_TABLE_HEAD) + r"(\|.*\n)*")
 def example() -> str:
     """Return the text of `.env.example`."""
     parts = [_HEAD]
-    for knob in KNOBS:
-        lines = textwrap.wrap(knob.meaning, 88)
-        if knob.is_secret:
+    for setting in SETTING_DESCRIPTIONS:
+        lines = textwrap.wrap(setting.meaning, 88)
+        if setting.is_secret:
             lines.append(
-                f"A secret: {knob.environment}_FILE may name a file that holds it."
+                f"A secret: {setting.environment}_FILE may name a file that holds it."
             )
         parts.append("".join(f"# {line}\n" for line in lines))
-        parts[-1] += f"#{knob.environment}={knob.default}\n"
+        parts[-1] += f"#{setting.environment}={setting.default}\n"
     return "\n".join(parts)
 
 
 def with_table(page: str) -> str:
     """Return a page whose table of variables lists every setting."""
     rows = []
-    for knob in KNOBS:
-        default = f" `{knob.default}`" if knob.default else ""
-        meaning = knob.meaning.replace("|", "\\|")
-        if knob.is_secret:
+    for setting in SETTING_DESCRIPTIONS:
+        default = f" `{setting.default}`" if setting.default else ""
+        meaning = setting.meaning.replace("|", "\\|")
+        if setting.is_secret:
             meaning += (
-                f"; a secret, which a file can hold that `{knob.environment}_FILE` names"
+                f"; a secret, which a file can hold that `{setting.environment}_FILE` names"
             )
-        rows.append(f"| `{knob.environment}` |{default} | {meaning} |\n")
+        rows.append(f"| `{setting.environment}` |{default} | {meaning} |\n")
     return _TABLE.sub(lambda _: _TABLE_HEAD + "".join(rows), page, count=1)
 
 

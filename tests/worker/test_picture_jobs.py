@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.reports.tracking_health.tracking_issues import (
+    find_tracking_issues,
+)
 from productrecs.records.catalog.catalog_changes import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
@@ -159,7 +161,7 @@ def test_pictures_are_fetched_checked_again_and_failures_reported(
         "inside": "the picture's address is rejected: 10.0.0.7 is not a public address; "
         "the service's operator can allow it: PRODUCTRECS_IMAGE_HOSTS=10.0.0.7",
     }
-    issues = find_data_issues(services.database, store, system_ms())
+    issues = find_tracking_issues(services.database, store, system_ms())
     assert [(one.code, one.message.partition(" (")[0]) for one in issues] == [
         ("pictures_fail", f"3 of {len(COLOURS) + 3} product pictures cannot be fetched")
     ]

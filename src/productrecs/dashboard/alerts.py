@@ -8,12 +8,14 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.report import parse_report_query
 from productrecs.dashboard.page import Visit
 from productrecs.dashboard.report_period import as_number, figures_by_name
-from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.reports.tracking_health.tracking_issues import (
+    find_tracking_issues,
+)
 from productrecs.features.search.relevance.relevance_history import (
     ALARM_DAYS,
     alarm_text,
-    open_alarm,
     read_measures,
+    unresolved_alarm,
 )
 from productrecs.report_registry import make_report
 from productrecs.storage.jobs.job_queue import JobState, count_jobs
@@ -130,7 +132,7 @@ def _failed_job_alerts(visit: Visit) -> Iterator[Alert]:
 
 
 def _data_issue_alerts(visit: Visit) -> Iterator[Alert]:
-    for issue in find_data_issues(visit.database, visit.store, visit.now_ms):
+    for issue in find_tracking_issues(visit.database, visit.store, visit.now_ms):
         text = f"{issue.message[:1].upper()}{issue.message[1:]}. {issue.remedy[:1].upper()}"
         text += f"{issue.remedy[1:]}."
         level = "bad" if issue.is_serious else "note"
@@ -166,7 +168,7 @@ def _stock_alerts(visit: Visit) -> Iterator[Alert]:
 def _relevance_alerts(visit: Visit) -> Iterator[Alert]:
     since_ms = visit.now_ms - ALARM_DAYS * DAY_MS
     measures = read_measures(visit.database, visit.store.store_id, since_ms)
-    alarm = open_alarm(measures, visit.now_ms)
+    alarm = unresolved_alarm(measures, visit.now_ms)
     if alarm is not None:
         path = "/dashboard/search/relevance"
         yield Alert("warn", alarm_text(alarm), "See the queries", path)

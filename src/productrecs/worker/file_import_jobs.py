@@ -320,7 +320,7 @@ class DashboardFileJobs:
         return text + ("" if text.endswith(".") else ".")
 
     def _upload_path(self, file_import: FileImport) -> Path:
-        return self._services.upload_folder.fetch_path(file_import.import_id)
+        return self._services.upload_folder.local_path(file_import.import_id)
 
     def _set_final_status(
         self, store: Store, file_import: FileImport, status: ImportStatus, **values: object

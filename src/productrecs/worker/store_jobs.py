@@ -196,7 +196,7 @@ class StoreJobs:
                 if EarningsRepository(connection, one.store_id).computed_at() < before
             ]
 
-    def index_earnings(self, job: Job, _progress: JobProgress) -> None:
+    def compute_earning_index_of_store(self, job: Job, _progress: JobProgress) -> None:
         """Compute what the store earns by each product, from margin and forecast."""
         store, services = self._store_of(job), self._services
         with services.database.reading() as connection:
@@ -356,7 +356,7 @@ def build_worker(services: Services) -> JobWorker:
         "erase-shoppers": stores.erase_shoppers,
         "forget-receipts": stores.delete_old_receipts,
         "forget-searches": stores.delete_old_searches,
-        "index-earnings": stores.index_earnings,
+        "index-earnings": stores.compute_earning_index_of_store,
         "purge-events": stores.purge_events,
         "replay-earnings": stores.replay_earnings,
         "leave-out-excess": stores.leave_out_excess,

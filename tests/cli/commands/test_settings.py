@@ -2,7 +2,7 @@
 
 import pytest
 
-from productrecs.settings import KNOBS
+from productrecs.settings import SETTING_DESCRIPTIONS
 from productrecs.tenancy.accounts.store_settings import SETTINGS
 from tests.cli.conftest import BOTH, CommandLine
 
@@ -62,7 +62,9 @@ def test_without_a_store_the_installations_knobs_are_shown(
 ) -> None:
     settings = shell.json("settings", PRODUCTRECS_PORT="8123")
 
-    assert list(settings) == [knob.environment for knob in KNOBS]
+    assert list(settings) == [
+        description.environment for description in SETTING_DESCRIPTIONS
+    ]
     assert settings["PRODUCTRECS_PORT"]["value"] == "8123"
     assert settings["PRODUCTRECS_WORKERS"]["value"] == "1"
 

@@ -21,7 +21,7 @@ from productrecs.features.guides.developer_guide_rendering import (
 from productrecs.features.guides.markdown_html import render_markdown
 from productrecs.http.route_table import ROUTES
 from productrecs.http.routes.public.developer_guides import GUIDE_TABLES, codes
-from productrecs.settings import KNOBS
+from productrecs.settings import SETTING_DESCRIPTIONS
 from productrecs.tenancy.accounts.api_keys import SecretKey, first_secret
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck, check_identity
 from productrecs.tenancy.accounts.store_settings import SETTINGS
@@ -92,7 +92,10 @@ def test_every_store_setting_is_explained_by_hand() -> None:
 
 def test_every_knob_and_setting_is_in_its_table() -> None:
     assert (
-        lacking([f"`{knob.environment}`" for knob in KNOBS], LIBRARY.text("operations"))
+        lacking(
+            [f"`{description.environment}`" for description in SETTING_DESCRIPTIONS],
+            LIBRARY.text("operations"),
+        )
         == []
     )
     assert (

@@ -12,7 +12,7 @@ from productrecs.core.report import Report, ReportQuery
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.reports.impact.attribution_report import attribution_report
 from productrecs.features.reports.impact.sales_reports import (
-    credited_items_report,
+    attributed_items_report,
     sales_by_look,
     widget_funnel_report,
 )
@@ -118,9 +118,9 @@ def test_sales_after_a_click_are_separate_from_sales_after_an_impression(
 
     totals = {"attribution": ("carts", "sales"), "widgets": ("carted", "bought")}
     widgets = widget_funnel_report(database, shop.store, PERIOD)
-    items = credited_items_report(database, shop.store, PERIOD)
+    items = attributed_items_report(database, shop.store, PERIOD)
     in_one_widget = replace(PERIOD, where=(("widget", "recs"),))
-    filtered_items = credited_items_report(database, shop.store, in_one_widget)
+    filtered_items = attributed_items_report(database, shop.store, in_one_widget)
     for report in (made, widgets, items, filtered_items):
         (row,) = table(report)
         carts, lines = totals.get(report.name, ("carts", "sales"))

@@ -17,7 +17,9 @@ from productrecs.features.reports.tracking_health.repository import (
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     tracking_health_report,
 )
-from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.reports.tracking_health.tracking_issues import (
+    find_tracking_issues,
+)
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 from tests.features.reports.shop import NOON, ReportedStore, buy, cart, click, impression
 
@@ -83,7 +85,7 @@ def test_many_refused_identities_are_an_issue_until_the_next_day(
             count_refused_identities(transaction, [one] * calls)
 
     def issues(now_ms: int) -> list[str]:
-        found = find_data_issues(shop.database, shop.store, now_ms)
+        found = find_tracking_issues(shop.database, shop.store, now_ms)
         return [one.message for one in found if one.code == "identities_refused"]
 
     refuse(IdentityCheck.WRONG, 4, NOON)

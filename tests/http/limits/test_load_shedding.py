@@ -71,17 +71,19 @@ def test_a_turn_gives_lists_for_as_long_as_the_next_may_wait_for_it() -> None:
     turns = Turns()
 
     assert not any(
-        turns.pressure.should_reject_counted("only") for _ in range(10 * MIN_SERVED)
+        turns.pressure.count_and_decide_rejection("only") for _ in range(10 * MIN_SERVED)
     )
     turns.grow_old()
-    assert turns.pressure.should_reject_counted("only")
+    assert turns.pressure.count_and_decide_rejection("only")
 
 
 def test_who_refuses_in_quick_turns_stays_behind_until_one_has_refused_nothing() -> None:
     turns = Turns()
     turns.grow_old()
     assert (
-        sum(turns.pressure.should_reject_counted("only") for _ in range(MIN_SERVED + 1))
+        sum(
+            turns.pressure.count_and_decide_rejection("only") for _ in range(MIN_SERVED + 1)
+        )
         == 1
     )
 
@@ -98,7 +100,7 @@ def test_a_store_that_asks_for_much_is_refused_and_the_others_are_not() -> None:
 
     for _ in range(50):
         for store in ["large"] * 20 + ["small", "other"]:
-            refused[store] += turns.pressure.should_reject_counted(store)
+            refused[store] += turns.pressure.count_and_decide_rejection(store)
 
     assert refused["large"] > 900
     assert refused["small"] + refused["other"] <= 2
@@ -111,25 +113,27 @@ def test_a_quiet_store_whose_calls_come_first_in_a_turn_is_not_refused() -> None
     for _ in range(2):
         turns.grow_old()
         for _ in range(20 * MIN_SERVED):
-            pressure.should_reject_counted("loud")
+            pressure.count_and_decide_rejection("loud")
         now = turns.now = now + LAG_SECONDS
         pressure.record_probe(now, LAG_SECONDS)
     turns.grow_old()
 
-    assert not any(pressure.should_reject_counted("quiet") for _ in range(2 * MIN_SERVED))
-    assert pressure.should_reject_counted("loud")
+    assert not any(
+        pressure.count_and_decide_rejection("quiet") for _ in range(2 * MIN_SERVED)
+    )
+    assert pressure.count_and_decide_rejection("loud")
 
 
 def test_old_requests_do_not_count() -> None:
     turns = Turns()
     turns.grow_old()
     for _ in range(20 * MIN_SERVED):
-        turns.pressure.should_reject_counted("once loud")
+        turns.pressure.count_and_decide_rejection("once loud")
     turns.begin()  # ten seconds later
     turns.grow_old()
 
     assert [
-        turns.pressure.should_reject_counted("only") for _ in range(2 * MIN_SERVED)
+        turns.pressure.count_and_decide_rejection("only") for _ in range(2 * MIN_SERVED)
     ] == MIN_SERVED * [False] + (MIN_SERVED * [True])
 
 
@@ -139,9 +143,9 @@ def test_a_store_alone_is_refused_but_the_first_few_of_a_turn() -> None:
     for _ in range(2):
         turns.grow_old()
         assert not any(
-            turns.pressure.should_reject_counted("only") for _ in range(MIN_SERVED)
+            turns.pressure.count_and_decide_rejection("only") for _ in range(MIN_SERVED)
         )
-        assert all(turns.pressure.should_reject_counted("only") for _ in range(10))
+        assert all(turns.pressure.count_and_decide_rejection("only") for _ in range(10))
         turns.begin()
 
 
@@ -204,7 +208,7 @@ def test_lists_are_refused_with_503_and_writes_are_stored(data_folder: Path) -> 
         time.sleep(SERVE_SECONDS)  # the turn grows old, and is the last
         assert shop.trending().status == 200  # one of the few of each turn
         for _ in range(MIN_SERVED):
-            gate.load_shedder.should_reject_counted(account.store_id)
+            gate.load_shedder.count_and_decide_rejection(account.store_id)
 
         target = shop.target("/v1/recommendations", item_id="a")
         short = {

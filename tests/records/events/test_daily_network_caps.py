@@ -8,7 +8,9 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
-from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.reports.tracking_health.tracking_issues import (
+    find_tracking_issues,
+)
 from productrecs.records.events.daily_network_caps import (
     SHARE_OF_DAY,
     NetworkCounts,
@@ -157,7 +159,7 @@ def test_two_products_of_a_visit_count_once_a_day_for_a_network(shop: NetworkSto
 
 
 def codes(shop: NetworkStore) -> list[str]:
-    found = find_data_issues(shop.database, shop.store, shop.now)
+    found = find_tracking_issues(shop.database, shop.store, shop.now)
     return [one.code for one in found if one.leave_out]
 
 

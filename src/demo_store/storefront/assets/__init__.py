@@ -10,7 +10,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from productrecs.features.widgets.reserved_height import reserve_css
+from productrecs.features.widgets.reserved_height import reserved_height_css
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 HOME: Final = "/demo"
@@ -45,5 +45,5 @@ async def asset_response(request: Request) -> Response:
 def _read(name: str) -> bytes:
     content = (resources.files(__package__) / name).read_bytes()
     if name == "shop.css":  # the shop's policy forbids inline styles
-        content += reserve_css(StoreSettings(), {}).encode()
+        content += reserved_height_css(StoreSettings(), {}).encode()
     return content

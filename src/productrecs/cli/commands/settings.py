@@ -11,7 +11,7 @@ from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.cli.settings_and_folder_owner import find_settings
 from productrecs.core.errors import ProductRecsError
-from productrecs.settings import KNOBS, SettingDescription
+from productrecs.settings import SETTING_DESCRIPTIONS, SettingDescription
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.tenancy.accounts.store_settings import SETTINGS, StoreSettings
@@ -88,17 +88,19 @@ def _setting_rows(found: Store) -> dict[str, _Row]:
 def _installation_rows(data: Path | None) -> dict[str, _Row]:
     find_settings(data)  # adds those of the environment file
     return {
-        knob.environment: {
-            "value": _public_value(knob, os.environ.get(knob.environment) or knob.default),
-            "default": knob.default,
-            "meaning": knob.meaning,
+        description.environment: {
+            "value": _public_value(
+                description, os.environ.get(description.environment) or description.default
+            ),
+            "default": description.default,
+            "meaning": description.meaning,
         }
-        for knob in KNOBS
+        for description in SETTING_DESCRIPTIONS
     }
 
 
-def _public_value(knob: SettingDescription, value: str) -> str:
+def _public_value(description: SettingDescription, value: str) -> str:
     """Return a setting's value; for a secret one only whether it is set."""
-    if not knob.is_secret:
+    if not description.is_secret:
         return value
-    return "(set)" if value or os.environ.get(f"{knob.environment}_FILE") else ""
+    return "(set)" if value or os.environ.get(f"{description.environment}_FILE") else ""

@@ -47,7 +47,7 @@ from productrecs.services import (
     Services,
     check_objects_are_ours,
 )
-from productrecs.settings import KNOBS, Settings
+from productrecs.settings import SETTING_DESCRIPTIONS, Settings
 from productrecs.storage.files.object_store import (
     MissingObjectError,
     ObjectStoreUnavailableError,
@@ -78,8 +78,12 @@ def check_configuration(
         yield notice(
             "configuration", message, "unset PRODUCTRECS_NOW, unless this is a replay"
         )
-    known_variables = {knob.environment for knob in KNOBS}
-    known_variables |= {f"{knob.environment}_FILE" for knob in KNOBS if knob.is_secret}
+    known_variables = {description.environment for description in SETTING_DESCRIPTIONS}
+    known_variables |= {
+        f"{description.environment}_FILE"
+        for description in SETTING_DESCRIPTIONS
+        if description.is_secret
+    }
     command_prefixes = tuple(
         f"{_PREFIX}{verb.upper().replace('-', '_')}_" for verb in COMMANDS
     )

@@ -24,7 +24,7 @@ from productrecs.core.timestamps import iso
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.reports.tracking_health.tracking_issues import (
     TrackingIssue,
-    find_data_issues,
+    find_tracking_issues,
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.newest_events.repository import (
@@ -279,7 +279,7 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from _check_event_flow(store, newest_event_ms, services.clock)
     yield from _check_future_events(store, event_sample, services)
     yield from _check_late_orders(store, delay_ms)
-    symptoms = find_data_issues(services.database, store, services.clock())
+    symptoms = find_tracking_issues(services.database, store, services.clock())
     yield from map(partial(_result_of_data_issue, store), symptoms)
     is_explained = any(symptom.code == "identities_differ" for symptom in symptoms)
     yield from _check_identities(store, purchases, has_reported_ids=is_explained)

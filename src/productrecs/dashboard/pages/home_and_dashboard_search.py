@@ -133,7 +133,7 @@ def _daily_sales_chart(visit: Visit, report: Report, query: ReportQuery) -> Char
     return stacked_bar_chart(days, {"Sales": sales}, visit.formats)
 
 
-def find_anything(visit: Visit) -> Reply:
+def search_dashboard(visit: Visit) -> Reply:
     """Show what matches the typed text; htmx requests only the results."""
     text = truncate_query(visit.query["q"])
     folded = text.casefold()
@@ -170,5 +170,5 @@ def _is_customer(visit: Visit, name: str) -> bool:
 
 PAGES: Final = (
     Page(HOME_PATH, "Home", show_home, group=NavigationGroup.OVERVIEW),
-    Page(FIND_PATH, "Find", find_anything),
+    Page(FIND_PATH, "Find", search_dashboard),
 )

@@ -123,7 +123,7 @@ class QueryInterpreter:
         """The language of the stemmer."""
         return self.reader.language
 
-    def terms_without_opening(self, query: AnalysedQuery) -> list[QueryTerm]:
+    def terms_without_opening_phrase(self, query: AnalysedQuery) -> list[QueryTerm]:
         """Return the distinct keywords of a query with their readings, in order.
 
         An opening such as "I am looking for" is left out. One that names a product, as

@@ -53,7 +53,7 @@ def suggest_queries(
     is_typing = query.is_typing
     query_terms = [
         query_term
-        for query_term in interpreter.terms_without_opening(query)
+        for query_term in interpreter.terms_without_opening_phrase(query)
         if query_term.readings
     ]
     if not query_terms:

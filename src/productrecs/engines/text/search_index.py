@@ -231,7 +231,7 @@ class SearchRun:
             if searcher.doc_freq(EXACT, key):
                 self._add_hits_of(exact_query(self._interpreter.schema, key), self._limit)
         exact = self._every_word_count = len(self._items)
-        query_terms = self._interpreter.terms_without_opening(query)
+        query_terms = self._interpreter.terms_without_opening_phrase(query)
         return (
             query_terms,
             [query_term for query_term in query_terms if query_term.readings],
@@ -467,7 +467,7 @@ class SearchIndex:
             BrokenIndexError: when the files are damaged.
         """
         with translate_index_errors("the index cannot be searched"):
-            return self._interpreter(synonyms).terms_without_opening(query)
+            return self._interpreter(synonyms).terms_without_opening_phrase(query)
 
     def suggest(
         self,

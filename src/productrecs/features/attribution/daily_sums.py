@@ -181,7 +181,10 @@ def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> AttributionDaySums:
         if outcome.search is not None:
             searched[outcome.day, outcome.intent, outcome.currency].add(outcome)
     return AttributionDaySums(
-        [_credit_day(key, sums_of_key) for key, sums_of_key in credited.items()],
+        [
+            _to_placement_attribution(key, sums_of_key)
+            for key, sums_of_key in credited.items()
+        ],
         [_item_day(key, sums_of_key) for key, sums_of_key in items.items()],
         [_outcome_day(key, sums_of_key) for key, sums_of_key in sums.items()],
         [_search_day(key, sums_of_key) for key, sums_of_key in searched.items()],
@@ -193,7 +196,7 @@ def _search_day(key: tuple[str, str, str], sums: _OutcomeSums) -> DailySearchAtt
     return DailySearchAttribution(*key, sums.carts, sums.lines, sums.units, revenue)
 
 
-def _credit_day(
+def _to_placement_attribution(
     key: tuple[str, str, str, int, str], sums: _OutcomeSums
 ) -> DailyPlacementAttribution:
     return DailyPlacementAttribution(

@@ -65,7 +65,7 @@ class CatalogDiff:
         self._count(ChangeKind.REMOVED, stored.item_id, stored.title)
 
     def _brake_reason(self, catalog_size: int) -> str:
-        """Return why a person has must agree to the changes; empty if nobody must."""
+        """Return why a person must agree to the changes; empty if nobody must."""
         removed, repriced = self._ids[ChangeKind.REMOVED], self._ids[ChangeKind.PRICE]
         affected = len(removed | repriced)
         if affected * 100 <= catalog_size * BRAKE_PERCENT:

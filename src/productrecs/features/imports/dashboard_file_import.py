@@ -251,15 +251,15 @@ class DashboardFileImporter:
         self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> tuple[dict[str, Any], RowCountsAndErrors]:
 
-        def store_mark(transaction: Any, progress_mark: ItemImportProgress) -> None:
-            FileImportRepository(transaction, store.store_id).set_mark(
+        def store_progress(transaction: Any, progress_mark: ItemImportProgress) -> None:
+            FileImportRepository(transaction, store.store_id).set_item_progress(
                 file_import.import_id, progress_mark
             )
 
         options = replace(
             _item_options(file_import, self.feed_of(store, file_import), dry_run=False),
-            progress=file_import.mark,
-            on_stored=store_mark,
+            progress=file_import.item_progress,
+            on_stored=store_progress,
             changes=ImportChangeJournal(file_import.import_id),
         )
         report = import_items(self.services, store, source, options, _steps(on_share))

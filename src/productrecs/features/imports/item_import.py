@@ -65,7 +65,7 @@ ProgressFactory = Callable[[str, int], AbstractContextManager[Callable[[int], No
 
 
 OnStored = Callable[[Any, ItemImportProgress], None]
-"""Called with a chunk's transaction and the import's new mark."""
+"""Called with a chunk's transaction and the import's new progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class ItemImportOptions:
     `mapping` maps the columns of a table. With a `price_list` the file only sets the
     prices of known items in this list. With `dry_run` nothing is stored. The report
     names up to `max_errors` rejected rows. An import that was interrupted goes
-    on after its `progress`; `on_stored` gets the new mark within each chunk's transaction,
+    on after its `progress`; `on_stored` gets the new one within each chunk's transaction,
     and `changes` what is needed to undo the import. With `only_changes` items that are
     stored as they are in the file are not stored again. The file `is_complete` if products
     that it lacks are no longer sold: then they are discontinued.
@@ -309,9 +309,11 @@ class _ItemWriter:
     def _store_progress(self, log: LockedStoreLog) -> None:
         report = self.report
         counts = (report.created, report.updated, report.hidden)
-        mark = ItemImportProgress(self._pushed, *counts, report.unchanged, report.removed)
+        progress = ItemImportProgress(
+            self._pushed, *counts, report.unchanged, report.removed
+        )
         if self._options.on_stored is not None:
-            self._options.on_stored(log.transaction, mark)
+            self._options.on_stored(log.transaction, progress)
 
 
 class _DryRun:

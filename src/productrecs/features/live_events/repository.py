@@ -52,11 +52,11 @@ class LiveEventRepository:
         """Store events, and delete those beyond the last 500 or older than an hour."""
         if not events:
             return
-        order = self._lock_and_next_order(events[0].at_ms)
+        number = self._lock_and_next_number(events[0].at_ms)
         rows = [
             {
                 "store_id": self._store_id,
-                "entry_id": f"{order:013d}{index:04d}{random_text(8)}",
+                "entry_id": f"{number:013d}{index:04d}{random_text(8)}",
                 "at": event.at_ms,
                 "verdict": event.verdict,
                 "kind": event.kind,
@@ -71,7 +71,7 @@ class LiveEventRepository:
         self._transaction.execute(live_events.insert(), rows)
         self._delete_old(events[-1].at_ms - RETENTION_MS)
 
-    def _lock_and_next_order(self, at_ms: int) -> int:
+    def _lock_and_next_number(self, at_ms: int) -> int:
         """Return a number above that of every stored entry.
 
         A client requests the entries after its last one, so entries are ordered by the

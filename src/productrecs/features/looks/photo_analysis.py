@@ -75,7 +75,7 @@ def find_photo_spots(
     distinct: list[PhotoSpot] = []
     for spot in spots:
         if len(distinct) < MAX_HOTSPOTS and not any(
-            _show_same_object(spot, other) for other in distinct
+            _shows_same_object(spot, other) for other in distinct
         ):
             distinct.append(spot)
     return distinct
@@ -143,7 +143,7 @@ def _is_informative(catalog: CatalogView, category: str) -> bool:
     return total < _SMALL_CATALOG or count <= _MAX_CATEGORY_SHARE * total
 
 
-def _show_same_object(spot: PhotoSpot, other: PhotoSpot) -> bool:
+def _shows_same_object(spot: PhotoSpot, other: PhotoSpot) -> bool:
     """Return whether two spots show the same thing, or one a part of the other.
 
     A spot within one that covers most of the photo is separate if their labels differ: a

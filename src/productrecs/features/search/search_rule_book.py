@@ -53,7 +53,7 @@ class SearchRuleBook:
 
     def synonyms_in(self, language: LanguageAnalyzer) -> Synonyms:
         """Return the synonyms by stems of a language."""
-        return self._for_language(language)[0]
+        return self._synonyms_and_rules_by_stems(language)[0]
 
     def rules_for(
         self, query: AnalysedQuery, now_ms: int, zone: tzinfo
@@ -61,10 +61,10 @@ class SearchRuleBook:
         """Return the active rules of a query, in any form of its words."""
         if not self.rules:
             return []
-        rules = self._for_language(query.language)[1].get(query.stems, [])
+        rules = self._synonyms_and_rules_by_stems(query.language)[1].get(query.stems, [])
         return [rule for rule in rules if rule.is_active(now_ms, zone)]
 
-    def _for_language(
+    def _synonyms_and_rules_by_stems(
         self, language: LanguageAnalyzer
     ) -> tuple[Synonyms, dict[Words, list[SearchRule]]]:
         cached = self._by_language.get(language.code)

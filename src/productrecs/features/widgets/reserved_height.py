@@ -24,7 +24,7 @@ _BLANK: Final = re.compile(r"\s*/\*.*?\*/\s*|\s*([{};,])\s*|\s+", re.DOTALL)
 _LINE: Final = re.compile(r"^\s*//.*\n|^\s+", re.MULTILINE)
 
 
-def reserve_css(store: StoreSettings, configs: Mapping[str, WidgetConfig]) -> str:
+def reserved_height_css(store: StoreSettings, configs: Mapping[str, WidgetConfig]) -> str:
     """Return a store's stylesheet; `configs` are the saved settings by widget type."""
     base = _css_variables(DEFAULT_TYPE, store, configs)
     types = []
@@ -63,7 +63,8 @@ def release_js() -> str:
 
 def head_tags(store: StoreSettings, configs: Mapping[str, WidgetConfig]) -> str:
     """Return the tags for a page's head, before the widgets' scripts."""
-    return f"<style>{reserve_css(store, configs)}</style>\n<script>{release_js()}</script>"
+    css = reserved_height_css(store, configs)
+    return f"<style>{css}</style>\n<script>{release_js()}</script>"
 
 
 def _css_variables(

@@ -142,7 +142,9 @@ def _check_and_fill_admission(
         store = _authenticate_and_check_caller(admission, context, arrival, credential)
         if not arrival.is_metered:
             return
-        if load_shedder.may_reject and load_shedder.should_reject_counted(store.store_id):
+        if load_shedder.may_reject and load_shedder.count_and_decide_rejection(
+            store.store_id
+        ):
             raise OverloadedError
         meter = context.metering.meters.get(store.store_id)
         if meter is not None:

@@ -88,7 +88,7 @@ class LoadShedder:
         """Whether a list request may have to be rejected."""
         return self.is_full or self.is_overloaded
 
-    def should_reject_counted(self, store_id: str) -> bool:
+    def count_and_decide_rejection(self, store_id: str) -> bool:
         """Return whether to reject a list request of a store; call if `may_reject`.
 
         A store with fewer requests than the average is answered.

@@ -120,14 +120,14 @@ class LiveEventRecorder:
             is_flagged=None
             if bots is None or not bots.has_flagged
             else lambda body: bots.is_flagged(store_id, body, public_network_of(address)),
-            identity_refusal=_identity_refusal(sender),
+            identity_refusal=_identity_checker(sender),
         )
         self._background.add(received)
 
     @contextlib.asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Refresh the watched stores periodically while the block runs."""
-        following = asyncio.create_task(self._poll_watches())
+        following = asyncio.create_task(self._poll_watched_stores())
         try:
             yield
         finally:
@@ -136,7 +136,7 @@ class LiveEventRecorder:
                 await following
             await asyncio.to_thread(self._close)
 
-    async def _poll_watches(self) -> None:
+    async def _poll_watched_stores(self) -> None:
         while True:
             await asyncio.sleep(_SECONDS)
             try:
@@ -160,7 +160,7 @@ class LiveEventRecorder:
             self._reader.close()
 
 
-def _identity_refusal(
+def _identity_checker(
     sender: EventRequestSender,
 ) -> Callable[[Mapping[str, Any]], str] | None:
     """Return what says why the identity of an event or order is refused, or ""."""

@@ -91,7 +91,7 @@ def read_cursor(cursor: str | None, key_type: type[Key], first: Key) -> Key:
         raise BodyError([problem]) from None
 
 
-def updated_after_ms(text: str | None, zone: tzinfo) -> int:
+def parse_updated_after(text: str | None, zone: tzinfo) -> int:
     """Return an ISO time in UTC ms; -1 for none.
 
     Raises:

@@ -152,7 +152,7 @@ class ImportProgressStore(Protocol):
     def record(
         self,
         log: LockedStoreLog,
-        mark: OrderImportProgress,
+        progress: OrderImportProgress,
         report: OrderHistoryImportReport,
     ) -> None:
         """Store the progress with the lines of this transaction."""
@@ -160,7 +160,7 @@ class ImportProgressStore(Protocol):
     def finish(
         self,
         log: LockedStoreLog,
-        mark: OrderImportProgress,
+        progress: OrderImportProgress,
         report: OrderHistoryImportReport,
     ) -> None:
         """Store that the whole file is imported."""
@@ -183,26 +183,28 @@ class FileImportProgressStore:
         """Return this file's progress, and the time of its first upload."""
         with self.database.reading() as connection:
             repository = PurchaseRepository(connection, self.store_id)
-            found = repository.import_mark(self.digest)
+            found = repository.import_progress(self.digest)
         return found or OrderImportProgress(self.digest, self.submitted_ms)
 
     def record(
         self,
         log: LockedStoreLog,
-        mark: OrderImportProgress,
+        progress: OrderImportProgress,
         report: OrderHistoryImportReport,  # noqa: ARG002 - only `finish` uses it
     ) -> None:
-        """Store the mark."""
-        PurchaseRepository(log.transaction, self.store_id).set_import_mark(mark)
+        """Store the progress."""
+        PurchaseRepository(log.transaction, self.store_id).store_import_progress(progress)
 
     def finish(
         self,
         log: LockedStoreLog,
-        mark: OrderImportProgress,
+        progress: OrderImportProgress,
         report: OrderHistoryImportReport,  # noqa: ARG002 - the caller reports it
     ) -> None:
         """Delete the progress of the file."""
-        PurchaseRepository(log.transaction, self.store_id).delete_import_mark(mark.digest)
+        PurchaseRepository(log.transaction, self.store_id).delete_import_progress(
+            progress.digest
+        )
 
 
 TRANSACTION_SECONDS: Final = 0.012
@@ -286,7 +288,10 @@ class OrderHistoryImport:
         journal = self.journal or FileImportProgressStore(
             self.database, self.store_id, csv_format_used.digest, self.submitted_ms
         )
-        mark, report = journal.start(), OrderHistoryImportReport(max_errors=self.max_errors)
+        progress, report = (
+            journal.start(),
+            OrderHistoryImportReport(max_errors=self.max_errors),
+        )
         if reader is None:
             times = detect_time_format(file, csv_format_used, "timestamp")
             reader = OrderHistoryLineReader(
@@ -294,34 +299,34 @@ class OrderHistoryImport:
             )
         chunk: list[OrderHistoryLine] = []
         time_index = time_column(csv_format_used)
-        size, last_row = ChunkSize(), mark.rows_done
+        size, last_row = ChunkSize(), progress.rows_done
         for row in read_rows(file, csv_format_used, on_bytes):
             report.rows += 1
             lines = read_and_count_lines(reader, row, time_index, report, self.times)
-            if not lines or row[0] <= mark.rows_done:
+            if not lines or row[0] <= progress.rows_done:
                 continue
             chunk += lines
             last_row = row[0]
             if len(chunk) >= size.lines:
-                mark = replace(mark, rows_done=last_row)
+                progress = replace(progress, rows_done=last_row)
                 chunk_lines = _last_of_order_item(chunk) if reader.sums else chunk
-                mark = self._store_chunk(journal, chunk_lines, mark, report, size)
+                progress = self._store_chunk(journal, chunk_lines, progress, report, size)
                 chunk = []
         if chunk:
-            mark = replace(mark, rows_done=last_row)
+            progress = replace(progress, rows_done=last_row)
             chunk_lines = _last_of_order_item(chunk) if reader.sums else chunk
-            mark = self._store_chunk(journal, chunk_lines, mark, report, size)
-        _count_lines(report, mark)
+            progress = self._store_chunk(journal, chunk_lines, progress, report, size)
+        _count_lines(report, progress)
         with self.database.transaction() as transaction:
             log = LockedStoreLog(self.database, transaction, self.store_id, self.numbers)
-            journal.finish(log, mark, report)
+            journal.finish(log, progress, report)
         return report
 
     def _store_chunk(
         self,
         journal: ImportProgressStore,
         chunk: Sequence[OrderHistoryLine],
-        mark: OrderImportProgress,
+        progress: OrderImportProgress,
         report: OrderHistoryImportReport,
         size: ChunkSize,
     ) -> OrderImportProgress:
@@ -335,7 +340,7 @@ class OrderHistoryImport:
             first_seq = log.take_seqs(len(chunk))
             chunk = _without_customers(log, chunk)
             items = log.get_or_create_numbers(
-                (line.item_id for line in chunk), mark.submitted_at
+                (line.item_id for line in chunk), progress.submitted_at
             )
             customers = (line.customer_id for line in chunk if line.customer_id)
             repository = PurchaseRepository(transaction, self.store_id)
@@ -351,8 +356,8 @@ class OrderHistoryImport:
                 EventRepository(transaction, self.store_id).confirmed_customers_of(
                     customers
                 ),
-                _midnight(mark.submitted_at, self.zone),
-                mark.submitted_at,
+                _midnight(progress.submitted_at, self.zone),
+                progress.submitted_at,
                 since_seq,
             )
             outcomes = Counter(
@@ -368,17 +373,17 @@ class OrderHistoryImport:
                 span = (first_seq, first_seq + max(0, len(chunk) - 1))
                 self.changes.add_lines(log, span, earlier)
             ledger.write(self.database, {})
-            mark = replace(
-                mark,
-                lines_added=mark.lines_added + outcomes[LineOutcome.ADDED],
-                lines_changed=mark.lines_changed + outcomes[LineOutcome.CHANGED],
-                lines_repeated=mark.lines_repeated + outcomes[LineOutcome.REPEATED],
+            progress = replace(
+                progress,
+                lines_added=progress.lines_added + outcomes[LineOutcome.ADDED],
+                lines_changed=progress.lines_changed + outcomes[LineOutcome.CHANGED],
+                lines_repeated=progress.lines_repeated + outcomes[LineOutcome.REPEATED],
             )
-            _count_lines(report, mark)
-            journal.record(log, mark, report)
+            _count_lines(report, progress)
+            journal.record(log, progress, report)
         size.record(len(chunk), watch.monotonic() - locked)
         log.committed()
-        return mark
+        return progress
 
 
 def _without_customers(
@@ -400,10 +405,10 @@ def _last_of_order_item(chunk: Sequence[OrderHistoryLine]) -> Sequence[OrderHist
     return list({(line.order_id, line.item_id): line for line in chunk}.values())
 
 
-def _count_lines(report: OrderHistoryImportReport, mark: OrderImportProgress) -> None:
-    report.lines_imported = mark.lines_added
-    report.lines_updated = mark.lines_changed
-    report.lines_repeated = mark.lines_repeated
+def _count_lines(report: OrderHistoryImportReport, progress: OrderImportProgress) -> None:
+    report.lines_imported = progress.lines_added
+    report.lines_updated = progress.lines_changed
+    report.lines_repeated = progress.lines_repeated
 
 
 def order_counts(report: OrderHistoryImportReport) -> dict[str, int]:

@@ -361,7 +361,7 @@ class PurchaseRepository:
         buys, baskets, single = self._transaction.execute(query).one()
         return int(buys), int(baskets) + int(single)
 
-    def import_mark(self, digest: str) -> OrderImportProgress | None:
+    def import_progress(self, digest: str) -> OrderImportProgress | None:
         """Return the progress of an order history import; None if it has not begun."""
         query = sa.select(
             imports.c.submitted_at,
@@ -373,19 +373,19 @@ class PurchaseRepository:
         row = self._transaction.execute(query).first()
         return None if row is None else OrderImportProgress(digest, *map(int, row))
 
-    def set_import_mark(self, mark: OrderImportProgress) -> None:
+    def store_import_progress(self, progress: OrderImportProgress) -> None:
         """Store an import's progress, in the transaction of its lines."""
         values = {
-            "lines_done": mark.rows_done,
-            "lines_added": mark.lines_added,
-            "lines_changed": mark.lines_changed,
-            "lines_repeated": mark.lines_repeated,
+            "lines_done": progress.rows_done,
+            "lines_added": progress.lines_added,
+            "lines_changed": progress.lines_changed,
+            "lines_repeated": progress.lines_repeated,
         }
         query = upsert(self._transaction, imports).values(
             store_id=self._store_id,
             kind=_HISTORY,
-            digest=mark.digest,
-            submitted_at=mark.submitted_at,
+            digest=progress.digest,
+            submitted_at=progress.submitted_at,
             **values,
         )
         self._transaction.execute(
@@ -394,7 +394,7 @@ class PurchaseRepository:
             )
         )
 
-    def delete_import_mark(self, digest: str) -> None:
+    def delete_import_progress(self, digest: str) -> None:
         """Delete the progress of a completed import."""
         self._transaction.execute(imports.delete().where(*self._history(digest)))
 

@@ -102,7 +102,7 @@ class FileImport:
     attempts: int
     preview: Mapping[str, Any] = field(default_factory=dict)
     result: Mapping[str, Any] = field(default_factory=dict)
-    mark: ItemImportProgress = ItemImportProgress()
+    item_progress: ItemImportProgress = ItemImportProgress()
 
     @property
     def is_in_progress(self) -> bool:

@@ -196,7 +196,7 @@ class UploadFolder:
         Raises:
             FileNotFoundError: when it does not exist.
         """
-        return self.fetch_path(upload_id).open("rb")
+        return self.local_path(upload_id).open("rb")
 
     def share(self, upload_id: str) -> None:
         """Upload a durable file before it is acknowledged: any worker can import it.
@@ -210,7 +210,7 @@ class UploadFolder:
         self._put(upload_id, path)
         path.unlink(missing_ok=True)  # the machine that imports it fetches it
 
-    def fetch_path(self, upload_id: str) -> Path:
+    def local_path(self, upload_id: str) -> Path:
         """Return the path of a file, fetched first if another machine received it.
 
         Raises:

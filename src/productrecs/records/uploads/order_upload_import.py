@@ -83,26 +83,26 @@ class UploadProgressStore:
     def record(
         self,
         log: LockedStoreLog,
-        mark: OrderImportProgress,
+        progress: OrderImportProgress,
         report: OrderHistoryImportReport,
     ) -> None:
         """Store the counts."""
         repository = UploadRepository(log.transaction, log.store_id)
         if not repository.record_progress(
-            self.upload.upload_id, self._before, mark, report
+            self.upload.upload_id, self._before, progress, report
         ):
             raise _overtaken()
-        self._before, self.has_moved = mark, True
+        self._before, self.has_moved = progress, True
 
     def finish(
         self,
         log: LockedStoreLog,
-        mark: OrderImportProgress,
+        progress: OrderImportProgress,
         report: OrderHistoryImportReport,
     ) -> None:
         """Store the counts and the final status."""
         repository = UploadRepository(log.transaction, log.store_id)
-        if not repository.finish(self.upload.upload_id, mark, report):
+        if not repository.finish(self.upload.upload_id, progress, report):
             raise _overtaken()
         errors = [[one.row, one.message] for one in report.errors]
         result = {"kind": "orders", "counts": order_counts(report), "errors": errors}

@@ -119,14 +119,14 @@ class UploadRepository:
         self,
         upload_id: str,
         before: OrderImportProgress,
-        mark: OrderImportProgress,
+        progress: OrderImportProgress,
         report: OrderHistoryImportReport,
     ) -> bool:
         """Store the import's progress; False, without changes, if another worker has it.
 
         Another worker has it when the stored progress is beyond `before`.
         """
-        values = {"rows_done": mark.rows_done, "attempts": 0, **_counts(report)}
+        values = {"rows_done": progress.rows_done, "attempts": 0, **_counts(report)}
         return self._update_if_unchanged(upload_id, before, values)
 
     def finish(
@@ -359,9 +359,9 @@ class FileImportRepository:
         """Do not count the attempt: it failed for a reason other than the file."""
         self._set(import_id, attempts=_COLUMNS.attempts - 1)
 
-    def set_mark(self, import_id: str, mark: ItemImportProgress) -> None:
+    def set_item_progress(self, import_id: str, progress: ItemImportProgress) -> None:
         """Store the progress of a product import; progress resets the attempts."""
-        counts = {name: count for name, count in asdict(mark).items() if count}
+        counts = {name: count for name, count in asdict(progress).items() if count}
         self._set(import_id, mark=json.dumps(counts), attempts=1)
 
     def set_progress(self, import_id: str, share: float) -> None:
@@ -440,6 +440,6 @@ def _to_file_import(row: sa.RowMapping) -> FileImport:
         choices=ImportChoices(**json.loads(row["choices"])),
         progress=row["progress"],
         attempts=row["attempts"],
-        mark=ItemImportProgress(**json.loads(row["mark"] or "{}")),
+        item_progress=ItemImportProgress(**json.loads(row["mark"] or "{}")),
         **reports,
     )

@@ -230,7 +230,7 @@ class Indexer:
     def _follow_changes(self, reader: RawReader, head: CatalogVersion) -> bool:
         """Index one batch of a store; close writers at once if that opened too many."""
         had_writer = self._has_writer(head.store_id)
-        has_more = self._run_store_step(self._follow, reader, head)
+        has_more = self._run_store_step(self._update_serving_index, reader, head)
         if self._has_writer(head.store_id) and not had_writer:
             self._opened += 1
             if self._opened >= _MAX_WRITERS:
@@ -276,7 +276,7 @@ class Indexer:
             indexing.not_before = self._seconds() + _RETRY_SECONDS
         return True
 
-    def _follow(
+    def _update_serving_index(
         self,
         reader: RawReader,
         head: CatalogVersion,

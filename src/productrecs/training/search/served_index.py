@@ -365,7 +365,7 @@ class ServedIndex:
         if manifest is None or manifest.format != FORMAT:
             return  # of another release; a new one is being built
         try:
-            self._follow(manifest)
+            self._open_new_copy(manifest)
         except (BrokenIndexError, DamagedIndexError):
             self._folder.mark_damaged(manifest.generation)
             _log.exception("search index rejected")
@@ -443,7 +443,7 @@ class ServedIndex:
             self._folder.mark_damaged(generation)
             raise
 
-    def _follow(self, manifest: IndexManifest) -> None:
+    def _open_new_copy(self, manifest: IndexManifest) -> None:
         try:
             path = self._copy.copy_new_files(manifest)
         except OSError:

@@ -8,4 +8,4 @@ def _behind(self: LoadShedder, now: float, lag_seconds: float) -> None:  # noqa:
 
 
 LoadShedder.record_probe = _behind  # type: ignore[method-assign]  # the fault itself
-LoadShedder.should_reject_counted = lambda *_: True  # type: ignore[method-assign]  # the fault itself
+LoadShedder.count_and_decide_rejection = lambda *_: True  # type: ignore[method-assign]  # the fault itself

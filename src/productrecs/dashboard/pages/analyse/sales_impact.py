@@ -31,7 +31,9 @@ from productrecs.dashboard.report_period import (
 )
 from productrecs.engines.registry import ENGINES
 from productrecs.features.reports.impact.attribution_report import RULE
-from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.reports.tracking_health.tracking_issues import (
+    find_tracking_issues,
+)
 from productrecs.report_registry import make_report
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import change_settings
@@ -120,7 +122,7 @@ def _impact_page(
             )
             for row in rows_by_column(holdout_report)
         ],
-        issues=find_data_issues(visit.database, store, visit.now_ms),
+        issues=find_tracking_issues(visit.database, store, visit.now_ms),
         keys=list(key_misuse_alerts(visit)),
         is_empty=not figures["shown"] and not figures["revenue"] and not figures["carts"],
     )

@@ -33,8 +33,8 @@ from productrecs.features.search.relevance.query_set import (
 )
 from productrecs.features.search.relevance.relevance_history import (
     loss_text,
-    open_alarm,
     read_measures,
+    unresolved_alarm,
 )
 from productrecs.features.search.relevance.relevance_measure import (
     Grade,
@@ -144,7 +144,7 @@ def _relevance_page(
     measures = [
         row for row in read_measures(visit.database, visit.store.store_id) if row.queries
     ]
-    alarm = open_alarm(measures, visit.now_ms)
+    alarm = unresolved_alarm(measures, visit.now_ms)
     days = days_between(period.asked.first_day, period.asked.last_day)
     return visit.render(
         "relevance.html",

@@ -77,7 +77,9 @@ def sales_by_look(
         return repository.look_counts(period)
 
 
-def credited_items_report(database: Database, store: Store, period: ReportQuery) -> Report:
+def attributed_items_report(
+    database: Database, store: Store, period: ReportQuery
+) -> Report:
     """Return the products sold after recommendations, most revenue first."""
     own_currency = store.settings.currency
     with database.reading() as connection:

@@ -15,7 +15,9 @@ from productrecs.core.report import (
 )
 from productrecs.core.timestamps import iso
 from productrecs.features.reports.tracking_health.repository import TrackingHealthRepository
-from productrecs.features.reports.tracking_health.tracking_issues import find_data_issues
+from productrecs.features.reports.tracking_health.tracking_issues import (
+    find_tracking_issues,
+)
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.newest_events.repository import UnknownProducts
 from productrecs.storage.sql.database import Database
@@ -167,7 +169,7 @@ def _issue_and_example_notes(
     if examples:
         examples_text = ", ".join(f"{item[:60]!r} ({count})" for item, count in examples)
         yield f"Products that are not in the catalog: {examples_text}."
-    for symptom in find_data_issues(database, store, now_ms):
+    for symptom in find_tracking_issues(database, store, now_ms):
         yield f"{symptom.message}: {symptom.remedy}."
 
 

@@ -49,7 +49,9 @@ class TrackingIssue:
     leave_out: str = ""  # what one click leaves out: "excess" or "unconfirmed"
 
 
-def find_data_issues(database: Database, store: Store, now_ms: int) -> list[TrackingIssue]:
+def find_tracking_issues(
+    database: Database, store: Store, now_ms: int
+) -> list[TrackingIssue]:
     """Return the problems in a store's attribution or history; empty without any.
 
     Reads only the newest records, which takes milliseconds at any log size.

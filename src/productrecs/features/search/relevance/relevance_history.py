@@ -204,7 +204,9 @@ def _is_due(store: Store, progress: RelevanceProgress, now_ms: int) -> bool:
     )
 
 
-def open_alarm(measures: Sequence[StoredMeasure], now_ms: int) -> StoredMeasure | None:
+def unresolved_alarm(
+    measures: Sequence[StoredMeasure], now_ms: int
+) -> StoredMeasure | None:
     """Return the newest alarm of the last days that search has not recovered from.
 
     `measures` are the oldest first.

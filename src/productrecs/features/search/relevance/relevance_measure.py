@@ -169,12 +169,12 @@ def measure_relevance(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    return _measured(
+    return _measure_queries(
         searchable, queries, now_ms, _Standard.of(searchable, now_ms), collapse=True
     )
 
 
-def _measured(
+def _measure_queries(
     searchable: SearchableStore,
     queries: Iterable[JudgedQuery],
     now_ms: int,
@@ -292,7 +292,7 @@ def compare_configurations(
         standard = replace(standard, groups=_Standard.of(changed, now_ms).groups)
     is_unseen_by_widget = {now.collapse, changed.collapse} == {"request", "always"}
     before, after = (
-        _measured(
+        _measure_queries(
             configuration,
             queries,
             now_ms,

@@ -75,7 +75,7 @@ from productrecs.schemas.items import (
     ItemBody,
 )
 from productrecs.schemas.orders import MAX_LINES, OrderBody, OrderLineBody
-from productrecs.settings import KNOBS
+from productrecs.settings import SETTING_DESCRIPTIONS
 from productrecs.tenancy.accounts.store_settings import SETTINGS, StoreSettings
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 
@@ -110,10 +110,10 @@ def _settings_table() -> str:
     return _markdown_table(("setting", "default", "meaning"), rows)
 
 
-def _knobs_table() -> str:
+def _installation_settings_table() -> str:
     rows = [
         (f"`{one.environment}`", f"`{one.default}`" if one.default else "", one.meaning)
-        for one in KNOBS
+        for one in SETTING_DESCRIPTIONS
     ]
     return _markdown_table(("variable", "default", "meaning"), rows)
 
@@ -249,7 +249,7 @@ def _value_text(value: object) -> str:
 GUIDE_TABLES: Final[Facts] = MappingProxyType(
     {
         "settings": _settings_table,
-        "knobs": _knobs_table,
+        "installation-settings": _installation_settings_table,
         "routes": _routes_table,
         "codes": _error_codes_table,
         "limits": _limits_table,

@@ -11,7 +11,7 @@ from typing import Final
 from fastapi import Request, Response
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.features.widgets.reserved_height import release_js, reserve_css
+from productrecs.features.widgets.reserved_height import release_js, reserved_height_css
 from productrecs.http.pipeline.route_declaration import (
     NONE,
     OPENCART_PATH,
@@ -111,6 +111,6 @@ def _module_files(shop: str, base_url: str, assets: str) -> dict[str, bytes]:
     files[f"{assets}/release.js"] = release_js().encode()
     widget_css = "product-recs,product-look{clear:both;margin-block:2.5em}"
     files[f"{assets}/reserve.css"] = (
-        reserve_css(StoreSettings(), {}) + widget_css
+        reserved_height_css(StoreSettings(), {}) + widget_css
     ).encode()
     return files

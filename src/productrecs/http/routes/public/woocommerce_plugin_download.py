@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from fastapi import Request, Response
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.features.widgets.reserved_height import release_js, reserve_css
+from productrecs.features.widgets.reserved_height import release_js, reserved_height_css
 from productrecs.http.openapi_responses import Responses
 from productrecs.http.pipeline.route_declaration import NONE, PLUGIN_PATH, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
@@ -190,7 +190,7 @@ def build_archive(base_url: str) -> bytes:
     """Return the archive for a service at this address: sorted, with fixed times."""
     files = read_folder("plugin")
     files["server.php"] = _SERVER.replace("{}", php_string(base_url)).encode()
-    files["assets/reserve.css"] = reserve_css(StoreSettings(), {}).encode()
+    files["assets/reserve.css"] = reserved_height_css(StoreSettings(), {}).encode()
     files["assets/release.js"] = release_js().encode()
     files |= compile_translations(files, SLUG, _SCRIPTS)
     return pack(files, f"{SLUG}/")

@@ -26,8 +26,8 @@ from productrecs.http.routes.cursor_pages import (
     json_reply,
     page_reply,
     page_schema,
+    parse_updated_after,
     read_cursor,
-    updated_after_ms,
 )
 from productrecs.records.catalog.item import pushed_fields
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
@@ -128,7 +128,7 @@ async def list_items(
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
     (after,) = read_cursor(cursor, tuple[KeyNumber], (-1,))
-    since_ms = updated_after_ms(updated_after, store.settings.zone)
+    since_ms = parse_updated_after(updated_after, store.settings.zone)
 
     def read() -> Response:
         with exchange.context.services.database.reading() as connection:
@@ -217,7 +217,7 @@ async def list_orders(
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
     after = read_cursor(cursor, tuple[str, KeyNumber], ("", -1))
-    since_ms = updated_after_ms(updated_after, store.settings.zone)
+    since_ms = parse_updated_after(updated_after, store.settings.zone)
 
     def read() -> Response:
         with exchange.context.services.database.reading() as connection:

@@ -34,8 +34,8 @@ from productrecs.http.routes.cursor_pages import (
     Limit,
     UpdatedAfter,
     page_reply,
+    parse_updated_after,
     read_cursor,
-    updated_after_ms,
 )
 from productrecs.http.routes.widget.list_parameters import (
     PriceListQuery,
@@ -103,7 +103,7 @@ async def published_look(
             where = ("query", "item_id")
             raise BodyError([ValidationProblem(where, "Field required", "missing", None)])
         (after,) = read_cursor(cursor, tuple[KeyNumber], (-1,))
-        since_ms = updated_after_ms(updated_after, store.settings.zone)
+        since_ms = parse_updated_after(updated_after, store.settings.zone)
         return await asyncio.to_thread(_list_looks, request, after, limit, since_ms)
     cached_store = await context.stores.open(store)
     cached_store = store_with_price_list(exchange.known_caller, cached_store, price_list)
