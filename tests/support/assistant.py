@@ -76,6 +76,11 @@ class Assistant:
         structured: dict[str, Any] = result["structuredContent"]
         return structured
 
+    def change(self, tool: str, **arguments: object) -> dict[str, Any]:
+        """Make a change: its dry run, then the same call with the confirmation."""
+        confirmation = self.call(tool, **arguments)["confirmation"]
+        return self.call(tool, **arguments, confirmation=confirmation)
+
     def refusal(self, tool: str, **arguments: object) -> str:
         """Return why a tool refuses a call."""
         result = self.rpc("tools/call", name=tool, arguments=arguments)["result"]

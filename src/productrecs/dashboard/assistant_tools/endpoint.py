@@ -70,7 +70,7 @@ async def answer_assistant(request: Request) -> Response:
         )
 
         visit = _visit_of(request, store_id, token, loop)
-        return server_for(visit, run_in_thread).handle
+        return server_for(visit, token, run_in_thread).handle
 
     return await answer_message(request, load_server)
 

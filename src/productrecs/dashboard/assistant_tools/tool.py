@@ -70,6 +70,18 @@ CONFIRMATION = "confirmation"
 def schema_of(arguments: type[ToolArguments]) -> dict[str, Any]:
     """Return the JSON Schema of a tool's arguments, without references."""
     _, components = msgspec.json.schema_components([arguments])
-    schema: Mapping[str, Any] = components[arguments.__name__]
+    schema = _without_references(components[arguments.__name__], components)
     left_out = {"title", "description"}  # of the class
     return {key: value for key, value in schema.items() if key not in left_out}
+
+
+def _without_references(node: Any, components: Mapping[str, Any]) -> Any:
+    if isinstance(node, list):
+        return [_without_references(one, components) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        name = str(node["$ref"]).rpartition("/")[2]
+        values = components[name]["enum"]
+        return {"enum": values} | {k: one for k, one in node.items() if k != "$ref"}
+    return {key: _without_references(one, components) for key, one in node.items()}

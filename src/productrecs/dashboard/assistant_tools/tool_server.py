@@ -8,10 +8,19 @@ import msgspec
 from mcp_types import Tool, ToolAnnotations
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.dashboard.assistant_tools.apply_change import propose_or_apply
+from productrecs.dashboard.assistant_tools.changing_tools import CHANGING_TOOLS
 from productrecs.dashboard.assistant_tools.reading_tools import READING_TOOLS
-from productrecs.dashboard.assistant_tools.tool import ReadingTool, Result
+from productrecs.dashboard.assistant_tools.tool import (
+    CONFIRMATION,
+    ChangingTool,
+    ReadingTool,
+    Result,
+)
 from productrecs.dashboard.page import Visit
 from productrecs.http.pipeline.mcp_server import ToolServer, UnknownToolError
+from productrecs.tenancy.users.access_tokens.repository import AccessToken
+from productrecs.tenancy.users.dashboard_user import Role
 
 _log: Final = logging.getLogger(__name__)
 
@@ -19,48 +28,67 @@ RunInThread = Callable[[Callable[[], Result]], Awaitable[Result]]
 _READS: Final = ToolAnnotations(
     read_only_hint=True, idempotent_hint=True, open_world_hint=False
 )
+_CHANGES: Final = ToolAnnotations(
+    read_only_hint=False,
+    destructive_hint=True,
+    idempotent_hint=False,
+    open_world_hint=False,
+)
 _READING: Final = {tool.name: tool for tool in READING_TOOLS}
+_CHANGING: Final = {tool.name: tool for tool in CHANGING_TOOLS}
 
 
 class UnexpectedToolError(ProductRecsError):
     """A tool failed for a reason that the log has."""
 
 
-def server_for(visit: Visit, run_in_thread: RunInThread) -> ToolServer:
-    """Return the server of a visit with a token."""
+def server_for(visit: Visit, token: AccessToken, run_in_thread: RunInThread) -> ToolServer:
+    """Return the server of a visit with a token; it lists what the token may do."""
 
     async def run(name: str, arguments: Mapping[str, object]) -> Result:
-        return await run_in_thread(lambda: _run_tool(visit, name, arguments))
+        return await run_in_thread(lambda: _run_tool(visit, token, name, arguments))
 
+    tools = [_described(tool, _READS) for tool in READING_TOOLS]
+    if visit.user.role >= Role.EDITOR:
+        tools += [_described(tool, _CHANGES) for tool in CHANGING_TOOLS]
     return ToolServer(
         "productrecs-store",
         title=f"ProductRecs of {visit.store.domain}",
         instructions=(
-            "Reports and settings of one online store. Numbers are those of its dashboard."
+            "Reports and settings of one online store. Numbers are those of its dashboard. "
+            "A tool that changes something first answers what would change; it acts when "
+            "it is called again with the confirmation. Ask the merchant in between."
         ),
         website_url=f"{visit.base_url}/dashboard",
-        tools=[_described(tool, _READS) for tool in READING_TOOLS],
+        tools=tools,
         run=run,
         list_ttl_ms=0,
         list_scope="private",
     )
 
 
-def _run_tool(visit: Visit, name: str, arguments: Mapping[str, object]) -> Result:
-    tool = _READING.get(name)
-    if tool is None:
-        raise UnknownToolError(name)
+def _run_tool(
+    visit: Visit, token: AccessToken, name: str, arguments: Mapping[str, object]
+) -> Result:
+    reading, changing = _READING.get(name), _CHANGING.get(name)
     try:
-        return tool.run(visit, msgspec.convert(arguments, tool.arguments))
+        if reading is not None:
+            return reading.run(visit, msgspec.convert(arguments, reading.arguments))
+        if changing is not None:
+            own = {key: one for key, one in arguments.items() if key != CONFIRMATION}
+            confirmation = msgspec.convert(arguments.get(CONFIRMATION), str | None)
+            converted = msgspec.convert(own, changing.arguments)
+            return propose_or_apply(visit, token, changing, converted, confirmation)
     except (ProductRecsError, msgspec.ValidationError):
         raise
     except Exception as error:
         _log.exception("request failed", extra={"path": f"{visit.page.path} {name}"})
         message = "something went wrong here; it was logged, try again in a moment"
         raise UnexpectedToolError(message) from error
+    raise UnknownToolError(name)
 
 
-def _described(tool: ReadingTool, annotations: ToolAnnotations) -> Tool:
+def _described(tool: ReadingTool | ChangingTool, annotations: ToolAnnotations) -> Tool:
     schema: dict[str, Any] = tool.input_schema()
     return Tool(
         name=tool.name,

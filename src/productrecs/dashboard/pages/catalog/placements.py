@@ -39,7 +39,7 @@ from productrecs.records.placements.placement import (
 from productrecs.records.placements.placement_editor import PlacementEditor
 
 PLACEMENTS_PATH: Final = "/dashboard/placements"
-_PLACEMENT_PATH: Final = f"{PLACEMENTS_PATH}/placement"
+PLACEMENT_PATH: Final = f"{PLACEMENTS_PATH}/placement"
 _UNSAVED: Final = "unsaved"  # the name of a preview without one
 STRATEGIES: Final = MappingProxyType(
     {
@@ -332,7 +332,7 @@ def _sentence(error: Exception) -> str:
 PAGES: Final = (
     Page(PLACEMENTS_PATH, "Placements", show_placements, group=NavigationGroup.CATALOG),
     Page(
-        _PLACEMENT_PATH,
+        PLACEMENT_PATH,
         "Placement",
         show_placement_form,
         save_placement,
