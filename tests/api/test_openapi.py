@@ -133,20 +133,29 @@ def test_every_refusal_that_is_shown_has_its_own_status(document: Document) -> N
 def test_the_objects_of_replies_have_names_for_generated_classes(
     document: Document,
 ) -> None:
-    replies = {
-        name: schema
-        for name, schema in document["components"]["schemas"].items()
-        if "Reply" in name
-    }
+    schemas = document["components"]["schemas"]
     unnamed = [
         (name, field)
-        for name, schema in replies.items()
-        for field, part in schema["properties"].items()
+        for name, schema in schemas.items()
+        for field, part in schema.get("properties", {}).items()
         if part.get("properties") or part.get("items", {}).get("properties")
     ]
 
-    assert {"SearchReply", "SearchReplyFacetsCategory", "StatusReplyJobs"} <= set(replies)
+    assert {"SearchReply", "FacetValue", "StatusReplyJobs"} <= set(schemas)
     assert unnamed == []
+
+
+def test_a_read_item_has_all_fields_that_its_schema_names_and_no_other(
+    merchant: Merchant, document: Document
+) -> None:
+    merchant.push({"id": "a", "prices": {"USD": 9}})
+
+    item = merchant.client.ask("GET", "/v1/items/a", None, merchant.server).json
+
+    schemas = document["components"]["schemas"]
+    for value, name in ((item, "StoredItem"), (item["prices"]["USD"], "ListPrices")):
+        assert value.keys() == schemas[name]["properties"].keys()
+        assert value.keys() == set(schemas[name]["required"])
 
 
 def test_it_names_the_address_of_its_own_request(service: Service) -> None:

@@ -156,9 +156,8 @@ class _Passing(_Quiet):
             self.close_connection = True
             return
         if self.owner.refusals:
-            self.answer(
-                self.owner.refusals.pop(0), {"access-control-allow-origin": "*"}, b""
-            )
+            headers = {"access-control-allow-origin": "*"} | self.owner.refusal_headers
+            self.answer(self.owner.refusals.pop(0), headers, b"")
             return
         connection = http.client.HTTPConnection(HOST, self.owner.service_port, timeout=30)
         with contextlib.closing(connection):
@@ -182,13 +181,15 @@ class Relay(Web):
     """Passes all it gets on to the service at `service_port`, and keeps what it saw.
 
     While it `is_down` it closes every connection without a word; `refusals` are the
-    statuses with which it answers the next requests instead of the service.
+    statuses with which it answers the next requests instead of the service, with
+    `refusal_headers`.
     """
 
     service_port: int
     seen: list[Seen] = field(default_factory=list)
     is_down: bool = False
     refusals: list[int] = field(default_factory=list)
+    refusal_headers: dict[str, str] = field(default_factory=dict)
     handler = _Passing
 
     def __post_init__(self) -> None:

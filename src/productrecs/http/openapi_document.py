@@ -133,6 +133,7 @@ _RESULT: Final[dict[str, Any]] = {
         },
         "highlight": {
             "type": "object",
+            "title": "Highlight",
             "description": (
                 "With `highlight=true`: the parts that match the query, as "
                 "HTML, in <mark>; null if none does. Everything else in it "
@@ -172,6 +173,7 @@ _INVALID_REQUEST: Final[dict[str, Any]] = {
             "type": "array",
             "items": {
                 "type": "object",
+                "title": "ValidationProblem",
                 "required": ["loc", "msg", "type"],
                 "properties": {
                     "loc": {
@@ -377,7 +379,10 @@ def _shared_schemas(declared: Mapping[str, Any]) -> dict[str, Any]:
         for name, schema in declared.items()
         if name not in {"HTTPValidationError", "ValidationError"}
     }
-    return declared_schemas | _request_body_schemas() | own_schemas
+    shared = declared_schemas | _request_body_schemas()
+    for name, schema in own_schemas.items():
+        _named_schema(schema, name, shared)
+    return shared
 
 
 def _name_reply_schemas(operation: dict[str, Any], shared: dict[str, Any]) -> None:
@@ -395,13 +400,18 @@ def _name_reply_schemas(operation: dict[str, Any], shared: dict[str, Any]) -> No
 def _named_schema(
     schema: Mapping[str, Any], name: str, shared: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return a reference to an object's schema, which is added to `shared` as `name`.
+    """Return a reference to an object's schema, which is added to `shared`.
 
-    Objects within it are named too; other schemas are returned with their parts named.
+    Its name is its title, else `name`; other schemas are returned with their parts named.
     """
     named = dict(schema)
+    if "properties" in schema:
+        name = named.pop("title", name)
     if "items" in schema:
         named["items"] = _named_schema(schema["items"], _singular(name), shared)
+    if isinstance(schema.get("additionalProperties"), dict):
+        value = schema["additionalProperties"]
+        named["additionalProperties"] = _named_schema(value, _singular(name), shared)
     for union in ("anyOf", "oneOf"):
         if union in schema:
             named[union] = [_named_schema(one, name, shared) for one in schema[union]]

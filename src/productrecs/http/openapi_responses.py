@@ -336,6 +336,11 @@ def object_schema(**properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
+def titled(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object's schema with the name that generated clients give its type."""
+    return {**schema, "title": name}
+
+
 def with_warnings(schema: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of a reply that may say what was accepted but looks wrong."""
     warnings = {"type": "array", "items": {"type": "string"}}
@@ -488,11 +493,14 @@ _HOTSPOT_EXAMPLE: Final = {"label": "Stove", "bbox": [0.55, 0.6, 0.2, 0.25]}
 
 def _photo_region() -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the schema of a photo's region with its products, and an example."""
-    schema = object_schema(
-        label={"type": "string"},
-        bbox=_BOX,
-        confidence={"type": "number", "minimum": 0, "maximum": 1},
-        products={"type": "array", "items": ref("Product"), "maxItems": 6},
+    schema = titled(
+        "PhotoRegion",
+        object_schema(
+            label={"type": "string"},
+            bbox=_BOX,
+            confidence={"type": "number", "minimum": 0, "maximum": 1},
+            products={"type": "array", "items": ref("Product"), "maxItems": 6},
+        ),
     )
     example = _HOTSPOT_EXAMPLE | {
         "confidence": 0.74,
@@ -539,8 +547,10 @@ def look_response() -> Responses:
     def look(hotspot: dict[str, Any], **times: Mapping[str, Any]) -> dict[str, Any]:
         return object_schema(**facts, hotspots={"type": "array", "items": hotspot}, **times)
 
-    shown = look(object_schema(**spot, product=product), published_at=time)
-    listed = look(object_schema(**spot), published_at=time, updated_at=time)
+    shown_spot = titled("LookHotspot", object_schema(**spot, product=product))
+    shown = titled("Look", look(shown_spot, published_at=time))
+    listed_spot = titled("ListedLookHotspot", object_schema(**spot))
+    listed = titled("ListedLook", look(listed_spot, published_at=time, updated_at=time))
     example = {
         "id": "7",
         "title": "By the lake",

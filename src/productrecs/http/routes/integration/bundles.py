@@ -14,6 +14,7 @@ from productrecs.http.openapi_responses import (
     error_responses,
     object_schema,
     success_response,
+    titled,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
@@ -43,11 +44,14 @@ _encode: Final = msgspec.json.Encoder().encode
 _NUMBER: Final = {"type": ["number", "null"]}
 _INTEGER: Final = {"type": ["integer", "null"]}
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
-_BUNDLE: Final[dict[str, Any]] = object_schema(
-    state={"type": "string", "enum": ["proposed", "accepted", "rejected"]},
-    item_ids=_TEXTS,
-    titles=_TEXTS,
-    is_shown={"type": "boolean"},
+_BUNDLE: Final[dict[str, Any]] = titled(
+    "StoredBundle",
+    object_schema(
+        state={"type": "string", "enum": ["proposed", "accepted", "rejected"]},
+        item_ids=_TEXTS,
+        titles=_TEXTS,
+        is_shown={"type": "boolean"},
+    ),
 )
 _BUNDLE["properties"] |= {
     "id": _INTEGER,

@@ -12,6 +12,7 @@ from productrecs.http.openapi_responses import (
     error_responses,
     object_schema,
     success_response,
+    titled,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
@@ -53,16 +54,20 @@ _EXAMPLE: Final = {
 _TEXT: Final = {"type": "string"}
 _TEXT_OR_NULL: Final = {"type": ["string", "null"]}
 _NUMBER: Final = {"type": "number"}
-_SCHEMA: Final = object_schema(
-    name=_TEXT,
-    goal=_TEXT,
-    state={"type": "string", "enum": ["draft", "running", "paused", "ended"]},
-    control=_NUMBER,
-    variants={
-        "type": "array",
-        "items": object_schema(name=_TEXT, share=_NUMBER, changes={"type": "object"}),
-    },
-    created_at=_TEXT,
+_VARIANT: Final = titled(
+    "StoredVariant",
+    object_schema(name=_TEXT, share=_NUMBER, changes={"type": "object"}),
+)
+_SCHEMA: Final = titled(
+    "StoredTest",
+    object_schema(
+        name=_TEXT,
+        goal=_TEXT,
+        state={"type": "string", "enum": ["draft", "running", "paused", "ended"]},
+        control=_NUMBER,
+        variants={"type": "array", "items": _VARIANT},
+        created_at=_TEXT,
+    ),
 )
 _SCHEMA["properties"] |= dict.fromkeys(
     ("placement", "winner", "started_at", "ended_at"), _TEXT_OR_NULL

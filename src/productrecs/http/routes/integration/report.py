@@ -11,6 +11,7 @@ from productrecs.http.openapi_responses import (
     error_responses,
     object_schema,
     success_response,
+    titled,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.report_registry import (
@@ -28,6 +29,8 @@ _encode: Final = msgspec.json.Encoder().encode
 _TEXT: Final = {"type": "string"}
 _DEFINED: Final = {"name": _TEXT, "unit": _TEXT, "meaning": _TEXT}
 _VALUE: Final[dict[str, Any]] = {"type": ["string", "number", "boolean", "null"]}
+_FIGURE: Final = titled("ReportFigure", object_schema(**_DEFINED, value=_VALUE))
+_COLUMN: Final = titled("ReportColumn", object_schema(**_DEFINED))
 _EXAMPLE: Final = {
     "report": "attribution",
     "title": "Carts and sales after recommendations, 2026-11-01 to 2026-11-21",
@@ -80,8 +83,10 @@ def _list_of(schema: dict[str, Any]) -> dict[str, Any]:
         object_schema(
             report=_TEXT,
             title=_TEXT,
-            figures=_list_of(object_schema(**_DEFINED, value=_VALUE)),
-            columns=_list_of(object_schema(**_DEFINED)),
+            figures=_list_of(
+                titled("ReportFigure", object_schema(**_DEFINED, value=_VALUE))
+            ),
+            columns=_list_of(_COLUMN),
             rows=_list_of({"type": "object", "additionalProperties": _VALUE}),
             notes=_list_of(_TEXT),
         ),

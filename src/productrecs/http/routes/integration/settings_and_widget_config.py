@@ -18,6 +18,7 @@ from productrecs.http.openapi_responses import (
     error_responses,
     object_schema,
     success_response,
+    titled,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
@@ -46,9 +47,12 @@ _encode: Final = msgspec.json.Encoder().encode
 _EXAMPLE: Final = {"rec_num": 12, "allow_repeat_recommendations": False}
 _REPLY: Final = success_response(
     "The current settings, including defaults.",
-    object_schema(
-        rec_num={"type": "integer", "minimum": 1, "maximum": 20},
-        allow_repeat_recommendations={"type": "boolean"},
+    titled(
+        "StoredRecommenderSettings",
+        object_schema(
+            rec_num={"type": "integer", "minimum": 1, "maximum": 20},
+            allow_repeat_recommendations={"type": "boolean"},
+        ),
     ),
     _EXAMPLE,
 )

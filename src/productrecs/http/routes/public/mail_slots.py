@@ -217,6 +217,7 @@ async def _store_click(slot_request: MailSlotRequest, product: MailProduct) -> N
 
 _PRODUCT: Final = {
     "type": "object",
+    "title": "MailProduct",
     "required": ["position", "id", "title", "image_url", "link_url"],
     "properties": {
         "position": {"type": "integer"},

@@ -19,6 +19,7 @@ from productrecs.http.openapi_responses import (
     error_responses,
     object_schema,
     success_response,
+    titled,
 )
 from productrecs.http.pipeline.idempotency import (
     REPLAYED_HEADERS,
@@ -69,7 +70,7 @@ _STATUS: Final = {"type": "string", "enum": [one.value for one in UploadStatus]}
 _ERRORS: Final = {
     "type": "array",
     "maxItems": 101,
-    "items": object_schema(row=_COUNT, message={"type": "string"}),
+    "items": titled("RowProblem", object_schema(row=_COUNT, message={"type": "string"})),
 }
 _EXAMPLE_ID: Final = "up_5tR0wqZ8kYb3NcJ1mXv7LdGa"
 _ACCEPTED: Final = success_response(

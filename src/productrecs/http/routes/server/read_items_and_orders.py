@@ -14,6 +14,7 @@ from productrecs.http.openapi_responses import (
     error_responses,
     object_schema,
     success_response,
+    titled,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import ORDER_PREFIX, id_of_path
@@ -45,24 +46,69 @@ routes = Routes("server")
 _TIME_EXAMPLE: Final = "2026-11-21T09:00:00.000Z"
 _TEXT: Final = {"type": "string"}
 _NUMBER: Final = {"type": ["number", "null"]}
-_ITEM: Final = object_schema(id=_TEXT, created_at=_TEXT, updated_at=_TEXT)
+_TEXTS: Final = {"type": "array", "items": _TEXT}
+_PRICES: Final = titled("ListPrices", object_schema(price=_NUMBER, list_price=_NUMBER))
+_ITEM: Final = titled(
+    "StoredItem",
+    object_schema(
+        id=_TEXT,
+        **dict.fromkeys(("sku", "gtin", "brand", "description"), NULLABLE_TEXT),
+        title=_TEXT,
+        **dict.fromkeys(("product_url", "image_url"), NULLABLE_TEXT),
+        **dict.fromkeys(("price", "list_price", "cost"), _NUMBER),
+        prices={"type": "object", "additionalProperties": _PRICES},
+        availability=NULLABLE_TEXT,
+        stock_qty={"type": ["integer", "null"]},
+        **dict.fromkeys(("categories", "category_ids"), _TEXTS),
+        **dict.fromkeys(("color", "size", "material"), _TEXTS),
+        attributes={"type": "object", "additionalProperties": _TEXTS},
+        **dict.fromkeys(("available_from", "available_until"), NULLABLE_TEXT),
+        created_at=_TEXT,
+        updated_at=_TEXT,
+    ),
+)
 _ITEM_EXAMPLE: Final = {
     "id": "tent",
+    "sku": "T-2",
     "title": "Tent for two",
+    "product_url": "https://shop.example.com/p/tent",
+    "image_url": "https://shop.example.com/i/tent.jpg",
     "price": 149.0,
+    "availability": "in_stock",
+    "stock_qty": 31,
+    "cost": 80.0,
+    "categories": ["Camping > Tents"],
+    "category_ids": ["12"],
+    "description": "Stands in four minutes.",
+    "available_from": "2026-11-01",
+    "available_until": "2027-03-31",
+    "brand": "Lakeside",
+    "gtin": "4006381333931",
+    "color": ["green"],
+    "size": [],
+    "material": ["nylon"],
+    "attributes": {"season": ["summer"]},
+    "list_price": 179.0,
+    "prices": {"USD": {"price": 159.0, "list_price": 189.0}},
     "created_at": _TIME_EXAMPLE,
     "updated_at": _TIME_EXAMPLE,
 }
-_LINE: Final = object_schema(item_id=_TEXT, quantity=_NUMBER, price=_NUMBER, total=_NUMBER)
-_ORDER: Final = object_schema(
-    order_id=_TEXT,
-    ordered_at=_TEXT,
-    updated_at=_TEXT,
-    user_id=NULLABLE_TEXT,
-    session_id=NULLABLE_TEXT,
-    currency=NULLABLE_TEXT,
-    confirmed={"type": "boolean"},
-    items={"type": "array", "items": _LINE},
+_LINE: Final = titled(
+    "StoredOrderLine",
+    object_schema(item_id=_TEXT, quantity=_NUMBER, price=_NUMBER, total=_NUMBER),
+)
+_ORDER: Final = titled(
+    "StoredOrder",
+    object_schema(
+        order_id=_TEXT,
+        ordered_at=_TEXT,
+        updated_at=_TEXT,
+        user_id=NULLABLE_TEXT,
+        session_id=NULLABLE_TEXT,
+        currency=NULLABLE_TEXT,
+        confirmed={"type": "boolean"},
+        items={"type": "array", "items": _LINE},
+    ),
 )
 _ORDER_EXAMPLE: Final = {
     "order_id": "A-1001",

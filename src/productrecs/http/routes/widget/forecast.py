@@ -18,6 +18,7 @@ from productrecs.http.openapi_responses import (
     error_responses,
     object_schema,
     success_response,
+    titled,
 )
 from productrecs.http.pipeline.route_declaration import EITHER, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import (
@@ -35,16 +36,22 @@ routes = Routes("widget")
 _encode: Final = msgspec.json.Encoder().encode
 _AMOUNT: Final = {"type": "number", "minimum": 0}
 _DATE: Final = {"type": "string", "format": "date"}
-_DAY: Final = object_schema(date=_DATE, mean=_AMOUNT, p10=_AMOUNT, p50=_AMOUNT, p90=_AMOUNT)
-_BAND: Final = object_schema(p10=_AMOUNT, p50=_AMOUNT, p90=_AMOUNT)
+_DAY: Final = titled(
+    "ForecastDay",
+    object_schema(date=_DATE, mean=_AMOUNT, p10=_AMOUNT, p50=_AMOUNT, p90=_AMOUNT),
+)
+_BAND: Final = titled("ForecastTotal", object_schema(p10=_AMOUNT, p50=_AMOUNT, p90=_AMOUNT))
 _MODE: Final = {"type": ["string", "null"], "enum": ["units", "order_lines", None]}
 _NUMBER: Final = {"type": "number"}
-_ACCURACY: Final = object_schema(
-    wape=_NUMBER,
-    rmsse=_NUMBER,
-    bias=_NUMBER,
-    coverage_p10_p90=_NUMBER,
-    baseline_rmsse=_NUMBER,
+_ACCURACY: Final = titled(
+    "ForecastAccuracy",
+    object_schema(
+        wape=_NUMBER,
+        rmsse=_NUMBER,
+        bias=_NUMBER,
+        coverage_p10_p90=_NUMBER,
+        baseline_rmsse=_NUMBER,
+    ),
 )
 
 
@@ -60,10 +67,12 @@ _SUMMARY_SCHEMA: Final = object_schema(
     horizon_days={"type": "integer", "const": 28},
     history={
         "type": "array",
-        "items": object_schema(date=_DATE, actual=_AMOUNT),
+        "items": titled("SalesDay", object_schema(date=_DATE, actual=_AMOUNT)),
     },
     forecast={"type": "array", "items": _DAY, "maxItems": 28},
-    totals=_nullable(object_schema(next_7_days=_BAND, next_28_days=_BAND)),
+    totals=_nullable(
+        titled("ForecastTotals", object_schema(next_7_days=_BAND, next_28_days=_BAND))
+    ),
     accuracy=_nullable(_ACCURACY),
 )
 _TIME_EXAMPLE: Final = "2026-11-21T02:00:04.120Z"

@@ -73,6 +73,7 @@ _EXTRA_FIELDS: Final[Mapping[str, Any]] = {
     },
     "bundle": {
         "type": "object",
+        "title": "RecommendedBundle",
         "required": ["id", "name", "item_ids", "sum", "price"],
         "properties": {
             "id": {"type": "integer"},
@@ -91,6 +92,7 @@ _EXTRA_FIELDS: Final[Mapping[str, Any]] = {
     },
     "placement": {
         "type": "object",
+        "title": "PlacementReply",
         "required": ["name", "title", "num", "minimum"],
         "properties": {
             "name": {"type": "string"},

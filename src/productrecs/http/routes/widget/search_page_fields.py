@@ -345,12 +345,14 @@ _VALUES: Final = {
     "description": "Sorted by the number of results, at most a hundred.",
     "items": {
         "type": "object",
+        "title": "FacetValue",
         "required": ["value", "count"],
         "properties": {"value": {"type": "string"}, "count": _COUNT},
     },
 }
 _YES_AND_NO: Final = {
     "type": "object",
+    "title": "YesNoFacet",
     "required": ["true", "false"],
     "properties": {"true": _COUNT, "false": _COUNT},
 }
@@ -364,6 +366,7 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
         ),
         "items": {
             "type": "object",
+            "title": "QueryFilter",
             "required": ["field", "text"],
             "properties": {
                 "field": {"type": "string", "enum": [one.value for one in FilterField]},
@@ -390,6 +393,7 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
     },
     "facets": {
         "type": "object",
+        "title": "Facets",
         "description": (
             "With `facets`: the number of results by facet. A facet is "
             "counted without its own filters."
@@ -401,12 +405,14 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
                 "description": "Those that the most results have come first.",
                 "items": {
                     "type": "object",
+                    "title": "AttributeFacet",
                     "required": ["name", "values"],
                     "properties": {"name": {"type": "string"}, "values": _VALUES},
                 },
             },
             "price": {
                 "type": "object",
+                "title": "PriceFacet",
                 "required": ["min", "max", "ranges"],
                 "properties": {
                     "min": _AMOUNT,
@@ -419,6 +425,7 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
                         ),
                         "items": {
                             "type": "object",
+                            "title": "PriceRange",
                             "required": ["from", "to", "count", "filter"],
                             "properties": {
                                 "from": _AMOUNT,
@@ -435,6 +442,7 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
     },
     "refine": {
         "type": "object",
+        "title": "Refinement",
         "description": (
             "With `refine`: the question that narrows the results most; absent without one "
             "that halves them. `filter` selects the results of an option."
@@ -447,6 +455,7 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
                 "type": "array",
                 "items": {
                     "type": "object",
+                    "title": "RefinementOption",
                     "required": ["value", "count", "filter"],
                     "properties": {
                         "value": {"type": "string"},

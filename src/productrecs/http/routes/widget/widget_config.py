@@ -17,6 +17,7 @@ from productrecs.http.openapi_responses import (
     not_modified_response,
     object_schema,
     success_response,
+    titled,
 )
 from productrecs.http.pipeline.etag_responses import conditional_reply
 from productrecs.http.pipeline.query_parser import QueryParser, as_dependency
@@ -35,11 +36,14 @@ routes = Routes("widget")
 CACHE_SECONDS: Final = 60
 """How long a browser caches a widget's settings."""
 _encode: Final = msgspec.json.Encoder().encode
-CONFIG_SCHEMA: Final[dict[str, Any]] = object_schema(
-    type={"type": "string"},
-    settings={"type": "object"},
-    custom_css=NULLABLE_TEXT,
-    scoped={"type": ["boolean", "null"]},
+CONFIG_SCHEMA: Final[dict[str, Any]] = titled(
+    "StoredWidgetConfig",
+    object_schema(
+        type={"type": "string"},
+        settings={"type": "object"},
+        custom_css=NULLABLE_TEXT,
+        scoped={"type": ["boolean", "null"]},
+    ),
 )
 _EXAMPLE: Final = {
     "type": "recs",

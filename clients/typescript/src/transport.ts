@@ -1,0 +1,176 @@
+/** Which key an operation needs. */
+export type Keys = "none" | "publishable" | "secret" | "either";
+
+/** Options of one client. */
+export interface ClientOptions {
+  /** The service's address, such as https://recs.example.com. */
+  url: string;
+  /** The publishable key (pk_...), for pages. */
+  publishableKey?: string;
+  /** The secret key (sk_...), for servers only. */
+  secretKey?: string;
+  /** How often a call that was answered 429 or 503 is repeated; 3 unless you set it. */
+  retries?: number;
+  /** The longest wait before a repetition, in seconds; 30 unless you set it. */
+  maxWaitSeconds?: number;
+  /** How long one attempt may take, in seconds; 10 unless you set it. */
+  timeoutSeconds?: number;
+  /** Another implementation of fetch. */
+  fetch?: typeof fetch;
+}
+
+/** Options of one call. */
+export interface CallOptions {
+  signal?: AbortSignal;
+  /** Makes repetitions of a push safe; a random one unless you set it. */
+  idempotencyKey?: string;
+}
+
+/** What is wrong with one field of a request. */
+export interface Problem {
+  loc: (string | number)[];
+  msg: string;
+  type: string;
+}
+
+/** Why a call failed. `message` says what happened and what to do. */
+export class ProductRecsError extends Error {
+  constructor(
+    message: string,
+    /** The status, or 0 when there was no reply. */
+    readonly status: number,
+    /** The reason, for programs: a code of the guide on errors. */
+    readonly code: string,
+    /** The section of the guide with the remedy. */
+    readonly docUrl: string | null = null,
+    /** The id of the request, for the service's log. */
+    readonly requestId: string | null = null,
+    /** With 422: what is wrong with each field. */
+    readonly problems: readonly Problem[] = [],
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+    this.name = "ProductRecsError";
+  }
+}
+
+interface Call {
+  method: string;
+  path: string;
+  keys: Keys;
+  query?: object;
+  body?: unknown;
+  file?: Blob;
+  isIdempotent?: boolean;
+}
+
+const RETRIED = new Set([429, 503]);
+
+/** Sends calls: keys, timeouts, repetitions and errors. */
+export class Transport {
+  readonly #options: ClientOptions;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+  }
+
+  protected escaped(part: string): string {
+    return encodeURIComponent(part);
+  }
+
+  protected async send<Reply>(call: Call, options: CallOptions): Promise<Reply> {
+    const { retries = 3, maxWaitSeconds = 30 } = this.#options;
+    const request = this.#request(call, options);
+    for (let attempt = 0; ; attempt += 1) {
+      const response = await this.#attempt(request, options.signal);
+      if (response.ok) return (await response.json()) as Reply;
+      const seconds = wait(response, attempt);
+      if (!RETRIED.has(response.status) || attempt >= retries || seconds > maxWaitSeconds) {
+        throw await errorOf(response);
+      }
+      await response.body?.cancel();
+      await pause(seconds, options.signal);
+    }
+  }
+
+  #request(call: Call, options: CallOptions): { url: URL; init: RequestInit } {
+    const { url, publishableKey, secretKey } = this.#options;
+    const address = new URL(url.replace(/\/+$/, "") + call.path);
+    for (const [name, value] of Object.entries(call.query ?? {})) {
+      for (const one of Array.isArray(value) ? value : [value]) {
+        if (one !== undefined && one !== null) address.searchParams.append(name, String(one));
+      }
+    }
+    const headers: Record<string, string> = { accept: "application/json" };
+    const isSecret = call.keys !== "publishable" && call.keys !== "none" && secretKey;
+    if (isSecret) headers["x-api-key"] = secretKey;
+    else if (publishableKey && call.keys !== "none" && call.keys !== "secret") {
+      address.searchParams.set("key", publishableKey);
+    }
+    if (call.isIdempotent) {
+      headers["idempotency-key"] = options.idempotencyKey ?? crypto.randomUUID();
+    }
+    const init: RequestInit = { method: call.method, headers };
+    if (call.body !== undefined) {
+      headers["content-type"] = "application/json";
+      init.body = JSON.stringify(call.body);
+    } else if (call.file) {
+      const form = new FormData();
+      form.set("file", call.file, "file.csv");
+      init.body = form;
+    }
+    return { url: address, init };
+  }
+
+  async #attempt(
+    { url, init }: { url: URL; init: RequestInit },
+    signal: AbortSignal | undefined,
+  ): Promise<Response> {
+    const { timeoutSeconds = 10, fetch: send = fetch } = this.#options;
+    const limit = AbortSignal.timeout(timeoutSeconds * 1000);
+    const signals = signal ? [signal, limit] : [limit];
+    try {
+      return await send(url, { ...init, signal: AbortSignal.any(signals) });
+    } catch (cause) {
+      if (signal?.aborted) throw cause;
+      const message = limit.aborted
+        ? `no reply within ${timeoutSeconds} seconds; call again`
+        : `the service at ${url.origin} cannot be reached; check the address`;
+      throw new ProductRecsError(message, 0, "connection_failed", null, null, [], { cause });
+    }
+  }
+}
+
+function wait(response: Response, attempt: number): number {
+  const asked = Number(response.headers.get("retry-after") ?? NaN);
+  return Number.isFinite(asked) ? asked : 2 ** attempt / 2;
+}
+
+function pause(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, seconds * 1000);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener("abort", stop, { once: true });
+  });
+}
+
+async function errorOf(response: Response): Promise<ProductRecsError> {
+  const { status } = response;
+  const requestId = response.headers.get("x-request-id");
+  const body = await response.json().catch(() => null);
+  if (Array.isArray(body?.detail)) {
+    const problems = body.detail as Problem[];
+    const message = problems.map((one) => `${one.loc.join(".")}: ${one.msg}`).join("; ");
+    return new ProductRecsError(message, status, "invalid_request", null, requestId, problems);
+  }
+  const detail = body?.detail ?? `a reply of status ${status} that is not the service's`;
+  const code = body?.code ?? "unknown_reply";
+  return new ProductRecsError(detail, status, code, body?.doc_url ?? null, requestId);
+}
