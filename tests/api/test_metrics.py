@@ -308,7 +308,7 @@ def test_webhooks_that_wait_are_counted_for_addresses_that_are_on(
             webhooks.add_endpoint(Endpoint(name, url, "stored", EndpointState.ON, 0))
         for hours in (5, 2, 1):
             now_ms = system_ms() - hours * HOUR_MS
-            webhooks.send_to_all(WebhookEvent.PING, {}, now_ms)
+            webhooks.enqueue_for_all(WebhookEvent.PING, {}, now_ms)
             if hours == 5:
                 oldest = webhooks.log("on", 1)[0]
                 webhooks.record_attempt(oldest, Attempt(200, "200"), system_ms())

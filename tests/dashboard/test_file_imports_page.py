@@ -460,7 +460,7 @@ def test_an_interrupted_import_of_products_goes_on_where_it_stopped(
 
     with pytest.raises(KeyError):
         files.import_file(store, find_import(office, store, path), file, stop)
-    first = find_import(office, store, path).mark
+    first = find_import(office, store, path).item_progress
     work(office)
     done = find_import(office, store, path)
 
