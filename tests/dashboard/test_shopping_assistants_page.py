@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.dashboard import text_of
 from tests.support.filled_store import open_store
 from tests.support.service import eventually
@@ -27,7 +28,7 @@ def test_a_switched_on_catalog_answers_and_its_page_counts_the_calls(
     assert "Assistants cannot see your catalog" in text_of(before)
     assert b"/.well-known/ucp" not in before.body
 
-    assert member.post(PAGE, on="1").status == 303
+    assert member.post(PAGE, setting="shopping_assistants", on="1").status == 303
 
     shown = member.get(PAGE)
     assert "No assistant has called yet" in text_of(shown)
@@ -43,8 +44,35 @@ def test_a_switched_on_catalog_answers_and_its_page_counts_the_calls(
     def rows() -> str:
         return " ".join(text_of(member.get(PAGE)).split())
 
-    eventually(lambda: "agent.example 1 0 0" in rows(), pause=0.2)
+    eventually(lambda: "agent.example 1 0 0 0" in rows(), pause=0.2)
 
-    assert member.post(PAGE, on="").status == 303
+    assert member.post(PAGE, setting="shopping_assistants", on="").status == 303
     assert "Assistants cannot see your catalog" in text_of(member.get(PAGE))
     assert client.ask("POST", address, body, agent).status == 404
+
+
+def test_assistants_in_browsers_have_a_switch_of_their_own(office: Office) -> None:
+    services = office.services
+    domain = f"browsers-{office.now_ms}.example"
+    made = open_store(services.database, services.clock, office.inside, domain)
+    member, client = office.member(made.store), made.merchant.client
+    assert "Assistants in browsers cannot use your pages" in text_of(member.get(PAGE))
+
+    assert member.post(PAGE, setting="browser_assistants", on="1").status == 303
+
+    shown = text_of(member.get(PAGE))
+    assert "Assistants in browsers can use your pages" in shown
+    assert "Assistants cannot see your catalog" in shown
+    assert "No assistant has called yet" in shown
+    key = made.merchant.account.publishable
+    assert client.ask("GET", f"/v1/search?q=tent&assistant=true&key={key}").status == 200
+
+    def rows() -> str:
+        return " ".join(text_of(member.get(PAGE)).split())
+
+    eventually(lambda: "In shoppers' browsers 1 0 0 0" in rows(), pause=0.2)
+
+    assert member.post(PAGE, setting="browser_assistants", on="").status == 303
+    assert "Assistants in browsers cannot use your pages" in text_of(member.get(PAGE))
+    assert member.post(PAGE, setting="holdout_percent", on="1").status == 303
+    assert find_store(services.database, domain).settings == made.store.settings

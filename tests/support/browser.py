@@ -148,15 +148,19 @@ def another(browser: Browser) -> Browser:
 
 
 @contextlib.contextmanager
-def launched() -> Iterator[Browser]:
+def launched(*more: str) -> Iterator[Browser]:
     """Give a running browser, without a window; `find_chromium` has found it.
+
+    It has `more` arguments than usual.
 
     A browser belongs to one module: while it runs, nothing else in this process can run an
     event loop.
     """
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=find_chromium(), args=list(_ARGUMENTS), timeout=2 * WAIT_MS
+            executable_path=find_chromium(),
+            args=[*_ARGUMENTS, *more],
+            timeout=2 * WAIT_MS,
         )
         try:
             yield browser

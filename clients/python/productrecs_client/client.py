@@ -72,6 +72,7 @@ class ProductRecs(Transport):
     def recommend(
         self,
         *,
+        assistant: bool | None = None,
         num: int | None = None,
         source: Source | None = None,
         item_id: str | None = None,
@@ -98,6 +99,9 @@ class ProductRecs(Transport):
         product, as `anchor`; null if it may not be shown.
 
         Args:
+            assistant: The call is that of an assistant in the shopper's browser:
+                the reply is the same, and the dashboard counts it, if the store allows
+                such assistants.
             num: How many products; default: the store's setting.
             source: The engines to use; `buy` is never padded.
             item_id: The item of the product page.
@@ -130,6 +134,7 @@ class ProductRecs(Transport):
             "/v1/recommendations",
             "either",
             query={
+                "assistant": assistant,
                 "num": num,
                 "source": source,
                 "item_id": item_id,
@@ -196,6 +201,7 @@ class ProductRecs(Transport):
     def search(
         self,
         *,
+        assistant: bool | None = None,
         q: str | None = None,
         num: int | None = None,
         in_stock: bool | None = None,
@@ -229,6 +235,9 @@ class ProductRecs(Transport):
         reply has only what was requested.
 
         Args:
+            assistant: The call is that of an assistant in the shopper's browser:
+                the reply is the same, and the dashboard counts it, if the store allows
+                such assistants.
             q: The query; cut at 256 characters. Empty: trending products.
             num: How many products.
             in_stock: Only products that can be bought.
@@ -270,6 +279,7 @@ class ProductRecs(Transport):
             "/v1/search",
             "either",
             query={
+                "assistant": assistant,
                 "q": q,
                 "num": num,
                 "in_stock": in_stock,
@@ -931,6 +941,7 @@ class AsyncProductRecs(AsyncTransport):
     async def recommend(
         self,
         *,
+        assistant: bool | None = None,
         num: int | None = None,
         source: Source | None = None,
         item_id: str | None = None,
@@ -954,6 +965,7 @@ class AsyncProductRecs(AsyncTransport):
             "/v1/recommendations",
             "either",
             query={
+                "assistant": assistant,
                 "num": num,
                 "source": source,
                 "item_id": item_id,
@@ -999,6 +1011,7 @@ class AsyncProductRecs(AsyncTransport):
     async def search(
         self,
         *,
+        assistant: bool | None = None,
         q: str | None = None,
         num: int | None = None,
         in_stock: bool | None = None,
@@ -1023,6 +1036,7 @@ class AsyncProductRecs(AsyncTransport):
             "/v1/search",
             "either",
             query={
+                "assistant": assistant,
                 "q": q,
                 "num": num,
                 "in_stock": in_stock,

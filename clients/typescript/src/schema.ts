@@ -2067,6 +2067,8 @@ export interface operations {
     recommend: {
         parameters: {
             query?: {
+                /** @description The call is that of an assistant in the shopper's browser: the reply is the same, and the dashboard counts it, if the store allows such assistants. */
+                assistant?: boolean;
                 /** @description How many products; default: the store's setting. */
                 num?: number | null;
                 /** @description The engines to use; `buy` is never padded. */
@@ -2177,6 +2179,8 @@ export interface operations {
     search: {
         parameters: {
             query?: {
+                /** @description The call is that of an assistant in the shopper's browser: the reply is the same, and the dashboard counts it, if the store allows such assistants. */
+                assistant?: boolean;
                 /** @description The query; cut at 256 characters. Empty: trending products. */
                 q?: string;
                 /** @description How many products. */

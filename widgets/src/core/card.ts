@@ -10,20 +10,16 @@ const PICTURE = "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4";
 /** Returns the picture of a product in a box of fixed size, or a placeholder. */
 export function pictureOf(product: Product, kind = "image"): HTMLElement {
   const box = draw("span", { class: kind, part: "image-box" });
-  if (!product.image) {
-    box.append(icon(PICTURE));
-    return box;
+  const showPlaceholder = (): void => box.replaceChildren(icon(PICTURE));
+  if (product.image) {
+    // The title beside it says the same.
+    const attributes = { part: "image", alt: "", loading: "lazy", decoding: "async", src: product.image };
+    const image = draw("img", attributes);
+    image.addEventListener("error", showPlaceholder);
+    box.append(image);
+  } else {
+    showPlaceholder();
   }
-  // The title beside it says the same.
-  const image = draw("img", {
-    part: "image",
-    alt: "",
-    loading: "lazy",
-    decoding: "async",
-  });
-  image.addEventListener("error", () => box.replaceChildren(icon(PICTURE)));
-  image.src = product.image;
-  box.append(image);
   return box;
 }
 

@@ -190,7 +190,7 @@ export abstract class NearElement extends HTMLElement {
     }
     this.core_.warn("add-to-cart ignored");
     const url = (from ?? products[0])?.url;
-    if (url) location.assign(url);
+    if (url) location.href = url;
     return false;
   }
 

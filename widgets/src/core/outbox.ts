@@ -109,7 +109,7 @@ export class Outbox {
   /** Sends a batch; returns the milliseconds until the next may follow. */
   private async offer_(batch: readonly SentEvent[]): Promise<number> {
     const reply = await post(this.address_, JSON.stringify(batch));
-    if (NOT_NOW.test(`${reply.status}`)) {
+    if (NOT_NOW.test(reply.status as unknown as string)) {
       const asked = +reply.headers.get("retry-after")! * 1_000;
       return Math.max(this.nextPause_(), asked || 0);
     }

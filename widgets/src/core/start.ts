@@ -34,7 +34,7 @@ export function start(part: string, run: (core: Core) => void): void {
   const parts = (ours.parts ??= {});
   const core = (ours.core ??= install(ours));
   if (parts[part]) {
-    core.warn(`"${part}" loaded twice`);
+    core.warn(`${part} loaded twice`);
     return;
   }
   parts[part] = true;

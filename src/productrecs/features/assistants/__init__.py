@@ -1,1 +1,1 @@
-"""Assistants: the catalog for shopping assistants, by the Universal Commerce Protocol."""
+"""Assistants: what shopping assistants may do, by UCP and in shoppers' browsers."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
-from productrecs.features.assistants.ucp_profile import Operation
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.tables import assistant_calls
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from productrecs.core.ids import StoreId
+    from productrecs.features.assistants.browser_tools import BrowserTool
+    from productrecs.features.assistants.ucp_profile import Operation
 
 CALL_DAYS: Final = 30
 """How many days of calls are kept and counted."""
@@ -33,14 +34,18 @@ class AssistantCall(NamedTuple):
     """One answered call, by its store, assistant, operation and day (UTC, since 1970)."""
 
     store_id: StoreId
-    agent: str  # the host of its profile
-    operation: Operation
+    agent: str  # the host of its profile, or BROWSER
+    operation: Operation | BrowserTool
     day: int
     at_ms: int
 
     @classmethod
     def of(
-        cls, store_id: StoreId, operation: Operation, agent: str, now_ms: int
+        cls,
+        store_id: StoreId,
+        operation: Operation | BrowserTool,
+        agent: str,
+        now_ms: int,
     ) -> AssistantCall:
         """Return the record of a call at a time."""
         return cls(store_id, agent, operation, now_ms // DAY_MS, now_ms)
@@ -54,7 +59,7 @@ class AssistantCall(NamedTuple):
 class AgentCalls:
     """The calls of one assistant in the last 30 days."""
 
-    calls: dict[Operation, int] = field(default_factory=dict)
+    calls: dict[str, int] = field(default_factory=dict)  # by the operation's name
     last_ms: int = 0
 
 
@@ -121,7 +126,7 @@ class AssistantCallRepository:
             query.group_by(*names)
         ):
             of_agent = found.setdefault(agent, AgentCalls())
-            of_agent.calls[Operation(operation)] = int(calls)
+            of_agent.calls[operation] = int(calls)
             of_agent.last_ms = max(of_agent.last_ms, int(last_ms))
         ranked = sorted(found, key=lambda agent: (-sum(found[agent].calls.values()), agent))
         return {agent: found[agent] for agent in ranked}

@@ -71,6 +71,7 @@ class StoreSettings:
     product_feeds: bool = False
     mail_slots: bool = False
     shopping_assistants: bool = False
+    browser_assistants: bool = False
 
     @property
     def zone(self) -> ZoneInfo:
@@ -401,6 +402,11 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "shopping_assistants",
         _switch,
         "whether shopping assistants can search the catalog (UCP)",
+    ),
+    StoreSetting(
+        "browser_assistants",
+        _switch,
+        "whether assistants in a shopper's browser can use the shop's pages (WebMCP)",
     ),
 )
 _BY_NAME: Final[Mapping[str, StoreSetting]] = {

@@ -1,9 +1,13 @@
-"""Shopping assistants page: switches their catalog on, and counts their calls."""
+"""Shopping assistants page: what assistants may do, and how often they called.
+
+One switch is for those that call this service (UCP), one for those in shoppers' browsers.
+"""
 
 from typing import Final
 
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.file_imports import IMPORTS_PATH
+from productrecs.features.assistants.browser_tools import BROWSER, BrowserTool
 from productrecs.features.assistants.repository import (
     CALL_DAYS,
     AssistantCallRepository,
@@ -18,37 +22,60 @@ from productrecs.tenancy.accounts.store_management import change_settings, find_
 ASSISTANTS_PATH: Final = f"{IMPORTS_PATH}/shopping-assistants"
 
 
+_COLUMNS: Final = {
+    "Searches": (Operation.SEARCH, BrowserTool.SEARCH),
+    "Lookups": (Operation.LOOKUP,),
+    "Products": (Operation.PRODUCT,),
+    "Recommendations": (BrowserTool.RECOMMEND,),
+}
+# The setting of each switch, and what follows from it.
+_SWITCHES: Final = {
+    "shopping_assistants": (
+        "can now search your catalog",
+        "can no longer see your catalog",
+    ),
+    "browser_assistants": (
+        "in browsers can now use your pages",
+        "in browsers can no longer use your pages",
+    ),
+}
+
+
 def show_assistants(visit: Visit) -> Reply:
-    """Show the switch, the profile's address and the calls of each assistant."""
+    """Show the switches, the profile's address and the calls of each assistant."""
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
         calls = AssistantCallRepository(connection, store.store_id).all(visit.now_ms)
     return visit.render(
         "shopping_assistants.html",
         is_on=store.settings.shopping_assistants,
+        is_browser_on=store.settings.browser_assistants,
         profile=f"{visit.base_url}{catalog_path(store.domain)}/{PROFILE_FILE}",
         agents=[
             {
-                "name": name,
-                "searches": found.calls.get(Operation.SEARCH, 0),
-                "lookups": found.calls.get(Operation.LOOKUP, 0),
-                "products": found.calls.get(Operation.PRODUCT, 0),
+                "name": "In shoppers' browsers" if name == BROWSER else name,
+                "counts": [
+                    sum(found.calls.get(one, 0) for one in operations)
+                    for operations in _COLUMNS.values()
+                ],
                 "last_ms": found.last_ms,
             }
             for name, found in calls.items()
         ],
+        columns=list(_COLUMNS),
         call_days=CALL_DAYS,
     )
 
 
 def switch_assistants(visit: Visit) -> Reply:
-    """Switch the store's catalog for assistants on or off."""
-    is_on = bool(visit.form["on"])
-    changed = {"shopping_assistants": str(is_on).lower()}
-    change_settings(visit.database, visit.store, changed)
+    """Switch what assistants may do on or off."""
+    name, is_on = visit.form["setting"], bool(visit.form["on"])
+    if name not in _SWITCHES:
+        return visit.redirect(ASSISTANTS_PATH)
+    change_settings(visit.database, visit.store, {name: str(is_on).lower()})
     visit.refresh_accounts()
-    state = "can now search your catalog" if is_on else "can no longer see your catalog"
-    return visit.redirect(ASSISTANTS_PATH, f"Shopping assistants {state}.")
+    on, off = _SWITCHES[name]
+    return visit.redirect(ASSISTANTS_PATH, f"Shopping assistants {on if is_on else off}.")
 
 
 PAGES: Final = (
@@ -57,6 +84,6 @@ PAGES: Final = (
         "Shopping assistants",
         show_assistants,
         switch_assistants,
-        action="Switched the catalog for shopping assistants on or off",
+        action="Switched what shopping assistants may do on or off",
     ),
 )

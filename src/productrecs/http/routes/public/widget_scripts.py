@@ -61,6 +61,12 @@ if TYPE_CHECKING:
 
 
 SCRIPT: Final = "text/javascript; charset=utf-8"
+LOAD_WEBMCP: Final = (
+    b'document.modelContext&&import(ProductRecs.core.facts.base+"/widget/v1/_/webmcp.js")'
+    b".catch(()=>0)"
+)
+"""Ends the scripts of a store that allows assistants in browsers; others load nothing."""
+
 HEADERS: Final = {
     "x-content-type-options": "nosniff",
     "cross-origin-resource-policy": "cross-origin",
@@ -87,32 +93,32 @@ class CompressedScript:
         self._compressor = zlib.compressobj(GZIP_LEVEL, wbits=GZIP_WINDOW_BITS)
         self._compressed = self._compressor.compress(self._body)
 
-    def plain(self, variables: bytes) -> bytes:
-        """Return the script, called with `variables`."""
-        return b"%b(%b);\n" % (self._body, variables)
+    def plain(self, call: bytes) -> bytes:
+        """Return the script that ends with `call`."""
+        return self._body + call
 
-    def compressed(self, variables: bytes) -> bytes:
+    def compressed(self, call: bytes) -> bytes:
         """Return the script in gzip; only its end is compressed again."""
         compressor = self._compressor.copy()
-        return (
-            self._compressed
-            + compressor.compress(b"(%b);\n" % variables)
-            + compressor.flush()
-        )
+        return self._compressed + compressor.compress(call) + compressor.flush()
 
-    def in_brotli(self, variables: bytes) -> bytes:
+    def in_brotli(self, call: bytes) -> bytes:
         """Return it in brotli, with the end uncompressed (RFC 7932, section 9.2)."""
-        end = b"(%b);\n" % variables
         # A meta-block that is not compressed: not the last (1 bit), the length in 4 nibbles
         # (2 bits of 0), the length less 1 (16 bits), not compressed (1 bit), whole bytes.
-        head = (len(end) - 1) << 3 | 1 << 19
-        return self._in_brotli + head.to_bytes(3, "little") + end + b"\x03"  # empty, last
+        head = (len(call) - 1) << 3 | 1 << 19
+        return self._in_brotli + head.to_bytes(3, "little") + call + b"\x03"  # empty, last
 
-    def tag(self, variables: bytes, coding: str) -> str:
+    def tag(self, call: bytes, coding: str) -> str:
         """Return the ETag of this script in this encoding."""
         digest = self._digest.copy()
-        digest.update(variables)
+        digest.update(call)
         return f'"{digest.hexdigest()[:20]}{coding}"'
+
+
+def script_call(variables: bytes, then: bytes = b"") -> bytes:
+    """Return a script's end: its call with `variables`, and what runs after it."""
+    return b"(%b);%b\n" % (variables, then)
 
 
 @memoized(RegisteredCache.PACKAGE_FILES)
@@ -122,9 +128,9 @@ def load_script(name: str) -> CompressedScript:
 
 
 def script_response(
-    request: Request, script: CompressedScript, variables: bytes, cache: str
+    request: Request, script: CompressedScript, call: bytes, cache: str
 ) -> Response:
-    """Return a script, called with `variables`, in the best accepted encoding."""
+    """Return a script that ends with `call`, in the best accepted encoding."""
     accepted_encodings = request.headers.get("accept-encoding", "").lower()
     coding = (
         "br"
@@ -133,14 +139,14 @@ def script_response(
         if accepts_gzip(request)
         else ""
     )
-    tag = script.tag(variables, f"-{coding}" if coding else "")
+    tag = script.tag(call, f"-{coding}" if coding else "")
     headers = {**HEADERS, "etag": tag, "cache-control": cache}
     if matches_etag(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
     if not coding:
-        return Response(script.plain(variables), media_type=SCRIPT, headers=headers)
+        return Response(script.plain(call), media_type=SCRIPT, headers=headers)
     headers["content-encoding"] = coding
-    body = script.in_brotli(variables) if coding == "br" else script.compressed(variables)
+    body = script.in_brotli(call) if coding == "br" else script.compressed(call)
     return Response(body, media_type=SCRIPT, headers=headers)
 
 
@@ -151,7 +157,6 @@ CACHED: Final = "public, max-age=300, stale-while-revalidate=86400"
 # Optional calls of a script: the feature name and the route that it needs.
 ROUTE_NAMES: Final = ("image", "looks", "analyze")
 _encode: Final = msgspec.json.Encoder().encode
-
 Domain = Annotated[
     str,
     InPath(description="The store's domain, as registered.", examples=["shop.example.com"]),
@@ -225,12 +230,13 @@ async def _store_script_response(request: Request, name: str, domain: str) -> Re
     if store is None:
         is_run = request.headers.get("sec-fetch-dest") == "script"
         return _unknown_store_script(domain, 200 if is_run else 404)
-    return script_response(request, load_script(name), script_config(store), CACHED)
+    return script_response(request, load_script(name), script_call_of(store), CACHED)
 
 
-def script_config(store: "Store") -> bytes:
-    """Return a script's configuration for its store, as JavaScript: public by design."""
-    return _encode({"key": store.publishable_key, "answers": ROUTE_NAMES})
+def script_call_of(store: "Store") -> bytes:
+    """Return the call of a script for its store: what it has is public by design."""
+    variables = _encode({"key": store.publishable_key, "answers": ROUTE_NAMES})
+    return script_call(variables, LOAD_WEBMCP if store.settings.browser_assistants else b"")
 
 
 async def find_store_of(context: "Context", text: str) -> "Store | None":
@@ -276,13 +282,14 @@ def _unknown_store_script(domain: str, status: int) -> Response:
 KINDS: Final = ("recs", "search", "look", "all")
 """What can be pinned; `all` is the three in one."""
 
-TOOLS: Final = "tools"
-"""The script for pages with `?pr_debug=1` or `?pr_preview=1`; it is not pinned."""
+EXTRAS: Final = ("tools", "webmcp")
+"""What other scripts load: `tools` for pages with `?pr_debug=1` or `?pr_preview=1`,
+`webmcp` for assistants in the browser. They are not pinned."""
 
 _log: Final = logging.getLogger(__name__)
 _DIGITS: Final = 20
-_TOOLS_VARIABLES: Final = msgspec.json.encode({"version": __version__})
-_WIDGET_VARIABLES: Final = msgspec.json.encode({"key": "", "answers": ROUTE_NAMES})
+_EXTRA_CALL: Final = script_call(msgspec.json.encode({"version": __version__}))
+_PINNED_CALL: Final = script_call(msgspec.json.encode({"key": "", "answers": ROUTE_NAMES}))
 
 
 @dataclass(frozen=True)
@@ -316,8 +323,7 @@ class ScriptBuild:
 def current_builds() -> dict[str, ScriptBuild]:
     """Return the builds of this release by their kind."""
     return {
-        kind: ScriptBuild(kind, load_script(kind).plain(_WIDGET_VARIABLES))
-        for kind in KINDS
+        kind: ScriptBuild(kind, load_script(kind).plain(_PINNED_CALL)) for kind in KINDS
     }
 
 
@@ -403,22 +409,21 @@ async def pinned_script(
         str,
         InPath(
             description="The script and its digest; the guide lists them.",
-            examples=[TOOLS],
+            examples=[EXTRAS[0]],
         ),
     ],
 ) -> Response:
     """Return a script at an address that never changes, for tags with `integrity`.
 
     Pages of any origin may use it, and caches may store it forever. Builds of earlier
-    releases stay. `tools` is for pages with `?pr_debug=1` or `?pr_preview=1`.
+    releases stay. `tools` is for pages with `?pr_debug=1` or `?pr_preview=1`, `webmcp`
+    for assistants in the browser.
     """
-    if build == TOOLS:
-        return script_response(request, load_script(TOOLS), _TOOLS_VARIABLES, CACHED)
+    if build in EXTRAS:
+        return script_response(request, load_script(build), _EXTRA_CALL, CACHED)
     script_name = build.partition(".")[0]
     if script_name in KINDS and current_builds()[script_name].name == build:
-        return script_response(
-            request, load_script(script_name), _WIDGET_VARIABLES, IMMUTABLE
-        )
+        return script_response(request, load_script(script_name), _PINNED_CALL, IMMUTABLE)
     exchange: RequestContext = request.scope["productrecs"]
     body = await _find_build(exchange.context.services, build)
     if body is None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
 
 from fastapi import Depends, Query, Request, Response
 
+from productrecs.features.assistants.browser_tools import BrowserTool
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,
@@ -22,6 +23,11 @@ from productrecs.http.pipeline.query_parser import (
 )
 from productrecs.http.pipeline.route_context import QuickCall
 from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Routes
+from productrecs.http.routes.widget.browser_assistants import (
+    ASSISTANT,
+    AssistantQuery,
+    count_call,
+)
 from productrecs.http.routes.widget.list_parameters import (
     LOOKS_LIKE_FILTER,
     Excluded,
@@ -205,7 +211,7 @@ def parse_list_request(
     query: Mapping[str, str], default_num: int
 ) -> RecommendationRequest | None:
     """Return the request that a plain query makes; None leaves it to the route."""
-    if not LOOKS_LIKE_FILTER.isdisjoint(query):
+    if ASSISTANT in query or not LOOKS_LIKE_FILTER.isdisjoint(query):
         return None
     if query.get("placement") and query.get("source"):
         return None
@@ -247,7 +253,9 @@ async def _recommend_quickly(call: QuickCall) -> QuickReply | None:
     response_class=Response,
 )
 async def recommend(
-    request: Request, query: Annotated[ListQuery, Depends(as_dependency(_list_query))]
+    request: Request,
+    query: Annotated[ListQuery, Depends(as_dependency(_list_query))],
+    assistant: AssistantQuery = False,  # noqa: FBT002 - a query parameter
 ) -> Response:
     """Return products for the request, each with the `source` that suggested it.
 
@@ -275,6 +283,8 @@ async def recommend(
     access = access_in_route(request, query.shopper_ids)
     list_request = _with_num(list_request, store.settings.rec_num)
     body = await answer_list(exchange.context, cached_store, list_request, access)
+    if assistant:
+        count_call(exchange, BrowserTool.RECOMMEND)
     return Response(body, media_type="application/json")
 
 

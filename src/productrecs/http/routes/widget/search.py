@@ -12,6 +12,7 @@ from productrecs.core.errors import StorageError
 from productrecs.core.ids import control_character
 from productrecs.engines.text.highlight import Highlighter
 from productrecs.engines.text.search_index import QueryRelaxation
+from productrecs.features.assistants.browser_tools import BrowserTool
 from productrecs.features.recommendations.trending import trending_picks
 from productrecs.features.search.product_search import (
     SearchableStore,
@@ -38,6 +39,11 @@ from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Rout
 from productrecs.http.pipeline.search_count_recorder import (
     Searcher,
     searcher_of_scope,
+)
+from productrecs.http.routes.widget.browser_assistants import (
+    ASSISTANT,
+    AssistantQuery,
+    count_call,
 )
 from productrecs.http.routes.widget.list_parameters import (
     FilterQuery,
@@ -186,7 +192,7 @@ def parse_search_request(
     query: Mapping[str, str],
 ) -> SearchRequest | ResultsPageRequest | None:
     """Return the request that a plain query makes; None leaves it to the route."""
-    found = _searches.read(query)
+    found = None if ASSISTANT in query else _searches.read(query)
     return None if found is None else found.search
 
 
@@ -217,6 +223,7 @@ async def _search_quickly(call: QuickCall) -> QuickReply | None:
 async def search(
     request: Request,
     query: Annotated[SearchQuery, Depends(as_dependency(_search_query))],
+    assistant: AssistantQuery = False,  # noqa: FBT002 - a query parameter
 ) -> Response:
     """Return the products that match the query, best first.
 
@@ -240,6 +247,8 @@ async def search(
     reply = await answer_search(
         exchange.context, cached_store, query.search, searcher, access
     )
+    if assistant:
+        count_call(exchange, BrowserTool.SEARCH)
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     return Response(reply.body, media_type="application/json", headers=headers)
 
