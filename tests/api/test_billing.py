@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from productrecs.core.clock import DAY_MS
+from productrecs.core.errors import QueueFullError
 from productrecs.core.ids import StoreId
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.features.looks.look import LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.http.dispatch import admission, dispatcher
+from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
 from productrecs.http.pipeline.route_declaration import Credential
 from productrecs.records.pictures.draw_product_card import ProductCard, draw_product_card
 from productrecs.services import build_services
@@ -502,3 +504,29 @@ def test_a_mails_picture_is_metered_and_names_the_shop_when_the_plan_is_used_up(
     assert named.body == draw_product_card(card, b"")
     assert shop.stored() == QUOTA
     assert shop.ask(link).status == 302
+
+
+def test_a_mails_picture_that_was_not_drawn_is_not_metered(
+    shop: TrialStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = ("GET", "/v1/mail/image/{slot}")
+    picture = "https://i.example/tent.jpg"
+    shop.merchant.push(*({"id": item_id, "image_url": picture} for item_id in "abc"))
+    eventually(lambda: shop.ask(("GET", "/v1/mail/products/{slot}")).json.get("products"))
+    meter = shop.context.metering.meters[shop.store.store_id]
+    before = meter.months()[-1].used
+
+    async def draw_nothing(*_: object) -> bytes:
+        message = "too many pictures wait"
+        raise QueueFullError(message)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MailPicturePool, "draw", draw_nothing)
+        refused = shop.ask(image)
+        used_by_refused = meter.months()[-1].used - before
+    drawn_reply = shop.ask(image)
+
+    assert (refused.status, refused.header("location")) == (302, picture)
+    assert used_by_refused == 0
+    assert drawn_reply.status == 200
+    assert meter.months()[-1].used - before == 1

@@ -281,6 +281,9 @@ def test_a_click_is_a_click_on_a_recommended_product_once(
     for _ in range(3):
         mailing.linked(**mail)
     mailing.linked(campaign="spring", position=2)  # nobody knows whose click it is
+    for part in (MailResource.LINK, MailResource.IMAGE):  # mail servers test addresses
+        path = mailing.path(part, user_id="c-8", campaign="spring", position=2)
+        assert mailing.merchant.client.ask("HEAD", path).body == b""
     mailing.merchant.order("o-1", {"item_id": second, "price": 20}, user_id="c-7")
 
     eventually(lambda: counts(service, mailing) == MailCounts(1, 1, 4))

@@ -32,7 +32,12 @@ from productrecs.http.pipeline.error_responses import ROUTER_CODES
 from productrecs.http.pipeline.live_event_recorder import EventRequestSender
 from productrecs.http.pipeline.readiness_checks import Readiness
 from productrecs.http.pipeline.request_metrics import RequestMetrics
-from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
+from productrecs.http.pipeline.route_context import (
+    HEAD_ONLY,
+    Context,
+    QuickCall,
+    RequestContext,
+)
 from productrecs.http.pipeline.route_declaration import SECRET, Route
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_by_headers
 from productrecs.http.route_table import route_of
@@ -94,7 +99,7 @@ class Dispatcher:
             await self._declared_application(scope, receive, send)
             return
         if scope["method"] == "HEAD":  # answered as GET; the server omits the body
-            scope = {**scope, "method": "GET"}
+            scope = {**scope, "method": "GET", HEAD_ONLY: True}
         headers: dict[bytes, bytes] = dict(scope["headers"])
         exchange = HttpExchange(self, scope, headers, send)
         try:

@@ -34,6 +34,9 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
 
 READ_SECONDS: Final = 0.5
+HEAD_ONLY: Final = "productrecs.head"
+"""In the scope of a HEAD request, which is answered as GET."""
+
 Result = TypeVar("Result")
 
 

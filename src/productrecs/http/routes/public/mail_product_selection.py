@@ -32,6 +32,7 @@ from productrecs.features.recommendations.recommendation_request import (
 )
 from productrecs.features.recommendations.source_recipes import PageType
 from productrecs.features.widgets.price_format import format_page_price
+from productrecs.http.pipeline.route_context import HEAD_ONLY
 from productrecs.http.routes.widget.list_parameters import split_item_ids
 from productrecs.http.routes.widget.list_replies import answer_list
 from productrecs.http.routes.widget.recommendations import MAX_ANCHORS
@@ -45,6 +46,7 @@ from productrecs.serving.cached_store import CachedStore
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import Context, RequestContext
     from productrecs.tenancy.accounts.store import Store
+    from productrecs.tenancy.billing.call_meter import CallMeter
 
 _CANDIDATES: Final = 20  # of the list: some may be sold out
 _UNSAVED_SECONDS: Final = 2.0  # by when a selection is in the database, as a rule
@@ -165,6 +167,11 @@ class MailSlotRequest(NamedTuple):
         """The day of UTC, since 1970."""
         return self.now_ms // DAY_MS
 
+    @property
+    def asks_for_headers(self) -> bool:
+        """Whether it is a HEAD request: programs that test links send it, no reader."""
+        return HEAD_ONLY in self.request.scope
+
     def item_check(self) -> Callable[[str], bool]:
         """Return a check, by id, of whether a product may be shown and bought now."""
         state = self.cached_store.state
@@ -193,8 +200,8 @@ class MailSlotRequest(NamedTuple):
         return format_page_price(self.store.settings, card.price)
 
     def count_engagement(self, part: MailResource) -> None:
-        """Count a loaded picture or a click."""
-        if self.query.campaign == PREVIEW_CAMPAIGN:
+        """Count a loaded picture or a click; not what only asks for the headers."""
+        if self.query.campaign == PREVIEW_CAMPAIGN or self.asks_for_headers:
             return
         is_proxy = is_mail_proxy(self.request.headers.get("user-agent", "").encode())
         engagement = MailEngagement(
@@ -294,12 +301,9 @@ async def _recommended_products(slot_request: MailSlotRequest) -> list[MailProdu
     return [MailProduct(card.id, card.source) for card in _read_list(body).recommendations]
 
 
-async def count_within_quota(slot_request: MailSlotRequest) -> bool:
-    """Count the call, unless the plan is used up; return whether it was counted."""
+async def meter_within_quota(slot_request: MailSlotRequest) -> "CallMeter | None":
+    """Return the store's meter, or None where the plan is used up."""
     context, store = slot_request.context, slot_request.store
     meter = await context.metering.meter_of(store, context.read)
     notice = meter.check(store.subscription, context.clock())
-    if notice is not None and notice.is_cut_off:
-        return False
-    meter.count()
-    return True
+    return None if notice is not None and notice.is_cut_off else meter

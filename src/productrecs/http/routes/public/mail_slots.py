@@ -26,8 +26,8 @@ from productrecs.http.routes.public.mail_product_selection import (
     MailCard,
     MailQueryParameters,
     MailSlotRequest,
-    count_within_quota,
     load_or_choose_products,
+    meter_within_quota,
     verify_slot_request,
 )
 from productrecs.http.routes.widget.shopper_access import IDENTITY
@@ -99,8 +99,8 @@ async def mail_image(
     be bought. Where there is none, the picture names the shop.
     """
     slot_request = await verify_slot_request(request, query)
-    is_counted = await count_within_quota(slot_request)
-    card = await _shown_card(slot_request) if is_counted else None
+    meter = await meter_within_quota(slot_request)
+    card = None if meter is None else await _shown_card(slot_request)
     slot_request.count_engagement(MailResource.IMAGE)
     title, price, picture = slot_request.store.domain, "", ""
     if card is not None:
@@ -117,6 +117,8 @@ async def mail_image(
         if not picture:
             raise
         return RedirectResponse(picture, 302, {**_SAFE, "cache-control": "no-store"})
+    if meter is not None:
+        meter.count()
     tag = etag_of(jpeg)
     headers = {**_SAFE, "etag": tag, "cache-control": _CACHED}
     if matches_etag(request.headers.get("if-none-match"), tag):
@@ -180,7 +182,7 @@ async def _resolve_link_and_count_click(slot_request: MailSlotRequest) -> str:
     except UnknownPlacementError:
         products = ()
     card = slot_request.card(products[index]) if index < len(products) else None
-    if card is not None and query.user_id:
+    if card is not None and query.user_id and not slot_request.asks_for_headers:
         await _store_click(slot_request, products[index])
     page = card.product_url if card is not None else None
     address = absolute_url(page or "/", slot_request.store.domain)
