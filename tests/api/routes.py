@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from productrecs.features.assistants.related_products import SCHEMA_PATH
 from productrecs.features.mail_slots.mail_slot import MailResource
 from productrecs.http.route_table import ROUTES
 from tests.support.pictures import drawn, encoded
@@ -266,6 +267,7 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("GET", "/health/ready"): Row(NOBODY, _always("/health/ready")),
         ("GET", "/metrics"): Row(INSTALLATION, lambda _: Call("/metrics", None, OPERATOR)),
         ("GET", "/openapi.json"): Row(NOBODY, _always("/openapi.json")),
+        ("GET", SCHEMA_PATH): Row(NOBODY, _always(SCHEMA_PATH)),
         ("GET", "/docs"): Row(NOBODY, _always("/docs")),
         ("GET", "/docs/{asset}"): Row(NOBODY, _always("/docs/pages.css")),
         ("GET", "/llms.txt"): Row(NOBODY, _always("/llms.txt")),

@@ -110,13 +110,13 @@ def test_every_error_carries_the_envelope_of_its_version(
 ) -> None:
     off = service.register().account.domain
     calls = {
-        400: (merchant.account.domain, b"{"),
-        404: (off, b"{}"),
-        413: (merchant.account.domain, b'"%b"' % (b"x" * 70_000)),
+        400: (merchant.account.domain, {}),
+        404: (off, {}),
+        415: (merchant.account.domain, {"content-encoding": "gzip"}),
     }
-    for status, (domain, body) in calls.items():
+    for status, (domain, headers) in calls.items():
         path = f"/ucp/{domain}/{version}/catalog/search"
-        reply = merchant.client.ask("POST", path, body, {})
+        reply = merchant.client.ask("POST", path, b"{}", headers)
         assert (reply.status, reply.json["ucp"]["version"]) == (status, version)
         check_refusal(reply.json)
 

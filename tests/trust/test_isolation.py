@@ -280,6 +280,9 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/health/ready"): _plain("/health/ready"),
     ("GET", "/metrics"): lambda _: [Call("/metrics", None, OPERATOR)],
     ("GET", "/openapi.json"): _plain("/openapi.json"),
+    ("GET", "/ucp-schemas/related-products.json"): _plain(
+        "/ucp-schemas/related-products.json"
+    ),
     ("GET", "/docs"): _plain("/docs"),
     ("GET", "/docs/{asset}"): _plain("/docs/pages.css"),
     ("GET", "/llms.txt"): _plain("/llms.txt"),

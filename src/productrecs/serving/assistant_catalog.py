@@ -29,8 +29,18 @@ from productrecs.features.assistants.catalog_products import (
     offered_product,
     relax_selection,
 )
+from productrecs.features.recommendations.recommend import recommend
+from productrecs.features.recommendations.recommendation_request import (
+    EngineName,
+    RecommendationRequest,
+    Source,
+)
 from productrecs.features.recommendations.trending import trending_picks
-from productrecs.features.search.product_search import SearchRequest, truncate_query
+from productrecs.features.search.product_search import (
+    SearchRequest,
+    find_by_photo,
+    truncate_query,
+)
 from productrecs.features.search.results_page import (
     MAX_FILTERED,
     ResultsPage,
@@ -49,20 +59,26 @@ from productrecs.records.catalog.price_lists import (
     UnknownPriceListError,
 )
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.pictures.fetch_picture import absolute_url
 from productrecs.serving.cached_store import CachedStore, searchable_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from productrecs.features.assistants.catalog_calls import CatalogCall
+    from productrecs.features.looks.look import Look
     from productrecs.features.search.product_search import SearchableStore
     from productrecs.records.catalog.catalog_view import CatalogView, Mask
     from productrecs.records.catalog.repository import StoredItem
     from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
+    from productrecs.training.visual.photo_search_client import PhotoWorkerClient
 
 MAX_VARIANTS: Final = 100
 """The most variants of one product in a reply."""
+
+MAX_RELATED: Final = 50
+"""The most products that are related to others, over all pages."""
 
 _RERANKED: Final = 100  # results that the shopper's intent reorders
 _RANK_OFFSET: Final = 60  # of reciprocal rank fusion
@@ -122,7 +138,98 @@ class AssistantCatalog:
         if items and end < min(total, MAX_OFFSET):
             pagination |= {"has_next_page": True, "cursor": cursor_after(end)}
         written = [self._serializer.product(one) for one in products.values()]
-        return {"products": written, "pagination": pagination} | self._messages([])
+        unknown_ids = [one for one in call.anchor_ids if self._shown_item(one) is None]
+        return {
+            "products": written,
+            "pagination": pagination,
+        } | self._messages(unknown_ids)
+
+    def related_items(self, call: SearchCall) -> list[int]:
+        """Return the items that are like, complete or look with the call's products.
+
+        The first item of each product stands for it. Blocks while lists are computed.
+        """
+        numbers = [self._shown_item(one) for one in call.anchor_ids]
+        catalog = self._catalog
+        anchors = [catalog.ids[one] or "" for one in numbers if one is not None]
+        if not anchors:
+            return []
+        if call.looks:
+            look = self._look_of(call)
+            spots = look.content.hotspots if look else ()
+            found = (catalog.number(spot.item_id) for spot in spots)
+            return self._distinct(one for one in found if one is not None)
+        has_one = len(anchors) == 1
+        request = RecommendationRequest(
+            Source.SIMILAR if call.like else Source.BUY,
+            MAX_RELATED,
+            item_id=anchors[0] if has_one else None,
+            basket=() if has_one else tuple(anchors),
+            filters=self._filters,
+        )
+        picks = recommend(self.cached_store.state, request, (), self.now_ms)
+        return self._distinct(
+            pick.item for pick in picks if pick.engine is not EngineName.TRENDING
+        )
+
+    def items_like_photo(self, photo: bytes, client: PhotoWorkerClient) -> list[int]:
+        """Return the items whose pictures look like a photo; blocks while it is read.
+
+        Raises:
+            NotAPictureError: when it is not a picture.
+            PictureTooLargeError: when it has too many pixels.
+            BrokenIndexError: when the search index is damaged.
+        """
+        pictures = client.over(self.cached_store.pictures)
+        index = self.cached_store.index
+        hits = find_by_photo(photo, pictures, index, self._visible, MAX_RELATED)
+        return self._distinct(hit.item for hit in hits)
+
+    def _distinct(self, items: Iterable[int]) -> list[int]:
+        """Return the items that may be shown, one of each product."""
+        visible, first = self._visible, dict[str, int]()
+        for item in items:
+            if item < len(visible) and visible[item]:
+                first.setdefault(self._product_key(item), item)
+        return list(first.values())
+
+    def looks(self, call: SearchCall, image_url_of: Callable[[Look], str]) -> Reply:
+        """Return the look that a call asks for, with the products that can be shown."""
+        if not call.looks:
+            return {}
+        look = self._look_of(call)
+        if look is None:
+            return {"looks": []}
+        shown = self._visible
+        spots = [
+            {"label": spot.label, "box": list(spot.box), "variant_id": spot.item_id}
+            for spot in look.content.hotspots
+            if (number := self._catalog.number(spot.item_id)) is not None
+            and number < len(shown)
+            and shown[number]
+        ]
+        fields = {
+            "id": str(look.look_id),
+            "title": look.content.title,
+            "image_url": absolute_url(image_url_of(look), self.store.domain),
+            "hotspots": spots,
+        }
+        return {"looks": [fields]}
+
+    def _look_of(self, call: SearchCall) -> Look | None:
+        newest = self.cached_store.looks.newest
+        wanted = call.looks.id if call.looks else ""
+        return newest.get(wanted) or newest.get(wanted.removeprefix(GROUP_PREFIX))
+
+    def _shown_item(self, wanted_id: str) -> int | None:
+        """Return the item of an id if a page may show it, whatever the call's filters."""
+        number = self._catalog.number(wanted_id)
+        if number is None:
+            number = self._catalog.number(wanted_id.removeprefix(GROUP_PREFIX))
+        shown = self._searchable.visible(self.now_ms, in_stock=False)
+        if number is None or number >= len(shown) or not shown[number]:
+            return None
+        return number
 
     def _results(self, call: SearchCall, offset: int, limit: int) -> ResultsPage:
         searchable = self._searchable

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.features.assistants.related_products import MAX_COMPLEMENTED
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
 from productrecs.records.catalog.item_filters import Filters, PriceRange
 
@@ -130,10 +131,32 @@ class CatalogCall(Struct, kw_only=True):
         return self.filters or CallFilters()
 
 
+class Like(Struct):
+    """What products are wanted that look like it: a product, or a photo in base64."""
+
+    id: Text | None = None
+    image: str | None = None
+
+
+class Complements(Struct):
+    """Products whose complements are wanted."""
+
+    ids: Annotated[list[Text], Meta(min_length=1, max_length=MAX_COMPLEMENTED)]
+
+
+class LookOf(Struct):
+    """The product whose look is wanted."""
+
+    id: Text
+
+
 class SearchCall(CatalogCall):
-    """A search for products."""
+    """A search for products: by words, filters, or what the products are related to."""
 
     query: Text | None = None
+    like: Like | None = None
+    complements: Complements | None = None
+    looks: LookOf | None = None
     pagination: Pagination | None = None
     cursor: Text | None = None  # some clients send it outside of `pagination`
 
@@ -142,6 +165,24 @@ class SearchCall(CatalogCall):
         """The words to search for; empty to browse."""
         words = (self.query or "").strip()
         return "" if words == _ANY else words
+
+    @property
+    def is_related(self) -> bool:
+        """Whether it asks for related products."""
+        return bool(self.like or self.complements or self.looks)
+
+    @property
+    def anchor_ids(self) -> list[str]:
+        """The products that the wanted ones are related to; none for a photo."""
+        if self.complements:
+            return list(dict.fromkeys(self.complements.ids))
+        one = self.like or self.looks
+        return [one.id] if one and one.id else []
+
+    @property
+    def photo(self) -> str | None:
+        """The photo that the wanted products look like."""
+        return self.like.image if self.like else None
 
     @property
     def limit(self) -> int:
@@ -200,13 +241,7 @@ def parse_call(body: object, kind: type[Call]) -> Call:
     except msgspec.ValidationError as error:
         raise InvalidCatalogCallError(str(error)) from error
     if isinstance(call, SearchCall):
-        call.offset()
-        if not (call.query or "").strip() and call.wanted.is_empty:
-            message = (
-                "a search needs a query, or a filter: categories, price, brand, color, "
-                "size, material, in_stock or on_sale"
-            )
-            raise InvalidCatalogCallError(message)
+        _check_search(call)
     elif isinstance(call, LookupCall):
         _check_ids(call.ids)
     elif isinstance(call, ProductCall):
@@ -215,6 +250,25 @@ def parse_call(body: object, kind: type[Call]) -> Call:
             message = "$.selected names an option more than once"
             raise InvalidCatalogCallError(message)
     return call
+
+
+def _check_search(call: SearchCall) -> None:
+    call.offset()
+    has_query = bool((call.query or "").strip())
+    inputs = [call.like, call.complements, call.looks]
+    count = has_query + sum(one is not None for one in inputs)
+    if count > 1:
+        message = "a search has one of query, like, complements and looks"
+        raise InvalidCatalogCallError(message)
+    if not count and call.wanted.is_empty:
+        message = (
+            "a search needs a query, like, complements, looks, or a filter: categories, "
+            "price, brand, color, size, material, in_stock or on_sale"
+        )
+        raise InvalidCatalogCallError(message)
+    if call.like and (call.like.id is None) == (call.like.image is None):
+        message = "$.like needs an id or an image, and not both"
+        raise InvalidCatalogCallError(message)
 
 
 def _check_ids(ids: list[str]) -> None:

@@ -11,8 +11,13 @@ from enum import StrEnum
 from typing import Any, Final
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.features.assistants.related_products import (
+    EXTENSION_VERSION,
+    SEARCH,
+    extension_entry,
+    extension_name,
+)
 
-_SEARCH: Final = "dev.ucp.shopping.catalog.search"
 _LOOKUP: Final = "dev.ucp.shopping.catalog.lookup"
 _SPECIFICATION: Final = "https://ucp.dev"
 PROFILE_FILE: Final = ".well-known/ucp"
@@ -46,7 +51,7 @@ class Operation(StrEnum):
     @property
     def capability(self) -> str:
         """The capability that the operation belongs to."""
-        return _SEARCH if self is Operation.SEARCH else _LOOKUP
+        return SEARCH if self is Operation.SEARCH else _LOOKUP
 
 
 def catalog_path(domain: str, version: UcpVersion | None = None) -> str:
@@ -72,9 +77,12 @@ def profile_of(base_url: str, domain: str, version: UcpVersion | None) -> dict[s
         ]
     }
     ucp["capabilities"] = {
-        _SEARCH: [_capability(described, "search", "catalog_search.json")],
+        SEARCH: [_capability(described, "search", "catalog_search.json")],
         _LOOKUP: [_capability(described, "lookup", "catalog_lookup.json")],
     }
+    name = extension_name(base_url)
+    if name and described is NEWEST:  # the older binds names to domains of two labels
+        ucp["capabilities"][name] = [extension_entry(base_url)]
     ucp["payment_handlers"] = {}
     return {"ucp": ucp}
 
@@ -101,9 +109,13 @@ def _capability(version: UcpVersion, page: str, schema: str) -> dict[str, str]:
     }
 
 
-def envelope(version: UcpVersion, operation: Operation) -> dict[str, Any]:
-    """Return the `ucp` member of a reply."""
+def envelope(
+    version: UcpVersion, operation: Operation, extension: str | None = None
+) -> dict[str, Any]:
+    """Return the `ucp` member of a reply; `extension` names the one that it uses."""
     capabilities = {operation.capability: [{"version": version.value}]}
+    if extension and version is NEWEST:
+        capabilities[extension] = [{"version": EXTENSION_VERSION}]
     return {"version": version.value, "status": "success", "capabilities": capabilities}
 
 

@@ -24,6 +24,11 @@ from productrecs.features.assistants.catalog_calls import (
     agent_of_header,
     parse_call,
 )
+from productrecs.features.assistants.related_products import (
+    SCHEMA_PATH,
+    extension_name,
+    extension_schema,
+)
 from productrecs.features.assistants.repository import AssistantCall
 from productrecs.features.assistants.ucp_profile import (
     Operation,
@@ -41,7 +46,10 @@ from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.public.widget_scripts import Domain, find_store_where
-from productrecs.http.transport.request_body import KIB, read_body
+from productrecs.http.routes.widget.looks import look_image_url
+from productrecs.http.transport.request_body import read_body
+from productrecs.records.pictures.decode_picture import NotAPictureError
+from productrecs.schemas.photos import PHOTO_LIMIT, parse_photo_only
 from productrecs.schemas.strict_json import parse_json
 from productrecs.schemas.validation_errors import BodyError
 from productrecs.serving.assistant_catalog import AssistantCatalog
@@ -52,7 +60,6 @@ if TYPE_CHECKING:
 
 routes = Routes("public")
 
-BODY_LIMIT: Final = 64 * KIB
 _PROFILE_CACHE: Final = "public, max-age=300"
 _CALLS: Final[Mapping[Operation, type[CatalogCall]]] = {
     Operation.SEARCH: SearchCall,
@@ -168,6 +175,29 @@ async def _profile_reply(request: Request, domain: str, version: str | None) -> 
     return Response(body, media_type="application/json", headers=headers)
 
 
+@routes.get(
+    SCHEMA_PATH,
+    NONE,
+    operation_id="assistant_related_products_schema",
+    summary="Return the schema of searches for related products",
+    responses={
+        200: {
+            "description": "A JSON Schema.",
+            "content": json_content({"version": "2026-11-29"}, {"type": "object"}),
+        }
+    },
+    response_class=Response,
+)
+async def related_products_schema(request: Request) -> Response:
+    """Return the schema of this service's own extension of the catalog search.
+
+    The profile of a store names it where this service has a domain and HTTPS.
+    """
+    body = _encode(extension_schema(base_url_of(request)))
+    headers = {"cache-control": _PROFILE_CACHE}
+    return Response(body, media_type="application/json", headers=headers)
+
+
 @routes.post(
     "/ucp/{store_domain}/{version}/catalog/search",
     NONE,
@@ -183,6 +213,7 @@ async def assistant_search(
     """Return the products that match a query, filters or both, ten a page.
 
     Typing mistakes are corrected; `context.intent` moves products of that meaning up.
+    In place of `query`, `like`, `complements` or `looks` asks for related products.
     """
     return await _rest_reply(request, store_domain, version, Operation.SEARCH)
 
@@ -281,6 +312,7 @@ class AssistantRequest:
     version: UcpVersion
     scope: Any
     reply_headers: dict[str, str]
+    base_url: str  # of this service
     agent: str = UNNAMED_AGENT
 
     @classmethod
@@ -294,7 +326,8 @@ class AssistantRequest:
         exchange: RequestContext = request.scope["productrecs"]
         spoken = parse_version(version)
         store = await find_assisted_store(exchange, domain)
-        admitted = cls(exchange, store, spoken, request.scope, {})
+        base_url = base_url_of(request)
+        admitted = cls(exchange, store, spoken, request.scope, {}, base_url)
         rates = exchange.context.rates
         level = rates.check_key(f"assistants {store.store_id}") if rates else None
         if level is not None:
@@ -308,7 +341,7 @@ class AssistantRequest:
             InvalidCatalogCallError: when it is not JSON.
         """
         headers, claim = request.scope["headers"], self.exchange.claim
-        body = await read_body(request.receive, headers, BODY_LIMIT, claim)
+        body = await read_body(request.receive, headers, PHOTO_LIMIT, claim, weight=2)
         try:
             return parse_json(body)
         except BodyError as error:
@@ -356,7 +389,9 @@ class AssistantRequest:
             self.agent,
             context.clock(),
         ).with_preferred_prices()
-        if isinstance(call, SearchCall):
+        if isinstance(call, SearchCall) and call.is_related:
+            reply = await self._related_reply(catalog, call)
+        elif isinstance(call, SearchCall):
             hits, total = await context.search_pool.run(lambda: catalog.search_items(call))
             searcher = searcher_of_scope(self.scope, None)
             if call.words and not call.offset():
@@ -371,4 +406,43 @@ class AssistantRequest:
                 message = f"Product not found: {call.id}"
                 return failure(self.version, operation, "not_found", message)
             reply = found
-        return {"ucp": envelope(self.version, operation)} | reply
+        is_related = isinstance(call, SearchCall) and call.is_related
+        extension = extension_name(self.base_url) if is_related else None
+        return {"ucp": envelope(self.version, operation, extension)} | reply
+
+    async def _related_reply(
+        self, catalog: AssistantCatalog, call: SearchCall
+    ) -> dict[str, Any]:
+        context, store = self.exchange.context, self.store
+        if call.photo is None:
+            items = await asyncio.to_thread(lambda: catalog.related_items(call))
+        else:
+            photo, store_id = _photo_of(call.photo), store.store_id
+            context.photo_pool.check_capacity(store_id)
+            try:
+                items = await context.photo_pool.run(
+                    store_id, lambda client: catalog.items_like_photo(photo, client)
+                )
+            except NotAPictureError as error:
+                raise InvalidCatalogCallError(str(error)) from error
+            context.searches.count_photo(store_id, searcher_of_scope(self.scope, None))
+        page = items[call.offset() :][: call.limit]
+        written = await asyncio.to_thread(
+            lambda: catalog.write_page(call, page, len(items))
+        )
+        looks = catalog.looks(call, partial(look_image_url, self.base_url, store))
+        return written | looks
+
+
+def _photo_of(image: str) -> bytes:
+    """Return the file of a photo in base64.
+
+    Raises:
+        InvalidCatalogCallError: when it is none.
+        PictureTooLargeError: when it has more than 10 MiB.
+    """
+    try:
+        return parse_photo_only({"image": image})
+    except BodyError as error:
+        message = f"$.like.image: {error.problems[0].msg}"
+        raise InvalidCatalogCallError(message) from error

@@ -14,6 +14,7 @@ from productrecs.features.assistants.catalog_calls import (
     InvalidCatalogCallError,
     agent_host,
 )
+from productrecs.features.assistants.related_products import RELATED_INPUTS
 from productrecs.features.assistants.ucp_profile import Operation
 from productrecs.http.openapi_responses import error_responses
 from productrecs.http.pipeline.mcp_messages import NO_MESSAGE, NOT_JSON, is_message
@@ -97,8 +98,9 @@ def _tool_description(
 _TOOLS: Final = [
     _tool_description(
         Operation.SEARCH,
-        "Search the shop's products by words, filters or both.",
-        {"query": _TEXT, "pagination": _PAGINATION},
+        "Search the shop's products by words, filters or both; or, in place of words, for "
+        "products like one or like a photo, bought together with some, or of a look.",
+        {"query": _TEXT, "pagination": _PAGINATION} | RELATED_INPUTS,
         [],
     ),
     _tool_description(

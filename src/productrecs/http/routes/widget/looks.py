@@ -110,7 +110,7 @@ async def published_look(
     look = cached_store.looks.newest.get(item_id)
     if look is None:
         return conditional_reply(request, NO_LOOK, 0)
-    address = _image_url(request, store, look)
+    address = look_image_url(base_url_of(request), store, look)
     reply = look_reply(look, address, cached_store, context.clock())
     # It holds current prices, so a browser must validate it each time.
     return conditional_reply(request, b'{"look":%b}' % _encode(reply), 0)
@@ -123,11 +123,12 @@ def _list_looks(request: Request, after: int, limit: int, since_ms: int) -> Resp
         repository = LookRepository(connection, store.store_id)
         found = repository.published_page(after, limit + 1, since_ms)
     looks = {(look.look_id,): look for look in found}
+    base_url = base_url_of(request)
 
     def load(keys: Sequence[tuple[int]]) -> Iterable[object]:
         for look in map(looks.__getitem__, keys):
             spots = [_stored_hotspot_fields(one) for one in look.content.hotspots]
-            fields = _look_fields(look, _image_url(request, store, look), spots)
+            fields = _look_fields(look, look_image_url(base_url, store, look), spots)
             yield fields | {"updated_at": iso(look.updated_at)}
 
     return page_reply(list(looks), limit, load)
@@ -156,13 +157,13 @@ def _look_fields(look: Look, image_url: str, spots: list[dict[str, Any]]) -> dic
     }
 
 
-def _image_url(request: Request, store: Store, look: Look) -> str:
+def look_image_url(base_url: str, store: Store, look: Look) -> str:
     """Return the URL of a look's picture, external or on this service."""
     picture_id = look.content.picture_id
     if not picture_id:
         return look.content.image_url
     path = LOOK_PICTURE_PATH.format(store_domain=store.domain, picture_id=picture_id)
-    return base_url_of(request) + path
+    return base_url + path
 
 
 def _hotspot_fields(
