@@ -28,6 +28,7 @@ from productrecs.storage.sql.tables import (
 )
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.training.search import trial_index
 from productrecs.training.search.indexer import Indexer
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.filled_store import open_store
@@ -368,3 +369,54 @@ def test_a_change_that_is_invalid_shows_its_error_and_no_effect(owner: Member) -
     assert shown.status == 422
     assert "A synonym is 2 to 20 different texts" in text_of(shown)
     assert "Not saved yet" not in text_of(shown)
+
+
+STORE = "/dashboard/settings"
+STORE_SETTINGS = {
+    "currency": "EUR",
+    "language": "en",
+    "timezone": "UTC",
+    "price_format": "",
+    "week_start": "monday",
+    "contact_email": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "message"),
+    [
+        ("en-GB", "Of 1 queries, none changes."),
+        ("de", "0 improve, 1 get worse"),  # "kettling" has an English stem, as "kettle"
+    ],
+)
+def test_the_effect_of_another_language_is_shown_before_saving(
+    office: Office, shop: Store, owner: Member, language: str, message: str
+) -> None:
+    address = owner.post(RELEVANCE, then="add", q="kettling").header("location") or ""
+    item = f"0{KINDS.index('kettle')}"
+    owner.post(QUERY, page=address, q="kettling", item=item, grade="good")
+    before = stored(office, shop)
+    fields = STORE_SETTINGS | {"language": language}
+
+    shown = owner.post(f"{STORE}/effect", page=STORE, **fields)
+
+    assert shown.status == 200, text_of(shown)[-600:]
+    assert message in flat(text_of(shown))
+    assert f'<option value="{language}" selected>' in shown.body.decode()
+    assert 'action="/dashboard/settings"' in shown.body.decode()
+    assert stored(office, shop) == before
+    assert not list(office.services.indexes.glob(".trial*")), "the trial index is removed"
+
+
+def test_a_large_catalog_cannot_be_tried_in_another_language(
+    shop: Store, owner: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shop.domain
+    monkeypatch.setattr(trial_index, "MAX_PRODUCTS", len(KINDS) - 1)
+
+    refused = owner.post(
+        f"{STORE}/effect", page=STORE, **STORE_SETTINGS | {"language": "de"}
+    )
+
+    assert refused.status == 422
+    assert "search cannot be tried in another language" in text_of(refused)

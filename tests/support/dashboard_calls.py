@@ -163,11 +163,14 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             f"/dashboard/merchandising/settings{form}": {"rec_num": "9"}
             for form in ("", "/effect")
         },
-        "/dashboard/settings": {
-            "currency": "CHF",
-            "language": "de",
-            "timezone": "Europe/Zurich",
-            "price_format": "",
+        **{
+            f"/dashboard/settings{form}": {
+                "currency": "CHF",
+                "language": "de",
+                "timezone": "Europe/Zurich",
+                "price_format": "",
+            }
+            for form in ("", "/effect")
         },
         **{f"/dashboard/placements{form}": {"minimum": "1"} for form in _PLACEMENT_FORMS},
         **{

@@ -339,6 +339,12 @@ class ServedIndex:
         self._stamp: tuple[int, int, int] | None = None
         self._version = object()
 
+    def with_index_in(self, folder: IndexFolder) -> "ServedIndex":
+        """Return the index in another folder, with the same products of similar meaning."""
+        other = ServedIndex(folder, self._meaning)
+        other.refresh()
+        return other
+
     @property
     def version(self) -> object:
         """An object that is replaced after every change."""

@@ -1,5 +1,6 @@
 """Store settings page: currency, language, days, contact, and a preview of prices."""
 
+import contextlib
 from dataclasses import asdict, replace
 from typing import Final
 
@@ -8,13 +9,19 @@ from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
+from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
 from productrecs.features.attribution.event_purge import retention_days
 from productrecs.features.widgets.price_format import format_page_price
+from productrecs.serving.cached_store import searchable_store
 from productrecs.storage.sql.storage_usage import DataSize, newest_sizes
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_codes
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.tenancy.accounts.store_settings import WEEKDAYS
 from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.training.search.trial_index import (
+    TooManyProductsError,
+    index_in_language,
+)
 
 STORE_SETTINGS_PATH: Final = "/dashboard/settings"
 LABELS: Final = {
@@ -55,6 +62,32 @@ def save_settings(visit: Visit) -> Reply:
     )
 
 
+def show_search_effect(visit: Visit) -> Reply:
+    """Show what the unsaved language and currency do to the query set."""
+    sent = {name: visit.form[name] for name in LABELS}
+    errors = setting_errors(sent, LABELS)
+    if errors:
+        return _store_settings_page(visit, sent, errors, status=422)
+    stored = find_store(visit.database, visit.store.domain).settings
+    changed = replace(stored, **sent)  # type: ignore[arg-type]  # checked texts
+    now, then = (searchable_store(visit.opened, one) for one in (stored, changed))
+    with contextlib.closing(visit.database.raw_reader()) as reader:
+        trial = index_in_language(
+            reader,
+            visit.store.store_id,
+            changed.language,
+            now.index,
+            visit.services.indexes,
+        )
+        try:
+            with trial as index:
+                effect = effect_on_queries(visit, now, replace(then, index=index))
+        except TooManyProductsError as error:
+            errors["language"] = str(error)
+            return _store_settings_page(visit, sent, errors, status=422)
+    return _store_settings_page(visit, sent, effect=effect)
+
+
 def _price_previews(
     visit: Visit, sent: dict[str, str], errors: dict[str, str]
 ) -> list[str]:
@@ -81,6 +114,7 @@ def _store_settings_page(
     texts: dict[str, str],
     errors: dict[str, str] | None = None,
     status: int = 200,
+    effect: EffectOnQueries | None = None,
 ) -> Reply:
     codes, errors, sizes = known_codes(), errors or {}, _data_sizes(visit)
     zones = sorted({*filter(_is_place, codes.timezones), texts["timezone"]})
@@ -92,6 +126,7 @@ def _store_settings_page(
         status=status,
         sent=texts,
         errors=errors,
+        effect=effect,
         currencies=currencies,
         languages=language_options(texts["language"]),
         timezones=[(zone, zone.replace("_", " ")) for zone in zones],
@@ -113,5 +148,12 @@ PAGES: Final = (
         group=NavigationGroup.SETTINGS,
         may_change=Role.OWNER,
         action="Changed the store's settings",
+    ),
+    Page(
+        f"{STORE_SETTINGS_PATH}/effect",
+        "Your store",
+        change=show_search_effect,
+        may_change=Role.OWNER,
+        is_audited=False,
     ),
 )
