@@ -467,6 +467,10 @@ def test_a_question_that_halves_the_results_comes_with_its_answers(
             return [tuple(row) for row in connection.execute(query)]
 
     eventually(lambda: counted() == [("color", 1, 1)], 10)
+    # Another process asked this shopper, and counts that the question was seen.
+    for n, extras in enumerate(({}, {"answered": "size"}, {"answered": "color"})):
+        ask(merchant, "kiste ", "color:Rot", refine="true", user_id=f"other-{n}", **extras)
+    eventually(lambda: counted() == [("color", 1, 2)], 10)
 
 
 def test_variants_are_one_result_on_request_and_where_the_store_says_so(

@@ -17,6 +17,7 @@ from productrecs.records.search_counts.repository import (
 )
 from productrecs.records.search_counts.search_counter import (
     ObservedSearch,
+    OfferedQuestion,
     QuestionCounter,
     SearchCounter,
     count_by_intent,
@@ -163,12 +164,16 @@ class Asked:
         self.counter = QuestionCounter(lambda: self.now)
 
     def search(
-        self, text: str, asked: str = "", filtered: tuple[str, ...] = (), who: str = "a"
+        self,
+        text: str,
+        asked: str = "",
+        filtered: tuple[str, ...] = (),
+        who: str = "a",
+        answered: str = "",
     ) -> None:
         """Search with filters of some kinds; the reply asks for an attribute."""
-        self.counter.count(
-            ObservedSearch(STORE, text, is_empty=False), who, asked, filtered
-        )
+        search = ObservedSearch(STORE, text, is_empty=False)
+        self.counter.count(search, who, asked, filtered, answered)
 
     def counts(self, *, at_once: bool = False) -> dict[tuple[str, bool], int]:
         """Return the counts by attribute, and by whether it was answered."""
@@ -212,6 +217,30 @@ def test_a_question_counts_once_shoppers_saw_or_answered_it(
     asked.search(text, "", filtered, who)
 
     assert asked.counts() == expected
+
+
+def test_an_answer_counts_although_another_process_asked() -> None:
+    asking, answering = Asked(), Asked()
+    asking.search("shoe", "color")
+    asking.now += 300.0
+
+    answering.search("shoe", "size", ("color",), answered="color")
+    answering.search("shoe", "size", ("color",), answered="brand")  # not a filter of it
+
+    elsewhere = OfferedQuestion(STORE, "color", is_answered=True, is_counted_elsewhere=True)
+    assert answering.counter.take_counts() == {elsewhere: 1}
+    assert asking.counts() == {("color", False): 1}, "it was seen, once"
+
+
+def test_an_answer_to_the_process_that_asked_counts_once() -> None:
+    asked = Asked()
+    asked.search("shoe", "color")
+
+    asked.search("shoe", "", ("color",), answered="color")
+
+    assert asked.counter.take_counts() == {
+        OfferedQuestion(STORE, "color", is_answered=True): 1
+    }
 
 
 def test_a_question_without_an_answer_counts_after_two_minutes_and_once() -> None:

@@ -45,6 +45,7 @@ export class SearchBox {
   private redirect_ = "";
   private words_ = "";
   private chosen_: readonly Answer[] = [];
+  private answered_ = ""; // the question that the next search answers
   private preferred_ = "";
 
   constructor(
@@ -130,9 +131,11 @@ export class SearchBox {
       highlight: !!words,
       collapse: true,
       refine: !!words,
+      answered: this.answered_,
       key: this.key_,
       price_list: look.price_list,
     };
+    this.answered_ = "";
     const filters = words ? this.chosen_ : [];
     const texts = filters.map(({ filter }) => `&filter=${encodeURIComponent(filter)}`);
     return read(this.core_.facts.base + withQuery("/v1/search", query) + texts.join(""), signal);
@@ -217,7 +220,10 @@ export class SearchBox {
     const texts: Readonly<Record<string, string | undefined>> = look.strings;
     const text = texts[`question_${refine.attribute}`] ?? `${refine.question}`;
     const buttons = answers.map((one) =>
-      this.withKeys_(answerButton(one.value), () => this.choose_([...this.chosen_, one])),
+      this.withKeys_(answerButton(one.value), () => {
+        this.answered_ = refine.attribute;
+        this.choose_([...this.chosen_, one]);
+      }),
     );
     return [draw("span", { class: "pr-search-ask" }, text), ...buttons];
   }

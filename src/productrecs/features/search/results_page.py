@@ -158,6 +158,7 @@ class ResultsPageRequest:
     highlight: bool = False
     counts: bool = False  # whether to return the total
     refine: bool = False  # whether to return the question that narrows the results most
+    answered: str = field(default="", compare=False)  # the question that it answers
 
     @property
     def first_query(self) -> str:

@@ -101,14 +101,16 @@ class SearchCountRecorder:
         searcher: Searcher,
         asked: str,
         filtered: Collection[str],
+        answered: str = "",
     ) -> None:
         """Record what a reply asks for, unless to a bot, and the filters of its search.
 
-        Both are kinds of filters; `asked` is empty for a reply without a question.
+        All are kinds of filters; `asked` is empty for a reply without a question,
+        `answered` for a search that does not say that it answers one.
         """
         if searcher is not _BOT:
             search = ObservedSearch(store_id, text, is_empty=False)
-            self._questions.count(search, searcher, asked, filtered)
+            self._questions.count(search, searcher, asked, filtered, answered)
 
     def _pop_counts(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
         self.tally.count_finished_queries(at_once=is_last)
@@ -147,7 +149,8 @@ class SearchCountRecorder:
             of_store, name = by_store[question.store_id], question.attribute
             before = of_store.get(name, QuestionCount(name, 0, 0))
             answered = before.answered + times * question.is_answered
-            of_store[name] = QuestionCount(name, before.offered + times, answered)
+            offered = before.offered + times * (not question.is_counted_elsewhere)
+            of_store[name] = QuestionCount(name, offered, answered)
         with database.transaction(synced=False) as transaction:
             for store_id, counts in sorted(by_store.items()):
                 store = self._accounts.by_id(store_id)

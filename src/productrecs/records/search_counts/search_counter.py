@@ -134,6 +134,7 @@ class OfferedQuestion(NamedTuple):
     store_id: StoreId
     attribute: str  # the kind of filter of an answer
     is_answered: bool
+    is_counted_elsewhere: bool = False  # as seen, by the process that asked
 
 
 class _ShownQuestion(NamedTuple):
@@ -143,10 +144,12 @@ class _ShownQuestion(NamedTuple):
 
 
 class QuestionCounter:
-    """Counts the questions of one process that shoppers saw and answered.
+    """Counts the questions that shoppers saw and answered.
 
     A question was seen if its results stayed for some seconds, or if it was answered. The
     answer is the same shopper's next search for the same text, filtered by the attribute.
+    Where another process asked, the search says which question it answers; that process
+    counts that the question was seen.
     """
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
@@ -163,17 +166,28 @@ class QuestionCounter:
         searcher: Hashable,
         asked: str,
         filtered: Collection[str],
+        answered: str = "",
     ) -> None:
-        """Record a search with filters of the kinds `filtered`, and what its reply asks."""
+        """Record a search with filters of the kinds `filtered`, and what its reply asks.
+
+        `answered` is the kind of the question that it says it answers.
+        """
         key, text = (search.store_id, searcher), _counted_text(search.text)
         before = self._shown.pop(key, None)
         shown = _ShownQuestion(text, asked, self._seconds())
+        is_answered = False
         if before is not None:
             is_answered = before.text == text and before.attribute in filtered
             if not is_answered and before[:2] == shown[:2]:
                 shown = before  # the same results again
             else:
                 self._count(key[0], before, is_answered=is_answered)
+        if answered in filtered and not is_answered:
+            self._add(
+                OfferedQuestion(
+                    key[0], answered, is_answered=True, is_counted_elsewhere=True
+                )
+            )
         if asked:
             self._shown[key] = shown
             if len(self._shown) > MAX_TYPING:
@@ -195,9 +209,11 @@ class QuestionCounter:
         self, store_id: StoreId, shown: _ShownQuestion, *, is_answered: bool = False
     ) -> None:
         if is_answered or self._seconds() - shown.at >= DEBOUNCE_SECONDS:
-            question = OfferedQuestion(store_id, shown.attribute, is_answered)
-            if question in self._counted or len(self._counted) < MAX_WAITING:
-                self._counted[question] += 1
+            self._add(OfferedQuestion(store_id, shown.attribute, is_answered))
+
+    def _add(self, question: OfferedQuestion) -> None:
+        if question in self._counted or len(self._counted) < MAX_WAITING:
+            self._counted[question] += 1
 
 
 MAX_INTENT: Final = 256

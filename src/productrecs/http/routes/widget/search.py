@@ -53,6 +53,7 @@ from productrecs.http.routes.widget.list_parameters import (
 )
 from productrecs.http.routes.widget.search_page_fields import (
     EXTRA_PROPERTIES,
+    AnsweredQuery,
     CollapseQuery,
     FacetsQuery,
     HighlightQuery,
@@ -63,6 +64,7 @@ from productrecs.http.routes.widget.search_page_fields import (
     SuggestQuery,
     asked_attribute,
     extra_reply_fields,
+    filter_kind,
     highlights_of,
     page_request_of,
     query_filter_fields,
@@ -140,6 +142,7 @@ def _search_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     query_filters: QueryFiltersQuery = "",
     collapse: CollapseQuery = None,
     refine: RefineQuery = False,  # noqa: FBT002 - a query parameter
+    answered: AnsweredQuery = "",
     user_id: Annotated[
         str,
         Query(
@@ -181,6 +184,8 @@ def _search_query(  # noqa: PLR0913, PLR0917 - one a query parameter
         suggest=suggest,
         refine=refine,
     )
+    if listing is not None and answered:
+        listing = replace(listing, answered=filter_kind(answered))
     shopper_ids = {"customer_id": customer_id, "user_id": user_id, "session_id": session_id}
     return SearchQuery(listing or search, shopper_ids, identity, price_list)
 
@@ -430,7 +435,12 @@ def _count_search(
         if isinstance(search, ResultsPageRequest):
             asked = asked_attribute(reply.body) if search.refine else ""
             context.searches.count_question(
-                store_id, query, searcher, asked, search.filters.attribute_kinds
+                store_id,
+                query,
+                searcher,
+                asked,
+                search.filters.attribute_kinds,
+                search.answered,
             )
 
 

@@ -51,6 +51,7 @@ MAX_SUGGESTIONS: Final = 10
 _FACET: Final = "|".join(Facet)
 _FACETS: Final = rf"^(({_FACET})(,({_FACET}))*)?$"
 _LONGEST_FACETS: Final = 100
+_LONGEST_ATTRIBUTE: Final = 200  # of a question, such as `attributes.Fit`
 
 
 def _none_if_blank(value: object) -> object:
@@ -136,6 +137,17 @@ RefineQuery = Annotated[
     Query(
         description="Whether to return the question that narrows the results most.",
         examples=[True],
+    ),
+]
+AnsweredQuery = Annotated[
+    str,
+    Query(
+        max_length=_LONGEST_ATTRIBUTE,
+        description=(
+            "The `attribute` of the question that this search answers with its filter, "
+            "so that the answer counts."
+        ),
+        examples=["color"],
     ),
 ]
 SuggestQuery = Annotated[
@@ -259,7 +271,12 @@ def asked_attribute(body: bytes) -> str:
     found = _ASKED.search(body)  # no text of a product matches: it has its quotes escaped
     if found is None:
         return ""
-    kind, _, name = str(json.loads(found[1])).partition(".")
+    return filter_kind(str(json.loads(found[1])))
+
+
+def filter_kind(attribute: str) -> str:
+    """Return the kind of filter of a question's attribute, such as `attributes.Fit`."""
+    kind, _, name = attribute.partition(".")
     return attribute_kind(name) if name else kind
 
 
