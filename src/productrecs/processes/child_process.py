@@ -36,6 +36,8 @@ _log = logging.getLogger(__name__)
 _NAME: Final = Path("/proc/self/comm")
 _MEMORY: Final = Path("/proc/self/statm")
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
+_MAX_ARENAS: Final = -8  # M_ARENA_MAX of glibc's malloc.h
+_ARENAS: Final = 2
 _FIRST_OWN_FD: Final = 3  # lower file descriptors are standard input, output and error
 _NICENESS: Final = 5  # list requests take precedence over photos
 
@@ -193,6 +195,15 @@ def release_freed_memory() -> None:
     """Return freed memory to the operating system, after work that needed much of it."""
     with contextlib.suppress(AttributeError):  # only glibc has the function
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def share_malloc_arenas() -> None:
+    """Let all threads of this process allocate from two arenas; call it before they start.
+
+    Each thread may have its own one, with memory that no other thread can use.
+    """
+    with contextlib.suppress(AttributeError):  # only glibc has the function
+        ctypes.CDLL(None).mallopt(_MAX_ARENAS, _ARENAS)
 
 
 @contextlib.contextmanager

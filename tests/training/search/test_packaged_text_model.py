@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer
 
 from productrecs.engines.text.index_schema import ProductText
+from productrecs.engines.text.semantic_space import quantize
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.training.search.packaged_text_model import (
     MINILM,
@@ -137,12 +138,12 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> TextModel:
     embedder = TextEmbedder(model)
     tokenizer = Tokenizer.from_file(str(model.tokenizer))
     tokenizer.no_padding()
-    vectors = np.zeros((tokenizer.get_vocab_size(), 384), np.float16)
+    vectors = np.zeros((tokenizer.get_vocab_size(), 384), np.int8)
     words = sorted({word for phrase in (*PHRASES, "faucet") for word in phrase.split()})
     for word, vector in zip(words, embedder.embed(words), strict=True):
         pieces = tokenizer.encode(word, add_special_tokens=False).ids
         if len(pieces) == 1:
-            vectors[pieces[0]] = vector
+            vectors[pieces[0]] = quantize(vector[None, :])[0]
     np.save(model.piece_vectors, vectors)
     return model
 
@@ -216,7 +217,8 @@ def test_queries_use_the_whole_model_until_the_word_pieces_are_written(
     assert not model.piece_vectors.exists()
     stopping.clear()
     assert preparing.prepare_queries(stopping)
-    assert np.load(model.piece_vectors).shape == (4, 384)
+    written = np.load(model.piece_vectors)
+    assert (written.shape, written.dtype) == ((4, 384), np.int8), "a byte for each number"
     assert not preparing.prepare_queries(stopping)
 
 

@@ -17,6 +17,7 @@ from productrecs.cli.processes.listening_socket import (
 )
 from productrecs.cli.processes.serve import slot_option, supervise
 from productrecs.logs import configure_logging
+from productrecs.processes.child_process import share_malloc_arenas
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.processes.process_slot import ProcessSlot
 from productrecs.settings import Settings
@@ -86,6 +87,7 @@ def _run_api_process(
     from productrecs.http.limits.connection_limits import MaxConnections  # noqa: PLC0415
     from productrecs.http.transport.server import ServerOptions, run_server  # noqa: PLC0415
 
+    share_malloc_arenas()
     configure_logging(settings.log_format, settings.log_level)
     address = listener_url(listener)
 

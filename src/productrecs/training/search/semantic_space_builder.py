@@ -28,6 +28,7 @@ from productrecs.engines.text.semantic_space import (
     unit_rows,
 )
 from productrecs.engines.text.tokenizer import query_words
+from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.searchable_texts.repository import (
     CatalogVersion,
     ChangePosition,
@@ -201,6 +202,7 @@ class SemanticSpaceBuilder:
             self._publish_space(head, progress)
             progress.is_embedded = len(progress.vectors) > 0
             progress.vectors, progress.words = None, {}
+            release_freed_memory()  # the texts of the whole catalog were read
         elif self._is_due(progress, progress.vectors):
             self._publish_space(head, progress)
 

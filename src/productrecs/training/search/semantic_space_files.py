@@ -9,7 +9,7 @@ import logging
 import struct
 import zipfile
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +75,10 @@ def text_hash(text: str) -> int:
 
 
 class ProductVectors:
-    """Embeddings of a store's products by item number, cached by the hash of their text."""
+    """Embeddings of a store's products by item number, cached by the hash of their text.
+
+    Those of a large catalog are mapped: only what changes takes memory of its own.
+    """
 
     def __init__(self, folder: Path, model: str, kind: SpaceKind = MEANING) -> None:
         """Read the stored vectors of `model`; start empty without any."""
@@ -84,7 +87,7 @@ class ProductVectors:
         self.model = model
         self._hashes: Hashes = np.zeros(0, np.uint64)
         self._codes: Codes = np.zeros((0, 0), np.int8)
-        stored = _read_arrays(self._path)
+        stored = _read_arrays(self._path, _CODES, "c")
         if stored is not None and str(stored["model"]) == model:
             self._hashes, self._codes = stored["hashes"], stored["codes"]
 
@@ -192,8 +195,14 @@ def _write(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
     draft.replace(path)
 
 
-def _read_arrays(path: Path, mapped: str = "") -> dict[str, npt.NDArray[Any]] | None:
-    """Return the arrays of a file; None when it is missing or its checksums differ."""
+def _read_arrays(
+    path: Path, mapped: str, mode: Literal["r", "c"] = "r"
+) -> dict[str, npt.NDArray[Any]] | None:
+    """Return the arrays of a file; None when it is missing or its checksums differ.
+
+    The array `mapped` is mapped if the file is large; changes with the mode "c" stay in
+    memory.
+    """
     try:
         with path.open("rb") as file:
             stored = np.load(file, allow_pickle=False)
@@ -201,7 +210,7 @@ def _read_arrays(path: Path, mapped: str = "") -> dict[str, npt.NDArray[Any]] | 
             names = [name for name in stored.files if not (is_large and name == mapped)]
             arrays = {name: stored[name] for name in names}
             return (
-                arrays | {mapped: _map_array_in_archive(file, mapped)}
+                arrays | {mapped: _map_array_in_archive(file, mapped, mode)}
                 if is_large
                 else arrays
             )
@@ -214,7 +223,9 @@ def _read_arrays(path: Path, mapped: str = "") -> dict[str, npt.NDArray[Any]] | 
         return None
 
 
-def _map_array_in_archive(file: BinaryIO, name: str) -> npt.NDArray[Any]:
+def _map_array_in_archive(
+    file: BinaryIO, name: str, mode: Literal["r", "c"]
+) -> npt.NDArray[Any]:
     """Return an array of an uncompressed archive, mapped from its file.
 
     Raises:
@@ -229,4 +240,4 @@ def _map_array_in_archive(file: BinaryIO, name: str) -> npt.NDArray[Any]:
             pass  # the checksum is compared at the end
     file.seek(start + _LENGTHS_AT)
     start += _LOCAL_HEADER + sum(struct.unpack("<HH", file.read(4))) + header
-    return np.memmap(file, dtype, "r", start, shape).view(np.ndarray)
+    return np.memmap(file, dtype, mode, start, shape).view(np.ndarray)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.text.semantic_space import Vectors, unit_rows
+from productrecs.engines.text.semantic_space import Codes, Vectors, quantize, unit_rows
 from productrecs.records.pictures.onnx_model_file import ModelFileError, read_sidecar
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class TextEmbedder:
                     return True
                 end = min(begin + _PIECE_BATCH, tokenizer.get_vocab_size())
                 ids = np.array([[before, n, *after] for n in range(begin, end)], np.int64)
-                vectors.append(network.run(ids, np.ones_like(ids)).astype(np.float16))
+                vectors.append(quantize(network.run(ids, np.ones_like(ids))))
         except Exception as error:
             message = f"{self.model.path} cannot be executed: {error}"
             raise ModelFileError(message) from error
@@ -253,13 +253,13 @@ class _QueryComposer:
 
     def __init__(self, tokenizer: "Tokenizer", pieces: Path, query_map: Path) -> None:
         self._tokenizer = tokenizer
-        self._vectors: npt.NDArray[np.float16] = np.load(pieces, mmap_mode="r")
+        self._codes: Codes = np.load(pieces, mmap_mode="r")
         self._map = np.load(query_map).astype(np.float32)
 
     def compose(self, text: str) -> Vectors | None:
         """Return a query's vector; None for one word of several pieces, or for no word."""
         ids = self._tokenizer.encode(text, add_special_tokens=False).ids
-        rows = self._vectors[ids].astype(np.float32)
+        rows = unit_rows(self._codes[ids])
         if len(ids) == 1:
             vector: Vectors = rows[0]
             return vector
