@@ -32,7 +32,7 @@ from productrecs.http.pipeline.error_responses import (
     error_response,
     retry_after_of,
 )
-from productrecs.http.pipeline.live_event_recorder import LiveEventRecorder
+from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
 from productrecs.http.pipeline.login_thread_pool import LoginPool
 from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
 from productrecs.http.pipeline.photo_worker_pool import PhotoPool
@@ -216,7 +216,7 @@ class _ApiProcess:
             login_limits=AttemptLimits(
                 database, services.system_clock, _LOGIN_BURST, _LOGIN_SECONDS
             ),
-            event_watch=LiveEventRecorder(database, background, services.clock),
+            event_watch=LiveViewRecorder(database, background, services.clock),
             bots=BotDetector(background.add, services.clock),
             named_customers=NamedCustomerLimit(self._named_customers),
             rates=self._rates,

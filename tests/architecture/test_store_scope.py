@@ -91,7 +91,7 @@ SEVERAL_STORES = {
 """Each by its module's end and its function."""
 OWN_TRANSACTIONS = {
     "http/limits/usage_metering.py",  # billed calls, which may not be dropped
-    "http/pipeline/live_event_recorder.py",
+    "http/pipeline/live_view_recorder.py",
     "http/pipeline/search_count_recorder.py",
     "serving/cached_store.py",  # a training that a damaged model needs, from its thread
     "serving/writes/background_writes.py",

@@ -15,7 +15,7 @@ from productrecs.features.live_events.repository import (
     LiveEventRepository,
     watched_stores,
 )
-from productrecs.http.pipeline.live_event_recorder import LiveEventRecorder
+from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
 from productrecs.serving.writes.background_writes import BackgroundWriter
 from productrecs.tenancy.accounts.store_management import rotate_secret
 from tests.support.dashboard import Member, add_store, text_of
@@ -271,7 +271,7 @@ def test_events_are_not_recorded_while_the_page_is_closed(
 
 def test_a_watch_ends_and_every_process_follows(office: Office, store: Store) -> None:
     database = office.services.database
-    watch = LiveEventRecorder(database, BackgroundWriter(database), lambda: office.now_ms)
+    watch = LiveViewRecorder(database, BackgroundWriter(database), lambda: office.now_ms)
     watch.watch_store(store.store_id)
     reader = database.raw_reader()
     assert store.store_id in watched_stores(reader, office.now_ms)

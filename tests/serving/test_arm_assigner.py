@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from productrecs.core.ids import StoreId
-    from productrecs.records.experiments.repository import KnownIdentity
+    from productrecs.records.experiments.repository import StoredShopper
     from productrecs.storage.sql.database import Database
     from productrecs.storage.sql.dialects import RawReader
 
@@ -75,7 +75,7 @@ class AssignerProcess:
         return asyncio.run(self._ask(identities, self.fail))
 
     async def _ask(self, identities: tuple[str, ...], read: object) -> bool:
-        known = await self.arm_assigner.known_identity(
+        known = await self.arm_assigner.stored_shopper(
             self.store_id,
             identities,
             read,  # type: ignore[arg-type]  # one of the two below
@@ -83,12 +83,12 @@ class AssignerProcess:
         arm = self.arm_assigner.assign_and_record(self.store_id, HALF, identities, known)
         return arm == HoldoutArm.HELD_OUT
 
-    async def read(self, what: Callable[[RawReader], KnownIdentity]) -> KnownIdentity:
+    async def read(self, what: Callable[[RawReader], StoredShopper]) -> StoredShopper:
         """Read what is asked."""
         self.reads += 1
         return what(self.reader)
 
-    async def fail(self, _what: object) -> KnownIdentity:
+    async def fail(self, _what: object) -> StoredShopper:
         """Be a database that does not answer."""
         self.reads += 1
         raise StorageBusyError("away")

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.repository import (
-    KnownIdentity,
-    read_known_identity,
+    StoredShopper,
+    read_stored_shopper,
     store_exposures,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
@@ -52,10 +52,10 @@ def expose(
         store_exposures(transaction, [exposure])
 
 
-def met(database: Database, store_id: StoreId, *identities: str) -> KnownIdentity:
+def met(database: Database, store_id: StoreId, *identities: str) -> StoredShopper:
     reader = database.raw_reader()
     try:
-        return read_known_identity(reader, store_id, identities)
+        return read_stored_shopper(reader, store_id, identities)
     finally:
         reader.close()
 
@@ -69,7 +69,7 @@ def rows(database: Database) -> list[tuple[str, str, str, int]]:
 
 
 def test_no_identity_is_known_at_first(database: Database, store_id: StoreId) -> None:
-    assert met(database, store_id, "s_1") == KnownIdentity(("s_1",), None, None)
+    assert met(database, store_id, "s_1") == StoredShopper(("s_1",), None, None)
 
 
 def test_whoever_was_met_keeps_their_unit(database: Database, store_id: StoreId) -> None:
@@ -84,8 +84,8 @@ def test_a_customer_keeps_the_unit_of_the_session_that_led_to_them(
     expose(database, store_id, "s_1", "s_1")
     sign_in(database, store_id, "s_1", "anna")
 
-    assert met(database, store_id, "anna") == KnownIdentity(("anna",), "s_1", None)
-    assert met(database, store_id, "s_1") == KnownIdentity(("anna",), "s_1", None)
+    assert met(database, store_id, "anna") == StoredShopper(("anna",), "s_1", None)
+    assert met(database, store_id, "s_1") == StoredShopper(("anna",), "s_1", None)
     assert met(database, store_id, "anna", "s_1").unit == "s_1"
 
 
@@ -95,8 +95,8 @@ def test_a_session_not_stored_yet_leads_to_its_customer_all_the_same(
     sign_in(database, store_id, "s_1", "anna")
     sign_in(database, store_id, "s_2", "anna")
 
-    assert met(database, store_id, "anna") == KnownIdentity(("anna",), None, "s_1")
-    assert met(database, store_id, "s_2") == KnownIdentity(("anna",), None, "s_1")
+    assert met(database, store_id, "anna") == StoredShopper(("anna",), None, "s_1")
+    assert met(database, store_id, "s_2") == StoredShopper(("anna",), None, "s_1")
 
 
 def test_another_device_joins_its_customer_once_it_is_theirs(
@@ -118,12 +118,12 @@ def test_of_two_identities_the_first_that_is_known_decides(
     database: Database, store_id: StoreId
 ) -> None:
     expose(database, store_id, "s_1", "s_1")
-    assert met(database, store_id, "anna", "s_1") == KnownIdentity(
+    assert met(database, store_id, "anna", "s_1") == StoredShopper(
         ("anna", "s_1"), "s_1", None
     )
 
     expose(database, store_id, "anna", "s_0")
-    assert met(database, store_id, "anna", "s_1") == KnownIdentity(("anna",), "s_0", None)
+    assert met(database, store_id, "anna", "s_1") == StoredShopper(("anna",), "s_0", None)
 
 
 def test_the_first_exposure_is_kept(database: Database, store_id: StoreId) -> None:
@@ -151,8 +151,8 @@ def test_each_store_has_its_own(database: Database, store_id: StoreId) -> None:
     expose(database, store_id, "anna", "s_1")
     sign_in(database, store_id, "s_1", "anna")
 
-    assert met(database, other, "anna") == KnownIdentity(("anna",), None, None)
-    assert met(database, other, "s_1") == KnownIdentity(("s_1",), None, None)
+    assert met(database, other, "anna") == StoredShopper(("anna",), None, None)
+    assert met(database, other, "s_1") == StoredShopper(("s_1",), None, None)
 
 
 def test_exposures_of_a_deleted_store_are_dropped_and_those_of_others_stored(

@@ -29,7 +29,7 @@ from productrecs.http.limits.rate_limits import TooManyRequestsError
 from productrecs.http.pipeline.authentication import SecretKeyInUrlError, keys_of
 from productrecs.http.pipeline.cors import PREFLIGHT_HEADERS
 from productrecs.http.pipeline.error_responses import ROUTER_CODES
-from productrecs.http.pipeline.live_event_recorder import EventRequestSender
+from productrecs.http.pipeline.live_view_recorder import EventRequestSender
 from productrecs.http.pipeline.readiness_checks import Readiness
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import (

@@ -15,7 +15,7 @@ from productrecs.http.limits.named_customer_limit import NamedCustomerLimit
 from productrecs.http.limits.rate_limits import RateLimits
 from productrecs.http.limits.usage_metering import UsageMetering
 from productrecs.http.pipeline.authentication import Caller
-from productrecs.http.pipeline.live_event_recorder import LiveEventRecorder
+from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
 from productrecs.http.pipeline.login_thread_pool import LoginPool
 from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
 from productrecs.http.pipeline.photo_worker_pool import PhotoPool
@@ -65,7 +65,7 @@ class Context:
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
     login_pool: LoginPool  # answers forms with passwords
     login_limits: AttemptLimits
-    event_watch: LiveEventRecorder  # the live view of events
+    event_watch: LiveViewRecorder  # the live view of events
     bots: BotDetector
     named_customers: NamedCustomerLimit
     rates: RateLimits | None  # None without rate limits

@@ -208,7 +208,7 @@ def _experiment(row: Sequence[Any]) -> Experiment:
     return Experiment(name, number, content, ExperimentState(state), *times)
 
 
-class KnownIdentity(NamedTuple):
+class StoredShopper(NamedTuple):
     """The stored data about the identities in a call.
 
     `names` are the customers linked to the identities. `unit` is the name by which they
@@ -225,13 +225,13 @@ class KnownIdentity(NamedTuple):
         return self.unit or self.session
 
 
-NOBODY: Final = KnownIdentity((), None, None)
+NOBODY: Final = StoredShopper((), None, None)
 """Without any stored data."""
 
 
-def read_known_identity(
+def read_stored_shopper(
     reader: RawReader, store_id: StoreId, identities: Sequence[str]
-) -> KnownIdentity:
+) -> StoredShopper:
     """Return the shopper of a call; of two identities the first known one counts.
 
     A session leads to its customer, and a customer to all linked sessions. A shopper with
@@ -247,11 +247,11 @@ def read_known_identity(
             sessions = reader.all(_SESSION_UNIT_SQL, (store_id, store_id, name))
             unit = sessions[0][0] if sessions else None
         if unit is not None:
-            return KnownIdentity(tuple(names), unit, session)
+            return StoredShopper(tuple(names), unit, session)
         if session is None:
             sessions = reader.all(_FIRST_SESSION_SQL, (store_id, name))
             session = sessions[0][0] if sessions else None
-    return KnownIdentity(tuple(names), None, session)
+    return StoredShopper(tuple(names), None, session)
 
 
 def store_exposures(transaction: sa.Connection, batch: Sequence[Exposure]) -> None:

@@ -115,15 +115,15 @@ def grid_search(
     return best
 
 
-class TimeSplit(NamedTuple):
-    """A test split: a sample of one period's orders, and the period's start."""
+class HeldOutPeriod(NamedTuple):
+    """A sample of the orders of one held-out period, and the period's start."""
 
     since_ms: int
     test_groups: Ints  # indexes of groups
 
 
-def time_splits(groups: ItemGroups) -> list[TimeSplit]:
-    """Return the test splits, the oldest first; none if there is too little data."""
+def held_out_periods(groups: ItemGroups) -> list[HeldOutPeriod]:
+    """Return the held-out periods, the oldest first; none with too little data."""
     count = len(groups.starts)
     size = int(count * SPLIT_SHARE)
     if size < MIN_GROUPS:
@@ -131,17 +131,17 @@ def time_splits(groups: ItemGroups) -> list[TimeSplit]:
     return list(_cut(groups, count, size))
 
 
-def _cut(groups: ItemGroups, count: int, size: int) -> Iterator[TimeSplit]:
+def _cut(groups: ItemGroups, count: int, size: int) -> Iterator[HeldOutPeriod]:
     for back in range(N_SPLITS, 0, -1):
         first = count - back * size
         chosen = np.arange(first, first + size)
-        yield TimeSplit(int(groups.starts[first]), chosen[:: -(-size // MAX_GROUPS)])
+        yield HeldOutPeriod(int(groups.starts[first]), chosen[:: -(-size // MAX_GROUPS)])
 
 
 class OrderSplit(NamedTuple):
-    """Orders of a test split, and the lines before it."""
+    """A held-out period, and the lines before it."""
 
-    split: TimeSplit
+    split: HeldOutPeriod
     before: Purchases
 
 
@@ -159,7 +159,7 @@ def tune_copurchase_options(
     orders = group_orders(purchases)
     splits = [
         OrderSplit(split, _training_lines(purchases, split.since_ms))
-        for split in time_splits(orders)
+        for split in held_out_periods(orders)
     ]
     if not splits:
         return None

@@ -85,7 +85,7 @@ class ItemMatcher:
 
 
 @dataclass(slots=True)
-class ExportedOrder:
+class OrderLevelFields:
     """The fields that all lines of an order share."""
 
     order_id: str = ""
@@ -127,12 +127,12 @@ class OrderExportReader:
         self._reader = OrderHistoryLineReader(
             _COLUMNS, csv_format.separator, zone, time_format
         )
-        self._order = ExportedOrder()
+        self._order = OrderLevelFields()
         self._lines: dict[str, OrderHistoryLine] = {}  # of this order
         self.unmatched = 0  # lines without a matching product
         self.statuses = Counter[str]()  # statuses of orders that count as purchases
 
-    def order_of(self, cells: list[str]) -> ExportedOrder:
+    def order_of(self, cells: list[str]) -> OrderLevelFields:
         """Return the order of a row; a row without an id continues the previous order."""
         raise NotImplementedError
 
@@ -177,7 +177,7 @@ class OrderExportReader:
         place = self._places.get(name)
         return "" if place is None or place >= len(cells) else cells[place].strip()
 
-    def _begin_order(self, order: ExportedOrder) -> None:
+    def _begin_order(self, order: OrderLevelFields) -> None:
         if not order.order_id or order.order_id == self._order.order_id:
             return
         self._order, self._lines = order, {}
@@ -256,13 +256,13 @@ _OFFSET: Final = re.compile(r"^(\S+) (\S+) ([+-]\d{2}):?(\d{2})$")
 class ShopifyOrderReader(OrderExportReader):
     """Shopify orders: the first row has the order's fields; customers have e-mails."""
 
-    def order_of(self, cells: list[str]) -> ExportedOrder:
+    def order_of(self, cells: list[str]) -> OrderLevelFields:
         """Return the order of a row."""
         status = self.cell(cells, "paid").lower()
         not_bought = status if status in _RETURNED_STATUSES else ""
         if self.cell(cells, "cancelled"):
             not_bought = "cancelled"
-        return ExportedOrder(
+        return OrderLevelFields(
             order_id=self.cell(cells, "order"),
             created=_OFFSET.sub(r"\1T\2\3:\4", self.cell(cells, "created")),
             not_bought=not_bought,
@@ -398,11 +398,11 @@ def reason_not_bought(status: str) -> str:
 class WooCommerceOrderReader(OrderExportReader):
     """WooCommerce orders in any format; customers have user ids, guests have none."""
 
-    def order_of(self, cells: list[str]) -> ExportedOrder:
+    def order_of(self, cells: list[str]) -> OrderLevelFields:
         """Return the order of a row."""
         customer = self.cell(cells, "customer")
         status = self.cell(cells, "status")
-        return ExportedOrder(
+        return OrderLevelFields(
             order_id=self.cell(cells, "order"),
             created=self.cell(cells, "created"),
             customer="" if customer == "0" or "@" in customer else customer,

@@ -156,7 +156,7 @@ class RecentBuyer(NamedTuple):
     ts: int
 
 
-class TouchpointCompleteness(NamedTuple):
+class TouchpointToCheck(NamedTuple):
     """An impression or click: the shopper, and whether it names widget and source."""
 
     shopper: str
@@ -174,10 +174,10 @@ class TrackingIssueRepository:
         self._store_id = store_id
         self._newest_events = NewestEventRepository(connection, store_id)
 
-    def touchpoints(self) -> list[TouchpointCompleteness]:
+    def touchpoints(self) -> list[TouchpointToCheck]:
         """Return the newest clicks and impressions of recommendations."""
         rows = self._newest_events.touchpoints(self._since())
-        return [TouchpointCompleteness(row[0], row[1], bool(row[2])) for row in rows]
+        return [TouchpointToCheck(row[0], row[1], bool(row[2])) for row in rows]
 
     def has_product_view(self) -> bool:
         """Return whether the newest live events hold a view of a product of the catalog."""

@@ -12,7 +12,7 @@ import numpy as np
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.features.reports.tracking_health.repository import (
     RecentBuyer,
-    TouchpointCompleteness,
+    TouchpointToCheck,
     TrackingHealthRepository,
     TrackingIssueRepository,
     UnconfirmedShares,
@@ -91,7 +91,7 @@ def _newest_buyers(lines: Sequence[SoldLineShopper]) -> list[RecentBuyer]:
 
 
 def _identity_issues(
-    touchpoints: Sequence[TouchpointCompleteness],
+    touchpoints: Sequence[TouchpointToCheck],
     buyers: Sequence[RecentBuyer],
     unmatched: Sequence[RecentBuyer],
     other_ids: Sequence[set[str]],
@@ -131,7 +131,7 @@ def _identity_issues(
 
 
 def _cause(
-    touchpoints: Sequence[TouchpointCompleteness], unmatched: Sequence[RecentBuyer]
+    touchpoints: Sequence[TouchpointToCheck], unmatched: Sequence[RecentBuyer]
 ) -> str:
     anonymous = sum(touchpoint.shopper == touchpoint.session for touchpoint in touchpoints)
     identified = sum(buyer.shopper != buyer.session for buyer in unmatched)
@@ -164,7 +164,7 @@ def _order_issues(lines: int, without_name: int) -> Iterator[TrackingIssue]:
 
 
 def _touchpoint_issues(
-    touchpoints: Sequence[TouchpointCompleteness],
+    touchpoints: Sequence[TouchpointToCheck],
 ) -> Iterator[TrackingIssue]:
     if len(touchpoints) < MIN_RECORDS:
         return

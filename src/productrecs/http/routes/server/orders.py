@@ -21,7 +21,7 @@ from productrecs.http.openapi_responses import (
     success_response,
     with_warnings,
 )
-from productrecs.http.pipeline.live_event_recorder import EventRequestSender
+from productrecs.http.pipeline.live_view_recorder import EventRequestSender
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.pipeline.route_declaration import EITHER, SECRET, Routes
 from productrecs.http.routes.widget.shopper_access import (

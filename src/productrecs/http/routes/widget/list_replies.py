@@ -39,8 +39,8 @@ from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.experiments.arm_assignment import HoldoutArm, holdout_split
 from productrecs.records.experiments.repository import (
     NOBODY,
-    KnownIdentity,
-    read_known_identity,
+    StoredShopper,
+    read_stored_shopper,
 )
 from productrecs.records.placements.placement import Placement
 from productrecs.serving.cached_store import CachedStore
@@ -90,7 +90,7 @@ def answer_immediately(
     identities, known = list_request.identities, NOBODY
     if is_tested(cached_store, list_request.placement):
         store_id = cached_store.state.catalog.store_id
-        known = read_known_identity(context.reader, store_id, identities)
+        known = read_stored_shopper(context.reader, store_id, identities)
     histories = read_usable_histories(
         context, cached_store, context.reader, identities, access
     )
@@ -136,7 +136,7 @@ async def _list_body(
     store_id = cached_store.state.catalog.store_id
     # At the same time, so that the request waits only once for a database that hangs.
     known, histories = await asyncio.gather(
-        context.arm_assigner.known_identity(store_id, identities, context.read),
+        context.arm_assigner.stored_shopper(store_id, identities, context.read),
         _read_histories_or_none(context, cached_store, identities, access),
     )
     return _list_body_by_arm(context, cached_store, list_request, histories, known)
@@ -147,7 +147,7 @@ def _list_body_by_arm(
     cached_store: CachedStore,
     list_request: RecommendationRequest,
     histories: UsableHistories,
-    known: KnownIdentity,
+    known: StoredShopper,
 ) -> bytes:
     """Return the body of a shopper's list, by their arms of the store's tests."""
     identities = list_request.identities
@@ -175,7 +175,7 @@ async def answer_trending(
     identities = identities_of(None, list_request.user_id)
     if identities and cached_store.state.settings.holdout_percent:
         store_id = cached_store.state.catalog.store_id
-        known = await context.arm_assigner.known_identity(
+        known = await context.arm_assigner.stored_shopper(
             store_id, identities, context.read
         )
         if is_held_out(context, cached_store, identities, known):
@@ -288,7 +288,7 @@ def is_held_out(
     context: Context,
     cached_store: CachedStore,
     identities: Sequence[str],
-    known: KnownIdentity,
+    known: StoredShopper,
 ) -> bool:
     """Return whether a shopper is in the arm of the holdout test without lists."""
     settings = cached_store.state.settings

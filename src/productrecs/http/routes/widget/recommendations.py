@@ -23,7 +23,7 @@ from productrecs.http.pipeline.query_parser import (
 )
 from productrecs.http.pipeline.route_context import QuickCall
 from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Routes
-from productrecs.http.routes.widget.browser_assistants import (
+from productrecs.http.routes.widget.assistant_call_counts import (
     ASSISTANT,
     AssistantQuery,
     count_call,

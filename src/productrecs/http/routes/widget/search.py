@@ -40,7 +40,7 @@ from productrecs.http.pipeline.search_count_recorder import (
     Searcher,
     searcher_of_scope,
 )
-from productrecs.http.routes.widget.browser_assistants import (
+from productrecs.http.routes.widget.assistant_call_counts import (
     ASSISTANT,
     AssistantQuery,
     count_call,
@@ -82,7 +82,7 @@ from productrecs.http.routes.widget.shopper_access import (
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.records.catalog.repository import read_descriptions
 from productrecs.records.experiments.experiment import CONTROL
-from productrecs.records.experiments.repository import KnownIdentity
+from productrecs.records.experiments.repository import StoredShopper
 from productrecs.serving.cached_store import CachedStore, searchable_store
 from productrecs.serving.card_replies import (
     search_body,
@@ -288,7 +288,7 @@ def _is_known(searcher: Searcher) -> bool:
 
 
 def _assign_search_arm(
-    context: Context, cached_store: CachedStore, shopper: str, known: KnownIdentity
+    context: Context, cached_store: CachedStore, shopper: str, known: StoredShopper
 ) -> SearchArm:
     """Return a shopper's arm of the running test of search, and record the exposure."""
     test, settings = cached_store.experiments.search, cached_store.state.settings
@@ -316,11 +316,11 @@ def _cached_reply_counted(
     return reply
 
 
-async def _read_known_identity(
+async def _read_stored_shopper(
     context: Context, cached_store: CachedStore, shopper: str
-) -> KnownIdentity:
+) -> StoredShopper:
     store_id = cached_store.state.catalog.store_id
-    return await context.arm_assigner.known_identity(store_id, (shopper,), context.read)
+    return await context.arm_assigner.stored_shopper(store_id, (shopper,), context.read)
 
 
 def _words_of(search: SearchRequest | ResultsPageRequest) -> str:
@@ -353,7 +353,7 @@ async def _cached_or_computed_reply(
 ) -> QuickReply:
     arm = SearchArm(cached_store.state.settings)
     if _is_tested(cached_store, search, searcher):
-        known = await _read_known_identity(context, cached_store, str(searcher))
+        known = await _read_stored_shopper(context, cached_store, str(searcher))
         arm = _assign_search_arm(context, cached_store, str(searcher), known)
     cached = _cached_reply_counted(context, cached_store, search, searcher, arm)
     if cached is not None:

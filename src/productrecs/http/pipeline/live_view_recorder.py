@@ -1,4 +1,4 @@
-"""Live event recorder: records the event requests of stores whose live view is open.
+"""Live view recorder: records the event requests of stores whose live view is open.
 
 The event loop only appends; a background write parses, judges and stores them.
 """
@@ -67,7 +67,7 @@ class EventRequestSender:
     secrets: SecretKeys | None = None  # check the signed identities; None skips them
 
 
-class LiveEventRecorder:
+class LiveViewRecorder:
     """Records the requests of watched stores; `stores` is empty while none is watched."""
 
     def __init__(

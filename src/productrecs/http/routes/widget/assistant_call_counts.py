@@ -1,4 +1,4 @@
-"""Browser assistants: counts the calls that assistants make in a shop's pages."""
+"""Assistant call counts: counts the calls of assistants in shoppers' browsers."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from productrecs.core.errors import StorageBusyError
-from productrecs.http.pipeline import live_event_recorder
-from productrecs.http.pipeline.live_event_recorder import LiveEventRecorder
+from productrecs.http.pipeline import live_view_recorder
+from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
 from productrecs.serving.writes.background_writes import BackgroundWriter
 
 if TYPE_CHECKING:
@@ -31,16 +31,16 @@ def test_an_outage_has_a_line_at_its_start_and_one_at_its_end(
             raise StorageBusyError("the database cannot be reached")
         return frozenset()
 
-    monkeypatch.setattr(live_event_recorder, "watched_stores", lookup)
-    monkeypatch.setattr(live_event_recorder, "_SECONDS", 0.0)
-    watch = LiveEventRecorder(database, BackgroundWriter(database), lambda: 0)
+    monkeypatch.setattr(live_view_recorder, "watched_stores", lookup)
+    monkeypatch.setattr(live_view_recorder, "_SECONDS", 0.0)
+    watch = LiveViewRecorder(database, BackgroundWriter(database), lambda: 0)
 
     async def ask_often() -> None:
         async with watch.run():
             while lookups <= 6:
                 await asyncio.sleep(0)
 
-    with caplog.at_level(logging.INFO, live_event_recorder.__name__):
+    with caplog.at_level(logging.INFO, live_view_recorder.__name__):
         asyncio.run(ask_often())
 
     assert [record.message for record in caplog.records] == [
