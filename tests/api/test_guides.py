@@ -25,6 +25,7 @@ from productrecs.core.program_version import REVISION
 from productrecs.features.guides.developer_guide_index import GUIDES
 from tests.support.guides import Block, blocks
 from tests.support.nursery import nursery
+from tests.support.service import give_access_token
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,6 +115,7 @@ def environment_of(service: Service, merchant: Merchant) -> dict[str, str]:
         "PRODUCTRECS_DATA": str(service.folder),
         "PK": merchant.account.publishable,
         "SK": merchant.account.secret,
+        "AT": give_access_token(merchant.account),
     }
 
 

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 from urllib.parse import quote, urlencode
 
 from productrecs.core.clock import Clock, system_ms
-from productrecs.core.ids import StoreId
+from productrecs.core.ids import StoreId, random_text
 from productrecs.features.assistants.ucp_profile import catalog_path
 from productrecs.features.looks.look import SanitizedPicture
 from productrecs.features.looks.repository import LookRepository
@@ -44,6 +44,8 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
+from productrecs.tenancy.users.access_tokens.access_token import create_access_token
+from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
@@ -308,6 +310,16 @@ def switch_on_assistants(account: Account) -> str:
         store = find_store(database, account.domain)
         change_settings(database, store, {"shopping_assistants": "true"})
     return catalog_path(account.domain)
+
+
+def give_access_token(account: Account, role: Role = Role.VIEWER) -> str:
+    """Make an access token of a registered store for an assistant; return its text."""
+    with REGISTERED_BY[account.store_id].database() as database:
+        store_id = StoreId(account.store_id)
+        _, text = create_access_token(
+            database, store_id, random_text(8), role, "owner", system_ms()
+        )
+    return text
 
 
 def add_placement(

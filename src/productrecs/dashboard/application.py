@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse
 from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.errors import ProductRecsError, QueueFullError
 from productrecs.core.ids import StoreId
-from productrecs.dashboard.assistant_tools.endpoint import MCP_PATH, answer_assistant
+from productrecs.dashboard.assistant_tools.endpoint import answer_assistant
 from productrecs.dashboard.audited_changes import run_audited_change
 from productrecs.dashboard.cookies import (
     FLASH,
@@ -37,7 +37,15 @@ from productrecs.dashboard.file_upload_forms import (
     has_multipart,
     received_form,
 )
-from productrecs.dashboard.page import LOGIN_PATH, Form, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import (
+    LOGIN_PATH,
+    MCP_PATH,
+    Form,
+    NotFoundError,
+    Page,
+    Reply,
+    Visit,
+)
 from productrecs.dashboard.page_registry import (
     BY_PATH,
     current_page,

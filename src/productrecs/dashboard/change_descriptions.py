@@ -29,7 +29,7 @@ from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
     RuleDraft,
 )
 from productrecs.dashboard.pages.connect import file_imports
-from productrecs.dashboard.pages.settings import store_settings, team
+from productrecs.dashboard.pages.settings import access_tokens, store_settings, team
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
@@ -294,6 +294,12 @@ def _member_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         yield ("member", member.user_id), {"": name, "Role": member.role.label}
 
 
+def _token_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    for token in access_tokens.tokens_of(visit):
+        name, may = f"“{token.name}”", access_tokens.RIGHTS[token.role]
+        yield ("token", token.token_id), {"": name, "May": may}
+
+
 def _without_empty_values(words: Mapping[str, Value]) -> Words:
     return {name: value for name, value in words.items() if value}
 
@@ -308,6 +314,7 @@ _READERS: Final[Mapping[str, _Reader]] = MappingProxyType(
         search_report_and_preview.SEARCH_PATH: _synonym_and_search_rule_texts,
         experiments.TESTS_PATH: _experiment_texts,
         team.TEAM_PATH: _member_texts,
+        access_tokens.ASSISTANT_PATH: _token_texts,
         file_imports.IMPORTS_PATH: _import_texts,
     }
 )

@@ -30,6 +30,7 @@ from productrecs.tenancy.users.repository import BrowserFacts
 
 LOGIN_PATH: Final = f"{DASHBOARD_PATH}/login"
 HOME_PATH: Final = DASHBOARD_PATH
+MCP_PATH: Final = f"{DASHBOARD_PATH}/mcp"  # of the merchant's own assistant
 Result = TypeVar("Result")
 
 

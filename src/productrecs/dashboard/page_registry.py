@@ -44,6 +44,7 @@ from productrecs.dashboard.pages.connect import (
     widgets,
 )
 from productrecs.dashboard.pages.settings import (
+    access_tokens,
     api_keys_and_plan,
     audit_log,
     security,
@@ -81,6 +82,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *store_settings.PAGES,
     *webhooks.PAGES,
     *api_keys_and_plan.PAGES,
+    *access_tokens.PAGES,
     *team.PAGES,
     *security.PAGES,
     *audit_log.PAGES,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from fastapi import Request, Response
 
-from productrecs.dashboard.page import Form, Page, Visit
+from productrecs.dashboard.page import MCP_PATH, Form, Page, Visit
 from productrecs.http.limits.client_address import (
     address_of_client,
     peer_of,
@@ -25,7 +25,6 @@ from productrecs.http.pipeline.authentication import (
 from productrecs.http.pipeline.cors import check_origin
 from productrecs.http.pipeline.error_responses import ROUTER_CODES, error_response
 from productrecs.http.pipeline.mcp_messages import Handle, answer_message
-from productrecs.http.pipeline.route_declaration import DASHBOARD_PATH
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.tenancy.users.access_tokens.access_token import find_access_token
 from productrecs.tenancy.users.dashboard_user import DashboardUser
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
     from productrecs.tenancy.users.access_tokens.repository import AccessToken
 
-MCP_PATH: Final = f"{DASHBOARD_PATH}/mcp"
 _LIMIT: Final = RateLimit(b"token", burst=120, per_second=2)
 _UNKNOWN_LIMIT: Final = RateLimit(b"address", burst=60, per_second=1)
 _Result = TypeVar("_Result")

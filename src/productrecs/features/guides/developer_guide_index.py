@@ -228,6 +228,12 @@ GUIDES: Final = (
         _MEASURE,
     ),
     Guide(
+        "your-assistant",
+        "Your own assistant",
+        "Let Claude, ChatGPT or another assistant read reports and change rules.",
+        _MEASURE,
+    ),
+    Guide(
         "settings",
         "Store settings",
         "Every setting of a store, its default and its effect.",
