@@ -4,9 +4,10 @@ import contextlib
 import logging
 import smtplib
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from productrecs.core.errors import ProductRecsError
@@ -31,11 +32,17 @@ class TeamMail(NamedTuple):
 
 
 def send_mail(
-    server: SmtpServer, to: str, subject: str, text: str, *, reply_to: str = ""
+    server: SmtpServer,
+    to: str,
+    subject: str,
+    text: str,
+    *,
+    reply_to: str = "",
+    headers: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Send a plain text; blocks, with a timeout of about 20 seconds for each step.
 
-    Answers go to `reply_to`, else to the server's sender.
+    Answers go to `reply_to`, else to the server's sender. `headers` are further ones.
 
     Raises:
         MailError: when the server cannot be reached, or rejects the mail.
@@ -46,6 +53,8 @@ def send_mail(
     if reply_to:
         message["Reply-To"] = reply_to
     message["Auto-Submitted"] = "auto-generated"
+    for name, value in headers.items():
+        message[name] = value
     message.set_content(text)
     try:
         with _open_smtp_connection(server) as connection:

@@ -84,6 +84,7 @@ SEVERAL_STORES = {
     "training/repository.py: serving_snapshots": READS_ALL,
     "webhooks/repository.py: stores_with_webhooks": READS_ALL,
     "webhooks/repository.py: webhook_backlog": READS_ALL,
+    "mail_subscriptions/repository.py: last_weekly_reports": READS_ALL,
     "webhooks/repository.py: due_messages": "the sender takes any store's next message",
     "storage/sql/stored_insights.py: insight_progress": READS_ALL,
     "storage/sql/store_counters_and_versions.py: text of _CATALOGS": READS_ALL,

@@ -13,7 +13,10 @@ from productrecs.features.imports.scheduled_feeds.repository import ScheduledFee
 from productrecs.features.imports.scheduled_feeds.scheduled_feed import FETCH_JOB
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.users.dashboard_user import Role
-from productrecs.tenancy.users.repository import UserRepository
+from productrecs.tenancy.users.mail_subscriptions.repository import (
+    MailSubject,
+    MailSubscriptionRepository,
+)
 from productrecs.worker.feed_jobs import build_feed_fetcher
 from productrecs.worker.file_import_jobs import build_file_checker, build_file_importer
 from tests.support.dashboard import Member, add_user, text_of
@@ -196,8 +199,8 @@ def test_each_member_chooses_whether_to_get_mails(office: Office, store: Store) 
 
     def readers() -> int:
         with office.services.database.reading() as connection:
-            users = UserRepository(connection, store.store_id)
-            return len(users.feed_mail_readers())
+            subscriptions = MailSubscriptionRepository(connection, store.store_id)
+            return len(subscriptions.readers(MailSubject.SCHEDULED_FEED))
 
     assert readers() == 0
     member.post(f"{PAGE}/mails", page=PAGE, mails="on")

@@ -216,6 +216,13 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             f"/dashboard/customers{page}": {"segment": "active", "confirm": ""}
             for page in ("", "/one", "/export")
         },
+        **{
+            path: {"store": "new.example", "signature": "0" * 32}
+            for path in (
+                "/dashboard/security/weekly-report",
+                "/dashboard/weekly-report/stop",
+            )
+        },
         "/dashboard/report.csv": {"report": "credited-sales", "by": ""},
     }
 )

@@ -30,6 +30,10 @@ from productrecs.services import build_services
 from productrecs.settings import Settings, SmtpServer
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.database import Database
+from productrecs.tenancy.users.mail_subscriptions.repository import (
+    MailSubject,
+    MailSubscriptionRepository,
+)
 from productrecs.tenancy.users.repository import UserRepository
 from productrecs.worker.feed_jobs import ALARM_FAILURES, build_feed_fetcher
 from productrecs.worker.file_import_jobs import build_file_checker, build_file_importer
@@ -163,7 +167,10 @@ def installation(
         )
         with services.database.transaction() as transaction:
             users = UserRepository(transaction, store.store_id)
-            users.set_feed_mails(users.all()[0].user_id, is_on=True)
+            subscriptions = MailSubscriptionRepository(transaction, store.store_id)
+            subscriptions.subscribe(
+                users.all()[0].user_id, MailSubject.SCHEDULED_FEED, is_on=True
+            )
         yield found
         for reader in readers:
             reader.close()

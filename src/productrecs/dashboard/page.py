@@ -89,6 +89,7 @@ class Page:
     group: NavigationGroup | None = None  # None: not in the navigation
     may_change: Role = Role.EDITOR
     is_public: bool = False  # without a session
+    is_signed: bool = False  # its address proves the sender: also without our form
     is_of_login: bool = False  # the user's own login: not for a session from the shop
     action: str = ""  # the audit log's text for a change: "Added an origin"
     actions: Mapping[str, str] = field(default_factory=dict)  # by the form's `then`

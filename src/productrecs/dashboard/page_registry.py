@@ -12,6 +12,7 @@ from productrecs.dashboard.pages.account import (
     login,
     password_reset,
     registration,
+    weekly_report_subscription,
 )
 from productrecs.dashboard.pages.analyse import (
     customers,
@@ -88,6 +89,7 @@ PAGES: Final[tuple[Page, ...]] = (
     *audit_log.PAGES,
     *login.PAGES,
     *registration.PAGES,
+    *weekly_report_subscription.PAGES,
     *password_reset.PAGES,
     *email_confirmation.PAGES,
 )

@@ -20,7 +20,10 @@ from productrecs.features.search.relevance.relevance_history import (
 from productrecs.mail import TeamMail, send_to_team
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.users.repository import UserRepository
+from productrecs.tenancy.users.mail_subscriptions.repository import (
+    MailSubject,
+    MailSubscriptionRepository,
+)
 
 _DUE: Final = frozenset(
     {StockAlert.OUT_OF_STOCK, StockAlert.RUNS_OUT, StockAlert.ORDER_NOW}
@@ -52,10 +55,12 @@ def mail_stock_alerts(
     """
     server = services.settings.smtp
     with services.database.reading() as connection:
-        readers = UserRepository(connection, store.store_id).stock_mail_readers()
+        readers = MailSubscriptionRepository(connection, store.store_id).readers(
+            MailSubject.STOCK
+        )
     if server is None or not readers:
         return 0
-    due_actions = _due_stock_actions(services, store)
+    due_actions = due_stock_actions(services, store)
     new_actions = [
         action for action in due_actions if action.item_id not in already_reported
     ]
@@ -74,7 +79,7 @@ def mail_stock_alerts(
     return sent_count
 
 
-def _due_stock_actions(services: Services, store: Store) -> list[StockAction]:
+def due_stock_actions(services: Services, store: Store) -> list[StockAction]:
     """Return the products to order, by money at stake."""
     with services.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
@@ -86,16 +91,21 @@ def _due_stock_actions(services: Services, store: Store) -> list[StockAction]:
     return [one for one in some if one.alert in _DUE]
 
 
-def _mail_text(new_actions: Sequence[StockAction], store: Store, base_url: str) -> str:
+def stock_action_lines(actions: Sequence[StockAction], most: int) -> str:
+    """Return a line for each product to order, of which at most `most` are named."""
     lines = [
         f"- {action.title or action.item_id} ({action.item_id}): {_WORDS[action.alert]}"
         + (f"; order {action.order_quantity}" if action.order_quantity else "")
-        for action in new_actions[:_MAX_NAMED]
+        for action in actions[:most]
         if action.alert is not None
     ]
-    if len(new_actions) > _MAX_NAMED:
-        lines.append(f"and {len(new_actions) - _MAX_NAMED} more")
-    listed_actions = "\n".join(lines)
+    if len(actions) > most:
+        lines.append(f"and {len(actions) - most} more")
+    return "\n".join(lines)
+
+
+def _mail_text(new_actions: Sequence[StockAction], store: Store, base_url: str) -> str:
+    listed_actions = stock_action_lines(new_actions, _MAX_NAMED)
     return (
         f"Last night's forecast of {store.domain} says:\n\n{listed_actions}\n\n"
         f"What to order, and by when: {base_url}/dashboard/demand\n\n"
@@ -110,7 +120,9 @@ def mail_search_alarm(services: Services, store: Store, since_ms: int) -> int:
     if server is None or not measures or not measures[-1].is_alarm:
         return 0
     with services.database.reading() as connection:
-        readers = UserRepository(connection, store.store_id).search_mail_readers()
+        readers = MailSubscriptionRepository(connection, store.store_id).readers(
+            MailSubject.SEARCH_RELEVANCE
+        )
     base_url = services.settings.base_url or ""
     mail = TeamMail(
         "search alarm",
@@ -128,7 +140,9 @@ def mail_feed_alarm(services: Services, store: Store, title: str, text: str) -> 
     if server is None:
         return 0
     with services.database.reading() as connection:
-        readers = UserRepository(connection, store.store_id).feed_mail_readers()
+        readers = MailSubscriptionRepository(connection, store.store_id).readers(
+            MailSubject.SCHEDULED_FEED
+        )
     base_url = services.settings.base_url or ""
     mail = TeamMail(
         "feed alarm",

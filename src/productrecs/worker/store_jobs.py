@@ -76,6 +76,10 @@ from productrecs.worker.job_worker import (
 )
 from productrecs.worker.object_store_jobs import ObjectStoreJobs
 from productrecs.worker.webhook_events import write_webhook_messages
+from productrecs.worker.weekly_report_mail import (
+    mail_weekly_reports,
+    stores_with_due_reports,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -278,6 +282,15 @@ class StoreJobs:
         """Write a webhook message for each new fact of the store."""
         write_webhook_messages(self._services, self._store_of(job))
 
+    def stores_with_due_reports(self) -> Sequence[StoreId]:
+        """Return the stores whose weekly report is due."""
+        self._accounts.refresh()
+        return stores_with_due_reports(self._services, self._accounts.all())
+
+    def mail_weekly_reports(self, job: Job, _progress: JobProgress) -> None:
+        """Mail last week's report to the users who asked for it."""
+        mail_weekly_reports(self._services, self._store_of(job))
+
     def stores_to_purge(self) -> Sequence[StoreId]:
         """Return the stores with a retention whose nightly window began."""
         self._accounts.refresh()
@@ -360,6 +373,7 @@ def build_worker(services: Services) -> JobWorker:
         "purge-events": stores.purge_events,
         "replay-earnings": stores.replay_earnings,
         "leave-out-excess": stores.leave_out_excess,
+        "mail-weekly-reports": stores.mail_weekly_reports,
         "measure-data": lambda _job, _progress: _measure_data(services),
         "measure-tests": stores.measure_tests,
         "work-out-customers": stores.segment_customers,
@@ -406,6 +420,11 @@ def build_worker(services: Services) -> JobWorker:
             "purge-events", every=timedelta(minutes=1), stores=stores.stores_to_purge
         ),
         *nightly_schedule("measure-data", services.system_clock),
+        PeriodicJob(
+            "mail-weekly-reports",
+            every=timedelta(minutes=10),
+            stores=stores.stores_with_due_reports,
+        ),
         PeriodicJob(
             "write-webhooks",
             every=timedelta(minutes=1),

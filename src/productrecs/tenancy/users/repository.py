@@ -98,18 +98,6 @@ class UserRepository:
         """Replace a role."""
         self._set(user_id, role=role.label)
 
-    def set_stock_mails(self, user_id: str, *, is_on: bool) -> None:
-        """Store whether a user receives stock e-mails."""
-        self._set(user_id, stock_mails=is_on)
-
-    def set_search_mails(self, user_id: str, *, is_on: bool) -> None:
-        """Store whether a user receives alarms of search relevance."""
-        self._set(user_id, search_mails=is_on)
-
-    def set_feed_mails(self, user_id: str, *, is_on: bool) -> None:
-        """Store whether a user receives alarms of the scheduled feed."""
-        self._set(user_id, feed_mails=is_on)
-
     def set_login(self, user: DashboardUser) -> None:
         """Store a user's login, password and confirmation, as the login has them."""
         self._set(
@@ -133,26 +121,6 @@ class UserRepository:
             dashboard_users.c.user_id == user_id,
         )
         self._connection.execute(query.values(**values))
-
-    def stock_mail_readers(self) -> list[DashboardUser]:
-        """Return the users who receive stock e-mails."""
-        return self._readers(dashboard_users.c.stock_mails)
-
-    def search_mail_readers(self) -> list[DashboardUser]:
-        """Return the users who receive alarms of search relevance."""
-        return self._readers(dashboard_users.c.search_mails)
-
-    def feed_mail_readers(self) -> list[DashboardUser]:
-        """Return the users who receive alarms of the scheduled feed."""
-        return self._readers(dashboard_users.c.feed_mails)
-
-    def _readers(self, wanted: sa.Column[bool]) -> list[DashboardUser]:
-        query = sa.select(dashboard_users).where(
-            dashboard_users.c.store_id == self._store_id,
-            wanted.is_(True),
-            dashboard_users.c.email.is_not(None),
-        )
-        return [user_of_row(row) for row in self._connection.execute(query).mappings()]
 
     def remove(self, user_id: str) -> None:
         """Delete a login; end its sessions first."""

@@ -37,7 +37,10 @@ from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.report_registry import make_report
 from productrecs.tenancy.accounts.store_management import change_settings
 from productrecs.tenancy.users.dashboard_user import Role
-from productrecs.tenancy.users.repository import UserRepository
+from productrecs.tenancy.users.mail_subscriptions.repository import (
+    MailSubject,
+    MailSubscriptionRepository,
+)
 
 DEMAND_PATH: Final = "/dashboard/demand"
 PRODUCT_PATH: Final = f"{DEMAND_PATH}/product"
@@ -269,8 +272,8 @@ def choose_mails(visit: Visit) -> Reply:
     """Turn the user's e-mails about products to order on or off."""
     is_on = visit.form["mails"] == "on"
     with visit.database.transaction() as transaction:
-        users = UserRepository(transaction, visit.store.store_id)
-        users.set_stock_mails(visit.user.user_id, is_on=is_on)
+        subscriptions = MailSubscriptionRepository(transaction, visit.store.store_id)
+        subscriptions.subscribe(visit.user.user_id, MailSubject.STOCK, is_on=is_on)
     message = "E-mails about what to order are off."
     if is_on:
         message = f"Products that have to be ordered are mailed to {visit.user.email}."
@@ -279,7 +282,9 @@ def choose_mails(visit: Visit) -> Reply:
 
 def _gets_stock_mails(visit: Visit) -> bool:
     with visit.database.reading() as connection:
-        readers = UserRepository(connection, visit.store.store_id).stock_mail_readers()
+        readers = MailSubscriptionRepository(connection, visit.store.store_id).readers(
+            MailSubject.STOCK
+        )
     return any(one.user_id == visit.user.user_id for one in readers)
 
 

@@ -52,7 +52,10 @@ from productrecs.features.search.relevance.repository import (
 from productrecs.serving.cached_store import searchable_store
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.users.dashboard_user import Role
-from productrecs.tenancy.users.repository import UserRepository
+from productrecs.tenancy.users.mail_subscriptions.repository import (
+    MailSubject,
+    MailSubscriptionRepository,
+)
 
 RELEVANCE_PATH: Final = "/dashboard/search/relevance"
 QUERY_PATH: Final = f"{RELEVANCE_PATH}/query"
@@ -137,9 +140,9 @@ def _relevance_page(
             intent
             for intent, _ in {(row.intent, row.item) for row in repository.judgements()}
         )
-        users = UserRepository(connection, visit.store.store_id)
+        subscriptions = MailSubscriptionRepository(connection, visit.store.store_id)
         has_mails = visit.user.user_id in {
-            row.user_id for row in users.search_mail_readers()
+            row.user_id for row in subscriptions.readers(MailSubject.SEARCH_RELEVANCE)
         }
     measures = [
         row for row in read_measures(visit.database, visit.store.store_id) if row.queries
@@ -300,8 +303,10 @@ def turn_relevance_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about search relevance on or off."""
     is_on = visit.form["mails"] == "on"
     with visit.database.transaction() as transaction:
-        users = UserRepository(transaction, visit.store.store_id)
-        users.set_search_mails(visit.user.user_id, is_on=is_on)
+        subscriptions = MailSubscriptionRepository(transaction, visit.store.store_id)
+        subscriptions.subscribe(
+            visit.user.user_id, MailSubject.SEARCH_RELEVANCE, is_on=is_on
+        )
     message = "E-mails about search relevance are off."
     if is_on:
         message = f"When search gets worse, {visit.user.email} gets an e-mail."

@@ -24,7 +24,10 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
 from productrecs.records.uploads.file_import import FileImport, ImportStatus
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.tenancy.users.dashboard_user import Role
-from productrecs.tenancy.users.repository import UserRepository
+from productrecs.tenancy.users.mail_subscriptions.repository import (
+    MailSubject,
+    MailSubscriptionRepository,
+)
 
 FEED_PATH: Final = f"{IMPORTS_PATH}/scheduled-feed"
 _NO_FEED: Final = "Your store has no scheduled feed."
@@ -86,8 +89,8 @@ def turn_feed_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about the feed on or off."""
     is_on = visit.form["mails"] == "on"
     with visit.database.transaction() as transaction:
-        users = UserRepository(transaction, visit.store.store_id)
-        users.set_feed_mails(visit.user.user_id, is_on=is_on)
+        subscriptions = MailSubscriptionRepository(transaction, visit.store.store_id)
+        subscriptions.subscribe(visit.user.user_id, MailSubject.SCHEDULED_FEED, is_on=is_on)
     message = "E-mails about the feed are off."
     if is_on:
         message = f"When the feed waits or fails, {visit.user.email} gets an e-mail."
@@ -110,7 +113,9 @@ def _feed_page(
             _log_row(fetch, imports.find(fetch.import_id) if fetch.import_id else None)
             for fetch in fetches
         ]
-        readers = UserRepository(connection, store_id).feed_mail_readers()
+        readers = MailSubscriptionRepository(connection, store_id).readers(
+            MailSubject.SCHEDULED_FEED
+        )
     if entered is None and feed is not None:
         entered = FeedForm(feed.url, "", feed.every_minutes, feed.is_complete)
     is_waiting = last is not None and last.status is ImportStatus.CHECKED

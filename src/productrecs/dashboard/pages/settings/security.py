@@ -17,6 +17,9 @@ from productrecs.dashboard.page import (
     Visit,
 )
 from productrecs.dashboard.pages.account.login import safe_path, start_session_and_redirect
+from productrecs.dashboard.pages.account.weekly_report_subscription import (
+    gets_weekly_report,
+)
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,
@@ -123,6 +126,8 @@ def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
         system_ms=visit.system_ms,
         most_days=ABSOLUTE_MS // DAY_MS,
         has_factor=has_second_factor(visit.database, session.user),
+        can_mail=visit.services.settings.smtp is not None,
+        has_weekly_report=gets_weekly_report(visit),
         browser_name=browser_name,
         domain_of=lambda store_id: _domain_of(visit, store_id),
         **field_errors,

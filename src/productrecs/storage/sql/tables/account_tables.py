@@ -146,6 +146,8 @@ dashboard_users = sa.Table(
     sa.Column("stock_mails", sa.Boolean),  # whether stock e-mails are sent; null: no
     sa.Column("search_mails", sa.Boolean),  # the same for alarms of search relevance
     sa.Column("feed_mails", sa.Boolean),  # the same for a scheduled feed that needs a look
+    sa.Column("weekly_mails", sa.Boolean),  # the same for the weekly report
+    sa.Column("weekly_mailed_at", sa.BigInteger),  # the last one, or when it was asked for
     sa.Column("login_id", sa.String(32)),  # null: the login opens this store alone
     sa.Column("confirmed_at", sa.BigInteger),  # when a mailed link proved the e-mail
     sa.Column("entered_at", sa.BigInteger),  # when the last session in the store began

@@ -1,0 +1,89 @@
+"""Weekly report subscription: the user's choice, and the mailed link that ends it."""
+
+from typing import Final
+
+from productrecs.dashboard.page import Page, Reply, Visit
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.tenancy.users.mail_subscriptions.repository import (
+    MailSubject,
+    MailSubscriptionRepository,
+)
+from productrecs.worker.weekly_report_mail import (
+    SECURITY_PATH,
+    STOP_PATH,
+    is_stop_link_valid,
+)
+
+_PAGE: Final = "Weekly report"
+
+
+def gets_weekly_report(visit: Visit) -> bool:
+    """Return whether the user receives the store's weekly report."""
+    with visit.database.reading() as connection:
+        subscriptions = MailSubscriptionRepository(connection, visit.store.store_id)
+        readers = subscriptions.readers(MailSubject.WEEKLY_REPORT)
+    return any(one.user_id == visit.user.user_id for one in readers)
+
+
+def turn_weekly_report_on_or_off(visit: Visit) -> Reply:
+    """Turn the user's weekly report on or off; the first one comes after this week."""
+    is_on = visit.form["mails"] == "on"
+    _subscribe(visit, visit.store, visit.user.user_id, is_on=is_on)
+    message = "Your weekly report is off."
+    if is_on:
+        message = f"From next week on, {visit.user.email} gets the weekly report."
+    return visit.redirect(f"{SECURITY_PATH}#weekly", message)
+
+
+def show_stop(visit: Visit) -> Reply:
+    """Ask before a link ends the report: programs that scan mails open links too."""
+    return _stop_page(visit, _store_of_link(visit))
+
+
+def stop(visit: Visit) -> Reply:
+    """End the report of a link's user."""
+    store = _store_of_link(visit)
+    if store is not None:
+        _subscribe(visit, store, visit.query["user"], is_on=False)
+    return _stop_page(visit, store, is_stopped=True)
+
+
+def _subscribe(visit: Visit, store: Store, user_id: str, *, is_on: bool) -> None:
+    with visit.database.transaction() as transaction:
+        subscriptions = MailSubscriptionRepository(transaction, store.store_id)
+        subscriptions.subscribe(user_id, MailSubject.WEEKLY_REPORT, is_on=is_on)
+        subscriptions.record_weekly_report(user_id, visit.now_ms)
+
+
+def _store_of_link(visit: Visit) -> Store | None:
+    """Return the store that a link names, if its signature is right."""
+    store = visit.context.accounts.by_domain(visit.query["store"])
+    if store is None or not is_stop_link_valid(
+        store.secrets, visit.query["user"], visit.query["signature"], visit.system_ms
+    ):
+        return None
+    return store
+
+
+def _stop_page(visit: Visit, store: Store | None, *, is_stopped: bool = False) -> Reply:
+    return visit.render(
+        "weekly_report_stop.html",
+        status=404 if store is None else 200,
+        domain="" if store is None else store.domain,
+        is_stopped=is_stopped,
+    )
+
+
+PAGES: Final = (
+    Page(
+        f"{SECURITY_PATH}/weekly-report",
+        _PAGE,
+        None,
+        turn_weekly_report_on_or_off,
+        may_change=Role.VIEWER,
+        is_of_login=True,
+        action="Turned the own weekly report on or off",
+    ),
+    Page(STOP_PATH, _PAGE, show_stop, stop, is_public=True, is_signed=True),
+)

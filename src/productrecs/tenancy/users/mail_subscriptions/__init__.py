@@ -1,0 +1,1 @@
+"""Mail subscriptions: which e-mails about a store its users asked for."""

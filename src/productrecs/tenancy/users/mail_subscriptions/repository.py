@@ -1,0 +1,83 @@
+"""Mail subscription repository: SQL of who receives which e-mails about a store."""
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from types import MappingProxyType
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.storage.sql.tables import dashboard_users
+from productrecs.tenancy.users.dashboard_user import DashboardUser
+from productrecs.tenancy.users.repository import user_of_row
+
+_users: Final = dashboard_users.c
+
+
+class MailSubject(Enum):
+    """What an e-mail is about that users can turn on."""
+
+    STOCK = auto()
+    SEARCH_RELEVANCE = auto()
+    SCHEDULED_FEED = auto()
+    WEEKLY_REPORT = auto()
+
+
+_COLUMNS: Final[Mapping[MailSubject, sa.Column[bool]]] = MappingProxyType(
+    {
+        MailSubject.STOCK: _users.stock_mails,
+        MailSubject.SEARCH_RELEVANCE: _users.search_mails,
+        MailSubject.SCHEDULED_FEED: _users.feed_mails,
+        MailSubject.WEEKLY_REPORT: _users.weekly_mails,
+    }
+)
+
+
+class MailSubscriptionRepository:
+    """The e-mails that one store's users asked for, inside one transaction."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s users only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def subscribe(self, user_id: str, subject: MailSubject, *, is_on: bool) -> None:
+        """Store whether a user receives e-mails about a subject."""
+        self._set(user_id, **{_COLUMNS[subject].name: is_on})
+
+    def readers(self, subject: MailSubject) -> list[DashboardUser]:
+        """Return the users who receive e-mails about a subject."""
+        return self._users_where(_COLUMNS[subject].is_(True))
+
+    def weekly_readers(self, before_ms: int) -> list[DashboardUser]:
+        """Return the users of the weekly report who were not sent one since a time."""
+        return self._users_where(
+            _users.weekly_mails.is_(True), _users.weekly_mailed_at < before_ms
+        )
+
+    def record_weekly_report(self, user_id: str, now_ms: int) -> None:
+        """Store when a user was sent the weekly report, or asked for it."""
+        self._set(user_id, weekly_mailed_at=now_ms)
+
+    def _users_where(self, *conditions: sa.ColumnElement[bool]) -> list[DashboardUser]:
+        query = sa.select(dashboard_users).where(
+            _users.store_id == self._store_id, _users.email.is_not(None), *conditions
+        )
+        return [user_of_row(row) for row in self._connection.execute(query).mappings()]
+
+    def _set(self, user_id: str, **values: object) -> None:
+        query = dashboard_users.update().where(
+            _users.store_id == self._store_id, _users.user_id == user_id
+        )
+        self._connection.execute(query.values(**values))
+
+
+def last_weekly_reports(connection: sa.Connection) -> dict[StoreId, int]:
+    """Return the stores whose users receive weekly reports, with the time of the oldest."""
+    query = (
+        sa.select(_users.store_id, sa.func.min(_users.weekly_mailed_at))
+        .where(_users.weekly_mails.is_(True), _users.email.is_not(None))
+        .group_by(_users.store_id)
+    )
+    return {StoreId(store_id): at or 0 for store_id, at in connection.execute(query)}
