@@ -214,6 +214,7 @@ class ProductRecs(Transport):
         query_filters: str | None = None,
         collapse: bool | None = None,
         refine: bool | None = None,
+        answered: str | None = None,
         user_id: str | None = None,
         customer_id: str | None = None,
         session_id: str | None = None,
@@ -262,6 +263,8 @@ class ProductRecs(Transport):
                 result, with their number as `variants`. Default: `false`, unless the
                 setting `search_collapse` is `always`.
             refine: Whether to return the question that narrows the results most.
+            answered: The `attribute` of the question that this search answers with
+                its filter, so that the answer counts.
             user_id: The shopper, with the same id as in events: the search report
                 then knows which searches led to a click.
             customer_id: The customer, if known; takes precedence over `user_id`.
@@ -292,6 +295,7 @@ class ProductRecs(Transport):
                 "query_filters": query_filters,
                 "collapse": collapse,
                 "refine": refine,
+                "answered": answered,
                 "user_id": user_id,
                 "customer_id": customer_id,
                 "session_id": session_id,
@@ -1024,6 +1028,7 @@ class AsyncProductRecs(AsyncTransport):
         query_filters: str | None = None,
         collapse: bool | None = None,
         refine: bool | None = None,
+        answered: str | None = None,
         user_id: str | None = None,
         customer_id: str | None = None,
         session_id: str | None = None,
@@ -1049,6 +1054,7 @@ class AsyncProductRecs(AsyncTransport):
                 "query_filters": query_filters,
                 "collapse": collapse,
                 "refine": refine,
+                "answered": answered,
                 "user_id": user_id,
                 "customer_id": customer_id,
                 "session_id": session_id,

@@ -2205,6 +2205,8 @@ export interface operations {
                 collapse?: boolean | null;
                 /** @description Whether to return the question that narrows the results most. */
                 refine?: boolean;
+                /** @description The `attribute` of the question that this search answers with its filter, so that the answer counts. */
+                answered?: string;
                 /** @description The shopper, with the same id as in events: the search report then knows which searches led to a click. */
                 user_id?: string;
                 /** @description The customer, if known; takes precedence over `user_id`. */
