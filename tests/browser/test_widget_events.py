@@ -57,6 +57,30 @@ def stored(front: Storefront) -> int:
         return int(connection.execute(query.where(of_the_store)).scalar_one())
 
 
+@pytest.mark.parametrize(
+    ("query", "widgets"),
+    [
+        ("utm_source=agent.example&utm_medium=assistant", ["assistant-agent.example"]),
+        ("utm_medium=assistant", ["assistant-assistant"]),
+        ("utm_source=agent.example&utm_medium=email", []),
+        ("q=m%3Dassistant", []),
+    ],
+)
+def test_a_link_of_an_assistant_counts_as_a_click_on_its_product(
+    page: Page, front: Storefront, query: str, widgets: list[str]
+) -> None:
+    page.goto(front.page("/", ELEMENT) + f"?{query}")
+    eventually(lambda: front.events("rec-impression"), 20)
+    page.evaluate("ProductRecs.track('detail-page-view', {item_id: 'p1'})")
+    eventually(lambda: len(front.events("detail-page-view")) == 2, 20)
+
+    clicks = front.events("rec-click")
+
+    assert [(one["item_id"], one["widget"]) for one in clicks] == [
+        ("p0", widget) for widget in widgets
+    ]
+
+
 def test_a_view_what_was_seen_and_a_click_that_leaves_arrive(
     page: Page, front: Storefront
 ) -> None:

@@ -6,6 +6,8 @@ import json
 import re
 from typing import TYPE_CHECKING
 
+from productrecs.features.assistants.catalog_calls import WIDGET_PREFIX
+from productrecs.features.attribution.attributor import Attributor
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.dashboard import text_of
 from tests.support.filled_store import open_store
@@ -76,3 +78,30 @@ def test_assistants_in_browsers_have_a_switch_of_their_own(office: Office) -> No
     assert "Assistants in browsers cannot use your pages" in text_of(member.get(PAGE))
     assert member.post(PAGE, setting="holdout_percent", on="1").status == 303
     assert find_store(services.database, domain).settings == made.store.settings
+
+
+def test_orders_after_an_assistant_s_link_are_sales_of_the_assistant(
+    office: Office,
+) -> None:
+    services = office.services
+    domain = f"sold-{office.now_ms}.example"
+    made = open_store(services.database, services.clock, office.inside, domain)
+    member, shop = office.member(made.store), made.merchant
+    assert member.post(PAGE, setting="shopping_assistants", on="1").status == 303
+    shop.push(*({"id": one, "title": one, "price": 30} for one in ("tent", "rope")))
+    shopper = {"session_id": "s_assisted"}
+    widget = f"{WIDGET_PREFIX}agent.example"
+    clicked = {"event": "rec-click", "item_id": "tent", "widget": widget}
+    assert shop.track(shopper | clicked | {"source": "assistant"}).status == 200
+    for order_id, who in (("o-1", "s_assisted"), ("o-2", "s_other")):
+        line = {"item_id": "tent", "price": 30, "currency": "EUR"}
+        lines = [line, line | {"item_id": "rope"}]
+        assert shop.order(order_id, *lines, session_id=who).status == 200
+
+    def shown(path: str) -> str:
+        folder = services.touchpoint_folder
+        Attributor(services.database, folder).catch_up(made.store)
+        return " ".join(text_of(member.get(path)).split())
+
+    eventually(lambda: "agent.example 0 0 0 0 1 €30.00" in shown(PAGE), pause=0.2)
+    assert widget in shown("/dashboard/impact?by=widget")

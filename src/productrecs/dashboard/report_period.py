@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from productrecs.core.report import (
@@ -17,6 +17,7 @@ from productrecs.core.report import (
     parse_report_query,
 )
 from productrecs.dashboard.page import Visit
+from productrecs.report_registry import make_report
 
 CHOICES: Final[Mapping[str, int]] = MappingProxyType({"7": 7, "30": 30, "90": 90})
 WEEKS: Final[Mapping[str, int]] = MappingProxyType({"this-week": 0, "last-week": 1})
@@ -155,6 +156,30 @@ def rows_by_column(report: Report) -> list[dict[str, ReportValue]]:
     """Return a report's rows, each value by the name of its column."""
     names = [column.name for column in report.columns]
     return [dict(zip(names, row, strict=True)) for row in report.rows]
+
+
+class ClickSales(NamedTuple):
+    """Sales after a click in the last 30 days: how many, and their value."""
+
+    sales: ReportValue = 0
+    revenue: float = 0.0
+
+
+def sales_after_clicks(visit: Visit, prefix: str) -> dict[str, ClickSales]:
+    """Return the sales after clicks in widgets whose names begin with `prefix`.
+
+    They are those of the attribution report, by the rest of the widget's name.
+    """
+    query = parse_report_query(visit.now_ms, visit.store.settings.zone, by="widget")
+    report = make_report(visit.services, visit.store, "attribution", with_every_row(query))
+    currency = visit.store.settings.currency
+    return {
+        str(row["widget"]).removeprefix(prefix): ClickSales(
+            row["sales_clicked"], as_number(row["revenue_clicked"]) or 0.0
+        )
+        for row in rows_by_column(report)
+        if row["currency"] == currency and str(row["widget"]).startswith(prefix)
+    }
 
 
 def as_number(value: ReportValue) -> float | None:

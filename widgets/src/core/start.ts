@@ -22,8 +22,9 @@ declare global {
   }
 }
 
-// Parameters of a page that load the tools for developers and merchants.
-const TOOLS = /[?&]pr_(debug|preview)=1/;
+// Parameters of a page that load the tools: those for developers and merchants, and those of
+// an assistant's link. The tools look closer.
+const TOOLS = /[?&]pr_[dp]|m=assistant/;
 
 /**
  * Starts a script: calls `run` in a task of its own with the shared core, unless the script runs

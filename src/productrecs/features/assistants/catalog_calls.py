@@ -24,6 +24,9 @@ MAX_OFFSET: Final = 1_000
 _CURSOR: Final = re.compile(r"after:([0-9]{1,4})")
 _PROFILE: Final = re.compile(r"(?i)https?://([a-z0-9.-]{1,100})(?:[:/?#]|$)")
 _PROFILE_MEMBER: Final = re.compile(r'\bprofile="([^"]{1,500})"')
+WIDGET_PREFIX: Final = "assistant-"
+"""Before the assistant, the widget that clicks on its links are counted under."""
+
 UNNAMED_AGENT: Final = "assistant"
 """Stands for an assistant that does not say which one it is."""
 

@@ -4,10 +4,10 @@ from html import escape
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from productrecs.core.report import ReportValue, parse_report_query
+from productrecs.core.report import ReportValue
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.widgets import WIDGETS_PATH
-from productrecs.dashboard.report_period import as_number, rows_by_column
+from productrecs.dashboard.report_period import ClickSales, sales_after_clicks
 from productrecs.features.mail_slots.mail_slot import (
     COUNTED_DAYS,
     MAX_POSITIONS,
@@ -20,7 +20,6 @@ from productrecs.features.mail_slots.mail_slot import (
 from productrecs.features.mail_slots.repository import MailCountRepository, MailCounts
 from productrecs.records.pictures.draw_product_card import card_height
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.report_registry import make_report
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 
 MAIL_PATH: Final = f"{WIDGETS_PATH}/mail"
@@ -131,23 +130,8 @@ def _counts_and_sales_by_slot(
     with visit.database.reading() as connection:
         repository = MailCountRepository(connection, visit.store.store_id)
         counts = repository.by_slot(visit.now_ms)
-    query = parse_report_query(visit.now_ms, visit.store.settings.zone, by="widget")
-    report = make_report(visit.services, visit.store, "attribution", query)
-    currency = visit.store.settings.currency
-    rows = {
-        str(row["widget"]): row
-        for row in rows_by_column(report)
-        if row["currency"] == currency
-    }
-    return [
-        (
-            slot,
-            counts[slot],
-            rows.get(f"{WIDGET_PREFIX}{slot}", {}).get("sales_clicked", 0),
-            as_number(rows.get(f"{WIDGET_PREFIX}{slot}", {}).get("revenue_clicked")) or 0.0,
-        )
-        for slot in sorted(counts)
-    ]
+    sold = sales_after_clicks(visit, WIDGET_PREFIX)
+    return [(slot, counts[slot], *sold.get(slot, ClickSales())) for slot in sorted(counts)]
 
 
 PAGES: Final = (

@@ -3,13 +3,16 @@
 One switch is for those that call this service (UCP), one for those in shoppers' browsers.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.file_imports import IMPORTS_PATH
+from productrecs.dashboard.report_period import ClickSales, sales_after_clicks
 from productrecs.features.assistants.browser_tools import BROWSER, BrowserTool
+from productrecs.features.assistants.catalog_calls import WIDGET_PREFIX
 from productrecs.features.assistants.repository import (
     CALL_DAYS,
+    AgentCalls,
     AssistantCallRepository,
 )
 from productrecs.features.assistants.ucp_profile import (
@@ -46,25 +49,33 @@ def show_assistants(visit: Visit) -> Reply:
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
         calls = AssistantCallRepository(connection, store.store_id).all(visit.now_ms)
+    sold = sales_after_clicks(visit, WIDGET_PREFIX)
+    names = [*calls, *(name for name in sold if name not in calls)]
     return visit.render(
         "shopping_assistants.html",
         is_on=store.settings.shopping_assistants,
         is_browser_on=store.settings.browser_assistants,
         profile=f"{visit.base_url}{catalog_path(store.domain)}/{PROFILE_FILE}",
         agents=[
-            {
-                "name": "In shoppers' browsers" if name == BROWSER else name,
-                "counts": [
-                    sum(found.calls.get(one, 0) for one in operations)
-                    for operations in _COLUMNS.values()
-                ],
-                "last_ms": found.last_ms,
-            }
-            for name, found in calls.items()
+            _agent_fields(name, calls.get(name, AgentCalls()), sold.get(name, ClickSales()))
+            for name in names
         ],
         columns=list(_COLUMNS),
         call_days=CALL_DAYS,
     )
+
+
+def _agent_fields(name: str, calls: AgentCalls, sold: ClickSales) -> dict[str, Any]:
+    return {
+        "name": "In shoppers' browsers" if name == BROWSER else name,
+        "counts": [
+            sum(calls.calls.get(one, 0) for one in operations)
+            for operations in _COLUMNS.values()
+        ],
+        "sales": sold.sales,
+        "revenue": sold.revenue,
+        "last_ms": calls.last_ms,
+    }
 
 
 def switch_assistants(visit: Visit) -> Reply:

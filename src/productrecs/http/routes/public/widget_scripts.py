@@ -283,8 +283,8 @@ KINDS: Final = ("recs", "search", "look", "all")
 """What can be pinned; `all` is the three in one."""
 
 EXTRAS: Final = ("tools", "webmcp")
-"""What other scripts load: `tools` for pages with `?pr_debug=1` or `?pr_preview=1`,
-`webmcp` for assistants in the browser. They are not pinned."""
+"""What other scripts load: `tools` for pages with `?pr_debug=1` or `?pr_preview=1` and
+an assistant's links, `webmcp` for assistants in the browser. They are not pinned."""
 
 _log: Final = logging.getLogger(__name__)
 _DIGITS: Final = 20
