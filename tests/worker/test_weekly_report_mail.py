@@ -139,7 +139,7 @@ def test_the_report_has_the_weeks_figures_in_the_stores_format(shop: Shop) -> No
 
     assert "Sales after recommendations: 0,00" in text
     assert "Searches: 3.000; 50,0 % found nothing" in text
-    assert "- tent pegs: 1,500 of 1,500 searches" in text
+    assert "- tent pegs: 1.500 times" in text
     assert "- tent: " not in text
     assert f"{BASE}/dashboard?from=2026-03-02&until=2026-03-08" in text
 

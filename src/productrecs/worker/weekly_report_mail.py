@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.core.plural import counted
 from productrecs.core.report import ReportQuery, ReportValue, share_of
 from productrecs.features.search.search_insights import (
     QueryFilter,
@@ -135,7 +134,6 @@ def _sales_lines(fmt: PriceFormat, figures: Mapping[str, ReportValue]) -> str:
         return float(figures[name] or 0)
 
     share, rate = 100 * amount("revenue_share"), 100 * amount("click_rate")
-    clicks = counted(round(amount("clicked")), "click")
     return (
         f"Sales after recommendations: {fmt.format_price(amount('revenue'))}, "
         f"{fmt.format_number(share, 1)} % of all sales\n"
@@ -143,7 +141,8 @@ def _sales_lines(fmt: PriceFormat, figures: Mapping[str, ReportValue]) -> str:
         f"- only seen: {fmt.format_price(amount('revenue_seen'))}\n"
         f"- the week before: {fmt.format_price(amount('revenue_before'))}\n"
         f"Click rate: {fmt.format_number(rate, 2)} % "
-        f"({clicks} on {counted(round(amount('shown')), 'product')} shown)"
+        f"(clicks: {fmt.format_number(amount('clicked'), 0)}; "
+        f"products shown: {fmt.format_number(amount('shown'), 0)})"
     )
 
 
@@ -154,8 +153,7 @@ def _search_lines(fmt: PriceFormat, insights: SearchInsights, base_url: str) -> 
     share = fmt.format_number(100 * (share_of(empty, searches) or 0), 1)
     lines = [f"Searches: {fmt.format_number(searches, 0)}; {share} % found nothing"]
     lines += [
-        f"- {one.text}: {one.empty:,} of {one.searches:,} searches"
-        for one in insights.queries
+        f"- {one.text}: {fmt.format_number(one.empty, 0)} times" for one in insights.queries
     ]
     if insights.queries:
         lines.append(f"What to do about them: {base_url}/dashboard/search")
