@@ -264,6 +264,12 @@ US_SHOES: Final = ("US 8", "US 9", "US 10", "US 11")
         (EU_SHOES, "shoes US 10", {"41", "42", "43"}),  # of women or of men
         (EU_SHOES, "women shoes US 10", {"41", "42"}),  # makers differ
         (EU_SHOES, "Herren Schuhe US 10", {"43"}),
+        (EU_SHOES, "scarpe IT 43", {"43"}),
+        (EU_SHOES, "chaussures 46 FR", {"46"}),
+        (EU_SHOES, "zapatos talla ES 44", {"EU 44"}),
+        (UK_SHOES, "scarpe IT 42", {"UK 8"}),
+        (("FR 41", "FR 42"), "chaussures FR 42", {"FR 42"}),
+        (EU_SHOES, "tv it 42", set()),
         (EU_SHOES, "shoes UK 13", set()),  # none is as large
         (EU_SHOES, "shoes UK 38", set()),  # no size of UK
         (EU_SHOES, "dress UK 9", set()),  # a dress has other sizes
@@ -301,6 +307,9 @@ EU_CLOTHES: Final = ("EU 36", "38", "EU 40", "EU 42", "48", "50", "EU 52")
 UK_CLOTHES: Final = ("UK 6", "UK 8", "UK 10", "UK 12", "UK 38", "UK 40")
 PLAIN_CLOTHES: Final = ("6", "8", "10", "12", "14")
 LETTERS: Final = ("XS", "S", "M", "Large", "XL")
+IT_CLOTHES: Final = ("IT 42", "IT 44", "IT 46")
+JEANS: Final = ("W30", "W32/L32", "W32/L34", "34W x 32L", "L")
+EU_JEANS: Final = ("EU 40", "EU 42", "46", "48")
 HEIGHTS: Final = ("80", "98/104", "122/128", "128 cm", "134", "M")
 AGES: Final = ("12-18 months", "18M", "2-3 years", "7-8 years", "8Y", "Age 8-9", "8", "M")
 CLOTHES_BY_SIZE: Final[tuple[tuple[str, Sequence[str], str, set[str]], ...]] = (
@@ -329,6 +338,30 @@ CLOTHES_BY_SIZE: Final[tuple[tuple[str, Sequence[str], str, set[str]], ...]] = (
     ("EUR", EU_CLOTHES, "bag UK 10", set()),
     ("EUR", EU_CLOTHES, "shoes size M", set()),
     ("EUR", EU_CLOTHES, "jeans UK 10", set()),  # jeans count inches
+    ("EUR", EU_CLOTHES, "robe FR 40", {"38"}),
+    ("EUR", EU_CLOTHES, "robe taille 38 FR", {"EU 36"}),
+    ("EUR", EU_CLOTHES, "vestido talla ES 42", {"EU 40"}),
+    ("EUR", EU_CLOTHES, "abito IT 44", {"38"}),
+    ("EUR", EU_CLOTHES, "dress IT 48", {"EU 42"}),  # not 48
+    ("EUR", EU_CLOTHES, "mens jacket IT 48", {"48"}),
+    ("EUR", EU_CLOTHES, "bag it 38", set()),
+    ("EUR", LETTERS, "abito IT 46", {"M"}),
+    ("EUR", IT_CLOTHES, "dress EU 38", {"IT 44"}),
+    ("EUR", IT_CLOTHES, "robe FR 38", {"IT 42"}),
+    ("EUR", IT_CLOTHES, "dress UK 12", {"IT 46"}),
+    ("EUR", IT_CLOTHES, "abito taglia IT 44", {"IT 44"}),
+    ("EUR", JEANS, "jeans W32", {"W32/L32", "W32/L34"}),
+    ("EUR", JEANS, "jeans W32 L34", {"W32/L34"}),
+    ("EUR", JEANS, "jeans 32W 34L", {"W32/L34"}),
+    ("EUR", JEANS, "mens jeans EU 48", {"W32/L32", "W32/L34"}),
+    ("EUR", JEANS, "Herren Jeans Größe 50", {"34W x 32L"}),
+    ("EUR", JEANS, "jeans femme EU 40", {"W30"}),
+    ("EUR", JEANS, "jeans size L", {"L"}),  # not the L of a length
+    ("EUR", JEANS, "bag W32", set()),
+    ("EUR", EU_JEANS, "mens jeans W32", {"48"}),
+    ("EUR", EU_JEANS, "women jeans W32", {"EU 42"}),
+    ("EUR", EU_JEANS, "jeans hombre W33", {"48"}),
+    ("EUR", ("30", "32", "42"), "jeans W32", {"32"}),  # plain numbers are inches
     ("GBP", UK_CLOTHES, "dress EU 38", {"UK 10"}),
     ("GBP", UK_CLOTHES, "Kleid Größe 38", {"UK 10"}),
     ("GBP", UK_CLOTHES, "dress taille 40", {"UK 12"}),
@@ -383,6 +416,32 @@ def test_a_size_of_clothes_finds_the_values_of_other_systems(
 
     items_found = {hit.item for hit in found.hits}
     assert {sizes[item] for item in items_found if found.filters} == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "query", "expected"),
+    [
+        ("fr", "robe FR 40", {"40"}),
+        ("fr", "robe taille 40", {"40"}),
+        ("fr", "robe EU 40", {"40"}),
+        ("fr", "robe UK 12", {"42"}),
+        ("es", "vestido UK 10", {"40"}),
+        ("it", "abito UK 10", {"44"}),
+        ("it", "abito FR 40", {"44"}),
+        ("de", "Kleid UK 10", {"38"}),
+        ("de", "Kleid FR 40", {"38"}),
+    ],
+)
+def test_a_plain_size_of_clothes_is_of_the_system_of_the_stores_language(
+    tmp_path: Path, language: str, query: str, expected: set[str]
+) -> None:
+    sizes = ("38", "40", "42", "44")
+    items = [Item("Robe vestido abito Kleid", size=[size]) for size in sizes]
+    store = make_store(tmp_path, items, language)
+
+    found = find(store, query)
+
+    assert {sizes[hit.item] for hit in found.hits if found.filters} == expected
 
 
 def test_no_size_empties_a_search_that_finds_something_without_it(tmp_path: Path) -> None:

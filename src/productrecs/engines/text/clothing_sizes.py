@@ -1,8 +1,10 @@
-"""Clothing sizes: the same size in the systems EU, UK and US, in letters, and by age.
+"""Clothing sizes: the same size in the systems of countries, in letters, and by age.
 
 Letters follow the bust and chest girths of EN 13402-3, children's sizes its body heights in
 steps of 6 cm. The numbers are those of common shop charts: EU of Germany and the Nordic
-countries, UK and US of women; men's UK and US sizes are the chest in inches.
+countries, UK and US of women; men's UK and US sizes are the chest in inches. France and
+Spain count women's sizes 2 higher than EU, Italy 6; men's are those of EU. Jeans count the
+waist in inches: W32 is EU 48 of men, 42 of women.
 """
 
 from collections import defaultdict
@@ -19,38 +21,79 @@ YEARS: Final = "years"
 MONTHS: Final = "months"
 CHILD_SYSTEMS: Final = frozenset({HEIGHT, YEARS, MONTHS})
 
+WAIST: Final = "waist"
+LENGTH: Final = "length"
+JEANS_SYSTEMS: Final = frozenset({WAIST, LENGTH})
+COUNTRY_SYSTEMS: Final = frozenset({"fr", "es", "it"})
+"""Systems that count other numbers than EU for women's clothes, none for shoes."""
+
+HIGH_SYSTEMS: Final = COUNTRY_SYSTEMS | {"eu"}
+_LOW_SYSTEMS: Final = ("uk", "us")
+NUMBER_SYSTEMS: Final = HIGH_SYSTEMS | {*_LOW_SYSTEMS}
+
 _LOWEST_PLAIN_HEIGHT: Final = 68  # cm: no number of adults' clothes is as high
 _LOWEST_OF_EU: Final = 32
 _LETTERS: Final = "letters"
 _WOMEN: Final = """
-    eu uk us letters
-    32  4  0 xs
-    34  6  2 xs
-    36  8  4 s
-    38 10  6 s
-    40 12  8 m
-    42 14 10 m
-    44 16 12 l
-    46 18 14 l
-    48 20 16 xl
-    50 22 18 xl
-    52 24 20 xxl
-    54 26 22 xxl
+    eu fr es it uk us letters
+    32 34 34 38  4  0 xs
+    34 36 36 40  6  2 xs
+    36 38 38 42  8  4  s
+    38 40 40 44 10  6  s
+    40 42 42 46 12  8  m
+    42 44 44 48 14 10  m
+    44 46 46 50 16 12  l
+    46 48 48 52 18 14  l
+    48 50 50 54 20 16 xl
+    50 52 52 56 22 18 xl
+    52 54 54 58 24 20 xxl
+    54 56 56 60 26 22 xxl
 """
 _MEN: Final = """
-    eu uk us letters
-    42 32 32 xs
-    44 34 34 s
-    46 36 36 s
-    48 38 38 m
-    50 40 40 m
-    52 42 42 l
-    54 44 44 l
-    56 46 46 xl
-    58 48 48 xl
-    60 50 50 xxl
-    62 52 52 xxl
-    64 54 54 xxxl
+    eu fr es it uk us letters
+    42 42 42 42 32 32 xs
+    44 44 44 44 34 34  s
+    46 46 46 46 36 36  s
+    48 48 48 48 38 38  m
+    50 50 50 50 40 40  m
+    52 52 52 52 42 42  l
+    54 54 54 54 44 44  l
+    56 56 56 56 46 46 xl
+    58 58 58 58 48 48 xl
+    60 60 60 60 50 50 xxl
+    62 62 62 62 52 52 xxl
+    64 64 64 64 54 54 xxxl
+"""
+_WOMENS_JEANS: Final = """
+    eu waist
+    32 24
+    34 25
+    34 26
+    36 27
+    36 28
+    38 29
+    40 30
+    40 31
+    42 32
+    42 33
+    44 34
+    46 36
+    48 38
+"""
+_MENS_JEANS: Final = """
+    eu waist
+    44 28
+    44 29
+    46 30
+    46 31
+    48 32
+    48 33
+    50 34
+    52 36
+    54 38
+    56 40
+    58 42
+    60 44
 """
 # The oldest age in years or months; "-" where nobody uses it.
 _CHILDREN: Final = """
@@ -98,9 +141,10 @@ class ClothingSize(NamedTuple):
     system: str | None
 
 
-def usual_size_system(currency: str) -> str:
-    """Return the system of small numbers that name none, in a store with a currency."""
-    return _SYSTEM_BY_CURRENCY.get(currency.upper(), "eu")
+def usual_size_system(currency: str, language: str) -> str:
+    """Return the system of numbers that name none, in a store with these settings."""
+    of_language = language if language in COUNTRY_SYSTEMS else "eu"
+    return _SYSTEM_BY_CURRENCY.get(currency.upper(), of_language)
 
 
 def is_eu_number(value: str) -> bool:
@@ -109,13 +153,13 @@ def is_eu_number(value: str) -> bool:
 
 
 def possible_sizes(
-    size: ClothingSize, words: Collection[str], currency: str
+    size: ClothingSize, words: Collection[str], usual: str
 ) -> list[ClothingSize]:
     """Return the sizes of clothes that a size may be, each with its system.
 
     `words` are those of the query: they say whose clothes are meant, if anything does. A
-    plain "size 10" is one of the system that is usual where the store's currency is; where
-    none is, it may be of each system that counts so low.
+    plain "size 10" is one of the `usual` system; where that counts no lower than EU, it may
+    be of each system that counts so low.
     """
     if size.system is not None:
         return [size]
@@ -124,7 +168,7 @@ def possible_sizes(
     charts = _charts_for(size, words)
     return list(
         dict.fromkeys(
-            one for chart in charts for one in _sizes_in_chart(size, chart, currency)
+            one for chart in charts for one in _sizes_in_chart(size, chart, usual)
         )
     )
 
@@ -150,17 +194,19 @@ def _charts_for(size: ClothingSize, words: Collection[str]) -> list[_Chart]:
     if size.system in CHILD_SYSTEMS:
         return [_parse_chart(_CHILDREN)]
     charts = {"women": _WOMEN, "men": _MEN}
+    if jeans().is_named(words) and not clothing().is_named(words):
+        charts = {"women": _WOMENS_JEANS, "men": _MENS_JEANS}
     named = {WEARERS[word] for word in words if word in WEARERS}
     if not named and womens_clothing().is_named(words):
         named = {"women"}
     return [_parse_chart(charts[wearer]) for wearer in named or charts]
 
 
-def _sizes_in_chart(size: ClothingSize, chart: _Chart, currency: str) -> list[ClothingSize]:
+def _sizes_in_chart(size: ClothingSize, chart: _Chart, usual: str) -> list[ClothingSize]:
     """Return the sizes of a chart that a size without a system may be."""
-    usual = usual_size_system(currency)
-    low = ("uk", "us") if usual == "eu" else (usual,)
-    for systems in ((None,), ("eu",), low):
+    is_low = usual in _LOW_SYSTEMS
+    high, low = ("eu", (usual,)) if is_low else (usual, _LOW_SYSTEMS)
+    for systems in ((None,), (high,), low):
         sizes = [ClothingSize(size.value, system) for system in systems]
         if any(one in chart for one in sizes):
             return sizes
@@ -187,6 +233,12 @@ def _parse_chart(text: str) -> _Chart:
 def clothing() -> ProductWordGroup:
     """Return the products whose sizes are those of clothes."""
     return ProductWordGroup(_CLOTHES)
+
+
+@memoized(RegisteredCache.CONSTANTS)
+def jeans() -> ProductWordGroup:
+    """Return the products whose numbers are inches of the waist."""
+    return ProductWordGroup(("jeans",))
 
 
 @memoized(RegisteredCache.CONSTANTS)

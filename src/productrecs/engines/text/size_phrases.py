@@ -10,7 +10,13 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.engines.text.clothing_sizes import HEIGHT, MONTHS, YEARS
+from productrecs.engines.text.clothing_sizes import (
+    HEIGHT,
+    LENGTH,
+    MONTHS,
+    WAIST,
+    YEARS,
+)
 from productrecs.engines.text.highlight import Span
 from productrecs.engines.text.measurement_units import UNITS
 from productrecs.engines.text.price_phrases import (
@@ -38,8 +44,11 @@ _SIZE_WORDS: Final = (
     "tamanho|tam|storlek|strl|stl|storrelse|str"
 )
 _SYSTEMS: Final = MappingProxyType(
-    {"eu": "eu", "eur": "eu", "uk": "uk", "gb": "uk", "us": "us", "usa": "us"}
-)
+    {
+        "eu": "eu", "eur": "eu", "uk": "uk", "gb": "uk", "us": "us", "usa": "us",
+        "fr": "fr", "fra": "fr", "es": "es", "esp": "es", "it": "it", "ita": "it",
+    }
+)  # fmt: skip
 _SYSTEM: Final = rf"(?:{any_of(_SYSTEMS)})"
 # "Large" alone means much else: a size only after "size", or beside the name of clothes.
 _PLAIN_LETTERS: Final = MappingProxyType({"small": "s", "medium": "m", "large": "l"})
@@ -106,6 +115,13 @@ _CHILD_PATTERNS: Final = tuple(
         rf"{_AGE}\s*{_CHILD_NUMBERS}(?P<unit>)",
     )
 )
+# Of jeans, in inches: "W32 L34", "W32/L34", "32W x 34L".
+_JEANS_INCHES: Final = MappingProxyType(
+    {
+        WAIST: re.compile(r"(?<![\w.,-])(?:w([2-4]\d)|([2-4]\d)\s?w)(?!\w)"),
+        LENGTH: re.compile(r"(?<![\w.,-])(?:l([23]\d)|([23]\d)\s?l)(?!\w)"),
+    }
+)
 _SIZE_HINTS: Final = frozenset(
     {"xxs", "xs", "xl", "xxl", "xxxl", "extra", "x", "xx", *"sml", *_SYSTEMS}
     | {"xlarge", "xxlarge", "xsmall", *_CHILD_UNIT_OF, *_AGE_WORDS.split("|")}
@@ -113,7 +129,7 @@ _SIZE_HINTS: Final = frozenset(
 )
 _SIZE_LIKE: Final = re.compile(
     rf"[1-6]\d(?:\.5)?|1[0-7]\d|{_SYSTEM}\d{{1,3}}(?:\.5)?|\d{{1,3}}(?:\.5)?{_SYSTEM}"
-    r"|[2-6]x[sl]|\d{1,3}(?:y|yr|cm)"
+    r"|[2-6]x[sl]|\d{1,3}(?:y|yr|cm)|w[2-4]\d|[2-4]\dw"
 )
 
 
@@ -138,6 +154,14 @@ def sizes_in(text: str) -> list[SizePhrase]:
             if (size := make(match, span)) is not None:
                 found.append(size)
     return sorted(found, key=lambda phrase: phrase.span)
+
+
+def _waist_size(match: re.Match[str], span: Span) -> SizePhrase:
+    return SizePhrase(match[1] or match[2], WAIST, is_marked=True, span=span)
+
+
+def _length_size(match: re.Match[str], span: Span) -> SizePhrase:
+    return SizePhrase(match[1] or match[2], LENGTH, is_marked=True, span=span)
 
 
 def _child_size(match: re.Match[str], span: Span) -> SizePhrase | None:
@@ -171,6 +195,8 @@ def _size_pattern(text: str) -> re.Pattern[str]:
 
 
 _SIZE_READERS: Final = (
+    (_waist_size, _JEANS_INCHES[WAIST]),
+    (_length_size, _JEANS_INCHES[LENGTH]),
     *((_child_size, pattern) for pattern in _CHILD_PATTERNS),
     (_marked_size, _size_pattern(_MARKED)),
     (
@@ -200,6 +226,7 @@ _AGE_FIRST: Final = re.compile(
     rf"(?:{any_of(_AGE_WORDS.split('|'))})\s*(\d{{1,2}}(?:\s*[-/\u2013]\s*\d{{1,2}})?)(?!\s*\w)"
 )
 _MOST_MONTHS: Final = 36
+_CATALOG_SYSTEMS: Final = MappingProxyType({**_SYSTEMS, WAIST: WAIST, LENGTH: LENGTH})
 _SIZE_NOUNS: Final = frozenset(_SIZE_WORDS.split("|"))
 
 
@@ -218,20 +245,30 @@ def sizes_with_systems(value: str) -> Mapping[str, str | None]:
     """
     found: dict[str, str | None] = {}
     system, last = None, ""
-    for word in _CATALOG_SIZE.findall(_AGE_FIRST.sub(r"\1 years", fold_text(value))):
+    for word in _CATALOG_SIZE.findall(_with_units_as_words(fold_text(value))):
         unit = _child_unit(word, last)
         if unit is not None and last and found[last] is None:
             found[last], last = unit, ""
-        elif word in _SYSTEMS:
+        elif word in _CATALOG_SYSTEMS:
             is_after = bool(last) and found[last] is None
             if is_after:
-                found[last] = _SYSTEMS[word]
-            system, last = None if is_after else _SYSTEMS[word], ""
+                found[last] = _CATALOG_SYSTEMS[word]
+            system, last = None if is_after else _CATALOG_SYSTEMS[word], ""
         elif word not in _SIZE_NOUNS:
             last = size_key(word)
             found.setdefault(last, system)
             system = None
     return found
+
+
+def _with_units_as_words(folded: str) -> str:
+    """Return a catalog's size with its age before "years", and inches after their name."""
+    text = _AGE_FIRST.sub(r"\1 years", folded)
+    if _JEANS_INCHES[WAIST].search(text):
+        for system, pattern in _JEANS_INCHES.items():
+            text = pattern.sub(rf" {system} \1\2 ", text)
+        text = re.sub(r"\s[x/-]\s", " ", text)
+    return text
 
 
 def _child_unit(word: str, number: str) -> str | None:

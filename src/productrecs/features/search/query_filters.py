@@ -14,10 +14,17 @@ import numpy as np
 
 from productrecs.engines.text.clothing_sizes import (
     CHILD_SYSTEMS,
+    COUNTRY_SYSTEMS,
     HEIGHT,
+    HIGH_SYSTEMS,
+    JEANS_SYSTEMS,
+    LENGTH,
+    NUMBER_SYSTEMS,
+    WAIST,
     ClothingSize,
     clothing,
     is_eu_number,
+    jeans,
     possible_sizes,
     usual_size_system,
 )
@@ -115,6 +122,11 @@ class FilterContext:
     visible: Mask
     currency: str
     fields: Collection[FilterField] = ALL_FIELDS
+
+    @property
+    def usual_size_system(self) -> str:
+        """The system of clothing sizes that name none."""
+        return usual_size_system(self.currency, self.index.language.code)
 
 
 def possible_readings(
@@ -242,22 +254,42 @@ def _sized(mask: Mask, context: FilterContext) -> Mask:
 
 def _size_filters(
     context: FilterContext, text: str, found: Sequence[_FoundFilter]
-) -> Iterator[_FoundFilter]:
+) -> list[_FoundFilter]:
     taken = [size_phrase.span for size_phrase in found]
     words = query_words(text)
+    filters: list[_FoundFilter] = []
+    last_system: str | None = None  # of the last filter
     for size_phrase in sizes_in(text):
-        if any(size_phrase.span.overlaps(other) for other in taken):
+        span = size_phrase.span
+        if any(span.overlaps(other) for other in taken):
             continue
-        if size_phrase.needs_clothes and not clothing().is_named(words):
+        if not _is_size_of_query(size_phrase, words):
             continue
         ids, same = _size_ids(context, size_phrase, words)
         titles = frozenset[str]().union(*map(_size_titles, (size_phrase, *same)))
         named = _attribute_filter(
             context, FilterField.SIZE, ids, titles, is_clear=size_phrase.is_marked
         )
-        if named is not None:
-            typed = text[size_phrase.span.start : size_phrase.span.end]
-            yield named.named(typed, size_phrase.span)
+        if named is None:
+            continue
+        if (last_system, size_phrase.system) == (WAIST, LENGTH):  # "W32 L34" is one size
+            waist = filters.pop()
+            span = Span(waist.span.start, span.end)
+            named = named._replace(mask=named.mask & waist.mask)
+        filters.append(named.named(text[span.start : span.end], span))
+        last_system = size_phrase.system
+    return filters
+
+
+def _is_size_of_query(size: SizePhrase, words: Sequence[str]) -> bool:
+    """Return whether a query names the products that have such a size."""
+    if size.system in JEANS_SYSTEMS:
+        return jeans().is_named(words)
+    if size.needs_clothes:
+        return clothing().is_named(words)
+    return size.system not in COUNTRY_SYSTEMS or any(
+        group.is_named(words) for group in (clothing(), shoes())
+    )
 
 
 def _size_ids(
@@ -273,15 +305,21 @@ def _size_ids(
         return ids, []
     same: list[SizePhrase] = []
     if shoes().is_named(words):
+        if size.system in COUNTRY_SYSTEMS and not _have_system(context, ids, size):
+            size = replace(size, system="eu")
+            ids = _ids_of_size(context.catalog, size)
         if size.system not in CHILD_SYSTEMS and not _have_system(context, ids, size):
             same = _phrases(sizes_of_shoes(size.value, size.system or "eu", words), size)
     elif clothing().is_named(words):
         named = ClothingSize(size.value, size.system)
-        meant = possible_sizes(named, words, context.currency)
+        meant = possible_sizes(named, words, context.usual_size_system)
         systems = {one.system for one in meant}
         ids = {one for one in ids if _may_be_of(context, one, size, systems)}
         if not _have_system(context, ids, size):
             same = _phrases(sizes_of_clothes(meant, words), size)
+    elif jeans().is_named(words) and not ids and size.system in {None, "eu", WAIST}:
+        named = ClothingSize(size.value, size.system or "eu")
+        same = _phrases(sizes_of_clothes([named], words), size)
     return ids.union(*(_converted(context, one) for one in same)), same
 
 
@@ -307,13 +345,15 @@ def _may_be_of(
 ) -> bool:
     """Return whether a value of clothes may be a size in one of some systems, or in none.
 
-    A plain 38 is one of EU, except where the store's currency has another system.
+    A plain 38 is one of the store's usual system, or of EU where that counts lower.
     """
     system = _system_of(context.catalog, one, size.value)
     if system is not None or not systems:
         return not systems or system in systems
-    is_of_eu = is_eu_number(size.value) and usual_size_system(context.currency) == "eu"
-    return not is_of_eu or not systems <= {"uk", "us"}
+    usual = context.usual_size_system
+    if not is_eu_number(size.value) or usual not in HIGH_SYSTEMS:
+        return True
+    return bool(systems & {"eu", usual}) or not systems <= NUMBER_SYSTEMS
 
 
 def _system_of(catalog: CatalogView, one: int, value: str) -> str | None:
@@ -326,15 +366,19 @@ def _have_system(context: FilterContext, ids: Collection[int], size: SizePhrase)
     if size.system is None:
         return bool(ids)
     systems = {_system_of(context.catalog, one, size.value) for one in ids}
+    if None in systems and context.usual_size_system in COUNTRY_SYSTEMS:
+        systems |= {"eu", context.usual_size_system}
     return size.system in systems or (size.system == HEIGHT and bool(ids))
 
 
 def _converted(context: FilterContext, size: SizePhrase) -> set[int]:
     """Return the ids of the values of a size, those that name no system if it is usual.
 
-    A plain 42 is a size of EU or a height; a plain 8 is one of UK where prices are in GBP.
+    A plain 42 is a height, or a size of the store's usual system, or of EU where that
+    counts lower; a plain 8 is one of UK where prices are in GBP.
     """
-    plain = {"eu", HEIGHT, None, usual_size_system(context.currency)}
+    usual = context.usual_size_system
+    plain = {HEIGHT, WAIST, None, usual, "eu" if usual not in COUNTRY_SYSTEMS else usual}
     allowed = {size.system, None} if size.system in plain else {size.system}
     ids = context.catalog.attributes.with_word(FilterField.SIZE, size.value)
     return {one for one in ids if _system_of(context.catalog, one, size.value) in allowed}
