@@ -225,6 +225,37 @@ def test_unknown_columns_are_chosen_by_hand(office: Office, store: Store) -> Non
     assert {key: one.item.price for key, one in found.items()} == {"7": 9.5, "8": 89.0}
 
 
+def test_a_file_without_a_price_column_asks_which_one_it_is(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    table = (
+        "id,title,Shelf,What it costs\nmug,Mug,A7,9.50\ntent,Tent,B2,abc\nrope,Rope,C1,4\n"
+    )
+    path = send(member, table, "goods.csv")
+    work(office)
+    asked = member.get(path)
+    text = flat(asked)
+    assert "No price was found" in text
+    assert "Is What it costs your price? 9.50 · abc · 4" in text
+    assert "Is Shelf your price?" not in text
+    assert text.index("Is What it costs") < text.index("Start the import without prices")
+
+    first_form = asked.body.decode().split('action="/dashboard/imports/file"')[1]
+    fields = dict(
+        re.findall(r'name="([\w-]+)" value="([^"]*)"', first_form.split("</form>")[0])
+    )
+    del fields["csrf"], fields["file"]
+    press(member, path, "file", **fields)
+    work(office)
+    checked = flat(member.get(path))
+    assert "Is What it costs your price?" not in checked
+    assert "abc" in checked, checked
+    assert "all other rows will be imported" in checked
+    assert checked.index("Rows that cannot be read") < checked.index("How the file is read")
+    assert "9.50" in checked
+
+
 def test_the_merchant_says_whether_the_day_or_the_month_comes_first(
     office: Office, store: Store
 ) -> None:

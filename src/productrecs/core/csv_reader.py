@@ -10,12 +10,12 @@ import io
 import itertools
 import re
 import string
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
+from productrecs.core.csv_column_names import find_columns
 from productrecs.core.csv_writer import unescape_formula
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.timestamps import TimeFormat, detect_day_first, written_date_to_iso
@@ -79,8 +79,6 @@ _FOREIGN: Final[Mapping[bytes, str]] = MappingProxyType(
 )
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _EXCEL_HINT: Final = re.compile(r"sep=.", re.IGNORECASE)
-_BLANKS: Final = re.compile(r"[\s_\-.\ufeff]+")
-_LETTERS: Final = str.maketrans({"ł": "l", "ø": "o", "æ": "ae", "\u0131": "i", "đ": "d"})
 _ERRORS: Final[Mapping[str, str]] = MappingProxyType({"cp1252": "surrogateescape"})
 
 
@@ -240,34 +238,15 @@ def _is_above_the_header(line: str) -> bool:
 
 def _header(line: str, separator: str, lines: int, layout: CsvLayout) -> CsvHeader:
     try:
-        names = [_simplified(name) for name in split_line(line, separator)]
+        names = split_line(line, separator)
     except csv.Error:
         names = []
-    return CsvHeader(separator, _places(names, layout), len(names), lines)
+    return CsvHeader(separator, find_columns(names, layout.columns), len(names), lines)
 
 
 def _complete(header: CsvHeader, layout: CsvLayout) -> tuple[int, int]:
     required = sum(name in header.columns for name in layout.required)
     return required, len(header.columns)
-
-
-def _places(names: Sequence[str], layout: CsvLayout) -> Mapping[str, int]:
-    """Return the index of each column: by its own name, else its first synonym."""
-    places: dict[str, int] = {}
-    for column, synonyms in layout.columns.items():
-        for name in map(_simplified, synonyms):
-            if name in names:
-                places.setdefault(column, names.index(name))
-    return MappingProxyType(places)
-
-
-def _simplified(name: str) -> str:
-    """Return a column's name without case, accents, blanks, dots, `_` and `-`."""
-    bare = _BLANKS.sub("", name).casefold()
-    if bare.isascii():
-        return bare
-    letters = unicodedata.normalize("NFD", bare.translate(_LETTERS))
-    return "".join(one for one in letters if not unicodedata.combining(one))
 
 
 def decode_head(head: bytes) -> str:

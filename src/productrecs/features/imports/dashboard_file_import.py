@@ -16,6 +16,7 @@ from productrecs.features.imports.import_preview import (
     ORDERS,
     chosen_mapping,
     describe_file,
+    guess_price_columns,
     kind_of,
     shopper_table_layout,
     table_columns,
@@ -113,6 +114,8 @@ class DashboardFileImporter:
             problem["problem"] = _NO_ROWS
         elif counts["rows"] == counts["skipped"] and self.feed_of(store, file_import):
             problem["problem"] = _NO_VALID_ROW
+        elif dry_run.get("is_unpriced") and "price" not in preview["mapping"]:
+            preview["price_guesses"] = guess_price_columns(preview)
         return {
             **preview,
             **dry_run,
@@ -245,6 +248,7 @@ class DashboardFileImporter:
             "rows": table_of(samples),
             "errors": shown_errors(report.errors),
             "diff": report.diff,
+            "is_unpriced": 0 < report.unpriced == report.created,
         }
 
     def _import_items(

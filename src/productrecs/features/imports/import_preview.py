@@ -1,10 +1,12 @@
 """Import preview: how a file of the dashboard is read, its mapping and its first values."""
 
 import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, BinaryIO, Final
 
+from productrecs.core.csv_column_names import simplified
 from productrecs.core.csv_reader import (
     HEAD_BYTES,
     HISTORY_LAYOUT,
@@ -67,6 +69,8 @@ _ITEM_TITLES: Final = MappingProxyType(
 )
 _SHOWN_ROWS: Final = 10
 _LONGEST_CELL: Final = 80
+_GUESSES: Final = 3
+_AMOUNT: Final = re.compile(r"\W*(?:[A-Z]{3}\s*)?\d[\d.,'\s]{0,12}\s*(?:[A-Z]{3}|[^\w\s])?")
 _SAMPLES: Final = 3  # values shown of each column
 _SAMPLED_ROWS: Final = 200
 _ANY_TABLE: Final = CsvLayout(MappingProxyType({}), (), "", prose=True)
@@ -123,6 +127,26 @@ def describe_file(
             name: names[place] for name, place in head.columns.items() if place < len(names)
         }
     return preview
+
+
+def guess_price_columns(preview: Mapping[str, Any]) -> list[str]:
+    """Return the unused columns of a table that may be the price of its products.
+
+    Those with a word for a price in their name come first.
+    """
+    used, words = set(preview["mapping"].values()), _LAYOUTS[ITEMS].columns["price"]
+    guesses = [
+        (not any(word in simplified(name) for word in map(simplified, words)), place)
+        for place, name in enumerate(preview["columns"])
+        if name and name not in used and _are_amounts(preview["samples"].get(name, ()))
+    ]
+    return [preview["columns"][place] for _, place in sorted(guesses)][:_GUESSES]
+
+
+def _are_amounts(values: Sequence[str]) -> bool:
+    """Return whether most values of a column are amounts of money."""
+    amounts = [value for value in values if _AMOUNT.fullmatch(value)]
+    return len(amounts) * 2 > len(values)
 
 
 def _groups(kind: str) -> list[list[Any]]:
@@ -195,5 +219,7 @@ def table_of(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def _text(value: object) -> str:
     if value is None:
         return ""
+    if isinstance(value, float) and round(value, 2) == value:
+        return f"{value:.2f}"
     joined = " | ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return joined[:_LONGEST_CELL]

@@ -66,6 +66,7 @@ _STATES: Final = {
 }
 _BROKEN: Final = ("Cannot start yet", "bad")
 _BRAKED: Final = ("Waits for your yes", "warn")
+_UNPRICED: Final = ("No price was found", "warn")
 _PARTLY: Final = ("Some rows have errors", "warn")
 _COUNTS: Final = (
     ("inserted", "New", "Rows that were not stored before."),
@@ -153,6 +154,8 @@ def state_of(one: FileImport) -> tuple[str, str]:
         return _BROKEN
     if one.status is ImportStatus.CHECKED and one.result.get("brake"):
         return _BRAKED
+    if one.status is ImportStatus.CHECKED and "price_guesses" in one.preview:
+        return _UNPRICED
     if one.status is ImportStatus.CHECKED and one.result.get("has_errors"):
         return _PARTLY
     return _STATES[one.status]
