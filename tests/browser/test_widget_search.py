@@ -502,7 +502,12 @@ def test_things_in_a_photo_are_buttons_that_show_their_products(
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("a.png", "image/png"), ("IMG_0001.HEIC", ""), ("b.heif", "image/heif")],
+    [
+        ("a.png", "image/png"),
+        ("IMG_0001.HEIC", ""),
+        ("b.heif", "image/heif"),
+        ("products.csv", "text/csv"),
+    ],
 )
 def test_what_is_no_picture_is_said_to_be_none(
     browser: Browser, front: Storefront, name: str, kind: str
@@ -524,6 +529,40 @@ def test_what_is_no_picture_is_said_to_be_none(
 
         expect(page.locator(".pr-search-photo")).to_contain_text("Try a JPEG or PNG")
         assert (taken, watch.complaints) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (503, "This took too long. Try again."),
+        (429, "This took too long. Try again."),
+        (None, "This took too long. Try again."),
+        (422, "This picture could not be read. Try a JPEG or PNG."),
+    ],
+)
+def test_a_photo_that_is_not_answered_is_not_said_to_be_broken(
+    browser: Browser, front: Storefront, status: int | None, said: str
+) -> None:
+    with browser.new_context() as context:
+        say_answers(context, '"image"')
+
+        def refuse(route: Route) -> None:
+            if status is None:
+                route.abort("timedout")
+            else:
+                headers = {"access-control-allow-origin": "*"}
+                route.fulfill(status=status, json={}, headers=headers)
+
+        context.route("**/v1/search/image?*", refuse)
+        page = context.new_page()
+        page.goto(front.page("/", FORM, kind="search-"))
+        page.wait_for_function("!!window.ProductRecs?.core")
+        page.locator(BOX).click()
+        data = photo_of(page, 300, 200)
+        photo: FilePayload = {"name": "me.png", "mimeType": "image/png", "buffer": data}
+        page.locator("input[type=file]").set_input_files([photo])
+
+        expect(page.locator(".pr-search-photo")).to_contain_text(said)
 
 
 def test_a_photo_that_nothing_looks_like_is_answered_by_the_real_service(

@@ -54,8 +54,14 @@ export function hintOf(words: Words): string {
   return matchMedia("(pointer: coarse)").matches ? words.photo_kept : words.photo_hint;
 }
 
+/** Returns what to say of a photo without a reply: only `shrink` and a 4xx blame the file. */
+export function failureOf(reason: unknown, words: Words): string {
+  return /^(Abort|Type)Error|status (429|5)/.test(`${reason}`) ? words.photo_late : words.photo_failed;
+}
+
 /**
- * Calls `taken` with each picture that is chosen, or is dropped on or pasted into the elements.
+ * Calls `taken` with each picture that is chosen, or is dropped on or pasted into the elements;
+ * without a picture, with another file, so that it gets its refusal in words.
  */
 export function takePhotos(
   chooser: HTMLInputElement,
@@ -63,10 +69,8 @@ export function takePhotos(
   taken: (photo: File) => void,
 ): void {
   const from = (files: FileList | undefined | null): boolean => {
-    // Some browsers do not know the type of an iPhone's photo: it gets its refusal in words.
-    const photo = [...(files ?? [])].find((one) =>
-      /^image\/|\.hei[cf]$/i.test(one.type || one.name),
-    );
+    const given = [...(files ?? [])];
+    const photo = given.find((one) => /^image\//.test(one.type)) ?? given[0];
     if (photo) taken(photo);
     return !!photo;
   };

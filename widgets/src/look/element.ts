@@ -5,7 +5,7 @@ import type { Core } from "../core/core";
 import { draw, icon } from "../core/drawing";
 import { frame } from "../core/frame";
 import { NearElement, type Place } from "../core/near";
-import { CAMERA, hintOf, send, shrink, takePhotos } from "../core/photo";
+import { CAMERA, failureOf, hintOf, send, shrink, takePhotos } from "../core/photo";
 import { read, withQuery } from "../core/reading";
 import { turn } from "../core/turns";
 import styles from "./look.css";
@@ -106,8 +106,8 @@ export function elementOf(core: Core): CustomElementConstructor {
           await this.show_(picture, image, own, place, true, signal, signal);
           this.shadowRoot!.querySelector<HTMLElement>(".pick")?.focus({ preventScroll: true });
           this.scrollIntoView({ block: "nearest" });
-        } catch {
-          if (!signal.aborted) say(strings.photo_failed, hintOf(strings), false);
+        } catch (reason) {
+          if (!signal.aborted) say(failureOf(reason, strings), hintOf(strings), false);
         }
       };
       button.addEventListener("click", () => chooser.click());

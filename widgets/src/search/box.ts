@@ -7,7 +7,7 @@ import type { Look } from "../core/config";
 import type { Core, Fields } from "../core/core";
 import { draw, style } from "../core/drawing";
 import { languageOf, localeOf } from "../core/money";
-import { hintOf, send, shrink, takePhotos } from "../core/photo";
+import { failureOf, hintOf, send, shrink, takePhotos } from "../core/photo";
 import { type Product, productsOf } from "../core/product";
 import { type Reply, read, withQuery } from "../core/reading";
 import { sessionId } from "../core/session";
@@ -352,10 +352,11 @@ export class SearchBox {
         panel.status.textContent = none || strings.similar;
         panel.sayPhoto(strings.photo, strings.photo_kept);
         this.finish_(null, options);
-      } catch {
-        if (signal.aborted) return panel.sayPhoto(strings.photo, hintOf(look.strings));
-        panel.sayPhoto(strings.photo_failed, hintOf(look.strings));
-        panel.status.textContent = strings.photo_failed;
+      } catch (reason) {
+        if (signal.aborted) return panel.sayPhoto(strings.photo, hintOf(strings));
+        const failure = failureOf(reason, strings);
+        panel.sayPhoto(failure, hintOf(strings));
+        panel.status.textContent = failure;
       }
     } catch {
       this.close_();
