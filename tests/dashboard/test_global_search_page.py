@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.dashboard.page import HOME_PATH
+from productrecs.dashboard.page_finder import FINDABLE
+from productrecs.dashboard.page_registry import PAGES, navigation
 from tests.support.dashboard import Member, text_of
 from tests.support.filled_store import fill, open_store
 
@@ -42,3 +45,39 @@ def test_names_find_pages_products_and_rules_and_a_whole_id_a_customer(
 
     assert [text for text in shown if text not in found] == [], found
     assert unseen not in found
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("webhook", "/dashboard/settings/webhooks"),
+        ("newsletter", "/dashboard/widgets/mail"),
+        ("mail", "/dashboard/widgets/mail"),
+        ("google", "/dashboard/imports/product-feeds"),
+        ("chatgpt", "/dashboard/imports/product-feeds"),
+        ("synonym", "/dashboard/search"),
+        ("reorder", "/dashboard/demand"),
+        ("feed", "/dashboard/imports/scheduled-feed"),
+        ("order", "/dashboard/imports"),
+        ("AI", "/dashboard/imports/shopping-assistants"),
+        ("product feeds", "/dashboard/imports/product-feeds"),
+    ],
+)
+def test_a_merchants_word_finds_the_page_before_products(
+    member: Member, typed: str, first: str
+) -> None:
+    member.headers = {"hx-request": "true"}
+    found = member.get(f"/dashboard/find?q={typed.replace(' ', '+')}").body.decode()
+    assert found.split('href="')[1].partition('"')[0] == first, found
+
+
+def test_guides_are_found(member: Member) -> None:
+    member.headers = {"hx-request": "true"}
+    assert "/guides/shopify" in member.get("/dashboard/find?q=shopify").body.decode()
+
+
+def test_every_page_of_the_menu_is_found_by_its_title() -> None:
+    titles = {f"{HOME_PATH}{path}": title for path, (title, _) in FINDABLE.items()}
+    in_menu = {page.path: page.title for _, pages in navigation() for page in pages}
+    assert {path: titles.get(path) for path in in_menu} == in_menu
+    assert titles.items() <= {page.path: page.title for page in PAGES}.items()

@@ -11,6 +11,7 @@ from productrecs.dashboard.charts import (
     stacked_bar_chart,
 )
 from productrecs.dashboard.page import HOME_PATH, NavigationGroup, Page, Reply, Visit
+from productrecs.dashboard.page_finder import find_guides, find_pages
 from productrecs.dashboard.pages.catalog.merchandising import (
     editor_of,
     titles_of_rule_products,
@@ -145,6 +146,8 @@ def search_dashboard(visit: Visit) -> Reply:
     return visit.render(
         "find_results.html" if visit.is_partial else "find.html",
         q=text,
+        pages=find_pages(text)[:_MOST],
+        guides=find_guides(text),
         products=matching_products(visit, text, _MOST) if text else [],
         rules=rules[:_MOST_RULES],
         customer=text if text and _is_customer(visit, text) else "",
