@@ -1,6 +1,7 @@
 """Page: the route, roles and handlers of a page; a visit is one request for it."""
 
 import asyncio
+import ipaddress
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from fastapi import Request
 
@@ -32,6 +33,7 @@ LOGIN_PATH: Final = f"{DASHBOARD_PATH}/login"
 HOME_PATH: Final = DASHBOARD_PATH
 MCP_PATH: Final = f"{DASHBOARD_PATH}/mcp"  # of the merchant's own assistant
 Result = TypeVar("Result")
+_LOCAL_NAMES: Final = (".local", ".localhost", ".test", ".internal")
 
 
 class NotFoundError(ProductRecsError):
@@ -97,6 +99,14 @@ class Page:
     is_audited: bool = True  # False if POST changes nothing, as for a preview
     shows_pictures: bool = False  # of products, from the hosts that the catalog names
     file_limit: int = 0  # bytes of the one file that its form may send as `file`
+
+
+def is_private_host(host: str) -> bool:
+    """Return whether a host is this machine or in its own network."""
+    try:
+        return not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return "." not in host or host.endswith(_LOCAL_NAMES)
 
 
 class Form:
@@ -176,6 +186,11 @@ class Visit:
     def system_ms(self) -> int:
         """The system clock's time, for the expiry of sessions, links and keys."""
         return self.context.services.system_clock()
+
+    @property
+    def has_private_address(self) -> bool:
+        """Whether only this machine or network can open the service's address."""
+        return is_private_host(urlsplit(self.base_url).hostname or "")
 
     @property
     def network(self) -> str:

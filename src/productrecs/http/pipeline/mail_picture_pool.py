@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
+import msgspec
+
 from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.core.ids import StoreId
 from productrecs.http.pipeline.photo_worker_pool import FairQueue
@@ -38,7 +40,7 @@ class _MailPicture(NamedTuple):
     until: float
 
 
-_Key = tuple[StoreId, str, ProductCard]
+_Key = tuple[StoreId, str, ProductCard, str]
 
 
 class MailPicturePool:
@@ -57,14 +59,18 @@ class MailPicturePool:
         self._running: dict[_Key, asyncio.Task[bytes]] = {}
         self._silent_hosts: dict[str, float] = {}  # until when they are not asked
 
-    async def draw(self, store_id: StoreId, picture_url: str, card: ProductCard) -> bytes:
+    async def draw(
+        self, store_id: StoreId, picture_url: str, card: ProductCard, own_host: str = ""
+    ) -> bytes:
         """Return a card as a JPEG; without its picture where that cannot be fetched.
+
+        If the card has a note, it becomes the reason. `own_host` may be fetched from too.
 
         Raises:
             QueueFullError: when too many pictures wait already.
             NotAPictureError: when the drawing process fails.
         """
-        key = store_id, picture_url, card
+        key = store_id, picture_url, card, own_host
         cached = self._cached.get(key)
         if cached is not None and time.monotonic() < cached.until:
             return cached.jpeg
@@ -90,29 +96,31 @@ class MailPicturePool:
         return self._cached.put(key, picture).jpeg
 
     def _fetch_and_draw(self, key: _Key) -> _MailPicture:
-        _, picture_url, card = key
-        data = self._fetch(picture_url)
+        _, picture_url, card, own_host = key
+        data, problem = self._fetch(picture_url, own_host) if picture_url else (b"", "")
+        if card.note and problem:
+            note = f"No photo could be loaded: {problem}."
+            card = msgspec.structs.replace(card, note=note)
         with self._decoding:
             jpeg = self._decoder.draw(card, data)
         seconds = _FRESH_SECONDS if data or not picture_url else _RETRY_SECONDS
         return _MailPicture(jpeg, time.monotonic() + seconds)
 
-    def _fetch(self, picture_url: str) -> bytes:
-        """Return the bytes of a picture; none if they do not arrive in time."""
+    def _fetch(self, picture_url: str, own_host: str) -> tuple[bytes, str]:
+        """Return the bytes of a picture; without them, why there are none."""
         host, now = _host_of(picture_url), time.monotonic()
-        if not picture_url or self._silent_hosts.get(host, now) > now:
-            return b""
+        if self._silent_hosts.get(host, now) > now:
+            return b"", f"{host} did not answer a minute ago"
         try:
-            fetched = fetch_picture(
-                picture_url, trusted=self._trusted_hosts, seconds=_FETCH_SECONDS
-            )
+            trusted = {*self._trusted_hosts, own_host} if own_host else self._trusted_hosts
+            fetched = fetch_picture(picture_url, trusted=trusted, seconds=_FETCH_SECONDS)
         except PictureUnavailableError as error:
             if error.is_transient:
                 if len(self._silent_hosts) >= _MAX_HOSTS:
                     self._silent_hosts = {}
                 self._silent_hosts[host] = time.monotonic() + _RETRY_SECONDS
-            return b""
-        return fetched.content or b""
+            return b"", str(error)
+        return fetched.content or b"", ""
 
 
 def _host_of(url: str) -> str:

@@ -22,7 +22,7 @@ from productrecs.records.pictures.decode_picture import (
 MIN_WIDTH, MAX_WIDTH = 120, 800
 
 _FONT_FILE: Final = resources.files("productrecs") / "assets" / "fonts" / "DejaVuSans.ttf"
-_WHITE, _INK = (255, 255, 255), (32, 33, 36)
+_WHITE, _INK, _WARNING = (255, 255, 255), (32, 33, 36), (138, 83, 0)
 _MAX_CHARACTERS: Final = 160
 _TITLE_LINES, _LINES_WITHOUT_PICTURE = 2, 5
 _QUALITY: Final = 85
@@ -32,11 +32,15 @@ _MIN_READABLE_SHARE: Final = 0.7  # of a title's characters; below, it is left o
 
 
 class ProductCard(msgspec.Struct, array_like=True, frozen=True):
-    """The texts of a card, and its width in pixels."""
+    """The texts of a card, and its width in pixels.
+
+    `note` is drawn on a card without picture, such as why it has none.
+    """
 
     title: str
     price: str
     width: int
+    note: str = ""
 
 
 def card_height(width: int) -> int:
@@ -80,9 +84,20 @@ def draw_product_card(card: ProductCard, data: bytes) -> bytes:
     price = _drawable_text(card.price, price_font)
     middle = (width // 2, top + price_line // 2)
     draw.text(middle, price, _INK, price_font, anchor="mm", stroke_width=width // 300)
+    if picture is None and card.note:
+        _draw_note(draw, card.note, width)
     buffer = io.BytesIO()
     canvas.save(buffer, "JPEG", quality=_QUALITY, optimize=True)
     return buffer.getvalue()
+
+
+def _draw_note(draw: ImageDraw.ImageDraw, note: str, width: int) -> None:
+    """Write a note at the upper edge."""
+    font, line = _load_font(round(width * 0.05)), round(width * 0.07)
+    text = _drawable_text(note, font)
+    lines = _wrap_lines(text, font, width - line, _LINES_WITHOUT_PICTURE)
+    for number, part in enumerate(lines, 1):
+        draw.text((width // 2, number * line), part, _WARNING, font, anchor="mm")
 
 
 @memoized(RegisteredCache.CARD_FONTS)

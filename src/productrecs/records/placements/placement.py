@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
@@ -41,6 +42,13 @@ class RelativeFilter(StrEnum):
     SAME_CATEGORY = "same_category"
     SAME_BRAND = "same_brand"
     SIMILAR_PRICE = "similar_price"  # at most a fifth cheaper or dearer
+
+
+class ListSubject(StrEnum):
+    """What a list is about."""
+
+    CUSTOMER = "customer"
+    PRODUCT = "product"
 
 
 class PlacementError(ProductRecsError):
@@ -94,8 +102,31 @@ class PlacementContent:
         """Whether its list consists of what the shopper did, not of what suits it."""
         return not _OF_HISTORY.isdisjoint((self.strategy, self.fallback))
 
+    @property
+    def needs(self) -> ListSubject | None:
+        """What its list is about and empty without; None if every page has products."""
+        return None if self.fallback in _ABOUT_NOTHING else _SUBJECTS.get(self.strategy)
+
 
 _OF_HISTORY: Final = frozenset({Strategy.RECENTLY_VIEWED, Strategy.BUY_AGAIN})
+_SUBJECTS: Final = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (Strategy.RECENTLY_VIEWED, Strategy.BUY_AGAIN, Strategy.BECAUSE_VIEWED),
+            ListSubject.CUSTOMER,
+        ),
+        **dict.fromkeys(
+            (
+                *(Strategy.BUY, Strategy.BROWSE, Strategy.SIMILAR, Strategy.COMPLEMENTARY),
+                *(Strategy.TOP_OF_CATEGORY, Strategy.TOP_OF_BRAND, Strategy.BUNDLE),
+            ),
+            ListSubject.PRODUCT,
+        ),
+    }
+)
+_ABOUT_NOTHING: Final = frozenset(
+    {Strategy.MIX, Strategy.TRENDING, Strategy.NEW, Strategy.ON_SALE}
+)
 
 
 @dataclass(frozen=True, slots=True)

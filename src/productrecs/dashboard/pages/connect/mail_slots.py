@@ -19,6 +19,7 @@ from productrecs.features.mail_slots.mail_slot import (
 )
 from productrecs.features.mail_slots.repository import MailCountRepository, MailCounts
 from productrecs.records.pictures.draw_product_card import card_height
+from productrecs.records.placements.placement import ListSubject
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 
@@ -28,19 +29,41 @@ _DEFAULT_COUNT: Final = 3
 
 
 class MailTool(NamedTuple):
-    """A mail tool, and the tag by which it fills in the customer's id."""
+    """A mail tool, the tag by which it fills in the customer's id, and its source."""
 
     name: str
     recipient: str
     campaign: str
+    field: str  # what the merchant does in the tool before the tag works
 
 
 _TOOLS: Final = MappingProxyType(
     {
-        "mailchimp": MailTool("Mailchimp", "*|CUSTOMERID|*", "*|CAMPAIGN_UID|*"),
-        "klaviyo": MailTool("Klaviyo", "{{ person.external_id }}", "newsletter"),
-        "brevo": MailTool("Brevo", "{{ contact.EXT_ID }}", "newsletter"),
-        "other": MailTool("Another tool", "CUSTOMER-ID", "newsletter"),
+        "mailchimp": MailTool(
+            "Mailchimp",
+            "*|CUSTOMERID|*",
+            "*|CAMPAIGN_UID|*",
+            "Make an audience field with the tag CUSTOMERID first, and fill it with your "
+            "customers' ids.",
+        ),
+        "klaviyo": MailTool(
+            "Klaviyo",
+            "{{ person.external_id }}",
+            "newsletter",
+            "Your profiles need an External ID first: your customers' ids.",
+        ),
+        "brevo": MailTool(
+            "Brevo",
+            "{{ contact.EXT_ID }}",
+            "newsletter",
+            "Your contacts need an EXT_ID first: your customers' ids.",
+        ),
+        "other": MailTool(
+            "Another tool",
+            "CUSTOMER-ID",
+            "newsletter",
+            "Replace it with the tag of your tool.",
+        ),
     }
 )
 
@@ -48,7 +71,9 @@ _TOOLS: Final = MappingProxyType(
 def show_mail_slots(visit: Visit) -> Reply:
     """Show the switch, the HTML of the chosen slot, its preview, and all slots' counts."""
     store = find_store(visit.database, visit.store.domain)
-    names = [one.name for one in _placements(visit).all()]
+    placements = {one.name: one.content.needs for one in _placements(visit).all()}
+    # First those that show something in every mail.
+    names = sorted(placements, key=lambda name: placements[name] is not None)
     slot = visit.query["placement"]
     if slot not in names:
         slot = next(iter(names), "")
@@ -65,7 +90,8 @@ def show_mail_slots(visit: Visit) -> Reply:
         "mail_slots.html",
         is_on=store.settings.mail_slots,
         has_secret_key=secret_hash is not None,
-        slots=[(name, name) for name in names],
+        slots=[(name, _slot_label(name, placements[name])) for name in names],
+        needs=placements.get(slot),
         slot=slot,
         tool_key=tool_key,
         tool=tool,
@@ -96,6 +122,10 @@ def switch_mail_slots(visit: Visit) -> Reply:
         else "Products in mails are off. Pictures in mails stop, links lead to your shop."
     )
     return visit.redirect(MAIL_PATH, message)
+
+
+def _slot_label(name: str, needs: ListSubject | None) -> str:
+    return f"{name} (needs a {needs.value})" if needs else name
 
 
 def _placements(visit: Visit) -> PlacementEditor:

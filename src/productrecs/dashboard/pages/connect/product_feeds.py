@@ -9,10 +9,21 @@ from productrecs.features.product_feeds.repository import FETCH_DAYS, FeedFetchR
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 
 FEEDS_PATH: Final = f"{IMPORTS_PATH}/product-feeds"
-_NAMES: Final = {
-    FeedFormat.GOOGLE: "Google Merchant Center",
-    FeedFormat.META: "Meta (Facebook and Instagram)",
-    FeedFormat.OPENAI: "OpenAI (ChatGPT)",
+_PLATFORMS: Final = {
+    FeedFormat.GOOGLE: (
+        "Google Merchant Center",
+        "In Merchant Center, open Data sources, Add product source, Add products from a "
+        "file, Enter a link to your file.",
+    ),
+    FeedFormat.META: (
+        "Meta (Facebook and Instagram)",
+        "In Commerce Manager, open Catalog, Data sources, Data feed, Use a URL.",
+    ),
+    FeedFormat.OPENAI: (
+        "OpenAI (ChatGPT)",
+        "OpenAI takes feeds only of shops that have applied for it. Apply at OpenAI first, "
+        "then enter the address where they tell you.",
+    ),
 }
 
 
@@ -21,7 +32,9 @@ def show_feeds(visit: Visit) -> Reply:
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
         fetches = FeedFetchRepository(connection, store.store_id).all(visit.now_ms)
-    secret_hash = store.secrets.secret_hash
+    secret_hash, catalog = store.secrets.secret_hash, visit.opened.state.catalog
+    in_feeds = catalog.visible(visit.now_ms, hide_sold_out=False)
+    catalog_size = len(catalog.numbers)
     return visit.render(
         "product_feeds.html",
         is_on=store.settings.product_feeds,
@@ -29,12 +42,15 @@ def show_feeds(visit: Visit) -> Reply:
         feeds=[
             {
                 "name": name,
+                "where": where,
                 "address": visit.base_url + feed_path(secret_hash, store.domain, feed),
                 "fetched": fetches.get(feed),
             }
-            for feed, name in _NAMES.items()
+            for feed, (name, where) in _PLATFORMS.items()
             if secret_hash is not None
         ],
+        catalog_size=catalog_size,
+        hidden=catalog_size - int(in_feeds.sum()),
         fetch_days=FETCH_DAYS,
     )
 
@@ -44,7 +60,11 @@ def switch_feeds(visit: Visit) -> Reply:
     is_on = bool(visit.form["on"])
     change_settings(visit.database, visit.store, {"product_feeds": str(is_on).lower()})
     visit.refresh_accounts()
-    message = "The feeds are on." if is_on else "The feeds are off. Their addresses say so."
+    message = (
+        "The feeds are on."
+        if is_on
+        else "The feeds are off. A platform that fetches one gets an error."
+    )
     return visit.redirect(FEEDS_PATH, message)
 
 

@@ -1,6 +1,5 @@
 """Setup checklist: from the shop system to the first recommendation on the site."""
 
-import ipaddress
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
-from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit, is_private_host
 from productrecs.features.reports.tracking_health.repository import TrackingIssueRepository
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     events_in_24_hours,
@@ -76,7 +75,6 @@ _DOWNLOADS: Final = MappingProxyType(
 )
 """What connects a shop system by itself."""
 _OWN: Final = "custom"
-_LOCAL_NAMES: Final = (".local", ".localhost", ".test", ".internal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +152,7 @@ def _script_seen_text_and_warning(store: Store, host: str | None) -> tuple[str, 
     }
     if host.removeprefix("www.") in {origin.removeprefix("www.") for origin in known_hosts}:
         return f"Seen on {host}", ""
-    if _is_local(host):
+    if is_private_host(host):
         return f"Seen on {host}", (
             f"{host} is an address of your own network: shoppers do not see this page. Put "
             f"the script on {store.domain} too."
@@ -163,13 +161,6 @@ def _script_seen_text_and_warning(store: Store, host: str | None) -> tuple[str, 
         f"The last events came from {host}, but this store is {store.domain}. If both are "
         "yours, add the site under Keys and plan, Origins."
     )
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return not ipaddress.ip_address(host).is_global
-    except ValueError:
-        return "." not in host or host.endswith(_LOCAL_NAMES)
 
 
 def _steps(visit: Visit) -> list[ChecklistStep]:

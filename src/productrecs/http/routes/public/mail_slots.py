@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse
 
 from productrecs.core.errors import QueueFullError, StorageError
 from productrecs.features.mail_slots.mail_slot import (
+    PREVIEW_CAMPAIGN,
     WIDGET_PREFIX,
     MailProduct,
     MailResource,
@@ -22,6 +23,7 @@ from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.routes.public.landing_page import IS_DEMO
 from productrecs.http.routes.public.mail_product_selection import (
     MailCard,
     MailQueryParameters,
@@ -103,15 +105,24 @@ async def mail_image(
     card = None if meter is None else await _shown_card(slot_request)
     slot_request.count_engagement(MailResource.IMAGE)
     title, price, picture = slot_request.store.domain, "", ""
+    note = "No product for a shopper who is not known."
     if card is not None:
         title, price, picture = (
             card.title,
             slot_request.price_text(card),
             _picture_url(slot_request, card),
         )
+        note = "The picture of this product cannot be read."
+        if not picture:
+            note = "This product has no picture in the catalog."
+    if query.campaign != PREVIEW_CAMPAIGN:
+        note = ""  # shoppers do not read what a merchant should mend
     try:
         jpeg = await slot_request.context.mail_pictures.draw(
-            slot_request.store.store_id, picture, ProductCard(title, price, width)
+            slot_request.store.store_id,
+            picture,
+            ProductCard(title, price, width, note),
+            _demo_host(request),
         )
     except (QueueFullError, NotAPictureError):
         if not picture:
@@ -141,7 +152,18 @@ async def _shown_card(slot_request: MailSlotRequest) -> MailCard | None:
 
 
 def _picture_url(slot_request: MailSlotRequest, card: MailCard) -> str:
-    return absolute_url(card.image_url, slot_request.store.domain) if card.image_url else ""
+    url, host = card.image_url or "", _demo_host(slot_request.request)
+    if host and url.startswith("/"):
+        return f"http://{host}{url}"
+    return absolute_url(url, slot_request.store.domain) if url else ""
+
+
+def _demo_host(request: Request) -> str:
+    """Return this server's host and port if it is the demo shop too; else nothing."""
+    if IS_DEMO not in request.scope:
+        return ""
+    host, port = request.scope["server"]
+    return f"{host}:{port}"
 
 
 @routes.get(

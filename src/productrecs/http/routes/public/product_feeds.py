@@ -110,6 +110,8 @@ async def product_feed(
     async def body() -> AsyncIterator[bytes]:
         while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
             yield chunk
+        if request.headers.get("sec-fetch-mode") == "navigate":
+            return  # a person looks at it with a browser
         try:
             await context.write_client.submit_write(
                 WriteKind.CHANGE, store.store_id, count_fetch, exchange.claim
