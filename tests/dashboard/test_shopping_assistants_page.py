@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from productrecs.features.assistants.catalog_calls import WIDGET_PREFIX
 from productrecs.features.attribution.attributor import Attributor
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.training.search.indexer import Indexer
 from tests.support.dashboard import text_of
 from tests.support.filled_store import open_store
 from tests.support.service import eventually
@@ -51,6 +53,29 @@ def test_a_switched_on_catalog_answers_and_its_page_counts_the_calls(
     assert member.post(PAGE, setting="shopping_assistants", on="").status == 303
     assert "Assistants cannot see your catalog" in text_of(member.get(PAGE))
     assert client.ask("POST", address, body, agent).status == 404
+
+
+def test_the_page_shows_what_an_assistant_finds(office: Office) -> None:
+    services = office.services
+    domain = f"samples-{office.now_ms}.example"
+    made = open_store(services.database, services.clock, office.inside, domain)
+    assert made.merchant.push({"id": "t", "title": "Ridge tent", "price": 9}).status == 200
+    folder, accounts = (
+        services.settings.data / "search",
+        AccountDirectory(services.database),
+    )
+    indexer, reader = Indexer(folder, accounts), services.database.raw_reader()
+    while indexer.run_next_batches(reader):
+        pass
+    indexer.close()
+    reader.close()
+    member = office.member(made.store)
+    assert member.post(PAGE, setting="shopping_assistants", on="1").status == 303
+
+    found = text_of(member.get(f"{PAGE}?q=tent"))
+    assert "1 product found. The first: Ridge tent." in found
+    assert '"amount": 900' in found
+    assert "for “wardrobe” finds nothing" in text_of(member.get(f"{PAGE}?q=wardrobe"))
 
 
 def test_assistants_in_browsers_have_a_switch_of_their_own(office: Office) -> None:

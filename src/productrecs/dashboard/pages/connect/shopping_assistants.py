@@ -3,13 +3,18 @@
 One switch is for those that call this service (UCP), one for those in shoppers' browsers.
 """
 
+import json
 from typing import Any, Final
 
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.file_imports import IMPORTS_PATH
 from productrecs.dashboard.report_period import ClickSales, sales_after_clicks
 from productrecs.features.assistants.browser_tools import BROWSER, BrowserTool
-from productrecs.features.assistants.catalog_calls import WIDGET_PREFIX
+from productrecs.features.assistants.catalog_calls import (
+    WIDGET_PREFIX,
+    SearchCall,
+    parse_call,
+)
 from productrecs.features.assistants.repository import (
     CALL_DAYS,
     AgentCalls,
@@ -20,8 +25,11 @@ from productrecs.features.assistants.ucp_profile import (
     Operation,
     catalog_path,
 )
+from productrecs.serving.assistant_catalog import AssistantCatalog
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 
+_SAMPLE_PRODUCTS: Final = 3
+_LONGEST_SAMPLE: Final = 200
 ASSISTANTS_PATH: Final = f"{IMPORTS_PATH}/shopping-assistants"
 
 
@@ -51,8 +59,13 @@ def show_assistants(visit: Visit) -> Reply:
         calls = AssistantCallRepository(connection, store.store_id).all(visit.now_ms)
     sold = sales_after_clicks(visit, WIDGET_PREFIX)
     names = [*calls, *(name for name in sold if name not in calls)]
+    words = visit.query["q"][:_LONGEST_SAMPLE]
     return visit.render(
         "shopping_assistants.html",
+        q=words,
+        sample=_sample(visit, words)
+        if words and store.settings.shopping_assistants
+        else None,
         is_on=store.settings.shopping_assistants,
         is_browser_on=store.settings.browser_assistants,
         profile=f"{visit.base_url}{catalog_path(store.domain)}/{PROFILE_FILE}",
@@ -75,6 +88,22 @@ def _agent_fields(name: str, calls: AgentCalls, sold: ClickSales) -> dict[str, A
         "sales": sold.sales,
         "revenue": sold.revenue,
         "last_ms": calls.last_ms,
+    }
+
+
+def _sample(visit: Visit, words: str) -> dict[str, Any]:
+    """Return what an assistant gets that searches the catalog for some words."""
+    body = {"query": words, "pagination": {"limit": _SAMPLE_PRODUCTS}}
+    call = parse_call(body, SearchCall)
+    catalog = AssistantCatalog(
+        visit.database, visit.store, visit.opened, call, "", visit.now_ms
+    )
+    items, total = catalog.search_items(call)
+    products = catalog.write_page(call, items, total)["products"]
+    return {
+        "total": total,
+        "titles": [product["title"] for product in products],
+        "first": json.dumps(products[0], indent=2, ensure_ascii=False) if products else "",
     }
 
 
