@@ -15,6 +15,7 @@ from productrecs.settings import Settings
 from productrecs.tenancy.users import dashboard_user
 from tests.api.inside import Inside
 from tests.support.dashboard import Member, add_store
+from tests.support.feeds import HOST as FEED_HOST
 from tests.support.service import Service
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ def quick_password_hashes() -> Iterator[None]:
 def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Office]:
     """Give an API process whose clock the test sets."""
     place = Service(tmp_path_factory.mktemp("office")).prepare()
-    services = build_services(Settings(data=place.folder, registration="open"))
+    services = build_services(
+        Settings(data=place.folder, registration="open", feed_hosts=frozenset({FEED_HOST}))
+    )
     found = Office(services, None, system_ms())  # type: ignore[arg-type]  # it follows
     found.services = replace(
         services,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.records.placements.placement import PlacementContent
+from productrecs.records.placements.placement import PlacementContent, Strategy
 from productrecs.records.placements.placement_editor import PlacementEditor
 from tests.support.dashboard import text_of
 from tests.support.filled_store import Filled, open_store
@@ -86,3 +86,25 @@ def test_what_the_form_does_not_offer_shows_the_first_of_what_there_is(
 
     assert shown.status == 200
     assert "*|CUSTOMERID|*" in text_of(shown)
+
+
+def test_a_placement_that_needs_a_customer_comes_last_and_says_so(
+    office: Office, shop: Filled
+) -> None:
+    services, member = office.services, office.member(shop.store)
+    editor = PlacementEditor(services.database, shop.store, services.clock)
+    editor.put("again", PlacementContent(strategy=Strategy.BUY_AGAIN))
+    editor.put("brand", PlacementContent(strategy=Strategy.TOP_OF_BRAND))
+    editor.put(
+        "filled", PlacementContent(strategy=Strategy.BUY_AGAIN, fallback=Strategy.TRENDING)
+    )
+    member.post(PAGE, on="1")
+
+    def said(name: str) -> str:
+        return " ".join(text_of(member.get(f"{PAGE}?placement={name}")).split())
+
+    first = said("")
+    assert "filled receipt again (needs a customer) brand (needs a product)" in first
+    assert "shows products only to a customer whom the shop knows" not in first
+    assert "shows products only to a customer whom the shop knows" in said("again")
+    assert "shows what goes with a product" in said("brand")

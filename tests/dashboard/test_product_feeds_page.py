@@ -27,6 +27,7 @@ def shop(office: Office) -> Filled:
     made.merchant.push(
         {"id": "tent", "title": "Tent", "price": 9, "product_url": page, "image_url": page},
         {"id": "bare", "title": "Bare", "price": 9, "product_url": page},
+        {"id": "old", "title": "Old", "availability": "discontinued"},
     )
     return made
 
@@ -49,11 +50,14 @@ def test_a_switched_on_feed_opens_and_its_page_says_what_it_held(
         "openai.jsonl",
     ]
     assert "Not fetched in the last 30 days" in text_of(shown)
+    look = {"sec-fetch-mode": "navigate"}  # of the merchant, with a browser
+    assert shop.merchant.client.ask("GET", addresses[0], None, look).status == 200
     for address in addresses:
         assert b"tent" in shop.merchant.client.ask("GET", address, None, {}).body
     eventually(lambda: text_of(member.get(PAGE)).count("Fetched 1 time in") == 3, 5)
     held = text_of(member.get(PAGE))
     assert held.count("with 1 product.") == 3
+    assert "1 product of your 3 is in no feed" in " ".join(held.split())
     assert held.count("no picture at an http or https address") == 3
 
     assert member.post(PAGE, on="").status == 303

@@ -8,6 +8,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.report import parse_report_query
 from productrecs.dashboard.page import Visit
 from productrecs.dashboard.report_period import as_number, figures_by_name
+from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.features.reports.tracking_health.tracking_issues import (
     find_tracking_issues,
 )
@@ -51,6 +52,7 @@ def find_alerts(visit: Visit) -> list[Alert]:
     alerts = [
         *_plan_alerts(visit),
         *key_misuse_alerts(visit),
+        *_feed_alerts(visit),
         *_failed_job_alerts(visit),
         *_data_issue_alerts(visit),
         *_stock_alerts(visit),
@@ -120,6 +122,25 @@ def key_misuse_alerts(visit: Visit) -> Iterator[Alert]:
             "list."
         )
         yield Alert("warn", text, "Review origins", "/dashboard/account#origins")
+
+
+def _feed_alerts(visit: Visit) -> Iterator[Alert]:
+    with visit.database.reading() as connection:
+        repository = ScheduledFeedRepository(connection, visit.store.store_id)
+        feed, last = repository.find_with_last_import()
+        fetch = next(iter(repository.fetches(1)), None)
+    path = "/dashboard/imports/scheduled-feed"
+    if feed is not None and feed.failures and fetch is not None:
+        problem = fetch.problem.rstrip(".")
+        text = f"Your product feed could not be fetched: {problem}."
+        yield Alert("warn", text, "See the feed", path)
+    failed = 0 if last is None else int(last.result.get("counts", {}).get("skipped", 0))
+    if last is not None and failed:
+        what = "row" if failed == 1 else "rows"
+        text = f"{visit.formats.number(failed)} {what} of your product feed failed."
+        yield Alert(
+            "warn", text, "See the rows", f"/dashboard/imports/file?file={last.import_id}"
+        )
 
 
 def _failed_job_alerts(visit: Visit) -> Iterator[Alert]:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from productrecs.core.clock import MINUTE_MS
 from productrecs.core.ids import StoreId
 from productrecs.features.imports.scheduled_feeds.feed_download import (
     FeedDownload,
@@ -192,12 +191,11 @@ class FeedFetchHandler:
             choices=feed.choices,
         )
         after = replace(
-            self._with_next_fetch(feed),
+            self._with_next_fetch(store, replace(feed, failures=0)),
             etag=download.etag,
             modified=download.modified,
             digest=download.digest,
             import_id=upload_id,
-            failures=0,
         )
         fetch = FeedFetch(
             now_ms, FeedFetchOutcome.RECEIVED, size=download.size, import_id=upload_id
@@ -219,13 +217,15 @@ class FeedFetchHandler:
     ) -> FeedFetch | None:
         with self._services.database.transaction() as transaction:
             repository = ScheduledFeedRepository(transaction, store.store_id)
-            is_first = repository.record_fetch(feed, self._with_next_fetch(after), fetch)
+            is_first = repository.record_fetch(
+                feed, self._with_next_fetch(store, after), fetch
+            )
         return fetch if is_first else None
 
-    def _with_next_fetch(self, feed: ScheduledFeed) -> ScheduledFeed:
+    def _with_next_fetch(self, store: Store, feed: ScheduledFeed) -> ScheduledFeed:
         """Return the feed with the time of its next fetch."""
-        now_ms = self._services.system_clock()
-        return replace(feed, next_ms=now_ms + feed.every_minutes * MINUTE_MS)
+        now_ms, zone = self._services.system_clock(), store.settings.zone
+        return replace(feed, next_ms=feed.next_fetch_ms(now_ms, zone))
 
 
 def build_feed_fetcher(

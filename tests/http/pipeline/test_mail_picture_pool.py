@@ -74,3 +74,41 @@ def test_what_must_not_be_fetched_is_drawn_without_picture(
     pool: MailPicturePool, url: str
 ) -> None:
     assert draw(pool, (url, CARD)) == [draw_product_card(CARD, b"")]
+
+
+@pytest.mark.parametrize(
+    ("url", "note"),
+    [
+        ("", "This product has no picture in the catalog."),
+        (
+            "http://10.0.0.7/a.jpg",
+            (
+                "No photo could be loaded: the picture's address is rejected: 10.0.0.7 is "
+                "not a public address; the service's operator can allow it: "
+                "PRODUCTRECS_IMAGE_HOSTS=10.0.0.7."
+            ),
+        ),
+    ],
+)
+def test_a_preview_says_why_it_has_no_picture(
+    pool: MailPicturePool, url: str, note: str
+) -> None:
+    preview = ProductCard(
+        "Tent", "20 €", 400, "This product has no picture in the catalog."
+    )
+    drawn_card = draw_product_card(ProductCard("Tent", "20 €", 400, note), b"")
+    assert draw(pool, (url, preview)) == [drawn_card]
+    assert drawn_card != draw_product_card(ProductCard("Tent", "20 €", 400), b"")
+
+
+def test_the_demos_own_pictures_are_fetched_from_its_own_server() -> None:
+    pool = MailPicturePool()
+    try:
+        with PictureHost(PICTURE) as host:
+            own_host = f"{HOST}:{host.port}"
+            drawn_card = asyncio.run(
+                pool.draw(STORE, f"http://{own_host}/tent.webp", CARD, own_host)
+            )
+    finally:
+        pool.close()
+    assert drawn_card == draw_product_card(CARD, PICTURE)

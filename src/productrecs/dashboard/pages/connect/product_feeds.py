@@ -12,8 +12,7 @@ FEEDS_PATH: Final = f"{IMPORTS_PATH}/product-feeds"
 _PLATFORMS: Final = {
     FeedFormat.GOOGLE: (
         "Google Merchant Center",
-        "In Merchant Center, open Data sources, Add product source, Add products from a "
-        "file, Enter a link to your file.",
+        "In Merchant Center: Data sources, Add product source, Enter a link to your file.",
     ),
     FeedFormat.META: (
         "Meta (Facebook and Instagram)",
@@ -21,8 +20,7 @@ _PLATFORMS: Final = {
     ),
     FeedFormat.OPENAI: (
         "OpenAI (ChatGPT)",
-        "OpenAI takes feeds only of shops that have applied for it. Apply at OpenAI first, "
-        "then enter the address where they tell you.",
+        "Apply at OpenAI first: it reads the feeds of shops that it has agreed with.",
     ),
 }
 

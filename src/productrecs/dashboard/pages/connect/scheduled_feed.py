@@ -57,17 +57,18 @@ def save_feed(visit: Visit) -> Reply:
         int(every),
         is_complete="complete" in form,
         drops_header="drop_header" in form,
+        hour=int(form["hour"]) if form["hour"].isdecimal() else None,
     )
     try:
         _editor(visit).save(entered, visit.system_ms)
     except FeedAddressError as error:
         return _feed_page(visit, status=422, error=str(error), entered=entered)
-    return visit.redirect(FEED_PATH, "The feed is saved, and is being fetched.")
+    return visit.redirect(FEED_PATH, "The feed is saved. It is fetched now: see below.")
 
 
 def fetch_feed(visit: Visit) -> Reply:
     """Fetch the feed now."""
-    message = "The feed is being fetched. Reload this page to see what it brings."
+    message = "The feed is fetched now: see below."
     try:
         _editor(visit).fetch_now(visit.system_ms)
     except NoFeedError:
@@ -117,15 +118,20 @@ def _feed_page(
             MailSubject.SCHEDULED_FEED
         )
     if entered is None and feed is not None:
-        entered = FeedForm(feed.url, "", feed.every_minutes, feed.is_complete)
+        entered = FeedForm(
+            feed.url, "", feed.every_minutes, feed.is_complete, hour=feed.hour
+        )
     is_waiting = last is not None and last.status is ImportStatus.CHECKED
     return visit.render(
         "scheduled_feed.html",
         status=status,
         error=error,
         feed=feed,
-        entered=entered or FeedForm("", is_complete=True),
+        entered=entered or FeedForm(""),
         waiting=last if is_waiting else None,
+        is_fetching=(feed is not None and feed.next_ms <= visit.system_ms)
+        or (last is not None and last.is_in_progress),
+        hours=[("", "Any hour"), *((str(hour), f"{hour:02}:00") for hour in range(24))],
         intervals=[(str(minutes), text) for minutes, text in INTERVALS.items()],
         rows=rows,
         log_days=LOG_DAYS,

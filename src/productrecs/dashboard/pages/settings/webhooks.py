@@ -101,7 +101,7 @@ def send_test_message(visit: Visit) -> Reply:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         data = {"store": visit.store.domain}
         webhooks.enqueue(endpoint.endpoint_id, WebhookEvent.PING, data, visit.system_ms)
-    message = "A test message is sent. Load this page again to see what it got."
+    message = "A test message is sent: the log says what it got."
     return _redirect_to_endpoint(visit, endpoint, message)
 
 
@@ -178,6 +178,8 @@ def _webhooks_page(
         ],
         shown=shown,
         messages=messages[:_PAGE_SIZE],
+        is_sending=not before
+        and any(not one.attempts and one.state is MessageState.PENDING for one in messages),
         older=messages[_PAGE_SIZE - 1].number if len(messages) > _PAGE_SIZE else 0,
         is_first=not before,
         message_states=_MESSAGE_STATES,

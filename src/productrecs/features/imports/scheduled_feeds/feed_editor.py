@@ -39,6 +39,7 @@ class FeedForm:
     every_minutes: int = 1440
     is_complete: bool = False
     drops_header: bool = False
+    hour: int | None = None  # of the store's time zone; for a daily feed
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,12 @@ class FeedEditor:
         if before and not header and not form.drops_header and _is_same_host(before, url):
             stored_header = before.header
         feed = ScheduledFeed(
-            url, stored_header, form.every_minutes, form.is_complete, next_ms=now_ms
+            url,
+            stored_header,
+            form.every_minutes,
+            form.is_complete,
+            next_ms=now_ms,
+            hour=form.hour if form.hour in range(24) else None,
         )
         if before is not None and before.url == url:
             feed = replace(feed, choices=before.choices)

@@ -54,6 +54,7 @@ class ScheduledFeedRepository:
             digest=row["digest"],
             import_id=row["import_id"],
             failures=row["failures"],
+            hour=row["hour"],
         )
 
     def find_with_last_import(self) -> tuple[ScheduledFeed | None, FileImport | None]:
@@ -163,4 +164,5 @@ def _columns(feed: ScheduledFeed) -> dict[str, object]:
         "digest": feed.digest,
         "import_id": feed.import_id,
         "failures": feed.failures,
+        "hour": feed.hour,
     }

@@ -4,14 +4,21 @@ import base64
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.outbound_http import is_trusted_host, split_typed_url
+from productrecs.core.outbound_http import (
+    is_public_address,
+    is_trusted_host,
+    resolve_host,
+    split_typed_url,
+)
 from productrecs.records.uploads.file_import import ImportChoices
 
 FETCH_JOB: Final = "fetch-feed"
@@ -30,6 +37,9 @@ INTERVALS: Final[Mapping[int, str]] = MappingProxyType(
     }
 )
 """How often a feed may be fetched, in minutes."""
+
+RETRY_MINUTES: Final = (60, 360)
+"""When a failed fetch is tried again: after the first failure, and after each later one."""
 
 LOG_DAYS: Final = 30
 """How many days of fetches are kept."""
@@ -67,7 +77,8 @@ class ScheduledFeed:
 
     `etag`, `modified` and `digest` are those of the last file that was received, which is
     the import `import_id`. `choices` are how the merchant has said that it is read.
-    `failures` counts the failed fetches since the last one that succeeded.
+    `failures` counts the failed fetches since the last one that succeeded. `hour` of the
+    store's time zone is when a daily feed is fetched; None for that of the last fetch.
     """
 
     url: str
@@ -81,6 +92,23 @@ class ScheduledFeed:
     digest: str | None = None
     import_id: str | None = None
     failures: int = 0
+    hour: int | None = None
+
+    def next_fetch_ms(self, now_ms: int, zone: tzinfo) -> int:
+        """Return when the feed is fetched next, after a fetch at `now_ms`.
+
+        A failed fetch is tried again after an hour, from the second one on after six.
+        """
+        if self.failures and self.every_minutes > RETRY_MINUTES[0]:
+            wait = RETRY_MINUTES[min(self.failures, len(RETRY_MINUTES)) - 1]
+            return now_ms + min(wait, self.every_minutes) * MINUTE_MS
+        if self.hour is None or self.every_minutes < DAY_MS // MINUTE_MS:
+            return now_ms + self.every_minutes * MINUTE_MS
+        now = datetime.fromtimestamp(now_ms / 1000, zone)
+        due = now.replace(hour=self.hour, minute=0, second=0, microsecond=0)
+        if due <= now:
+            due += timedelta(days=1)
+        return int(due.timestamp() * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +127,8 @@ def parse_feed_address(
 ) -> tuple[str, str]:
     """Return a feed's URL without a user, and its secret header; empty for none.
 
-    A user and password in the address become the header. Whether the host is public is
-    checked by each fetch, since it may change.
+    A user and password in the address become the header. Each fetch checks again whether
+    the host is public, since it may change.
 
     Raises:
         FeedAddressError: when one of them is not valid.
@@ -113,21 +141,49 @@ def parse_feed_address(
     if split.scheme not in {"https", "http"}:
         message = "The address must begin with https:// or http://."
         raise FeedAddressError(message)
-    header = _parse_header(header)
+    header, problems = _parse_header(header)
     userinfo, at, netloc = split.netloc.rpartition("@")
+    if at and header:
+        problems.append("Enter a user in the address or a header, not both.")
     if at:
-        if header:
-            message = "Enter a user in the address or a header, not both."
-            raise FeedAddressError(message)
         header = f"Authorization: Basic {_basic_credentials(userinfo)}"
     is_trusted = is_trusted_host(split.hostname or "", split.port, trusted)
     if header and split.scheme != "https" and not is_trusted:
-        message = (
+        problems.append(
             "With a password or a header, the address must begin with https://, so that "
             "nobody else can read them."
         )
-        raise FeedAddressError(message)
+    if not is_trusted:
+        problems += _unreachable_reasons(split.hostname or "", split.port)
+    if problems:
+        raise FeedAddressError(" ".join(problems))
     return urlunsplit((split.scheme, netloc, split.path, split.query, "")), header
+
+
+def _unreachable_reasons(host: str, port: int | None) -> list[str]:
+    """Return why the service must not fetch from a host, and who can allow it.
+
+    A host without an address may get one until it is fetched from.
+    """
+    reasons = []
+    if port not in {None, 80, 443}:
+        reasons.append(f"The address has port {port}; only 80 and 443 are fetched from.")
+    try:
+        addresses = resolve_host(host, port or 443)
+    except OSError:
+        addresses = []
+    if not all(map(is_public_address, addresses)):
+        reasons.append(
+            f"{host} is in a private network, where the service must not look: give the "
+            "feed an address that the whole internet can open."
+        )
+    if reasons:
+        allowed = f"{host}:{port}" if port else host
+        reasons.append(
+            "Or ask the operator of your service to allow it: "
+            f"PRODUCTRECS_FEED_HOSTS={allowed}."
+        )
+    return reasons
 
 
 def _basic_credentials(userinfo: str) -> str:
@@ -136,18 +192,17 @@ def _basic_credentials(userinfo: str) -> str:
     return base64.b64encode(plain.encode()).decode()
 
 
-def _parse_header(text: str) -> str:
+def _parse_header(text: str) -> tuple[str, list[str]]:
+    """Return the header, and what is wrong with it."""
     text = text.strip()
     if not text:
-        return ""
+        return "", []
     match = _HEADER.fullmatch(text)
     if match is None or len(text) > _MAX_HEADER:
-        message = "Write the header as NAME: VALUE, such as Authorization: Bearer abc."
-        raise FeedAddressError(message)
+        return "", ["Write the header as NAME: VALUE, such as Authorization: Bearer abc."]
     if match[1].lower() in _OWN_HEADERS:
-        message = f"The header {match[1]} is set by the service; choose another one."
-        raise FeedAddressError(message)
-    return f"{match[1]}: {match[2]}"
+        return "", [f"The header {match[1]} is set by the service; choose another one."]
+    return f"{match[1]}: {match[2]}", []
 
 
 def file_name_of(url: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Final
 
 from fastapi import Path, Query, Request, Response
@@ -110,16 +110,24 @@ async def product_feed(
     async def body() -> AsyncIterator[bytes]:
         while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
             yield chunk
-        if request.headers.get("sec-fetch-mode") == "navigate":
-            return  # a person looks at it with a browser
-        try:
-            await context.write_client.submit_write(
-                WriteKind.CHANGE, store.store_id, count_fetch, exchange.claim
-            )
-        except StorageError:  # the feed itself was sent
-            _log.warning("feed fetch not counted", extra={"store": store.store_id})
+        if request.headers.get("sec-fetch-mode") != "navigate":
+            await _store_count(exchange, store, count_fetch)
 
     return StreamingResponse(body(), media_type=media_type(feed), headers=headers)
+
+
+async def _store_count(
+    exchange: "RequestContext",
+    store: "Store",
+    count_fetch: Callable[[WriteTransaction], None],
+) -> None:
+    """Store that a platform fetched a feed, which is sent already."""
+    try:
+        await exchange.context.write_client.submit_write(
+            WriteKind.CHANGE, store.store_id, count_fetch, exchange.claim
+        )
+    except StorageError:
+        _log.warning("feed fetch not counted", extra={"store": store.store_id})
 
 
 async def _find_feed(

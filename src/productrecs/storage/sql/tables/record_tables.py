@@ -302,6 +302,7 @@ scheduled_feeds = sa.Table(
     sa.Column("digest", sa.String(64)),  # SHA-256 of the last file
     sa.Column("import_id", sa.String(32)),  # of the last file
     sa.Column("failures", sa.Integer, nullable=False),  # since the last success
+    sa.Column("hour", sa.Integer),  # of a daily fetch, in the store's time zone
     sa.Index(None, "next_at"),
     sqlite_with_rowid=False,
 )
