@@ -28,6 +28,7 @@ ELSEWHERE = (
     "productrecs.dashboard.",  # its own error page tells them
     "productrecs.mail",  # shown by the dashboard
     "productrecs.records.uploads.file_import",  # likewise
+    "productrecs.tenancy.users.access_tokens",  # likewise
     "productrecs.worker.",
     "productrecs.settings",
     "productrecs.core.outbound_http",  # requests in the background

@@ -33,7 +33,7 @@ _encode: Final = msgspec.json.Encoder().encode
 logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 
-class UnknownToolError(ProductRecsError):
+class UnknownToolError(LookupError):
     """There is no tool of this name."""
 
 
