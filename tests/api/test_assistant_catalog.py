@@ -378,13 +378,13 @@ def test_calls_are_counted_by_assistant(service: Service) -> None:
         post(counted, f"{NEWEST}/catalog/search", {"query": "tent"}, agent)
     post(counted, f"{NEWEST}/catalog/lookup", {"ids": ["a"]})
 
-    def counts() -> dict[str, dict[Operation, int]]:
+    def counts() -> dict[str, dict[str, int]]:
         store_id = StoreId(counted.account.store_id)
         with service.database() as database, database.reading() as connection:
             found = AssistantCallRepository(connection, store_id).all(system_ms())
         return {agent: one.calls for agent, one in found.items()}
 
-    expected = {
+    expected: dict[str, dict[str, int]] = {
         "agent.example": {Operation.SEARCH: 1, Operation.LOOKUP: 1},
         "assistant": {Operation.SEARCH: 1},
         "other.example": {Operation.SEARCH: 1},
