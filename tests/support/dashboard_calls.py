@@ -114,6 +114,8 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "domain": "new.example",
         "enabled": "",
         "every": "60",
+        "hour": "",
+        "setting": "shopping_assistants",
         "complete": "on",
         "drop_header": "",
         "secret_header": "",

@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 
 from productrecs.records.pictures.draw_product_card import ProductCard, draw_product_card
 from tests.support.pictures import drawn, encoded
@@ -64,3 +64,19 @@ def test_titles_of_many_languages_are_drawn(title: str) -> None:
 def test_a_title_that_the_font_cannot_write_is_left_out_and_its_price_stays() -> None:
     assert ink_below(drawn_card("日本語のテント", "", 300, PICTURE)) == 0
     assert ink_below(drawn_card("日本語のテント", "¥1,234", 300, PICTURE)) > 50
+
+
+@pytest.mark.parametrize("width", [280, 290, 300, 310, 320])
+def test_a_line_that_fits_is_not_cut_although_more_lines_follow(
+    monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    texts: list[str] = []
+    monkeypatch.setattr(
+        ImageDraw.ImageDraw,
+        "text",
+        lambda _, __, text, *___, **____: texts.append(text),
+    )
+    note = "No product for a shopper who is not known."
+    draw_product_card(ProductCard("", "", width, note), b"")
+
+    assert " ".join(texts).strip() == note

@@ -154,8 +154,8 @@ def _wrap_lines(
                 break
             line = longer
             del words[0]
-        cut = line
-        while cut and font.getlength(f"{cut}…" if cut != line or words else cut) > width:
-            cut = cut[:-1]
+        cut, is_cut = line, is_last and bool(words)
+        while cut and font.getlength(f"{cut}…" if is_cut else cut) > width:
+            cut, is_cut = cut[:-1], True
         if line:
-            yield f"{cut.rstrip()}…" if cut != line or (is_last and words) else line
+            yield f"{cut.rstrip()}…" if is_cut else line
