@@ -230,6 +230,8 @@ class WordInterpreter:
         more the more often it does. A word alone has one reading, if that is far more
         likely than the next and differs by slips of the hand only.
         """
+        if self._is_spelled_right(word):
+            return ()
         candidates = self.vocabulary.distant_corrections(word)
         ranked = sorted(
             (
@@ -466,6 +468,8 @@ class WordInterpreter:
 
     def _corrections(self, word: str, stem: str, product_count: int) -> list[WordReading]:
         """Return the corrections of a word, likeliest first."""
+        if not product_count and self._is_spelled_right(word):
+            return []
         is_rare = product_count < LIMITS.rare
         if not is_rare and product_count * LIMITS.correction_factor > self.products:
             return []  # no word can be this much more frequent
@@ -474,6 +478,13 @@ class WordInterpreter:
             ranked += self._corrections_within_distance(word, stem, product_count, 2)
         ranked.sort(key=lambda weighted: (-weighted[0], -weighted[1], weighted[2].words))
         return [reading for _, _, reading in ranked[: LIMITS.readings]]
+
+    def _is_spelled_right(self, word: str) -> bool:
+        """Return whether a word names a product in the catalog's language.
+
+        "Trainers" are shoes also where no product has the word, and no "strainer".
+        """
+        return product_words().has_name((word,), self.language.code)
 
     def _corrections_within_distance(
         self, word: str, stem: str, product_count: int, distance: int
