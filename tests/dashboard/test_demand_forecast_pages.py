@@ -14,6 +14,7 @@ import pytest
 from productrecs.application import create_application
 from productrecs.dashboard.charts import ExpectedDay
 from productrecs.dashboard.pages.analyse.demand_forecast import (
+    days_sold_out,
     flat_forecast_reason,
     stock_status,
 )
@@ -148,7 +149,16 @@ def test_one_product_has_its_chart_its_pace_and_its_order(owner: Member) -> None
     text = flat(text_of(page))
     assert "The last 30 days 3.40 units a day" in text
     assert "In stock 2" in text
-    assert re.search(r"Order \d+ by \d+ \w{3} \d{4}", text)
+    assert re.search(r"Order \d+ today, for 14 \+ 7 days", text)
+    needed = re.search(
+        r"Order when stock is down to ([\d.]+): ([\d.]+) expected in 14 days of lead time, "
+        r"and ([\d.]+) as safety stock for 95 %",
+        text,
+    )
+    assert needed is not None
+    limit, expected, safety = map(float, needed.groups())
+    assert limit == pytest.approx(expected + safety, abs=0.11)
+    assert expected == pytest.approx(3.4 * 14, rel=0.1)
     assert "Average of its own sales" in text
     rows = chart_rows(page.body.decode())
     ahead = [float(row[2]) for row in rows[120:]]
@@ -225,10 +235,43 @@ def test_a_flat_forecast_says_why() -> None:
         ExpectedDay("2026-01-04", 0, 1.02, 2),
     ]
 
-    assert "It sold on 1 of the last 2 days" in flat_forecast_reason(sold, flat_days)
+    reason = flat_forecast_reason(sold, flat_days, 1)
+    assert "It sold on 1 of the last 2 days. It was sold out on 1 of them" in reason
+    assert "the average of its category counts as well" in reason
+    often = [(f"2026-01-{day:02}", 1.0) for day in range(1, 10)]
+    assert "category" not in flat_forecast_reason(often, flat_days)
     assert not flat_forecast_reason(
         sold, [flat_days[0], ExpectedDay("2026-01-04", 0, 2.0, 2)]
     )
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "days"), [(2, None, 2), (3, 2, 2), (9, 8, 0), (9, None, 3)]
+)
+def test_days_without_stock_are_counted(since: int, until: int | None, days: int) -> None:
+    today = datetime(2026, 1, 10, 12, tzinfo=UTC)
+
+    def moment(back: int) -> int:
+        return int((today - timedelta(days=back)).timestamp() * 1000)
+
+    sold = [(f"{today - timedelta(days=back):%Y-%m-%d}", 0.0) for back in (3, 2, 1)]
+    period = (moment(since), None if until is None else moment(until))
+
+    assert days_sold_out([period], sold, UTC) == days
+
+
+def test_a_healthy_product_is_not_among_those_to_order(owner: Member) -> None:
+    page = "/dashboard/demand"
+    sent = {"lead_time_days": "14", "service_level": "95", "order_every_days": "7"}
+
+    owner.post(f"{page}/ordering", page=page, **sent, overstock_days="700")
+    to_order = owner.get(page).body.decode()
+    all_rows = owner.get(f"{page}?by=expected_28_days").body.decode()
+    owner.post(f"{page}/ordering", page=page, **sent, overstock_days="90")
+
+    assert "A lamp</a>" in to_order
+    assert "A vase</a>" not in to_order
+    assert "A vase</a>" in all_rows
 
 
 def test_a_store_without_forecast_sees_when_one_comes(office: Office, store: Store) -> None:
@@ -283,7 +326,7 @@ def test_how_the_shop_orders_changes_what_to_order(
 
     assert (wrong.status, saved.status) == (422, 303)
     assert "Lead time, in days must be" in text_of(wrong)
-    found = [re.search(r"Order (\d+) by", text) for text in (before, after)]
+    found = [re.search(r"Order (\d+) today", text) for text in (before, after)]
     few, more = (int(one[1]) for one in found if one is not None)
     assert more > few
     stored = find_store(office.services.database, selling.domain).settings

@@ -278,6 +278,37 @@ def test_days_without_stock_are_censored(database: Database, store: Store) -> No
     assert (~tent).nonzero()[0].tolist() == [52, 53, 54, 55]  # 22 to 25 February
 
 
+@pytest.mark.parametrize(
+    ("each", "masked"), [(20, 1), (2, 11)], ids=["a slow product", "a fast product"]
+)
+def test_silence_before_a_stock_out_counts_as_one_only_where_sales_were_due(
+    database: Database, store: Store, each: int, masked: int
+) -> None:
+    stock(database, store, NIGHT - 70 * DAY_MS, tent={"stock_qty": 3}, lamp={})
+    sell(
+        database,
+        store,
+        *(
+            f"tent-{back},tent,{TODAY - timedelta(days=back)}T18:00:00,1,20"
+            for back in range(12, 80)
+            if (back - 12) % each == 0
+        ),
+        *(
+            f"lamp-{back},lamp,{TODAY - timedelta(days=back)}T18:00:00,1,20"
+            for back in range(1, 80)
+        ),
+    )
+    stock(database, store, NIGHT - DAY_MS, tent={"stock_qty": 0})
+    track_stock_outs(database, store.store_id, NIGHT - DAY_MS)
+
+    found = inputs(database, store)
+
+    with database.reading() as connection:
+        tent = CatalogRepository(connection, store.store_id).find(["tent"])["tent"]
+    (row,) = (found.numbers == tent.number).nonzero()[0]
+    assert int((~found.demand.on_sale[row][-20:]).sum()) == masked
+
+
 def test_an_unsold_product_of_the_first_catalog_is_no_new_product(
     database: Database, store: Store
 ) -> None:

@@ -85,6 +85,10 @@ COLUMNS: Final = (
     FigureDefinition(
         "method", "text", "lgbm: the learned model; statistical: simpler methods"
     ),
+    FigureDefinition("lead_time_sales", "number", "expected sales in lead_time_days"),
+    FigureDefinition(
+        "safety_stock", "number", "stock kept for sales above that, at service_level"
+    ),
 )
 
 

@@ -14,7 +14,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.repository import items_of_store, items_sql
 from productrecs.storage.sql.dialects import raw_connection
-from productrecs.storage.sql.tables import forecast_runs, item_forecasts
+from productrecs.storage.sql.tables import forecast_runs, item_forecasts, stock_outs
 
 Floats = npt.NDArray[np.float64]
 
@@ -175,6 +175,20 @@ class ForecastRepository:
         return [
             _to_item_forecast(row) for row in self._connection.execute(query).mappings()
         ]
+
+    def stock_outs(self, item_id: str, since_ms: int) -> list[tuple[int, int | None]]:
+        """Return when an item was sold out after `since_ms`; the end is None if it is."""
+        item = items_of_store("item_id", store_id=self._store_id)
+        query = (
+            sa.select(stock_outs.c.since, stock_outs.c.until)
+            .join_from(stock_outs, item, stock_outs.c.item == item.c.number)
+            .where(
+                stock_outs.c.store_id == self._store_id,
+                item.c.item_id == item_id,
+                sa.or_(stock_outs.c.until.is_(None), stock_outs.c.until >= since_ms),
+            )
+        )
+        return [(since, until) for since, until in self._connection.execute(query)]
 
     def stocked_items(self, item_id: str | None = None) -> StockedItems:
         """Return every catalog item that has a forecast, or only the one with this id."""

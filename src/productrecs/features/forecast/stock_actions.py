@@ -91,6 +91,8 @@ class StockPlan:
     quantity: Floats  # of that order, in whole units; 0 without an order
     lost: Floats  # expected lost sales before an order of today arrives
     surplus: Floats  # units beyond the demand of `overstock_days`
+    lead_demand: Floats  # expected sales of the lead time
+    safety: Floats  # units kept for sales above that, at the service level
 
 
 def plan_stock(
@@ -125,6 +127,8 @@ def plan_stock(
         quantity,
         np.where(is_known, lost_sales, np.nan),
         np.where(is_known, surplus, np.nan),
+        lead_demand,
+        safety,
     )
 
 
@@ -196,6 +200,8 @@ class StockAction:
     revenue_at_risk: float | None
     overstock_units: int | None
     overstock_value: float | None
+    lead_time_sales: float
+    safety_stock: float
 
 
 class StockActions:
@@ -297,6 +303,8 @@ class StockActions:
             revenue_at_risk=_none_if_nan(self._revenue_at_risk[row]),
             overstock_units=None if surplus is None else int(surplus),
             overstock_value=_none_if_nan(self._overstock_values[row]),
+            lead_time_sales=round(float(plan.lead_demand[row]), 2),
+            safety_stock=round(float(plan.safety[row]), 2),
         )
 
 

@@ -112,6 +112,7 @@ _MIN_DAYS: Final = 200
 _MAX_CELLS: Final = 60_000_000  # items x days, 5 bytes each plus temporary copies
 _RECENT_DAYS: Final = 90
 _MIN_QUANTITY_SHARE: Final = 0.95
+_SILENCE: Final = 3.0  # expected sales; with stock, none happen in 5 % of cases
 _UNSOLD_DAYS: Final = 180  # a product without sales is forecast this long
 
 _FIRST_CATALOG_MS: Final = 2 * DAY_MS  # a large catalog takes so long to arrive
@@ -297,7 +298,8 @@ def _exclude_stock_out_days(
     """Mask days without stock: their sales do not show demand.
 
     The days on which stock ran out and returned are masked as well. For an item that is
-    sold out now, so are the days since its last sale.
+    sold out now, so are the days since its last sale, if that silence is not chance: a
+    slow item sells nothing for weeks with stock, and its rate would be too high.
     """
     rows = np.searchsorted(numbers, [stock_out.item for stock_out in stock_outs])
     for row, stock_out in zip(rows.tolist(), stock_outs, strict=True):
@@ -307,9 +309,21 @@ def _exclude_stock_out_days(
         first, last = days.numbers(np.array([stock_out.since, ends], np.int64)).tolist()
         first = max(first, 0)
         if stock_out.until is None:
-            sales = np.flatnonzero(amounts[row, : first + 1] > 0)
-            first = min(first, int(sales[-1]) + 1 if len(sales) else first)
+            first = _first_day_of_silence(amounts[row], on_sale[row], first)
         on_sale[row, first : last + 1] = False
+
+
+def _first_day_of_silence(amounts: Amounts, on_sale: _Bools, recorded: int) -> int:
+    """Return the day after the last sale, or the day on which a stock-out was recorded.
+
+    The latter if the days between are too few to expect `_SILENCE` sales.
+    """
+    sales = np.flatnonzero(amounts[: recorded + 1] > 0)
+    if not len(sales):
+        return recorded
+    silent = int(sales[-1]) + 1
+    rate = len(sales) / max(int(on_sale[:silent].sum()), 1)
+    return silent if rate * (recorded - silent) >= _SILENCE else recorded
 
 
 def _future_sale_days(

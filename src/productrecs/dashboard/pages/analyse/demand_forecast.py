@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.report import Report, ReportValue, parse_report_query
 from productrecs.dashboard.charts import (
@@ -28,6 +29,7 @@ from productrecs.dashboard.report_period import (
     figures_by_name,
     rows_by_column,
 )
+from productrecs.engines.demand.demand_series import DemandOptions
 from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
     store_forecast_summary,
@@ -47,7 +49,7 @@ PRODUCT_PATH: Final = f"{DEMAND_PATH}/product"
 _ORDERS: Final = MappingProxyType(
     {
         "order_date": "Order date",
-        "money": "Most money at stake",
+        "money": "Most money, at risk or in overstock",
         "stockout_date": "Sells out first",
         "overstock_value": "Overstock",
         "expected_28_days": "Expected sales",
@@ -75,6 +77,7 @@ ORDERING: Final = (
     ("order_every_days", "Days between two orders", "An order lasts so long after it came"),
     ("overstock_days", "Overstock, in days", "Stock for more days than this is too much"),
 )
+_NOTHING_TO_DO: Final = frozenset({"Healthy", "Stock not known"})
 _NOT_IN_PLAN: Final = (
     "your plan has no demand forecast; the operator of your service can change that"
 )
@@ -112,7 +115,7 @@ def _demand_page(
     is_on = visit.store.settings.demand_forecast
     summary = store_forecast_summary(run, visit.store.settings.currency, enabled=is_on)
     figures = figures_by_name(forecast)
-    settings = visit.store.settings
+    settings, today = visit.store.settings, today_of(visit.now_ms, zone)
     history = [(day["date"], float(day["actual"])) for day in summary["history"]]
     chart, days = _forecast_chart_and_days(
         visit, history, _expected_days(summary["forecast"])
@@ -140,17 +143,24 @@ def _demand_page(
         figures=figures,
         stock=figures_by_name(demand),
         demand=demand,
-        rows=rows_by_column(demand),
+        rows=_rows_to_show(demand, by, today),
+        today=today.isoformat(),
         forecast=forecast,
         by=by,
         orders=list(_ORDERS.items()),
-        status_of=partial(
-            stock_status, today=today_of(visit.now_ms, visit.store.settings.zone)
-        ),
+        status_of=partial(stock_status, today=today),
         file=_report_file_address,
         column=_order_column(by),
         settings=settings,
     )
+
+
+def _rows_to_show(demand: Report, by: str, today: date) -> list[dict[str, ReportValue]]:
+    """Return the products with something to do; all where expected sales are wanted."""
+    rows = rows_by_column(demand)
+    if by == "expected_28_days":
+        return rows
+    return [row for row in rows if stock_status(row, today)[0] not in _NOTHING_TO_DO]
 
 
 def _order_column(by: str) -> str:
@@ -199,7 +209,7 @@ def stock_status(row: Mapping[str, ReportValue], today: date) -> tuple[str, str]
 
 
 def flat_forecast_reason(
-    sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay]
+    sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay], sold_out_days: int = 0
 ) -> str:
     """Return why every day of a forecast is the same; "" if the days differ."""
     expected = [one.expected for one in ahead]
@@ -211,10 +221,34 @@ def flat_forecast_reason(
         )
     days_with_sales = sum(amount > 0 for _, amount in sold)
     known = f"It sold on {days_with_sales} of the last {len(sold)} days. " if sold else ""
+    if sold and sold_out_days:
+        known += f"It was sold out on {sold_out_days} of them, which do not count. "
     return (
-        f"{known}No weekday or season stands out in its sales, so the forecast is the same "
-        "for each day: its recent daily average."
+        f"{known}No weekday or season stands out in its sales, so the forecast is "
+        "about the same for each day: the daily average of its recent sales"
+        + (
+            ". So few sales say little, so the average of its category counts as well."
+            if sold and days_with_sales < DemandOptions().sparse_sales
+            else "."
+        )
     )
+
+
+def days_sold_out(
+    periods: Sequence[tuple[int, int | None]],
+    sold: Sequence[tuple[str, float]],
+    zone: tzinfo,
+) -> int:
+    """Return on how many days of `sold` a product was out of stock, in full or in part."""
+    spans = [
+        (_local_day(since, zone), "9" if until is None else _local_day(until, zone))
+        for since, until in periods
+    ]
+    return sum(any(since <= day <= until for since, until in spans) for day, _ in sold)
+
+
+def _local_day(moment_ms: int, zone: tzinfo) -> str:
+    return datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone).date().isoformat()
 
 
 def _accuracy_sentences(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
@@ -311,6 +345,7 @@ def show_product_forecast(visit: Visit) -> Reply:
     with visit.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         item, run = repository.item(item_id), repository.newest_run()
+        stock_outs = repository.stock_outs(item_id, now_ms - _SHOWN_DAYS * DAY_MS)
     if item is None:
         message = "There is no such product."
         raise NotFoundError(message)
@@ -341,7 +376,10 @@ def show_product_forecast(visit: Visit) -> Reply:
         status_of=partial(
             stock_status, today=today_of(visit.now_ms, visit.store.settings.zone)
         ),
-        flat=flat_forecast_reason(sold, ahead),
+        flat=flat_forecast_reason(
+            sold, ahead, days_sold_out(stock_outs, sold, store.settings.zone)
+        ),
+        today=today_of(now_ms, store.settings.zone).isoformat(),
         past_choices=list(_PAST_DAYS),
         methods=METHODS,
         unit=_MODES.get(reply["target_mode"] or "", ""),
