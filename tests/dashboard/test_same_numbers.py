@@ -33,7 +33,7 @@ _PRODUCT = "/dashboard/products/item?id=waxed-jacket"
 _DEMAND = "/dashboard/demand/product?id=waxed-jacket"
 SAME = (
     (  # a number's wording on one page, and on another
-        ("/dashboard", rf"({_NUMBER}) % found nothing"),
+        ("/dashboard", rf"({_NUMBER}) % without results"),
         ("/dashboard/search", rf"Without results ({_NUMBER}) %"),
     ),
     (

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.dashboard.pages.analyse.search_report_and_preview import (
+    relaxation_text,
+)
+from productrecs.engines.text.search_index import QueryRelaxation
 from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.records.search_counts.repository import (
     QuestionCount,
@@ -93,6 +97,19 @@ def test_the_preview_gives_the_results_and_why(owner: Member) -> None:
     assert "No product is found" in nothing
 
 
+def test_the_preview_names_the_filter_that_words_are_read_as(owner: Member) -> None:
+    found = flat(text_of(owner.get("/dashboard/search?q=sofa+under+80")))
+
+    assert "under 80 filters by price: up to" in found
+    assert "sofa found as written" in found
+    assert "80 found as written" not in found
+
+
+@pytest.mark.parametrize(("words", "text"), [(1, "have this word"), (2, "have all words")])
+def test_a_search_of_one_word_is_not_said_to_have_several(words: int, text: str) -> None:
+    assert text in relaxation_text(QueryRelaxation.WORDS, words)
+
+
 def test_the_page_may_load_the_pictures_of_results_that_come_later(owner: Member) -> None:
     policy = owner.get("/dashboard/search").header("content-security-policy") or ""
     owner.headers = {"hx-request": "true"}
@@ -117,10 +134,14 @@ def test_a_synonym_shows_its_effect_before_it_is_saved(
     wrong = owner.post(IMPROVE, **fields, texts="davenport")
     assert wrong.status == 422
     assert "A synonym is 2 to 20 different texts" in text_of(wrong)
+    assert "davenport 7 7 Still nothing" in flat(text_of(owner.get("/dashboard/search")))
     saved = owner.post(IMPROVE, **fields, texts="sofa")
     assert saved.header("location") == "/dashboard/search?q=davenport"
     assert [one.texts for one in editor.synonyms().values()] == [("davenport", "sofa")]
     assert "Sofa number 0" in text_of(owner.get("/dashboard/search?q=davenport"))
+    assert "davenport 7 7 Finds products now" in flat(
+        text_of(owner.get("/dashboard/search"))
+    )
 
     (number,) = editor.synonyms()
     gone = {"page": "/dashboard/search", "synonym": str(number)}

@@ -355,6 +355,44 @@ def test_the_effect_of_reading_no_filters_in_words_is_shown(owner: Member) -> No
     assert "1 show other products without a judged difference" in effects[1]
 
 
+def test_a_query_that_finds_products_at_last_improves_without_a_judgement(
+    owner: Member,
+) -> None:
+    owner.post(RELEVANCE, then="add", q="couch")
+    owner.post(RELEVANCE, then="add", q="lamp")
+
+    shown = owner.post(
+        f"{IMPROVE}/effect",
+        page=f"{IMPROVE}?q=couch&action=synonym",
+        q="couch",
+        action="synonym",
+        texts="chair",
+    )
+
+    text = flat(text_of(shown))
+    assert "1 improve, 0 get worse, and 0 show other products" in text
+    assert "1 query that found nothing finds products or a page." in text
+    assert "Finds something now" in text
+
+
+def test_relevance_is_no_figure_while_too_little_is_judged(
+    office: Office, shop: Store, owner: Member
+) -> None:
+    for kind in KINDS[:3]:
+        owner.post(RELEVANCE, then="add", q=kind)
+    judged(owner, "lamp")
+    measure(office, shop)
+    few = flat(text_of(owner.get(RELEVANCE)))
+    judged(owner, "tent")
+    office.now_ms += 60_000
+    measure(office, shop)
+    enough = flat(text_of(owner.get(RELEVANCE)))
+
+    assert "Too little is judged 1 of 3 queries are judged; 10 are needed" in few
+    assert "100.0" not in few
+    assert re.search(r"Relevance \(NDCG@10\) 100.0 %", enough)
+
+
 def test_a_change_that_is_invalid_shows_its_error_and_no_effect(owner: Member) -> None:
     judged(owner, "lamp")
 

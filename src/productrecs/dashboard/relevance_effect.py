@@ -12,6 +12,7 @@ from productrecs.features.search.relevance.relevance_measure import (
     QueryResultChange,
     QueryResults,
     compare_configurations,
+    is_enough_judged,
 )
 from productrecs.features.search.relevance.repository import (
     RelevanceRepository,
@@ -31,6 +32,8 @@ class QueryWithChangedResults:
     before: float | None  # NDCG@10
     after: float | None
     change: float | None
+    is_found_now: bool  # it found nothing before
+    is_lost_now: bool
     lists: tuple[tuple[str, ...], tuple[str, ...]]  # titles before and after
 
 
@@ -40,10 +43,13 @@ class EffectOnQueries:
 
     queries: int
     judged: int
+    is_enough_judged: bool  # to say something about the whole set
     ndcg: tuple[float | None, float | None]  # before and after
     no_results: tuple[float | None, float | None]
     wins: int
     losses: int
+    found_now: int  # of the wins: found nothing before
+    lost_now: int
     moved: int
     shown: tuple[QueryWithChangedResults, ...]  # the moved queries that weigh most
 
@@ -62,10 +68,13 @@ def effect_on_queries(
     return EffectOnQueries(
         queries=len(queries),
         judged=len(effect.before.judged),
+        is_enough_judged=is_enough_judged(len(effect.before.judged), len(queries)),
         ndcg=effect.ndcg,
         no_results=(effect.before.no_results, effect.after.no_results),
         wins=len(effect.wins),
         losses=len(effect.losses),
+        found_now=sum(query.is_found_now for query in effect.moved),
+        lost_now=sum(query.is_lost_now for query in effect.moved),
         moved=len(effect.moved),
         shown=tuple(
             QueryWithChangedResults(
@@ -74,6 +83,8 @@ def effect_on_queries(
                 before=query.before.ndcg,
                 after=query.after.ndcg,
                 change=query.change,
+                is_found_now=query.is_found_now,
+                is_lost_now=query.is_lost_now,
                 lists=_titles_before_and_after(query, titles),
             )
             for query in shown_moves

@@ -106,7 +106,7 @@ def _headline_tiles(
         FigureTile(
             "Searches",
             fmt.number(searches[0]),
-            f"{fmt.share(share_of(searches[1], searches[0]))} found nothing"
+            f"{fmt.share(share_of(searches[1], searches[0]))} without results"
             if searches[0]
             else "",
             "What shoppers searched for and stayed with for three seconds.",

@@ -146,6 +146,10 @@ class SearchableStore:
             return 0.0
         return 1.0 - math.log1p(rank) / math.log1p(self.trending_count)
 
+    def sells_well(self, item: int) -> bool:
+        """Return whether an item is in the tenth of the trending items that sells most."""
+        return item < len(self.ranks) and 10 * int(self.ranks[item]) < self.trending_count
+
 
 @dataclass(frozen=True, slots=True)
 class ResolvedQuery:

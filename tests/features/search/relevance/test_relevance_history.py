@@ -27,7 +27,6 @@ from productrecs.features.search.relevance.query_set import (
     remove_query,
 )
 from productrecs.features.search.relevance.relevance_history import (
-    MIN_JUDGED,
     alarm_text,
     measure_and_store_relevance,
     read_measures,
@@ -35,6 +34,7 @@ from productrecs.features.search.relevance.relevance_history import (
     unresolved_alarm,
 )
 from productrecs.features.search.relevance.relevance_measure import (
+    MIN_JUDGED,
     Grade,
     JudgedQuery,
     RelevanceMeasure,

@@ -37,7 +37,9 @@ from productrecs.features.search.relevance.relevance_history import (
     unresolved_alarm,
 )
 from productrecs.features.search.relevance.relevance_measure import (
+    MIN_JUDGED,
     Grade,
+    is_enough_judged,
     measure_relevance,
 )
 from productrecs.features.search.relevance.repository import (
@@ -147,13 +149,15 @@ def _relevance_page(
     measures = [
         row for row in read_measures(visit.database, visit.store.store_id) if row.queries
     ]
+    newest = measures[-1] if measures else None
     alarm = unresolved_alarm(measures, visit.now_ms)
     days = days_between(period.asked.first_day, period.asked.last_day)
     return visit.render(
         "relevance.html",
         status=status,
         period=period,
-        newest=measures[-1] if measures else None,
+        newest=newest,
+        is_enough_judged=newest is not None and _is_enough_judged(newest),
         alarm=None if alarm is None else loss_text(alarm),
         changes=[] if alarm is None else list(map(_change_link, alarm.changes)),
         chart=_relevance_chart(visit, measures, days),
@@ -178,8 +182,13 @@ def _relevance_page(
             "searchers": MIN_SEARCHERS,
             "query_shoppers": MIN_SHOPPERS_OF_QUERY,
             "product_shoppers": MIN_SHOPPERS_OF_PRODUCT,
+            "judged": MIN_JUDGED,
         },
     )
+
+
+def _is_enough_judged(measure: StoredMeasure) -> bool:
+    return is_enough_judged(measure.judged_queries, measure.queries)
 
 
 def _change_link(change: ConfigurationChange) -> tuple[str, str]:
@@ -207,7 +216,8 @@ def _relevance_chart(
         return None
     values = {
         "Relevance": [
-            None if measure is None else measure.ndcg for measure in measures_by_day
+            None if measure is None or not _is_enough_judged(measure) else measure.ndcg
+            for measure in measures_by_day
         ],
         "Without results": [
             None if measure is None else measure.no_results for measure in measures_by_day

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.page import (
     Form,
     NavigationGroup,
@@ -23,6 +24,7 @@ from productrecs.dashboard.report_period import (
     rows_by_column,
 )
 from productrecs.engines.text.query_interpreter import QueryTerm
+from productrecs.engines.text.search_index import QueryRelaxation
 from productrecs.features.search.hits_and_variant_collapse import Hit
 from productrecs.features.search.product_search import (
     ResolvedQuery,
@@ -32,6 +34,7 @@ from productrecs.features.search.product_search import (
     resolve_query,
     truncate_query,
 )
+from productrecs.features.search.query_filters import WordFilter
 from productrecs.features.search.search_insights import (
     every_search_report,
     questions_of_search,
@@ -53,6 +56,7 @@ _MOST_MEANINGS: Final = 4
 _RELAXED: Final = MappingProxyType(
     {
         "spelling": "Spelling was corrected.",
+        "word": "Few products have this word, so products of similar meaning follow.",
         "words": "Few products have all words, so products with some of them, or of "
         "similar meaning, follow.",
         "meaning": "No product has any of these words. These are of similar meaning.",
@@ -109,6 +113,15 @@ class SearchPreviews:
         before = [one.row.item_id for one in self.now(query).products]
         return self._preview_search(query, self._rules_with(added), before, has_before=True)
 
+    def has_results(self, query: str) -> bool:
+        """Return whether the query finds a product or leads to a page now."""
+        searchable = replace(
+            self._searchable, search_rules=SearchRuleBook(1, self.synonyms, self.rules)
+        )
+        request = SearchRequest(f"{truncate_query(query).strip()} ", 1)
+        results = find_products(searchable, request, self._visit.now_ms)
+        return bool(results.hits) or results.address is not None
+
     def effect(self, added: Synonym | SearchRule) -> EffectOnQueries:
         """Return the effect of one more synonym or rule on the query set."""
         now = replace(
@@ -139,7 +152,12 @@ class SearchPreviews:
         results = find_products(searchable, request, visit.now_ms)
         ids = [searchable.catalog.ids[hit.item] or "" for hit in results.hits]
         rows_by_id = {row.item_id: row for row in known_product_rows(visit, ids)}
-        words = searchable.index.interpret(resolved.query, resolved.synonyms)
+        filter_words = _words_of_filters(searchable, results.filters)
+        words = [
+            term
+            for term in searchable.index.interpret(resolved.query, resolved.synonyms)
+            if term.typed not in filter_words
+        ]
         terms_without_synonyms = {
             term.typed: term for term in searchable.index.interpret(resolved.query)
         }
@@ -157,14 +175,42 @@ class SearchPreviews:
         )
         return SearchPreview(
             query=query,
-            words=tuple(
-                _explain_word(term, terms_without_synonyms.get(term.typed))
-                for term in words
+            words=(
+                *(_explain_filter(one, visit.formats) for one in results.filters),
+                *(
+                    _explain_word(term, terms_without_synonyms.get(term.typed))
+                    for term in words
+                ),
             ),
             products=products,
-            relaxed=_RELAXED.get(results.relaxed.value, "") if products else "",
+            relaxed=relaxation_text(results.relaxed, len(words)) if products else "",
             address=results.address,
         )
+
+
+def _words_of_filters(
+    searchable: SearchableStore, filters: Sequence[WordFilter]
+) -> set[str]:
+    return {word for one in filters for word in searchable.index.analyse(one.text).words}
+
+
+def _explain_filter(word_filter: WordFilter, formats: Formats) -> ExplainedWord:
+    """Return the filter that words of the query were read as."""
+    prices = [
+        f"{name} {formats.money(price)}"
+        for name, price in (("from", word_filter.low), ("up to", word_filter.high))
+        if price is not None
+    ]
+    value = " ".join(prices) or word_filter.value
+    return ExplainedWord(
+        word_filter.text, f"filters by {word_filter.field.value}: {value}", "good"
+    )
+
+
+def relaxation_text(relaxed: QueryRelaxation, words: int) -> str:
+    """Return how a query of so many words was relaxed to find enough, as a sentence."""
+    name = "word" if relaxed is QueryRelaxation.WORDS and words == 1 else relaxed.value
+    return _RELAXED.get(name, "")
 
 
 def _position_change(item_id: str, place: int, before: Sequence[str]) -> str:
@@ -235,7 +281,7 @@ def _boost_reasons(
 ) -> Iterator[str]:
     if query.click_boosts.get(hit.item, 0.0) > 0:
         yield "Shoppers choose it after this search"
-    if searchable.popularity(hit.item) > 0:
+    if searchable.sells_well(hit.item):
         yield "Sells well"
     if query.factors is not None:
         factor = float(query.factors[min(hit.item, len(query.factors) - 1)])
@@ -322,6 +368,7 @@ def show_report_and_preview(visit: Visit) -> Reply:
             for name, title, nothing in _TABLES
         ],
         figures=figures,
+        has_results=previews.has_results,
         questions=questions_of_search(
             visit.database, visit.store, (period.asked.first_day, period.asked.last_day)
         ),

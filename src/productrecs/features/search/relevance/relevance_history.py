@@ -28,6 +28,7 @@ from productrecs.features.search.relevance.query_set import (
     refresh_query_set,
 )
 from productrecs.features.search.relevance.relevance_measure import (
+    MIN_JUDGED,
     JudgedQuery,
     RelevanceMeasure,
     measure_relevance,
@@ -51,9 +52,6 @@ from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 
 ALARM_LOSS: Final = 0.03
 """The relative loss of NDCG that raises an alarm."""
-
-MIN_JUDGED: Final = 10
-"""Fewer judged queries are too little evidence for an alarm."""
 
 ALARM_DAYS: Final = 7
 """How long an alarm is shown, unless the NDCG recovers."""

@@ -29,6 +29,9 @@ DEPTH: Final = 10
 _GAINS: Final = (0.0, 1.0, 3.0)
 _SAME: Final = 1e-9
 
+MIN_JUDGED: Final = 10
+"""How many judged queries a figure of the whole set needs, unless half are judged."""
+
 
 class Grade(IntEnum):
     """How well a product fits a query; the numbers are stored."""
@@ -90,6 +93,11 @@ class RelevanceMeasure:
         weight = sum(one.query.weight for one in self.scores)
         empty = sum(one.query.weight for one in self.scores if is_empty(one.results))
         return empty / weight if weight else None
+
+
+def is_enough_judged(judged: int, queries: int) -> bool:
+    """Return whether the NDCG of `judged` queries says something about all `queries`."""
+    return judged > 0 and (judged >= MIN_JUDGED or 2 * judged >= queries)
 
 
 def is_empty(results: QueryResults) -> bool:
@@ -233,6 +241,16 @@ class QueryResultChange:
             return None
         return self.after.ndcg - self.before.ndcg
 
+    @property
+    def is_found_now(self) -> bool:
+        """Whether the query finds something, and found nothing before."""
+        return is_empty(self.before.results) and not is_empty(self.after.results)
+
+    @property
+    def is_lost_now(self) -> bool:
+        """Whether the query finds nothing, and found something before."""
+        return is_empty(self.after.results) and not is_empty(self.before.results)
+
 
 @dataclass(frozen=True)
 class RelevanceEffect:
@@ -259,13 +277,17 @@ class RelevanceEffect:
 
     @property
     def wins(self) -> list[QueryResultChange]:
-        """The moved queries that improve."""
-        return [one for one in self.moved if (one.change or 0.0) > _SAME]
+        """The moved queries that improve: better judged, or no longer without results."""
+        return [
+            one for one in self.moved if (one.change or 0.0) > _SAME or one.is_found_now
+        ]
 
     @property
     def losses(self) -> list[QueryResultChange]:
-        """The moved queries that get worse."""
-        return [one for one in self.moved if (one.change or 0.0) < -_SAME]
+        """The moved queries that get worse: worse judged, or without results."""
+        return [
+            one for one in self.moved if (one.change or 0.0) < -_SAME or one.is_lost_now
+        ]
 
 
 def _moved_weight(move: QueryResultChange) -> tuple[float, float]:
