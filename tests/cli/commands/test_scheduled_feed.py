@@ -49,7 +49,9 @@ def test_a_feed_is_set_fetched_held_applied_and_removed(
     shell: CommandLine, shop: str, services: Services
 ) -> None:
     with FeedHost() as host:
-        shell("feed", "set", shop, host.put(FEED), "--every", "60", "--complete")
+        words = ("feed", "set", shop, host.put(FEED), "--every", "60", "--complete")
+        assert f"FEED_HOSTS={HOST}" in shell.refused(*words)
+        shell(*words, PRODUCTRECS_FEED_HOSTS=HOST)
         work(services)
         assert prices(services) == {"a": 90, "b": 4}
         shown = shell.json("feed", "show", shop)
