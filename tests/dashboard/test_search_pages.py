@@ -130,6 +130,9 @@ def test_a_synonym_shows_its_effect_before_it_is_saved(
     assert "also finds sofa (synonym)" in after
     assert not editor.synonyms()
 
+    form = owner.get(f"{IMPROVE}?q=davenport&action=synonym").body.decode()
+    assert re.search(r"<noscript><button[^>]*>Preview</button></noscript>", form)
+
     fields = {"q": "davenport", "action": "synonym"}
     wrong = owner.post(IMPROVE, **fields, texts="davenport")
     assert wrong.status == 422
