@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from productrecs.engines.demand.demand_series import (
     HORIZON,
-    QUANTILES,
     WEEK,
     DailyDemand,
     bulk_order_additions,
@@ -48,60 +49,73 @@ def test_a_single_huge_order_is_taken_off_and_comes_back_within_bounds() -> None
     assert more == pytest.approx([1, 1 + 297 / 120 / 3, 2])
 
 
+BAD = 900.0
+
+
+def five_methods(
+    ladder: float, model: float, moving: float, recent: float = BAD, weekday: float = BAD
+) -> MethodForecasts:
+    return MethodForecasts(
+        *(paths_around(mean) for mean in (ladder, model, moving, recent, weekday))
+    )
+
+
 def paths_around(mean: float) -> ForecastPaths:
     means = np.full((40, HORIZON), mean, np.float32)
     return ForecastPaths(means, np.stack([means * share for share in (0.5, 1, 1.5)]))
 
 
 @pytest.mark.parametrize(
-    ("ladder", "model", "moving", "shares"),
+    ("means", "shares"),
     [
-        (10, 5, 5, (1, 0, 0)),
-        (5, 10, 5, (0, 1, 0)),
-        (5, 5, 10, (0, 0, 1)),
-        (8, 12, 30, (0.5, 0.5, 0)),
-        (7, 7, 16, (1 / 3, 1 / 3, 1 / 3)),
+        ((10, 5, 5), (1, 0, 0, 0, 0)),
+        ((5, 10, 5), (0, 1, 0, 0, 0)),
+        ((5, 5, 10), (0, 0, 1, 0, 0)),
+        ((8, 12, 30), (0.5, 0.5, 0, 0, 0)),
+        ((7, 7, 16), (1 / 3, 1 / 3, 1 / 3, 0, 0)),
+        ((5, 5, 5, 10), (0, 0, 0, 1, 0)),
+        ((5, 5, 5, 30, 10), (0, 0, 0, 0, 1)),
+        ((40, 5, 5, 13, 7), (0, 0, 0, 0.5, 0.5)),
     ],
 )
-def test_what_did_best_counts(
-    ladder: float, model: float, moving: float, shares: tuple[float, ...]
-) -> None:
+def test_what_did_best_counts(means: tuple[float, ...], shares: tuple[float, ...]) -> None:
     actual = np.full((40, HORIZON), 10, np.float32)
     came = ObservedDemand(actual, actual > 0, np.full(40, 10.0), np.full(40, 2.0))
     classes = np.full(40, 3)
-    ways = MethodForecasts(paths_around(ladder), paths_around(model), paths_around(moving))
 
-    mixture, served = fit_ensemble_weights(ways, came, classes, has_model=True)
+    mixture, served = fit_ensemble_weights(
+        five_methods(*means), came, classes, has_model=True
+    )
 
     assert mixture.means[3] == pytest.approx(shares)
     assert mixture.uses_model(classes).all() == (shares[1] > 0)
     assert served.mean[0, 0] == pytest.approx(10)
-    assert mixture.means[2].tolist() == [1, 0, 0]
+    assert mixture.means[2].tolist() == [1, 0, 0, 0, 0]
 
 
 def test_four_weeks_alone_never_speak_for_what_rarely_sells() -> None:
     nothing = np.zeros((40, HORIZON), np.float32)
     came = ObservedDemand(nothing, nothing == 0, np.full(40, 1.0), np.full(40, 1.0))
-    ways = MethodForecasts(paths_around(2), paths_around(2), paths_around(0))
+    ways = five_methods(2, 2, 0)
 
     mixture, served = fit_ensemble_weights(
         ways, came, np.repeat([1, 2], 20), has_model=True
     )
 
-    assert mixture.means[1:3].tolist() == [[0.5, 0, 0.5], [0, 0, 1]]
+    assert mixture.means[1:3].tolist() == [[0.5, 0, 0.5, 0, 0], [0, 0, 1, 0, 0]]
     assert served.mean[0, 0] == 1
 
 
 def test_without_a_model_it_counts_nothing() -> None:
     actual = np.full((40, HORIZON), 10, np.float32)
     came = ObservedDemand(actual, actual > 0, np.full(40, 10.0), np.full(40, 2.0))
-    ways = MethodForecasts(paths_around(5), paths_around(10), paths_around(15))
+    ways = five_methods(5, 10, 15)
 
     mixture, _ = fit_ensemble_weights(ways, came, np.zeros(40, np.int64), has_model=False)
 
     assert not mixture.needs_model
-    assert mixture.means[0].tolist() == [0.5, 0, 0.5]
-    assert statistical_only().means.shape == (CLASSES, len(QUANTILES))
+    assert mixture.means[0].tolist() == [0.5, 0, 0.5, 0, 0]
+    assert statistical_only().means.shape == (CLASSES, 5)
 
 
 ITEMS, LEVEL = 200, 10.0
@@ -115,7 +129,8 @@ def a_past(spread: float) -> PastForecasts:
     paths = ForecastPaths(means, np.stack((means - spread, means, means + spread)))
     often = np.full(ITEMS, 4)
     everywhere = np.ones((ITEMS, HORIZON), np.bool_)
-    return PastForecasts(paths, actual, everywhere, np.full(ITEMS, LEVEL), often)
+    origins = np.zeros(ITEMS, np.int64)
+    return PastForecasts(paths, actual, everywhere, np.full(ITEMS, LEVEL), often, origins)
 
 
 def held(past: PastForecasts) -> float:
@@ -136,10 +151,47 @@ def test_a_band_that_was_too_narrow_is_wider_at_once() -> None:
 def test_a_band_that_was_too_wide_is_drawn_in_part_of_the_way() -> None:
     past = a_past(5.0)  # holds every day
     found = fit_calibration(past)
-    assert found.lower[4] == pytest.approx(np.full(WEEKS, -0.06), abs=0.005)  # of -0.1
-    assert found.upper[4] == pytest.approx(np.full(WEEKS, -0.084), abs=0.005)  # of -0.14
+    assert found.lower[4] == pytest.approx(np.full(WEEKS, -0.055), abs=0.004)  # of -0.1
+    assert found.upper[4] == pytest.approx(np.full(WEEKS, -0.076), abs=0.004)  # of -0.14
     assert 0.83 < held(past) < 0.88
 
 
 def test_a_right_band_stays_about_where_it_is() -> None:
     assert 0.76 < held(a_past(4.0)) < 0.81
+
+
+def at_origins(past: PastForecasts, moves: list[float]) -> PastForecasts:
+    """Return the past at several origins, whose days all lie higher by their move."""
+    count = len(moves)
+    by_row = np.repeat(np.array(moves, np.float32), ITEMS)[:, None]
+    rows = np.tile(np.arange(ITEMS), count)
+    return PastForecasts(
+        past.paths.of(rows),
+        past.actual[rows] + by_row,
+        past.on_sale[rows],
+        past.levels[rows],
+        past.classes[rows],
+        np.repeat(np.arange(count), ITEMS),
+    )
+
+
+def test_a_band_is_wider_where_the_level_of_the_store_moves() -> None:
+    past = a_past(4.0)
+    steady = fit_calibration(at_origins(past, [0.0] * 12))
+    moved = fit_calibration(at_origins(past, [-3.0, 0.0, 3.0] * 4))
+    shuffled = np.random.default_rng(1).permutation(12 * ITEMS)
+    one_by_one = at_origins(past, [-3.0, 0.0, 3.0] * 4)
+    by_chance = fit_calibration(replace(one_by_one, origins=one_by_one.origins[shuffled]))
+
+    assert (moved.upper[4] > steady.upper[4] + 0.1).all()
+    assert (moved.lower[4] > steady.lower[4] + 0.1).all()
+    # Errors that the items do not share are in the errors themselves; no margin is due.
+    assert (moved.upper[4] > by_chance.upper[4] + 0.04).all()
+
+
+def test_few_items_draw_a_band_in_less_than_many() -> None:
+    many = a_past(5.0)
+    few = many.of(np.arange(ITEMS) % 5 == 2)
+
+    narrowed = fit_calibration(few).lower[4] / fit_calibration(many).lower[4]
+    assert narrowed == pytest.approx(np.full(WEEKS, (40 / 60) / (200 / 220)), abs=0.1)

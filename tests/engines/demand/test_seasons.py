@@ -9,7 +9,11 @@ import pytest
 
 from productrecs.engines.demand.demand_series import DEFAULT_SHRINKAGE, HORIZON
 from productrecs.engines.demand.forecast_features import shrink_season
-from productrecs.engines.demand.store_total_forecast import YearlySeasonality
+from productrecs.engines.demand.store_total_forecast import (
+    YearlySeasonality,
+    backtest_totals,
+    forecast_total,
+)
 
 if TYPE_CHECKING:
     from productrecs.engines.array_types_and_sorting import Floats
@@ -100,3 +104,27 @@ def test_a_first_year_is_believed_as_usual() -> None:
     sold = totals(np.ones(len(DAYS)), 200.0)[:400]
 
     assert YearlySeasonality(sold, MONDAY).best_shrinkage(400) == DEFAULT_SHRINKAGE
+
+
+def test_a_level_that_jumps_is_forecast_from_its_last_days() -> None:
+    levels = np.repeat(np.random.default_rng(5).uniform(100, 400, 12), 45)[:540]
+    sold = levels * WEEK[:540]
+    ours, plain = 0.0, 0.0
+    for origin in range(400, 505, 7):
+        past, came = sold[:origin], sold[origin : origin + HORIZON]
+        found = forecast_total(past, MONDAY, backtest_totals(past, MONDAY)).mean
+        ours += float(np.abs(came - found).sum())
+        plain += float(np.abs(came - YearlySeasonality(past, MONDAY).mean(origin)).sum())
+
+    assert ours < 0.95 * plain
+
+
+def test_past_totals_are_forecast_without_knowing_what_came() -> None:
+    sold = totals(np.ones(len(DAYS)), 200.0, spread=0.1)[:300]
+    other = sold.copy()
+    other[-60:] *= 5
+
+    first, second = backtest_totals(sold, MONDAY), backtest_totals(other, MONDAY)
+    before = slice(60 // 7 + 1, None)  # origins before the days that differ
+    assert first.forecast[before].tolist() == second.forecast[before].tolist()
+    assert first.forecast[0].tolist() != second.forecast[0].tolist()

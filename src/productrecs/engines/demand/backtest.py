@@ -40,16 +40,8 @@ from productrecs.engines.demand.ensemble_and_calibration import (
 )
 from productrecs.engines.demand.forecast_features import (
     item_levels,
-    mean_amounts,
-    open_day_quantiles,
-    store_totals,
 )
-from productrecs.engines.demand.statistical_forecast import (
-    apply_item_weekdays,
-    classify_demand,
-    statistical_forecast,
-)
-from productrecs.engines.demand.store_total_forecast import YearlySeasonality
+from productrecs.engines.demand.forecast_methods import method_forecasts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,21 +50,15 @@ if TYPE_CHECKING:
         Bools,
         Floats,
         Ints,
-        Items,
     )
     from productrecs.engines.demand.demand_series import Amounts, DailyDemand
 
 _FIRST_ORIGIN: Final = 56
 _MAX_ITEMS: Final = 4_000
-_SALE_DAYS: Final = 112
+_MIN_ORIGINS, _MAX_ORIGINS = 8, 26  # without a model
+_MAX_ROWS: Final = 32_000  # items x origins; bounds memory
+_ORIGINS_REPORTED: Final = 8
 _MIN_SALE_DAYS: Final = 28  # minimum days with a sale for an item's accuracy
-_MIN_SALES: Final = 5  # minimum sales of a model item in the last 112 days
-_MIN_FACTOR, _MAX_FACTOR = 0.75, 4 / 3
-_TOTALS_SHARE: Final = 0.5
-"""Weight of the store's total relative to the sum of its items: on earlier origins the
-mixture was better than either."""
-
-_MISSING_WEIGHT: Final = 4.0
 _SUM_DAYS: Final = 14
 _NORMAL_P90: Final = 1.2816
 
@@ -126,8 +112,8 @@ def run_backtest(
     demand: DailyDemand, options: DemandOptions, progress: Callable[[float], None]
 ) -> BacktestResult:
     """Return the backtest result; without enough history, the uncalibrated ladder."""
-    origins = backtest_origins(demand.days, options)
     evaluated_items = _evaluated_items(demand)
+    origins = backtest_origins(demand.days, options)
     if not origins or not len(evaluated_items):
         return BacktestResult(
             statistical_only(), no_calibration(), np.full(CLASSES, 1.5), None
@@ -140,6 +126,8 @@ def run_backtest(
             )
         except BoostingLibraryMissingError:
             model = None
+    if model is None:
+        origins = _origins_back(demand.days, _origins_without_model(len(evaluated_items)))
     past_forecasts = _PastMethodForecasts([], [], [], [], [], [], [])
     for index, origin in enumerate(origins):
         _add_origin_forecasts(
@@ -155,14 +143,27 @@ def run_backtest(
 
 
 def backtest_origins(days: int, options: DemandOptions) -> list[int]:
-    """Return the backtest origins, newest first; none in a short history."""
+    """Return the origins of a backtest with a model, newest first; none if too short."""
+    return _origins_back(
+        days, options.backtest_origins if 2 * days >= 3 * options.model_days else 4
+    )
+
+
+def _origins_back(days: int, count: int) -> list[int]:
     first = days - HORIZON
-    back = options.backtest_origins if 2 * days >= 3 * options.model_days else 4
     return [
         origin
-        for origin in range(first, first - back * WEEK, -WEEK)
+        for origin in range(first, first - count * WEEK, -WEEK)
         if origin >= _FIRST_ORIGIN
     ]
+
+
+def _origins_without_model(items: int) -> int:
+    """Return the number of origins of a backtest of statistical methods alone.
+
+    They are fast, and the moves of a store's level take months to show.
+    """
+    return min(_MAX_ORIGINS, max(_MIN_ORIGINS, _MAX_ROWS // items))
 
 
 def has_enough_history(demand: DailyDemand, options: DemandOptions, days: int) -> bool:
@@ -173,99 +174,11 @@ def has_enough_history(demand: DailyDemand, options: DemandOptions, days: int) -
     return int(has_enough_sales.sum()) >= options.model_items
 
 
-def items_for_model(demand: DailyDemand, origin: int, options: DemandOptions) -> Items:
-    """Return the items with enough data for the model at `origin`."""
-    start = max(0, origin - _SALE_DAYS)
-    sold = (demand.amounts[:, start:origin] > 0).sum(axis=1) >= _MIN_SALES
-    demand_classes = classify_demand(demand, origin, options)
-    return np.flatnonzero(sold & ~demand_classes.young & ~demand_classes.obsolete).astype(
-        np.int32
-    )
-
-
-def reconcile_with_total(
-    paths: ForecastPaths, total: Floats, trust: float
-) -> ForecastPaths:
-    """Return `paths` reconciled half way with the store's `total` [28], week by week.
-
-    The correction is bounded, because a total far from the sum of its items is unreliable;
-    it is weighted by `trust` from 0 to 1.
-    """
-    sums = paths.mean.sum(axis=0, dtype=np.float64).reshape(-1, WEEK).sum(axis=1)
-    weekly_totals = total.reshape(-1, WEEK).sum(axis=1)
-    factors = np.where(sums > 0, weekly_totals / np.maximum(sums, 1e-9), 1.0)
-    factors = np.clip(factors, _MIN_FACTOR, _MAX_FACTOR) ** (_TOTALS_SHARE * trust)
-    return paths.multiply(np.repeat(factors, WEEK))
-
-
-def trust_in_total(demand: DailyDemand) -> float:
-    """Return the weight of the store's total in its items' forecasts, from 0 to 1.
-
-    With many recent stock-outs, the total shows sales rather than demand.
-    """
-    recent = demand.on_sale[:, -HORIZON:]
-    is_open = recent.any(axis=0)
-    if not is_open.any():
-        return 0.0
-    weights = item_levels(demand, demand.days)
-    missing = 1 - recent[:, is_open].mean(axis=1)
-    share = float((weights * missing).sum() / weights.sum())
-    return min(1.0, max(0.0, 1 - _MISSING_WEIGHT * share))
-
-
-def moving_average(demand: DailyDemand, origin: int) -> ForecastPaths:
-    """Return the mean of the last 28 open days, with the quantiles of the last 56."""
-    mean = np.nan_to_num(mean_amounts(demand, origin, HORIZON))
-    quantiles = [
-        np.nan_to_num(quantile)
-        for quantile in open_day_quantiles(demand, origin, 2 * HORIZON)
-    ]
-    flat = np.ones((1, HORIZON), np.float32)
-    return ForecastPaths(
-        mean[:, None].astype(np.float32) * flat,
-        np.stack([quantile[:, None].astype(np.float32) * flat for quantile in quantiles]),
-    )
-
-
 def _evaluated_items(demand: DailyDemand) -> Ints:
     items = np.argsort(-(demand.amounts > 0).sum(axis=1), kind="stable")
     items = items[: int((demand.amounts[items] > 0).any(axis=1).sum())]
     step = max(1, -(-len(items) // _MAX_ITEMS))
     return items[::step]
-
-
-def method_forecasts(
-    demand: DailyDemand, options: DemandOptions, model: GradientBoostedModel | None
-) -> tuple[MethodForecasts, Items]:
-    """Return each method's forecast of the days after `demand`, and the model's items.
-
-    Without a model there are none of these.
-    """
-    origin = demand.days
-    seasons = YearlySeasonality(store_totals(demand), demand.first_day)
-    total, shrinkage = seasons.mean(origin), seasons.best_shrinkage(origin)
-    is_closed, trust = seasons.outlook(origin).closed[None], trust_in_total(demand)
-    statistical = statistical_forecast(demand, origin, options, shrinkage).closed_on(
-        is_closed
-    )
-    if model is None:
-        statistical = apply_item_weekdays(demand, statistical)
-    model_paths, model_items = statistical, np.zeros(0, np.int32)
-    if model is not None:
-        model_items = items_for_model(demand, origin, options)
-        boosted_paths = model.forecast_items(demand, origin, model_items).closed_on(
-            is_closed
-        )
-        model_paths = reconcile_with_total(
-            _replace_items(statistical, model_items, boosted_paths), total, trust
-        )
-    statistical = reconcile_with_total(statistical, total, trust)
-    idle_items = np.flatnonzero(~demand.on_sale[:, -HORIZON:].any(axis=1)).astype(np.int32)
-    moving_paths = moving_average(demand, origin).closed_on(is_closed)
-    moving_paths = _replace_items(moving_paths, idle_items, statistical.of(idle_items))
-    return MethodForecasts(
-        statistical, statistical if model is None else model_paths, moving_paths
-    ), model_items
 
 
 def _add_origin_forecasts(
@@ -292,14 +205,6 @@ def _add_origin_forecasts(
     )
 
 
-def _replace_items(
-    paths: ForecastPaths, items: Items, other_paths: ForecastPaths
-) -> ForecastPaths:
-    mean, quantiles = paths.mean.copy(), paths.quantiles.copy()
-    mean[items], quantiles[:, items] = other_paths.mean, other_paths.quantiles
-    return ForecastPaths(mean, quantiles)
-
-
 def _concatenate(paths: list[ForecastPaths]) -> ForecastPaths:
     return ForecastPaths(
         np.concatenate([part.mean for part in paths]),
@@ -318,6 +223,8 @@ def _fit_and_score_ensemble(
         _concatenate([paths.statistical for paths in past_forecasts.methods]),
         _concatenate([paths.model for paths in past_forecasts.methods]),
         _concatenate([paths.moving for paths in past_forecasts.methods]),
+        _concatenate([paths.recent for paths in past_forecasts.methods]),
+        _concatenate([paths.weekday for paths in past_forecasts.methods]),
     )
     actual = np.concatenate(past_forecasts.actual)
     on_sale = np.concatenate(past_forecasts.on_sale)
@@ -327,13 +234,13 @@ def _fit_and_score_ensemble(
     ensemble_weights, ensemble_paths = fit_ensemble_weights(
         methods, observed, classes, has_model=has_model
     )
-    past = PastForecasts(ensemble_paths, actual, on_sale, levels, classes)
     origins = np.concatenate(past_forecasts.origins)
+    past = PastForecasts(ensemble_paths, actual, on_sale, levels, classes, origins)
     return BacktestResult(
         ensemble_weights,
         fit_calibration(past),
         _sum_overdispersion(past),
-        _item_accuracy(past, origins, demand, evaluated_items),
+        _item_accuracy(past, demand, evaluated_items),
     )
 
 
@@ -360,26 +267,27 @@ def _sum_overdispersion(history: PastForecasts) -> Floats:
 
 
 def _item_accuracy(
-    past: PastForecasts, origins: Ints, demand: DailyDemand, evaluated_items: Ints
+    past: PastForecasts, demand: DailyDemand, evaluated_items: Ints
 ) -> ItemBacktest:
-    """Return the accuracy; each origin's interval is calibrated on the other origins."""
+    """Return the newest origins' accuracy; each interval is calibrated on the others."""
+    history, past = past, past.of(past.origins < _ORIGINS_REPORTED)
     paths = past.paths
     mean, quantiles = paths.mean, paths.quantiles.copy()
-    count = int(origins.max()) + 1
+    count = int(past.origins.max()) + 1
     for origin in range(count) if count > 1 else ():
-        rows = np.flatnonzero(origins == origin)
-        calibration = fit_calibration(past.of(origins != origin))
+        rows = np.flatnonzero(past.origins == origin)
+        calibration = fit_calibration(history.of(history.origins != origin))
         calibrated = calibration.calibrate(
             paths.of(rows), past.levels[rows], past.classes[rows]
         )
         quantiles[:, rows] = calibrated.quantiles
     oldest = demand.days - HORIZON - WEEK * (count - 1)
-    history = demand.amounts[evaluated_items, :oldest].astype(np.float64)
-    squared_changes = np.tile((np.diff(history, axis=1) ** 2).mean(axis=1), count)
+    amounts = demand.amounts[evaluated_items, :oldest].astype(np.float64)
+    squared_changes = np.tile((np.diff(amounts, axis=1) ** 2).mean(axis=1), count)
     weekly_changes = np.tile(
-        np.abs(history[:, WEEK:] - history[:, :-WEEK]).mean(axis=1), count
+        np.abs(amounts[:, WEEK:] - amounts[:, :-WEEK]).mean(axis=1), count
     )
-    has_enough_sales = np.tile((history > 0).sum(axis=1) >= _MIN_SALE_DAYS, count)
+    has_enough_sales = np.tile((amounts > 0).sum(axis=1) >= _MIN_SALE_DAYS, count)
     is_measured = (squared_changes > 0) & (weekly_changes > 0) & has_enough_sales
     actual, is_on_sale = past.actual, past.on_sale
     sold = max(float(actual.sum(dtype=np.float64)), 1e-9)

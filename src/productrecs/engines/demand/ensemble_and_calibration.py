@@ -6,6 +6,7 @@ separate weights: a method with a good mean may have poor quantiles.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -68,9 +69,17 @@ _MAX_ABOVE: Final = 0.22
 lowered towards this share to keep the interval narrow."""
 
 _INWARD_SHARE: Final = 0.6
+_INWARD_ITEMS: Final = 20
 """Part of an inward shift that is applied: errors of past weeks are correlated, so that
 intervals are narrowed carefully but widened at once. The nominal shares outside are
-therefore above a fifth."""
+therefore above a fifth. With `_INWARD_ITEMS` items the part is half as large: items of one
+store share the moves of its level."""
+
+_LEVEL_MARGIN: Final = 0.5
+"""Outward shift for the moves of the store's level, in standard errors of the origins'
+shifts."""
+
+_MIN_ORIGIN_ERRORS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,6 +91,7 @@ class PastForecasts:
     on_sale: Bools
     levels: Floats  # [n]
     classes: Ints  # [n]
+    origins: Ints  # [n] number of each row's origin
 
     def of(self, rows: Bools) -> PastForecasts:
         """Return the selected rows."""
@@ -91,6 +101,7 @@ class PastForecasts:
             self.on_sale[rows],
             self.levels[rows],
             self.classes[rows],
+            self.origins[rows],
         )
 
 
@@ -132,16 +143,23 @@ def no_calibration() -> Calibration:
 
 
 def fit_calibration(history: PastForecasts) -> Calibration:
-    """Return the interval shifts: a part of those that fit past errors."""
-    weeks = np.broadcast_to(np.arange(HORIZON) // WEEK, history.actual.shape)
-    classes = np.broadcast_to(history.classes[:, None], history.actual.shape)
-    levels = np.broadcast_to(history.levels[:, None], history.actual.shape)
+    """Return the interval shifts: those that fit past errors, and a margin."""
+    shape = history.actual.shape
     is_on_sale = history.on_sale
-    below = ((history.paths.quantiles[0] - history.actual) / levels)[is_on_sale]
-    above = ((history.actual - history.paths.quantiles[2]) / levels)[is_on_sale]
-    weeks, classes = weeks[is_on_sale], classes[is_on_sale]
+    weeks, classes, origins, levels = (
+        np.broadcast_to(values, shape)[is_on_sale]
+        for values in (
+            np.arange(HORIZON) // WEEK,
+            history.classes[:, None],
+            history.origins[:, None],
+            history.levels[:, None],
+        )
+    )
+    below = (history.paths.quantiles[0] - history.actual)[is_on_sale] / levels
+    above = (history.actual - history.paths.quantiles[2])[is_on_sale] / levels
     if len(below) < _MIN_ERRORS:
         return no_calibration()
+    items = len(history.levels) / len(np.unique(history.origins))
     lower, upper = np.zeros((CLASSES, WEEKS)), np.zeros((CLASSES, WEEKS))
     for week in range(WEEKS):
         is_week = weeks == week
@@ -152,21 +170,44 @@ def fit_calibration(history: PastForecasts) -> Calibration:
                     is_week if is_week.sum() >= _MIN_ERRORS else np.ones_like(is_week)
                 )
             lower[sale_class, week], upper[sale_class, week] = _interval_shifts(
-                below[is_chosen], above[is_chosen]
+                below[is_chosen], above[is_chosen], origins[is_chosen]
             )
-    return Calibration(_shrink_inward_shifts(lower), _shrink_inward_shifts(upper))
+    return Calibration(
+        _shrink_inward_shifts(lower, items), _shrink_inward_shifts(upper, items)
+    )
 
 
-def _interval_shifts(below: Floats, above: Floats) -> tuple[float, float]:
+def _interval_shifts(below: Floats, above: Floats, origins: Ints) -> tuple[float, float]:
     low = _conformal_quantile(below, 1 - _OUTSIDE_SHARE)
     share_below = float((below > low).mean())
     share_above = min(_MAX_ABOVE, max(_OUTSIDE_SHARE, _MAX_OUTSIDE - share_below))
-    return low, _conformal_quantile(above, 1 - share_above)
+    return (
+        low + _level_margin(below, origins),
+        _conformal_quantile(above, 1 - share_above) + _level_margin(above, origins),
+    )
 
 
-def _shrink_inward_shifts(shifts: Floats) -> Floats:
+def _level_margin(misses: Floats, origins: Ints) -> float:
+    """Return the margin for a level that moves: wide if each origin needs another shift.
+
+    Origins are a week apart, so that independent ones are a horizon apart.
+    """
+    order = np.argsort(origins, kind="stable")
+    ends = np.flatnonzero(np.diff(origins[order])) + 1
+    shifts = [
+        float(np.quantile(part, 1 - _OUTSIDE_SHARE))
+        for part in np.split(misses[order], ends)
+        if len(part) >= _MIN_ORIGIN_ERRORS
+    ]
+    if len(shifts) < WEEKS:
+        return 0.0
+    return _LEVEL_MARGIN * float(np.std(shifts)) / math.sqrt(len(shifts) / WEEKS)
+
+
+def _shrink_inward_shifts(shifts: Floats, items: float) -> Floats:
     """Return outward shifts unchanged, and a part of inward ones (below 0)."""
-    return np.where(shifts < 0, _INWARD_SHARE * shifts, shifts)
+    part = _INWARD_SHARE * items / (items + _INWARD_ITEMS)
+    return np.where(shifts < 0, part * shifts, shifts)
 
 
 def _conformal_quantile(misses: Floats, share: float) -> float:
@@ -175,52 +216,67 @@ def _conformal_quantile(misses: Floats, share: float) -> float:
     return float(np.quantile(misses, min(1.0, share * (count + 1) / count)))
 
 
+def equal_shares(methods: int) -> Floats:
+    """Return the shares of every mixture with equal parts: [mixtures, methods].
+
+    The first is the first method alone.
+    """
+    masks = (np.arange(1, 2**methods)[:, None] >> np.arange(methods)) & 1
+    return np.asarray(masks / masks.sum(axis=1, keepdims=True))
+
+
+_METHODS: Final = 5  # ladder, model, moving average, recent level, weekday means
+_LADDER, _MODEL = 0, 1
 _THIRD: Final = 1 / 3
-_WITH_MODEL: Final = (
-    (1.0, 0.0, 0.0),
-    (0.5, 0.5, 0.0),
-    (0.0, 1.0, 0.0),
-    (_THIRD, _THIRD, _THIRD),
+_WITH_MODEL: Final = np.array(
+    [
+        (0.5, 0.5, 0, 0, 0),
+        (0, 1, 0, 0, 0),
+        (_THIRD, _THIRD, _THIRD, 0, 0),
+    ]
 )
-_WITHOUT_MODEL: Final = ((1.0, 0.0, 0.0), (0.5, 0.0, 0.5), (0.0, 0.0, 1.0))
-"""Weights of the ladder, the trained model and the moving average."""
+_WITHOUT_MODEL: Final = np.insert(equal_shares(_METHODS - 1), _MODEL, 0, axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MethodForecasts:
-    """The forecasts of three methods for the same days."""
+    """The forecasts of the methods for the same days."""
 
     statistical: ForecastPaths
     model: ForecastPaths  # the ladder's without a trained model
-    moving: ForecastPaths
+    moving: ForecastPaths  # the last 28 days' mean
+    recent: ForecastPaths  # the ladder's with the level of the last days
+    weekday: ForecastPaths  # weekday means of 8 weeks
+
+    @property
+    def _all(self) -> tuple[ForecastPaths, ...]:
+        return (self.statistical, self.model, self.moving, self.recent, self.weekday)
 
     def of(self, rows: Ints) -> MethodForecasts:
         """Return the selected rows."""
-        return MethodForecasts(
-            self.statistical.of(rows), self.model.of(rows), self.moving.of(rows)
-        )
+        return MethodForecasts(*(method.of(rows) for method in self._all))
 
     def blend(self, mean_weights: Floats, band_weights: Floats) -> ForecastPaths:
-        """Return the ensemble by weights [n, 3] of the means and of the intervals."""
-        methods = (self.statistical, self.model, self.moving)
+        """Return the ensemble by weights [n, methods] of the means and of the intervals."""
         row_shares = [
             weights.astype(np.float32).T[:, :, None]
             for weights in (mean_weights, band_weights)
         ]
-        mean = sum(
-            share * method.mean
-            for share, method in zip(row_shares[0], methods, strict=True)
+        mean, quantiles = (
+            np.zeros_like(self.moving.mean),
+            np.zeros_like(self.moving.quantiles),
         )
-        quantiles = sum(
-            share * method.quantiles
-            for share, method in zip(row_shares[1], methods, strict=True)
-        )
-        return ForecastPaths(np.asarray(mean), np.asarray(quantiles))
+        for mean_share, band_share, method in zip(*row_shares, self._all, strict=True):
+            if mean_share.any():
+                mean += mean_share * method.mean
+            if band_share.any():
+                quantiles += band_share * method.quantiles
+        return ForecastPaths(mean, quantiles)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EnsembleWeights:
-    """Weight of each method, by class of items: [CLASSES, 3] each."""
+    """Weight of each method, by class of items: [CLASSES, methods] each."""
 
     means: Floats
     bands: Floats
@@ -228,11 +284,11 @@ class EnsembleWeights:
     @property
     def needs_model(self) -> bool:
         """Whether the model has any weight."""
-        return bool((self.means[:, 1] > 0).any() or (self.bands[:, 1] > 0).any())
+        return bool((self.means[:, _MODEL] > 0).any() or (self.bands[:, _MODEL] > 0).any())
 
     def uses_model(self, classes: Ints) -> Bools:
         """Return whether the model has weight for items of these `classes`."""
-        return np.asarray((self.means + self.bands)[classes, 1] > 0)
+        return np.asarray((self.means + self.bands)[classes, _MODEL] > 0)
 
     def of(self, methods: MethodForecasts, classes: Ints) -> ForecastPaths:
         """Return the ensemble forecast of items of `classes` [n]."""
@@ -241,7 +297,7 @@ class EnsembleWeights:
 
 def statistical_only() -> EnsembleWeights:
     """Return the weights without a backtest: the ladder alone."""
-    statistical_share = np.tile(np.array(_WITHOUT_MODEL[0]), (CLASSES, 1))
+    statistical_share = np.tile(_WITHOUT_MODEL[0], (CLASSES, 1))
     return EnsembleWeights(statistical_share, statistical_share)
 
 
@@ -249,11 +305,12 @@ def fit_ensemble_weights(
     methods: MethodForecasts, observed: ObservedDemand, classes: Ints, *, has_model: bool
 ) -> tuple[EnsembleWeights, ForecastPaths]:
     """Return the ensemble with the least error against `observed`, and its forecast."""
-    options = _WITH_MODEL + _WITHOUT_MODEL[1:] if has_model else _WITHOUT_MODEL
+    options = np.concatenate((_WITHOUT_MODEL, _WITH_MODEL)) if has_model else _WITHOUT_MODEL
+    with_ladder_or_model = options[:, (_LADDER, _MODEL)].any(axis=1)
     rows = len(classes)
     losses = []
     for shares in options:
-        row_weights = np.tile(np.array(shares), (rows, 1))
+        row_weights = np.tile(shares, (rows, 1))
         paths = methods.blend(row_weights, row_weights)
         losses.append(
             (observed.scaled_errors(paths.mean), observed.pinball(paths.quantiles))
@@ -267,7 +324,7 @@ def fit_ensemble_weights(
             if (
                 sale_class < MIN_SALES_A_WEEK
             ):  # four weeks are too short to compare rarely sold items
-                sums[-1] = np.inf
+                sums[~with_ladder_or_model] = np.inf
             mean_weights[sale_class], band_weights[sale_class] = (
                 options[best] for best in sums.argmin(axis=0)
             )

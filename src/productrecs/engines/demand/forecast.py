@@ -8,11 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from productrecs.engines.demand.backtest import (
-    BacktestResult,
-    ItemBacktest,
-    method_forecasts,
-)
 from productrecs.engines.demand.boosted_forecast import (
     BoostingLibraryMissingError,
     fit_boosted_model,
@@ -24,6 +19,7 @@ from productrecs.engines.demand.demand_series import (
 )
 from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths, sale_classes
 from productrecs.engines.demand.forecast_features import item_levels, store_totals
+from productrecs.engines.demand.forecast_methods import method_forecasts
 from productrecs.engines.demand.store_total_forecast import (
     TotalBacktest,
     TotalForecast,
@@ -37,6 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from productrecs.engines.array_types_and_sorting import Bools, Floats
+    from productrecs.engines.demand.backtest import (
+        BacktestResult,
+        ItemBacktest,
+    )
     from productrecs.engines.demand.demand_series import DailyDemand
 
 _ORIGINS_REPORTED = 8
@@ -51,6 +51,7 @@ class TotalAccuracy:
     bias: float
     coverage: float
     baseline_rmsse: float  # the better of seasonal naive and the 28-day mean
+    history_days: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -160,4 +161,5 @@ def _total_accuracy(totals: Floats, history: TotalBacktest) -> TotalAccuracy | N
         bias=float(forecast.sum() / actual.sum()) - 1,
         coverage=inside_count / actual.size,
         baseline_rmsse=min(rmsse(history.naive[:count]), rmsse(history.moving[:count])),
+        history_days=len(totals),
     )

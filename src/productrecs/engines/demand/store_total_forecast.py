@@ -1,8 +1,9 @@
 """Store total forecast: forecasts the whole store's sales directly, not by summing items.
 
 Quantiles cannot be summed. The mean of three simple levels is multiplied by the store's
-weekday and seasonal factors; the season is weighted by its backtest. The interval comes
-from past forecast errors.
+weekday and seasonal factors; the season is weighted by its backtest. Mixed with the level
+of the last days, weekday means and last week, as past errors say. The interval comes from
+past forecast errors.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from productrecs.engines.demand.demand_series import (
     closed_in_future,
     weekdays,
 )
+from productrecs.engines.demand.ensemble_and_calibration import equal_shares
 from productrecs.engines.demand.forecast_features import (
     YEAR,
     shrink_season,
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 _PROFILE_DAYS: Final = 16 * WEEK
 _HALF_LIVES: Final = (7.0, 14.0)
+_RECENT_HALF_LIFE: Final = 4.0
+_WEEKDAY_WEEKS: Final = 8
 _SMOOTHING, _TREND, _DAMPING = 0.3, 0.1, 0.9
 _WEEKS: Final = 12
 _MAX_ORIGINS: Final = 26
@@ -42,6 +46,7 @@ _SHRINKAGES: Final = (
     0.1,
     0.0,
 )  # shrinkage of a season; ties give the default
+_METHODS: Final = 4
 FIRST_ORIGIN: Final = 5 * WEEK
 """Minimum days of history for an interval from past errors."""
 
@@ -59,12 +64,16 @@ class TotalForecast:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TotalBacktest:
-    """Forecasts at earlier origins: [origins, 28], newest first."""
+    """Forecasts at earlier origins: [origins, 28], newest first.
+
+    Each `forecast` mixes the methods as the errors known at its origin say.
+    """
 
     forecast: Floats
     actual: Floats
     naive: Floats  # seasonal naive: last week repeated
     moving: Floats  # the mean of the last 28 days
+    shares: Floats  # [methods] of the mixture with the least error at all origins
 
     @property
     def origins(self) -> int:
@@ -77,12 +86,20 @@ class SeasonOutlook:
     """The HORIZON days after a day, before the season is shrunk."""
 
     level: Floats  # of each day, including its weekday factor
+    recent: Floats  # the same with the level of the last days
     season: Floats  # last year's seasonal factor; 1 without that year
     closed: Bools
 
     def mean(self, shrinkage: float) -> Floats:
         """Return the expected totals; without `shrinkage` the season has full weight."""
-        expected = np.maximum(self.level * shrink_season(self.season, shrinkage), 0.0)
+        return self._in_season(self.level, shrinkage)
+
+    def recent_mean(self, shrinkage: float) -> Floats:
+        """Return the expected totals at the level of the last days."""
+        return self._in_season(self.recent, shrinkage)
+
+    def _in_season(self, level: Floats, shrinkage: float) -> Floats:
+        expected = np.maximum(level * shrink_season(self.season, shrinkage), 0.0)
         return np.where(self.closed, 0.0, expected)
 
 
@@ -105,6 +122,28 @@ class YearlySeasonality:
     def mean(self, day: int) -> Floats:
         """Return the expected totals of the days after the first `day`."""
         return self.outlook(day).mean(self.best_shrinkage(day))
+
+    def methods(self, day: int) -> Floats:
+        """Return the expected totals by each method: [methods, HORIZON].
+
+        The season's mean, that at the level of the last days, weekday means of 8 weeks, and
+        last week repeated.
+        """
+        outlook, shrinkage = self.outlook(day), self.best_shrinkage(day)
+        weeks = min(_WEEKDAY_WEEKS, max(1, day // WEEK))
+        past_weeks = np.resize(
+            self._totals[max(0, day - weeks * WEEK) : day], (weeks, WEEK)
+        )
+        repeated = np.tile(
+            np.stack((past_weeks.mean(axis=0), past_weeks[-1])), HORIZON // WEEK
+        )
+        return np.concatenate(
+            (
+                outlook.mean(shrinkage)[None],
+                outlook.recent_mean(shrinkage)[None],
+                np.where(outlook.closed, 0.0, repeated),
+            )
+        )
 
     def best_shrinkage(self, day: int) -> float:
         """Return the shrinkage with the least error at the origins completed by `day`.
@@ -143,8 +182,14 @@ def _compute_season_outlook(totals: Floats, first_day: int) -> SeasonOutlook:
         for half_life in _HALF_LIVES
     ]
     levels.append(_damped_trend_levels(totals, closed, profile, ordinals))
-    level = np.mean(levels, axis=0) * profile[weekdays(future_days)]
-    return SeasonOutlook(level, year_factors_of(totals, days), is_closed)
+    recent_level = _weighted_level(totals, closed, profile, ordinals, _RECENT_HALF_LIFE)
+    shape = profile[weekdays(future_days)]
+    return SeasonOutlook(
+        np.mean(levels, axis=0) * shape,
+        recent_level * shape,
+        year_factors_of(totals, days),
+        is_closed,
+    )
 
 
 def backtest_totals(totals: Floats, first_day: int) -> TotalBacktest:
@@ -152,45 +197,53 @@ def backtest_totals(totals: Floats, first_day: int) -> TotalBacktest:
     origins = range(len(totals) - HORIZON, FIRST_ORIGIN - 1, -WEEK)
     newest_origins = list(origins)[:_MAX_ORIGINS]
     seasons = YearlySeasonality(totals, first_day)
-    forecast, actual, naive, moving = (
-        np.zeros((len(newest_origins), HORIZON)) for _ in range(4)
-    )
+    actual, naive, moving = (np.zeros((len(newest_origins), HORIZON)) for _ in range(3))
+    methods = np.zeros((len(newest_origins), _METHODS, HORIZON))
     for row, origin in enumerate(newest_origins):
         totals_so_far = totals[:origin]
-        forecast[row] = seasons.mean(origin)
+        methods[row] = seasons.methods(origin)
         actual[row] = totals[origin : origin + HORIZON]
         naive[row] = np.tile(totals_so_far[-WEEK:], HORIZON // WEEK)
         moving[row] = totals_so_far[-HORIZON:].mean()
-    return TotalBacktest(forecast, actual, naive, moving)
+    return _mix_methods(methods, actual, naive, moving)
+
+
+def _mix_methods(
+    methods: Floats, actual: Floats, naive: Floats, moving: Floats
+) -> TotalBacktest:
+    """Return the backtest of the best mixture; each origin knows only completed ones."""
+    options = equal_shares(_METHODS)
+    mixtures = np.einsum("om,rmd->rod", options, methods)  # [origins, mixtures, days]
+    errors = np.abs(mixtures - actual[:, None]).sum(axis=2)
+    forecast = np.zeros_like(actual)
+    for row in range(len(actual)):
+        completed = errors[row + HORIZON // WEEK :]
+        is_known = len(completed) >= _MIN_ORIGINS
+        forecast[row] = mixtures[row, completed.sum(axis=0).argmin() if is_known else 0]
+    return TotalBacktest(
+        forecast, actual, naive, moving, options[errors.sum(axis=0).argmin()]
+    )
 
 
 def forecast_total(
     totals: Floats, first_day: int, backtest: TotalBacktest
 ) -> TotalForecast:
-    """Return the forecast by the best method in `backtest`, with a calibrated interval."""
+    """Return the forecast by the best mixture in `backtest`, with a calibrated interval."""
     seasons, days = YearlySeasonality(totals, first_day), len(totals)
-    mean, is_closed = seasons.mean(days), seasons.outlook(days).closed
+    is_closed = seasons.outlook(days).closed
     if backtest.origins < _MIN_ORIGINS:
-        return _total_forecast_without_past_errors(totals, mean, is_closed)
-    best_past, best_mean = backtest.forecast, mean
-    for other_past, other_mean in (
-        (backtest.naive, np.tile(totals[-WEEK:], HORIZON // WEEK)),
-        (backtest.moving, np.full(HORIZON, totals[-HORIZON:].mean())),
-    ):
-        if (
-            np.abs(backtest.actual - other_past).sum()
-            < np.abs(backtest.actual - best_past).sum()
-        ):
-            best_past, best_mean = other_past, np.where(is_closed, 0.0, other_mean)
-    quantiles = error_quantiles(best_past, backtest.actual)[:, None] * best_mean
+        return _total_forecast_without_past_errors(totals, seasons.mean(days), is_closed)
+    mean = backtest.shares @ seasons.methods(days)
+    quantiles = error_quantiles(backtest.forecast, backtest.actual)[:, None] * mean
     sums = [
         error_quantiles(
-            _sum_first_days(best_past, length), _sum_first_days(backtest.actual, length)
+            _sum_first_days(backtest.forecast, length),
+            _sum_first_days(backtest.actual, length),
         )
-        * best_mean[:length].sum()
+        * mean[:length].sum()
         for length in (WEEK, HORIZON)
     ]
-    return TotalForecast(best_mean, quantiles, sums[0], sums[1], is_closed)
+    return TotalForecast(mean, quantiles, sums[0], sums[1], is_closed)
 
 
 def shift_forecast(

@@ -437,7 +437,7 @@ def _run_or_resume_backtest(
 
 def _fingerprint(inputs: DemandInputs) -> str:
     """Return a fingerprint that changes with the input of the backtest."""
-    digest = hashlib.sha256(f"3 {inputs.days.first} {inputs.target_mode}".encode())
+    digest = hashlib.sha256(f"4 {inputs.days.first} {inputs.target_mode}".encode())
     demand = inputs.demand
     for array in (demand.amounts, demand.on_sale, demand.categories):
         digest.update(np.ascontiguousarray(array).data)
