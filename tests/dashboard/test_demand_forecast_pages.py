@@ -16,6 +16,7 @@ from productrecs.dashboard.charts import ExpectedDay
 from productrecs.dashboard.pages.analyse.demand_forecast import (
     days_sold_out,
     flat_forecast_reason,
+    season_sentences,
     stock_status,
 )
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
@@ -106,6 +107,13 @@ def chart_rows(body: str) -> list[list[str]]:
     return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in table[1].split("</tr>")[:-1]]
 
 
+@pytest.mark.parametrize(("days", "sentences"), [(391, 1), (392, 0), (None, 0)])
+def test_a_history_without_last_years_season_says_so(
+    days: float | None, sentences: int
+) -> None:
+    assert len(season_sentences(days)) == sentences
+
+
 def test_the_store_sees_history_band_and_error_in_words(owner: Member) -> None:
     page = owner.get("/dashboard/demand")
 
@@ -114,6 +122,7 @@ def test_the_store_sees_history_band_and_error_in_words(owner: Member) -> None:
     assert re.search(r"was off by \d+ % of what was sold", text)
     assert re.search(r"\d+ % of the days were within the likely range; 80 %", text)
     assert "own sales" in text
+    assert f"The forecast uses {DAYS} days of sales. From 392 days on" in text
     rows = chart_rows(body)
     assert len(rows) == 120 + 28
     assert {row[1] for row in rows[:120]} == {"4", "8"}

@@ -35,7 +35,7 @@ from productrecs.features.forecast.forecast_replies import (
     store_forecast_summary,
     today_of,
 )
-from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.features.forecast.repository import ForecastRepository, ForecastRun
 from productrecs.report_registry import make_report
 from productrecs.tenancy.accounts.store_management import change_settings
 from productrecs.tenancy.users.dashboard_user import Role
@@ -86,6 +86,7 @@ _PAST_DAYS: Final = MappingProxyType({"30": 30, "60": 60, "120": _SHOWN_DAYS})
 _SOON_DAYS: Final = 7  # an order that is due within these days is announced
 _FLAT: Final = 0.05  # largest difference of days, as a share, that counts as none
 _ROWS: Final = 50
+_DAYS_FOR_SEASON: Final = 392  # the same days of last year, and the 28 before them
 _MONTH: Final = 30
 
 
@@ -139,7 +140,10 @@ def _demand_page(
         days=days,
         past_choices=list(_PAST_DAYS),
         expected=_expected_sums(summary),
-        judged=_accuracy_sentences(visit, summary["accuracy"]),
+        judged=[
+            *_accuracy_sentences(visit, summary["accuracy"]),
+            *season_sentences(_history_days(run)),
+        ],
         figures=figures,
         stock=figures_by_name(demand),
         demand=demand,
@@ -279,6 +283,23 @@ def _accuracy_sentences(visit: Visit, accuracy: dict[str, float] | None) -> list
             "two simple methods: repeating last week, and the mean of the last 28 days."
         )
     return sentences
+
+
+def _history_days(run: ForecastRun | None) -> float | None:
+    return None if run is None or run.accuracy is None else run.accuracy.get("history_days")
+
+
+def season_sentences(history_days: float | None) -> list[str]:
+    """Say that a history of less than a year does not show the season."""
+    if history_days is None or history_days >= _DAYS_FOR_SEASON:
+        return []
+    return [
+        (
+            f"The forecast uses {history_days:.0f} days of sales. From {_DAYS_FOR_SEASON} "
+            "days on it knows the season of the year. Until then more days can be outside "
+            "the likely range where sales rise or fall with the season."
+        )
+    ]
 
 
 def turn_on(visit: Visit) -> Reply:
