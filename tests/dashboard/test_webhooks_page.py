@@ -15,6 +15,7 @@ from productrecs.features.webhooks.webhook import (
     EndpointState,
     Message,
     MessageState,
+    WebhookEvent,
 )
 from productrecs.storage.sql.audit_log import AuditRepository
 from productrecs.tenancy.users.dashboard_user import Role
@@ -117,6 +118,22 @@ def test_a_test_message_is_logged_and_can_be_sent_again(
     assert again.message_id == message.message_id
     assert member.post(f"{PAGE}/replay", endpoint=id_, number="2").status == 404
     assert member.post(f"{PAGE}/replay", endpoint="x", number="1").status == 404
+
+
+def test_an_owner_chooses_what_an_address_is_told(office: Office, store: Store) -> None:
+    member = office.member(store)
+    member.post(f"{PAGE}/add", address=ADDRESS)
+    (endpoint,) = endpoints_of(office, store)
+    assert endpoint.left_out == frozenset()
+
+    member.post(f"{PAGE}/events", endpoint=endpoint.endpoint_id, event="stockout.foreseen")
+
+    (endpoint,) = endpoints_of(office, store)
+    assert set(WebhookEvent) - endpoint.left_out == {
+        WebhookEvent.STOCKOUT_FORESEEN,
+        WebhookEvent.PING,
+    }
+    assert member.get(PAGE).body.decode().count(" checked> ") == 1
 
 
 def test_an_address_is_switched_gets_a_new_secret_and_is_removed_with_its_log(

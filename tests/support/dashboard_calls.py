@@ -113,6 +113,7 @@ PLAIN: Final[Mapping[str, str]] = MappingProxyType(
         "verdict": "",
         "domain": "new.example",
         "enabled": "",
+        "event": "plan.ending",
         "every": "60",
         "hour": "",
         "setting": "shopping_assistants",

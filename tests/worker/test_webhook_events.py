@@ -113,6 +113,19 @@ def test_without_an_address_nothing_is_written(scanner: Scanner) -> None:
     assert scanner.scan() == []
 
 
+def test_an_address_gets_no_message_that_it_leaves_out(scanner: Scanner) -> None:
+    scanner.add_endpoint()
+    scanner.scan()
+    with scanner.services.database.transaction() as transaction:
+        webhooks = WebhookRepository(transaction, scanner.store.store_id)
+        webhooks.set_left_out("e", {WebhookEvent.IMPORT_FINISHED})
+    scanner.now[0] += 1
+    import_file(scanner, scanner.store, ImportStatus.DONE)
+    import_file(scanner, scanner.store, ImportStatus.FAILED)
+
+    assert [event for event, _ in scanner.scan()] == ["import.failed"]
+
+
 def test_imports_that_end_are_told_once_each_by_their_outcome(scanner: Scanner) -> None:
     import_file(scanner, scanner.store, ImportStatus.DONE)
     scanner.now[0] += 1

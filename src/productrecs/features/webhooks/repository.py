@@ -157,12 +157,17 @@ class WebhookRepository:
         """Replace an endpoint's secret."""
         self._connection.execute(self._endpoint_update(endpoint_id, secret=stored_secret))
 
+    def set_left_out(self, endpoint_id: str, events: Collection[WebhookEvent]) -> None:
+        """Choose the events that an endpoint does not get from now on."""
+        left_out = " ".join(sorted(events)) or None
+        self._connection.execute(self._endpoint_update(endpoint_id, left_out=left_out))
+
     def enqueue_for_all(
         self, event: WebhookEvent, data: Mapping[str, object], now_ms: int
     ) -> None:
-        """Store a message for each endpoint that is on."""
+        """Store a message for each endpoint that is on and gets this event."""
         for endpoint in self.endpoints():
-            if endpoint.state is EndpointState.ON:
+            if endpoint.wants(event):
                 self.enqueue(endpoint.endpoint_id, event, data, now_ms)
 
     def enqueue(
@@ -334,6 +339,7 @@ def _to_endpoint(row: sa.RowMapping, prefix: str = "") -> Endpoint:
         secret=row[f"{prefix}secret"],
         state=EndpointState(row[f"{prefix}state"]),
         created_at=row[f"{prefix}created_at"],
+        left_out=frozenset(map(WebhookEvent, (row[f"{prefix}left_out"] or "").split())),
     )
 
 

@@ -95,6 +95,12 @@ class Endpoint:
     secret: str = field(repr=False)  # as it is stored
     state: EndpointState
     created_at: int
+    left_out: frozenset[WebhookEvent] = frozenset()
+    """The events that it does not get; so it gets those that a later version adds."""
+
+    def wants(self, event: WebhookEvent) -> bool:
+        """Return whether it gets messages of this event."""
+        return self.state is EndpointState.ON and event not in self.left_out
 
 
 @dataclass(frozen=True, slots=True)

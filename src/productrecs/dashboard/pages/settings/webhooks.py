@@ -34,6 +34,18 @@ _MESSAGE_STATES: Final = {
 }
 
 
+_EVENTS: Final = {
+    WebhookEvent.STOCKOUT_FORESEEN: "A stockout is foreseen",
+    WebhookEvent.IMPORT_FINISHED: "An import has finished",
+    WebhookEvent.IMPORT_FAILED: "An import has failed",
+    WebhookEvent.QUOTA_REACHED: "80 % or 100 % of your calls are used",
+    WebhookEvent.TEST_DECIDED: "A test is decided",
+    WebhookEvent.SEARCHES_WITHOUT_RESULTS: "The week's searches without results",
+    WebhookEvent.KEY_EXPOSED: "Your secret key is seen in a wrong place",
+    WebhookEvent.PLAN_ENDING: "Your plan is about to end",
+}
+
+
 def show_webhooks(visit: Visit) -> Reply:
     """Show the addresses, and the log of the chosen one."""
     return _webhooks_page(visit)
@@ -82,6 +94,17 @@ def switch_endpoint(visit: Visit) -> Reply:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         webhooks.set_state(endpoint.endpoint_id, state)
     said = "The address is on." if is_on else "The address is off. Messages wait."
+    return _redirect_to_endpoint(visit, endpoint, said)
+
+
+def choose_events(visit: Visit) -> Reply:
+    """Choose what an address is told from now on; what waits is still sent."""
+    endpoint, chosen = _chosen_endpoint(visit), visit.form.all("event")
+    with visit.database.transaction() as transaction:
+        webhooks = WebhookRepository(transaction, visit.store.store_id)
+        left_out = {event for event in _EVENTS if event.value not in chosen}
+        webhooks.set_left_out(endpoint.endpoint_id, left_out)
+    said = "From now on, the address gets the messages that you chose."
     return _redirect_to_endpoint(visit, endpoint, said)
 
 
@@ -171,6 +194,10 @@ def _webhooks_page(
                 else _host_without_path(endpoint.url),
                 "is_on": endpoint.state is EndpointState.ON,
                 "state": _STATES[endpoint.state],
+                "events": [
+                    (event.value, text, event not in endpoint.left_out)
+                    for event, text in _EVENTS.items()
+                ],
                 "counts": counts.get(endpoint.endpoint_id, dict.fromkeys(MessageState, 0)),
                 "secret": secret if endpoint.endpoint_id == chosen else "",
             }
@@ -208,6 +235,7 @@ PAGES: Final = (
         for path, change, action in (
             ("add", add_endpoint, "Added an address for webhooks"),
             ("secret", replace_secret, "Replaced a webhook's secret"),
+            ("events", choose_events, "Chose the messages of a webhook"),
             ("switch", switch_endpoint, "Switched a webhook on or off"),
             ("remove", remove_endpoint, "Removed an address for webhooks"),
             ("test", send_test_message, "Sent a test webhook"),

@@ -408,6 +408,7 @@ webhook_endpoints = sa.Table(
     sa.Column("state", sa.String(8), nullable=False),  # on, off or gone
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("last_number", sa.BigInteger, nullable=False),  # of its newest message
+    sa.Column("left_out", sa.Text),  # the events that it does not get, separated by blanks
     sqlite_with_rowid=False,
 )
 
