@@ -79,14 +79,15 @@ def test_only_the_exact_text_of_a_stored_token_is_accepted(database: Database) -
     assert found[0] == OTHER
 
 
-def test_the_last_use_is_stored_once_in_five_minutes(database: Database) -> None:
+def test_each_use_is_counted_with_its_time(database: Database) -> None:
     _, text = create(database)
     uses = []
-    for minutes in (0, 4, 6):
+    for minutes in (0, 4):
         find_access_token(database, text, NOW + minutes * MINUTE)
-        uses.append(stored(database)[0].used_at)
+        (token,) = stored(database)
+        uses.append((token.calls, token.used_at))
 
-    assert uses == [NOW, NOW, NOW + 6 * MINUTE]
+    assert uses == [(1, NOW), (2, NOW + 4 * MINUTE)]
 
 
 def test_a_removed_token_is_not_found_and_others_stay(database: Database) -> None:

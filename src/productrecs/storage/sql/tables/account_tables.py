@@ -196,7 +196,8 @@ access_tokens = sa.Table(
     sa.Column("confirmation_key", sa.String(64), nullable=False),
     sa.Column("creator", sa.Text, nullable=False),
     sa.Column("created_at", sa.BigInteger, nullable=False),
-    sa.Column("used_at", sa.BigInteger),  # to five minutes; null: never
+    sa.Column("used_at", sa.BigInteger),  # null: never
+    sa.Column("calls", sa.BigInteger, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
 

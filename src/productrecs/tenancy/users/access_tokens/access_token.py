@@ -6,7 +6,6 @@ A token is shown once. Only its hash is stored, which takes the same time for ev
 import hmac
 from typing import Final
 
-from productrecs.core.clock import MINUTE_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, random_text
 from productrecs.storage.sql.database import Database
@@ -21,7 +20,6 @@ MAX_TOKENS: Final = 20
 MAX_NAME_LENGTH: Final = 60
 _TOKEN_ID: Final = 16
 _KEY_LENGTH: Final = 43  # 256 bits
-_USE_MS: Final = 5 * MINUTE_MS  # minimum time between updates of the last use
 
 
 class AccessTokenError(ProductRecsError):
@@ -75,9 +73,8 @@ def find_access_token(
         stored = AccessTokenRepository(connection, store_id).all()
     for token in stored:
         if hmac.compare_digest(token.token_hash, sent_hash):
-            if token.used_at is None or now_ms - token.used_at > _USE_MS:
-                with database.transaction(synced=False) as transaction:
-                    repository = AccessTokenRepository(transaction, store_id)
-                    repository.record_use(token.token_id, now_ms)
+            with database.transaction(synced=False) as transaction:
+                repository = AccessTokenRepository(transaction, store_id)
+                repository.record_use(token.token_id, now_ms)
             return store_id, token
     return None

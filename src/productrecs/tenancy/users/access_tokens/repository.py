@@ -29,6 +29,7 @@ class AccessToken:
     creator: str
     created_at: int
     used_at: int | None = None
+    calls: int = 0
 
     @property
     def author(self) -> str:
@@ -66,12 +67,13 @@ class AccessTokenRepository:
         self._connection.execute(access_tokens.insert().values(row))
 
     def record_use(self, token_id: str, now_ms: int) -> None:
-        """Set when a token was last used."""
+        """Count a call with a token, and set when it was last used."""
         query = access_tokens.update().where(
             access_tokens.c.store_id == self._store_id,
             access_tokens.c.token_id == token_id,
         )
-        self._connection.execute(query.values(used_at=now_ms))
+        used = query.values(used_at=now_ms, calls=access_tokens.c.calls + 1)
+        self._connection.execute(used)
 
     def remove(self, token_id: str) -> bool:
         """Delete a token; return whether there was one."""
