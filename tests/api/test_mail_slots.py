@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import sqlalchemy as sa
@@ -280,7 +280,7 @@ def test_a_click_is_a_click_on_a_recommended_product_once(
     mailing.ask(MailResource.IMAGE, **mail)
     for _ in range(3):
         mailing.linked(**mail)
-    mailing.linked(campaign="spring", position=2)  # nobody knows whose click it is
+    mailing.linked(campaign="spring", position=2)  # its page counts it
     for part in (MailResource.LINK, MailResource.IMAGE):  # mail servers test addresses
         path = mailing.path(part, user_id="c-8", campaign="spring", position=2)
         assert mailing.merchant.client.ask("HEAD", path).body == b""
@@ -297,6 +297,20 @@ def test_a_click_is_a_click_on_a_recommended_product_once(
 
     eventually(lambda: row().get("clicked") == 1)
     assert row()["shown"] == 0  # a loaded picture is no view
+
+
+@pytest.mark.parametrize(
+    ("user_id", "counted_on_page"), [("c-7", []), (None, ["newsletter"])]
+)
+def test_the_page_counts_the_click_of_a_reader_whom_nobody_knows(
+    unchanged: Mailing, user_id: str | None, counted_on_page: list[str]
+) -> None:
+    reader = {} if user_id is None else {"user_id": user_id}
+
+    link = unchanged.ask(MailResource.LINK, campaign="spring", **reader)
+
+    parameters = parse_qs(urlsplit(link.header("location") or "").query)
+    assert parameters.get("pr_mail", []) == counted_on_page
 
 
 def test_an_e_mail_address_counts_as_no_shopper_and_is_passed_on_nowhere(

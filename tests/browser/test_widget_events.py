@@ -64,9 +64,10 @@ def stored(front: Storefront) -> int:
         ("utm_medium=assistant", ["assistant-assistant"]),
         ("utm_source=agent.example&utm_medium=email", []),
         ("q=m%3Dassistant", []),
+        ("utm_medium=email&pr_mail=newsletter", ["mail-newsletter"]),
     ],
 )
-def test_a_link_of_an_assistant_counts_as_a_click_on_its_product(
+def test_a_link_of_an_assistant_or_a_mail_counts_as_a_click_on_its_product(
     page: Page, front: Storefront, query: str, widgets: list[str]
 ) -> None:
     page.goto(front.page("/", ELEMENT) + f"?{query}")

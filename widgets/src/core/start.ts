@@ -23,8 +23,8 @@ declare global {
 }
 
 // Parameters of a page that load the tools: those for developers and merchants, and those of
-// an assistant's link. The tools look closer.
-const TOOLS = /[?&]pr_[dp]|m=assistant/;
+// the link of an assistant or of a mail. The tools look closer.
+const TOOLS = /[?&]pr_[dpm]|m=assistant/;
 
 /**
  * Starts a script: calls `run` in a task of its own with the shared core, unless the script runs

@@ -1,7 +1,7 @@
 // /widget/v1/_/tools.js: loaded by the scripts of a page with ?pr_debug=1 or ?pr_preview=1, and
-// of one that an assistant's link leads to, before they send a request.
+// of one that the link of an assistant or of a mail leads to, before they send a request.
 
-import { countArrival } from "./assistant";
+import { countArrival } from "./arrival";
 import { Overlay } from "./overlay";
 import { previewed } from "./preview";
 import { Watch } from "./watching";

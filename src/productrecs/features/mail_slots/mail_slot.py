@@ -152,10 +152,13 @@ def _subject(slot: str) -> str:
     return f"mail-slot:{slot}"
 
 
-def with_mail_utm_parameters(url: str, slot: str, position: int, campaign: str) -> str:
+def with_mail_utm_parameters(
+    url: str, slot: str, position: int, campaign: str, *, counts_on_page: bool = False
+) -> str:
     """Return a page's address with the parameters by which web analytics know a mail.
 
-    Those that the address has already stay.
+    Those that the address has already stay. With `counts_on_page` the widget script counts
+    the click, in the session of a reader whom the service does not know.
     """
     parts = urlsplit(url)
     present = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
@@ -165,6 +168,8 @@ def with_mail_utm_parameters(url: str, slot: str, position: int, campaign: str) 
         "utm_campaign": campaign[:_MAX_CAMPAIGN] or slot,
         "utm_content": f"{slot}-{position}",
     }
+    if counts_on_page:
+        added["pr_mail"] = slot
     query = urlencode({name: added[name] for name in added if name not in present})
     joined = "&".join(filter(None, (parts.query, query)))
     return urlunsplit(parts._replace(query=joined))

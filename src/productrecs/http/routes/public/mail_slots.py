@@ -208,7 +208,13 @@ async def _resolve_link_and_count_click(slot_request: MailSlotRequest) -> str:
         await _store_click(slot_request, products[index])
     page = card.product_url if card is not None else None
     address = absolute_url(page or "/", slot_request.store.domain)
-    return with_mail_utm_parameters(address, query.slot, query.position, query.campaign)
+    return with_mail_utm_parameters(
+        address,
+        query.slot,
+        query.position,
+        query.campaign,
+        counts_on_page=page is not None and not query.user_id,
+    )
 
 
 async def _store_click(slot_request: MailSlotRequest, product: MailProduct) -> None:

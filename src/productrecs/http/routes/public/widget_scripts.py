@@ -284,7 +284,8 @@ KINDS: Final = ("recs", "search", "look", "all")
 
 EXTRAS: Final = ("tools", "webmcp")
 """What other scripts load: `tools` for pages with `?pr_debug=1` or `?pr_preview=1` and
-an assistant's links, `webmcp` for assistants in the browser. They are not pinned."""
+the links of assistants and mails, `webmcp` for assistants in the browser. They are not
+pinned."""
 
 _log: Final = logging.getLogger(__name__)
 _DIGITS: Final = 20
