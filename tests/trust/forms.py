@@ -50,12 +50,10 @@ def _wrong_error(reply: Reply) -> list[str]:
 
 
 def _wrong_words(reply: Reply, body: object) -> list[str]:
-    if not isinstance(body, dict) or set(body) - {"reasons"} != {
-        "detail",
-        "code",
-        "doc_url",
-        "request_id",
-    }:
+    wanted = {"detail", "code", "doc_url", "request_id"}
+    if isinstance(body, dict) and "ucp" in body:  # the protocol's own form beside ours
+        wanted |= {"ucp", "messages", "content"}
+    if not isinstance(body, dict) or set(body) - {"reasons"} != wanted:
         return [f"an error of another form: {body}"]
     if body["request_id"] != reply.header("x-request-id"):
         return ["two request ids"]

@@ -72,8 +72,8 @@ class ProductWordTable:
         )
 
     def has_name(self, name: Words, code: str) -> bool:
-        """Return whether a language has exactly this name, in no other form."""
-        return name in self._spelled[code]
+        """Return whether a language has exactly this name; false without names in it."""
+        return name in self._spelled.get(code, ())
 
     def spelling_distance(self, word: str) -> int:
         """Return the edits between a word and the name of which it has the stem; 0: none.
