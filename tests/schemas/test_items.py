@@ -236,6 +236,11 @@ def test_blank_categories_are_left_out() -> None:
         ({"items": [None]}, ("body", "items", 0), "model_type"),
         ({"items": [[]]}, ("body", "items", 0), "model_type"),
         ({"items": [{}]}, ("body", "items", 0, "id"), "missing"),
+        (
+            {"items": [{"id": "a", "title": 5}]},
+            ("body", "items", 0, "title"),
+            "string_type",
+        ),
         ([{"id": "a"}], ("body",), "model_type"),
         (None, ("body",), "model_type"),
         ("x", ("body",), "model_type"),
@@ -245,6 +250,31 @@ def test_a_wrong_shape_is_refused_at_its_place(
     body: object, loc: tuple[str | int, ...], kind: str
 ) -> None:
     assert _refused(body) == [(loc, kind)]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("sku", 2.5),
+        ("description", []),
+        ("categories", "not a list"),
+        ("categories", {"a": 1}),
+        ("categories", ["A", 5]),
+        ("categories", [None]),
+        ("categories", ["A", "b\0"]),
+        ("category_ids", [1, 2.5]),
+        ("category_ids", [["a"]]),
+        ("availability", "IN STOCK!"),
+        ("availability", True),
+        ("available_from", "tomorrow"),
+        ("available_until", "2026-02-30"),
+        ("available_until", 20260301),
+    ],
+)
+def test_a_wrong_value_is_refused_at_its_field(name: str, value: object) -> None:
+    ((loc, _),) = _refused({"items": [{"id": "a", name: value}]})
+
+    assert loc[:4] == ("body", "items", 0, name)
 
 
 @pytest.mark.parametrize("body", MISSHAPEN.values(), ids=MISSHAPEN)

@@ -85,7 +85,22 @@ def test_an_orders_id_has_no_control_character(value: str) -> None:
     assert _parse(_line(item_id=value)).lines[0].item_id == value  # any text is an item's
 
 
-@pytest.mark.parametrize("value", ["", None, True, 1.5, [], {}, "a\0", "\ud800", 2**53 + 1])
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        None,
+        True,
+        1.5,
+        [],
+        {},
+        "a\0",
+        "\ud800",
+        2**53 + 1,
+        "x" * 256,
+        "\U0001f600" * 256,
+    ],
+)
 def test_an_order_and_a_line_need_an_id(value: object) -> None:
     assert [loc for loc, _ in _refused(_order(order_id=value))] == [("body", "order_id")]
     assert [loc for loc, _ in _refused(_line(item_id=value))] == [
@@ -163,6 +178,8 @@ def test_anything_but_a_number_is_no_price_and_no_total(name: str, value: object
         (_order(items={}), [("body", "items")]),
         (_order(items=[{"item_id": "a"}, {}]), [("body", "items", 1, "item_id")]),
         (_order(items=[7]), [("body", "items", 0)]),
+        (_order(user_id="x" * 256), [("body", "user_id")]),
+        (_order(session_id="x" * 256), [("body", "session_id")]),
         ([], [("body",)]),
         (None, [("body",)]),
     ],

@@ -6,7 +6,6 @@ import pytest
 
 from productrecs.features.widgets.widget_config import (
     MAX_SETTINGS,
-    MAX_SETTINGS_BYTES,
     ConfigChange,
     WidgetConfig,
     WidgetConfigTooLargeError,
@@ -20,31 +19,8 @@ STORE = StoreSettings(language="de", currency="CHF", rec_num=5)
 NAMES = [setting.name for setting in WIDGET_SETTINGS]
 
 
-def test_an_empty_change_changes_nothing() -> None:
-    assert SET.merged_with(ConfigChange()) == SET
-
-
-def test_keys_are_merged_over_the_saved_ones() -> None:
-    changed = SET.merged_with(ConfigChange({"layout": "list", "columns": 2}))
-
-    assert changed.settings == {"layout": "list", "columns": 2, "mine": {"a": 1}}
-    assert (changed.custom_css, changed.scoped) == (".card {}", False)
-
-
 def test_an_object_under_a_key_is_replaced_whole() -> None:
     assert SET.merged_with(ConfigChange({"mine": {"b": 2}})).settings["mine"] == {"b": 2}
-
-
-def test_a_key_that_is_none_is_not_set_any_more() -> None:
-    changed = SET.merged_with(ConfigChange({"layout": None, "never set": None}))
-
-    assert changed.settings == {"mine": {"a": 1}}
-
-
-def test_styles_and_scope_return_to_their_defaults() -> None:
-    changed = SET.merged_with(ConfigChange(custom_css=None, scoped=None))
-
-    assert changed == WidgetConfig(SET.settings)
 
 
 def test_as_many_settings_as_may_be_are_kept_and_no_more() -> None:
@@ -55,14 +31,6 @@ def test_as_many_settings_as_may_be_are_kept_and_no_more() -> None:
         full.merged_with(ConfigChange({"one more": 1}))
     swapped = full.merged_with(ConfigChange({"one more": 1, "key-0": None}))
     assert len(swapped.settings) == MAX_SETTINGS
-
-
-def test_settings_together_have_a_size() -> None:
-    half = "é" * (MAX_SETTINGS_BYTES // 4)
-    config = WidgetConfig().merged_with(ConfigChange({"a": half}))
-
-    with pytest.raises(WidgetConfigTooLargeError):
-        config.merged_with(ConfigChange({"b": half}))
 
 
 def test_every_setting_has_a_default_drawn_from_the_store() -> None:

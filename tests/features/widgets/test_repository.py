@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +13,6 @@ from productrecs.features.widgets.widget_config import (
     ConfigChange,
     TooManyWidgetTypesError,
     WidgetConfig,
-    WidgetConfigTooLargeError,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.tables import widget_configs
@@ -66,15 +63,6 @@ def rows(database: Database) -> int:
         return int(connection.execute(query).scalar_one())
 
 
-def test_what_is_set_is_kept(database: Database, store_id: StoreId) -> None:
-    change = ConfigChange({"title": "Für dich", "deep": [{"a": None}]}, "a{}", scoped=False)
-
-    said = put(database, store_id, change)
-
-    assert said == get(database, store_id)
-    assert said == WidgetConfig(change.settings, "a{}", scoped=False)
-
-
 def test_a_widget_without_settings_is_not_kept(
     database: Database, store_id: StoreId
 ) -> None:
@@ -84,40 +72,6 @@ def test_a_widget_without_settings_is_not_kept(
 
     assert get(database, store_id) == WidgetConfig()
     assert rows(database) == 0
-
-
-@pytest.mark.parametrize("widget_type", ["", "a\0b", "Recs", "x" * 1_000, "'; --"])
-def test_what_can_be_no_type_has_nothing_set(
-    database: Database, store_id: StoreId, widget_type: str
-) -> None:
-    assert get(database, store_id, widget_type) == WidgetConfig()
-
-
-def test_changes_of_different_keys_at_once_all_survive(
-    database: Database, store_id: StoreId
-) -> None:
-    together = threading.Barrier(6)
-
-    def change(number: int) -> None:
-        together.wait(10)
-        put(database, store_id, ConfigChange({f"key-{number}": number}))
-
-    with ThreadPoolExecutor(6) as threads:
-        for done in [threads.submit(change, number) for number in range(6)]:
-            done.result(30)
-
-    assert get(database, store_id).settings == {f"key-{n}": n for n in range(6)}
-
-
-def test_a_change_that_is_too_large_leaves_all_as_it_was(
-    database: Database, store_id: StoreId
-) -> None:
-    before = put(database, store_id, ConfigChange({"a": "x" * 40_000}))
-
-    with pytest.raises(WidgetConfigTooLargeError):
-        put(database, store_id, ConfigChange({"b": "x" * 40_000}))
-
-    assert get(database, store_id) == before
 
 
 def test_a_store_has_so_many_types_and_no_more(

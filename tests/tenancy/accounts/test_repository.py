@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.core.ids import StoreId
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
@@ -19,7 +15,6 @@ from productrecs.tenancy.accounts.store_management import (
     change_origins,
     change_settings,
     delete_store,
-    find_store,
     register_store,
 )
 
@@ -53,23 +48,6 @@ def version(database: Database) -> int:
         return AccountRepository(connection).version()
 
 
-def test_settings_are_merged_and_none_returns_to_the_default(
-    database: Database, store: Store
-) -> None:
-    with database.transaction() as transaction:
-        repository = AccountRepository(transaction)
-        repository.merge_settings(store.store_id, {"rec_num": 3, "currency": "USD"})
-        merged = repository.merge_settings(
-            store.store_id, {"rec_num": None, "allow_repeat_recommendations": True}
-        )
-
-    assert merged.chosen == ("currency", "allow_repeat_recommendations")
-    assert merged.settings == replace(
-        store.settings, currency="USD", allow_repeat_recommendations=True
-    )
-    assert find_store(database, store.domain) == merged
-
-
 def test_settings_that_change_nothing_move_no_version(
     database: Database, store: Store
 ) -> None:
@@ -79,42 +57,6 @@ def test_settings_that_change_nothing_move_no_version(
     change_settings(database, store, {"rec_num": "3"})
 
     assert version(database) == before
-
-
-def test_changes_of_different_settings_at_once_all_survive(
-    database: Database, store: Store
-) -> None:
-    together = threading.Barrier(4)
-
-    def change(name: str, text: str) -> None:
-        together.wait(10)
-        change_settings(database, store, {name: text})
-
-    with ThreadPoolExecutor(4) as threads:
-        wanted = {
-            "rec_num": "3",
-            "trending_days": "7",
-            "currency": "USD",
-            "language": "de",
-        }
-        for done in [threads.submit(change, *one) for one in wanted.items()]:
-            done.result(30)
-
-    settings = find_store(database, store.domain).settings
-    assert (settings.rec_num, settings.trending_days) == (3, 7)
-    assert (settings.currency, settings.language) == ("USD", "de")
-
-
-def test_a_connection_is_kept_for_its_own_store_alone(
-    database: Database, store: Store, other: Store
-) -> None:
-    with database.transaction() as transaction:
-        ConnectionRepository(transaction, store.store_id).put(CONNECTED)
-        ConnectionRepository(transaction, store.store_id).put(CONNECTED)
-
-    with database.reading() as connection:
-        assert ConnectionRepository(connection, store.store_id).find() == CONNECTED
-        assert ConnectionRepository(connection, other.store_id).find() == ShopConnection()
 
 
 def test_a_connection_is_deleted_with_its_store(database: Database, store: Store) -> None:
@@ -141,8 +83,3 @@ def test_a_deleted_store_is_not_changed(
 
     with pytest.raises(StoreDeletedError):
         change(database, store)
-
-
-def test_an_unknown_store_cannot_be_locked(database: Database) -> None:
-    with database.transaction() as transaction, pytest.raises(StoreDeletedError):
-        AccountRepository(transaction).lock(StoreId("st_nobody"))

@@ -137,13 +137,6 @@ def test_the_month_turns_at_its_millisecond_and_the_old_one_is_kept_whole(
     assert len(meter.months()) == 1
 
 
-def test_a_store_that_is_over_goes_on_with_the_next_month(usage: Usage) -> None:
-    meter = meter_of(usage, stored=10)
-    assert meter.check(TEN, APRIL - 1) == QuotaNotice(OVER, 10, 10)
-
-    assert meter.check(TEN, APRIL) is None
-
-
 def test_a_clock_that_is_set_ahead_and_back_suspends_no_store(usage: Usage) -> None:
     trial = Subscription("ten", ends_at=APRIL - 1)
     meter = meter_of(usage, trial)
@@ -168,17 +161,6 @@ def test_a_clock_that_is_set_a_month_ahead_and_back_counts_each_call_once(
     assert usage.calls == {"2026-03": 9, "2026-04": 3}
     assert len(meter.months()) == 1
     assert serve(meter, 2) == ["warn 10", "over_quota 10"]
-
-
-def test_another_plan_and_a_suspension_hold_at_once(usage: Usage) -> None:
-    meter = meter_of(usage, stored=10)
-    growth = TEN.changed(DEFAULT_PLANS["growth"], NOON)
-    stopped = growth.suspended(NOON)
-
-    assert meter.check(TEN, NOON) == QuotaNotice(OVER, 10, 10)
-    assert meter.check(growth, NOON) is None
-    assert meter.check(stopped, NOON) == QuotaNotice(SUSPENDED)
-    assert meter.check(stopped.resumed(), NOON) is None
 
 
 def test_a_plan_that_the_configuration_lacks_limits_nothing(usage: Usage) -> None:

@@ -6,14 +6,8 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
     DEFAULT_PLANS,
     Plan,
     PlansError,
-    UnknownPlanError,
-    find_plan,
     parse_plans,
 )
-
-
-def test_a_trial_lasts_14_days_and_allows_ten_thousand_calls_and_a_thousand_items() -> None:
-    assert find_plan(DEFAULT_PLANS, "trial") == Plan("trial", 10_000, 1_000, days=14)
 
 
 def test_there_are_five_plans_each_larger_than_the_one_before() -> None:
@@ -77,8 +71,3 @@ def test_an_empty_file_means_our_plans() -> None:
 def test_an_impossible_plan_is_an_error_that_says_why(text: str, words: str) -> None:
     with pytest.raises(PlansError, match=words):
         parse_plans(text)
-
-
-def test_an_unknown_plan_is_refused_with_those_there_are() -> None:
-    with pytest.raises(UnknownPlanError, match=r"'gold'.*trial, starter, growth"):
-        find_plan(DEFAULT_PLANS, "gold")

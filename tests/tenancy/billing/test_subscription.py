@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.core.clock import DAY_MS
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.tenancy.billing.call_meter import (
     BillingStatus,
@@ -17,45 +16,11 @@ from productrecs.tenancy.billing.call_meter import (
     warning_threshold,
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import (
-    DEFAULT_PLANS,
-    TRIAL,
     BillingInactiveError,
     Subscription,
-    first_subscription,
 )
 
 NOON = parse_timestamp("2026-03-01T12:00:00Z")
-GROWTH = DEFAULT_PLANS["growth"]
-
-
-def test_a_plan_without_days_does_not_end() -> None:
-    assert first_subscription(GROWTH, NOON) == Subscription("growth")
-
-
-def test_another_plan_begins_now_and_ends_when_given_or_when_its_days_are_over() -> None:
-    over = first_subscription(TRIAL, NOON - 20 * DAY_MS)
-
-    assert not over.is_active(NOON)
-    assert over.changed(GROWTH, NOON) == Subscription("growth")
-    assert over.changed(GROWTH, NOON, NOON + 5).ends_at == NOON + 5
-    assert over.changed(TRIAL, NOON).ends_at == NOON + 14 * DAY_MS
-    assert over.changed(TRIAL, NOON, NOON + 5).ends_at == NOON + 5
-
-
-def test_a_suspension_stays_until_it_is_taken_back() -> None:
-    said = Subscription("growth").suspended(NOON)
-
-    assert said.suspended(NOON + 1) == said
-    assert not said.is_active(NOON)
-    assert not said.changed(GROWTH, NOON).is_active(NOON)
-    assert said.resumed() == Subscription("growth")
-    assert said.resumed().is_active(NOON)
-
-
-def test_to_resume_does_not_prolong_a_plan_that_is_over() -> None:
-    over = Subscription("trial", ends_at=NOON).suspended(NOON - 5)
-
-    assert not over.resumed().is_active(NOON)
 
 
 def test_the_refusal_says_why() -> None:
@@ -73,23 +38,6 @@ OVER = BillingStatus.OVER_QUOTA
 SUSPENDED = BillingStatus.SUSPENDED
 
 
-@pytest.mark.parametrize(
-    ("used", "notice"),
-    [
-        (0, None),
-        (7_999, None),
-        (8_000, QuotaNotice(WARN, 8_000, 10_000)),
-        (9_999, QuotaNotice(WARN, 9_999, 10_000)),
-        (10_000, QuotaNotice(OVER, 10_000, 10_000)),
-        (10_050, QuotaNotice(OVER, 10_050, 10_000)),
-    ],
-)
-def test_a_month_is_quiet_then_warned_of_then_used_up(
-    used: int, notice: QuotaNotice | None
-) -> None:
-    assert quota_notice(used, 10_000, is_active=True) == notice
-
-
 def test_the_last_call_of_a_quota_is_answered_and_its_notice_counts_it() -> None:
     notices = [
         quota_notice(used, 10_000, is_active=True, requested=1)
@@ -104,29 +52,8 @@ def test_the_last_call_of_a_quota_is_answered_and_its_notice_counts_it() -> None
     ]
 
 
-def test_a_suspension_comes_before_all_else() -> None:
-    assert quota_notice(0, 10_000, is_active=False) == QuotaNotice(SUSPENDED)
-    assert quota_notice(8_000, 10_000, is_active=False) == QuotaNotice(
-        SUSPENDED, 8_000, 10_000
-    )
-    assert quota_notice(99_999, 10_000, is_active=False) == QuotaNotice(
-        SUSPENDED, 99_999, 10_000
-    )
-    assert quota_notice(5, None, is_active=False) == QuotaNotice(SUSPENDED)
-
-
-def test_without_a_limit_there_is_no_notice() -> None:
-    assert quota_notice(2**60, None, is_active=True) is None
-
-
 def test_a_limit_of_nothing_is_used_up_from_the_start() -> None:
     assert quota_notice(0, 0, is_active=True, requested=1) == QuotaNotice(OVER, 0, 0)
-
-
-def test_content_is_withheld_from_100_per_cent_on_and_from_the_suspended() -> None:
-    cut_off = {status: QuotaNotice(status).is_cut_off for status in BillingStatus}
-
-    assert cut_off == {WARN: False, OVER: True, SUSPENDED: True}
 
 
 @given(limit=st.integers(0, 10**15))

@@ -51,14 +51,15 @@ def test_the_same_twice_is_answered_the_same(system: System) -> None:
 
 
 def test_a_platform_named_first_is_kept_and_shown(system: System) -> None:
-    system.post("connect")
+    system.post("connect", {"store_url": "https://a.b"})
     first = system.post("connect", {"platform": "prestashop"})
     second = system.post("connect", {"platform": "magento", "plugin_version": "9"})
+    last = system.post("connect")
 
     assert (first["platform"], second["platform"]) == ("prestashop", "prestashop")
-    assert second["plugin_version"] == "9"
     assert second["first_connected_at"] == first["first_connected_at"]
-    assert system.post("connect")["platform"] == "prestashop"
+    assert (last["platform"], last["plugin_version"]) == ("prestashop", "9")
+    assert last["store_url"] == "https://a.b"
     assert system.get("status")["platform"] == "prestashop"
 
 
