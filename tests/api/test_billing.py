@@ -216,6 +216,10 @@ def process(
         databases.give_back(url)
 
 
+ON_SQLITE: Final = pytest.mark.parametrize("process", ["sqlite"], indirect=True)
+"""Runs a test once: what it shows has nothing to do with the database."""
+
+
 @pytest.fixture
 def shop(process: TrialStore, request: pytest.FixtureRequest) -> TrialStore:
     """Give a fresh store on the trial, with three items and an upload, at noon."""
@@ -401,6 +405,7 @@ def test_only_what_was_answered_with_content_is_counted(shop: TrialStore) -> Non
     eventually(lambda: shop.stored() == len(counted) + 1)
 
 
+@ON_SQLITE
 def test_both_paths_send_the_same_billing_headers(shop: TrialStore) -> None:
     key = shop.merchant.account.publishable
     shop.use(8_500)
@@ -437,6 +442,7 @@ def test_a_full_catalog_takes_updates_and_refuses_new_ids_whole(shop: TrialStore
     assert push({"id": "new"}).json["total"] == 1_001
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("state", ["warn", "over_quota", "suspended"])
 def test_pages_of_allowed_origins_can_read_the_billing_headers(
     shop: TrialStore, state: str
@@ -460,6 +466,7 @@ def test_pages_of_allowed_origins_can_read_the_billing_headers(
     assert mine.header("vary") == foreign.header("vary") == "Origin"
 
 
+@ON_SQLITE
 def test_control_a_gate_that_forgets_the_plan_is_noticed(
     shop: TrialStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -474,6 +481,7 @@ def test_control_a_gate_that_forgets_the_plan_is_noticed(
         check_every_route(shop, calls, "suspended")
 
 
+@ON_SQLITE
 def test_control_a_gate_that_refuses_all_writes_is_noticed(
     shop: TrialStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -487,6 +495,7 @@ def test_control_a_gate_that_refuses_all_writes_is_noticed(
         check_every_route(shop, calls, "suspended")
 
 
+@ON_SQLITE
 def test_a_mails_picture_is_metered_and_names_the_shop_when_the_plan_is_used_up(
     shop: TrialStore,
 ) -> None:
@@ -506,6 +515,7 @@ def test_a_mails_picture_is_metered_and_names_the_shop_when_the_plan_is_used_up(
     assert shop.ask(link).status == 302
 
 
+@ON_SQLITE
 def test_a_mails_picture_that_was_not_drawn_is_not_metered(
     shop: TrialStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
