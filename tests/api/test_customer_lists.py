@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PRICES: Final = range(10, 17)
 CATALOG: Final = {f"{price}-{n}": price for price in PRICES for n in range(3)}
-CUSTOMERS: Final = [str(number) for number in range(1, 9)]
+CUSTOMERS: Final = [str(number) for number in range(1, 5)]
 MODES: Final = ("limited", "signed", "open")
 
 

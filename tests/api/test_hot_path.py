@@ -195,7 +195,7 @@ queries = st.builds(
 paths = st.sampled_from(["/v1/recommendations"] * 3 + ["/v1/trending", "/v1/search"])
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=400)
 @given(path=paths, query=queries)
 def test_every_query_gets_the_same_answer_in_both_lanes(
     lanes: Lanes, path: str, query: str

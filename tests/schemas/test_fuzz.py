@@ -132,13 +132,13 @@ def _check_reply(error: BodyError) -> None:
         assert len(msgspec.json.encode(entry["input"])) <= 256
 
 
-@settings(max_examples=800, derandomize=True, deadline=None)
+@settings(max_examples=300, derandomize=True, deadline=None)
 @given(bodies)
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     _read_bytes(body)
 
 
-@settings(max_examples=800, derandomize=True, deadline=None)
+@settings(max_examples=300, derandomize=True, deadline=None)
 @given(things)
 def test_any_value_is_read_or_refused(value: object) -> None:
     _read_value(value)
