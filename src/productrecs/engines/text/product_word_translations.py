@@ -53,6 +53,10 @@ class ProductWordTable:
         self._spelled: dict[str, set[Words]] = {code: set() for code in self.analyzers}
         for line in lines:
             self._add(line)
+        self.beginnings = {
+            code: frozenset(stems[0] for stems in rows if stems)
+            for code, rows in self.rows.items()
+        }
 
     def translate(
         self, words: Sequence[str], into: str, is_sold: Callable[[Words], bool]
@@ -161,13 +165,19 @@ class _ForeignLanguageNames:
 
     def translate(self, words: Sequence[str]) -> Iterator[ProductWordTranslation]:
         """Yield the parts of a query that are names, sold or not; the longest that is."""
-        kept = self.table.analyzers[self.code].without_stop_words(words)
+        analyzer, rows = self.table.analyzers[self.code], self.table.rows[self.code]
+        kept = analyzer.without_stop_words(words)
+        stems = analyzer.stems(kept)
+        if self.code not in _COMPOUNDING and self.table.beginnings[self.code].isdisjoint(
+            stems
+        ):
+            return  # none of the words begins a name: most queries in most languages
         place = 0
         while place < len(kept):
             parts = [
                 tuple(kept[place:end])
                 for end in range(min(place + _MAX_WORDS, len(kept)), place, -1)
-                if self._rows(tuple(kept[place:end]))
+                if tuple(stems[place:end]) in rows and self._rows(tuple(kept[place:end]))
             ]
             sold = (ProductWordTranslation(part, self._names(part)) for part in parts)
             best = next((part for part in sold if part.names), None)
@@ -216,7 +226,7 @@ class _ForeignLanguageNames:
         """
         if self.code not in _COMPOUNDING:
             return
-        for cut in range(_MIN_PART, len(word) - _MIN_PART + 1):
+        for cut in self._possible_cuts(word):
             heads = self._names((word[cut:],))
             if not heads:
                 continue
@@ -237,6 +247,13 @@ class _ForeignLanguageNames:
                     break
             yield ProductWordTranslation((word,), heads, is_certain)
             return
+
+    def _possible_cuts(self, word: str) -> list[int]:
+        """Return where a word may be cut so that its last part is a name."""
+        cuts = range(_MIN_PART, len(word) - _MIN_PART + 1)
+        stems = self.table.analyzers[self.code].stems([word[cut:] for cut in cuts])
+        rows = self.table.rows[self.code]
+        return [cut for cut, stem in zip(cuts, stems, strict=True) if (stem,) in rows]
 
 
 def _known_words(parts: Sequence[ProductWordTranslation]) -> float:
