@@ -83,9 +83,11 @@ def test_a_large_catalog_is_searched_to_its_last_product() -> None:
         cosines = rows @ rows[number]
         expected = {n for n in np.flatnonzero(cosines > 0.2).tolist() if n >= 10}
         found = space.nearest(rows[number], visible, count)
-        assert set(found.items) ^ expected <= {
-            n for n in range(count) if abs(cosines[n] - 0.2) < 0.01
-        }
+        assert all(cosines[n] > 0.19 for n in found.items)
+        # The signs of a few leave them out.
+        missed = [n for n in expected.difference(found.items) if cosines[n] > 0.21]
+        assert len(missed) <= 1
+        assert number < 10 or found.items[0] == number
         assert found.similarities == pytest.approx(cosines[found.items], abs=0.01)
 
 
@@ -178,3 +180,22 @@ def test_similar_products_rank_below_those_with_every_word(
     assert len(hits.scores) == len(hits.items)
     limit = max(len(items), 1)
     assert fuse_with_similar_products(found, similar, limit).items == fused[:limit]
+
+
+def test_the_scan_by_signs_finds_nearly_all_products_above_the_threshold() -> None:
+    vectors = around(40, 150)
+    rng = np.random.default_rng(4)
+    vectors = unit(vectors + rng.normal(0, 0.06, vectors.shape).astype(np.float32))
+    codes, least = quantize(vectors), 0.5
+    projection = Projection(np.zeros(SIZE, np.float32), np.eye(SIZE, dtype=np.float32))
+    space = SemanticSpace(projection, codes, least)
+    rows, visible = unit(codes.astype(np.float32)), np.ones(len(codes), np.bool_)
+
+    found = expected = 0
+    for query in vectors[::150]:
+        similar = set(np.flatnonzero(rows @ query > least).tolist())
+        expected += len(similar)
+        found += len(similar & set(space.nearest(query, visible, len(codes)).items))
+
+    assert expected > 1_000
+    assert found >= 0.98 * expected
