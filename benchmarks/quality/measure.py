@@ -60,6 +60,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "pictures": pictures.measure,
     "served-photos": served_photos.measure,
     "rooms": served_photos.measure_rooms,
+    "packages": served_photos.measure_packages,
     "outfits": outfits.measure,
     "street-photos": outfits.measure_street_photos,
     "holdout": holdout.measure,

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     Descriptors = npt.NDArray[np.uint8]
 
 SECONDS: Final = 30.0
-_MODEL: Final = "PRODUCTRECS_IMAGE_MODEL"
+_MODEL, _TEXT = "PRODUCTRECS_IMAGE_MODEL", "PRODUCTRECS_PHOTO_TEXT"
 _TRIES, _PAUSE_SECONDS = 20, 0.5
 
 Box = tuple[float, float, float, float]
@@ -55,10 +55,11 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Products by number: their pictures, described, and their categories."""
+    """Products by number: their pictures, described, their categories and titles."""
 
     descriptors: Descriptors
     categories: Sequence[tuple[str, ...]]
+    titles: Sequence[str] = ()  # "Product 0" and so on unless given
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,15 @@ def described(encoder: Path | None, pictures: Sequence[bytes]) -> Descriptors:
 
 
 @contextlib.contextmanager
-def photo_shop(catalog: Catalog, encoder: Path | None) -> Iterator[PhotoShop]:
-    """Give a store with these products, in a service with or without the encoder."""
-    before = os.environ.get(_MODEL)
-    os.environ[_MODEL] = "none" if encoder is None else str(encoder)
+def photo_shop(
+    catalog: Catalog, encoder: Path | None, printed: str = "none"
+) -> Iterator[PhotoShop]:
+    """Give a store with these products, in a service with or without the encoder.
+
+    With "auto" for `printed`, the service reads printed words.
+    """
+    before = {name: os.environ.get(name) for name in (_MODEL, _TEXT)}
+    os.environ |= {_MODEL: "none" if encoder is None else str(encoder), _TEXT: printed}
     try:
         with tempfile.TemporaryDirectory() as folder:
             data = Path(folder) / "data"
@@ -110,9 +116,10 @@ def photo_shop(catalog: Catalog, encoder: Path | None) -> Iterator[PhotoShop]:
             with ready_service(data, 1) as server:
                 yield PhotoShop(server, keys["publishable_key"])
     finally:
-        del os.environ[_MODEL]
-        if before is not None:
-            os.environ[_MODEL] = before
+        for name, value in before.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
 
 
 def _import(file: Path, data: Path, catalog: Catalog) -> None:
@@ -120,7 +127,7 @@ def _import(file: Path, data: Path, catalog: Catalog) -> None:
         for number, named in enumerate(catalog.categories):
             item = {
                 "id": f"p-{number}",
-                "title": f"Product {number}",
+                "title": catalog.titles[number] if catalog.titles else f"Product {number}",
                 "price": 10,
                 "categories": list(named),
             }

@@ -3,7 +3,8 @@
 `images_clothing`: precision@10 by class of the test photos. `catalog_luma`: other photos of
 a product. Categories unknown come first. Both without and with the packaged encoder, where
 that is installed. `rooms`: the share of a scene's products among the first twenty, with the
-encoder; the baseline compares colours of the nine cells of a grid.
+encoder; the baseline compares colours of the nine cells of a grid. `packages`: photos of
+made packages, without and with their printed words.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from benchmarks.quality.packages import made_packages
 from benchmarks.quality.photo_sets import HALVES, rooms
 from benchmarks.quality.photo_shop import Catalog, PhotoShop, described, photo_shop
 from benchmarks.quality.pictures import clothing, colours, luma
@@ -21,6 +23,7 @@ from benchmarks.report import Figure
 from productrecs.engines.visual.image_descriptor import PICTURE_SIDE
 from productrecs.records.pictures.decode_picture import decode_to_pixels
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
+from productrecs.records.pictures.packaged_text_reader import packaged_text_reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,6 +38,7 @@ _TEN: Final = 10
 _TWENTY: Final = 20
 _CELLS: Final = 3
 _ROOMS_GOAL: Final = 0.1
+_PACKAGES_GOAL: Final = 0.65
 
 
 def measure(report: Report) -> None:
@@ -103,6 +107,37 @@ def measure_rooms(report: Report) -> None:
                 is_met, ratio = value >= _ROOMS_GOAL, value / floor
                 report.add(
                     Figure(title, value, "share", floor, ratio, _ROOMS_GOAL, is_met, note)
+                )
+
+
+def measure_packages(report: Report) -> None:
+    """Add hit@1 of made packages with the encoder, without and with their printed words."""
+    packages = made_packages()
+    with tempfile.TemporaryDirectory() as place:
+        encoder = packaged_encoder(Path(place))
+        if encoder is None or packaged_text_reader() is None:
+            report.skip("packages", "productrecs[vision] or productrecs[text] is missing")
+            return
+        seen = described(encoder, [package.picture for package in packages])
+        titles = [package.title for package in packages]
+        catalog = Catalog(seen, [() for _ in packages], titles)
+        for way, reads in (("by their looks", "none"), ("with printed words", "auto")):
+            with photo_shop(catalog, encoder, reads) as shop:
+                first = [
+                    shop.similar(photo, _TEN)[:1] == [number]
+                    for number, package in enumerate(packages)
+                    for photo in package.photos
+                ]
+            title = f"made packages {way}, hit@1"
+            value, note = float(np.mean(first)), f"{len(first)} photos"
+            if reads == "none":
+                report.add(Figure(title, value, "share", note=note))
+            else:
+                is_met = value >= _PACKAGES_GOAL
+                report.add(
+                    Figure(
+                        title, value, "share", target=_PACKAGES_GOAL, ok=is_met, note=note
+                    )
                 )
 
 

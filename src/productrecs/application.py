@@ -202,7 +202,9 @@ class _ApiProcess:
             search_pool=SearchPool(),
             searches=SearchCountRecorder(background, accounts, services.clock),
             photo_pool=PhotoPool(
-                services.settings.image_detector, services.picture_model()
+                services.settings.image_detector,
+                services.picture_model(),
+                services.text_reader(),
             ),
             mail_pictures=MailPicturePool(services.settings.image_hosts),
             dependencies=DependencyMonitor(

@@ -107,6 +107,7 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "mail click not stored": "The reader was sent on; the click counts in no report.",
         "feed fetch not counted": "The feed was sent; the dashboard counts one less.",
         "picture encoder rejected": "It cannot be used; pictures are described without it.",
+        "text reader rejected": "It cannot be used; printed words in photos are not read.",
         "visual model rejected": "It failed its check; the previous one serves.",
         "product texts embedded": "Searches by meaning know a catalog up to here.",
         "semantic space rejected": "Its file is damaged; it is computed again.",

@@ -21,6 +21,7 @@ from productrecs.records.pictures.onnx_model_file import (
     read_model_file,
 )
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
+from productrecs.records.pictures.packaged_text_reader import packaged_text_reader
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.settings import Settings
 from productrecs.storage.files.object_store import (
@@ -104,6 +105,16 @@ class Services:
             return None if path is None else read_model_file(path, EMBEDDER)
         except ModelFileError:
             _log.exception("picture encoder rejected")
+            return None
+
+    def text_reader(self) -> Path | None:
+        """Return the folder of the packaged text reader; None without it."""
+        if not self.settings.has_packaged_text_reader:
+            return None
+        try:
+            return packaged_text_reader()
+        except ModelFileError:
+            _log.exception("text reader rejected")
             return None
 
     def text_model(self) -> TextModel | None:

@@ -72,6 +72,7 @@ class Settings:
     image_detector: Path | None = None
     image_model: Path | None = None
     has_packaged_encoder: bool = False  # used where it is installed and no model is named
+    has_packaged_text_reader: bool = False  # reads printed text where it is installed
     search_model: Path | None = None
     has_packaged_search_model: bool = False  # as with pictures
     registration: str = "invitation"
@@ -221,6 +222,12 @@ SETTING_DESCRIPTIONS: Final = (
         "products in photos; empty uses the built-in method",
     ),
     SettingDescription(
+        "PRODUCTRECS_PHOTO_TEXT",
+        "auto",
+        "auto reads the words printed on what a photo shows where productrecs[text] is "
+        "installed, none never does",
+    ),
+    SettingDescription(
         "PRODUCTRECS_SEARCH_MODEL",
         "",
         "an ONNX file that turns texts into vectors, with its .json and its tokenizer "
@@ -359,6 +366,10 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         plans=plans,
         image_model=None if image_model == NO_MODEL else _path(image_model),
         has_packaged_encoder=not image_model,
+        has_packaged_text_reader=_choice(
+            environment, "PRODUCTRECS_PHOTO_TEXT", ("auto", NO_MODEL)
+        )
+        != NO_MODEL,
         search_model=None if search_model == NO_MODEL else _path(search_model),
         has_packaged_search_model=not search_model,
         image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),

@@ -66,7 +66,8 @@ export class ProductRecs extends Transport {
    *
    * Return the products whose pictures look like the photo, most similar first.
    *
-   * A product whose barcode (EAN, UPC, ISBN) the photo shows comes before all others.
+   * A product whose barcode (EAN, UPC, ISBN) the photo shows comes before all others. Words
+   * that are printed on what the photo shows count as well, if the server can read them.
    *
    * The photo is turned upright and compared as a whole and by its foreground. It is neither
    * stored nor logged. `score` is the similarity, 0 to 1. While a store has no indexed

@@ -36,9 +36,9 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.features.recommendations.trending import trending_picks
+from productrecs.features.search.photo_search import find_by_photo
 from productrecs.features.search.product_search import (
     SearchRequest,
-    find_by_photo,
     truncate_query,
 )
 from productrecs.features.search.results_page import (
@@ -182,7 +182,8 @@ class AssistantCatalog:
         """
         pictures = client.over(self.cached_store.pictures)
         index = self.cached_store.index
-        hits = find_by_photo(photo, pictures, index, self._visible, MAX_RELATED)
+        catalog = self.cached_store.state.catalog
+        hits = find_by_photo(photo, pictures, index, catalog, self._visible, MAX_RELATED)
         return self._distinct(hit.item for hit in hits)
 
     def _distinct(self, items: Iterable[int]) -> list[int]:

@@ -25,6 +25,7 @@ from productrecs.cli.doctor.installation_checks import (
     check_replication,
     check_storage,
     check_text_model,
+    check_text_reader,
 )
 from productrecs.cli.doctor.service_checks import check_mail, check_service
 from productrecs.cli.doctor.store_checks import (
@@ -98,6 +99,7 @@ def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
             yield from check_replication(services)
             yield from check_object_store(services)
             yield from check_picture_encoder(services)
+            yield from check_text_reader(services)
             yield from check_text_model(services)
             yield from check_data_sizes_and_disk(services)
             yield from check_clock(services)

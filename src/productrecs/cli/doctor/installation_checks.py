@@ -40,6 +40,7 @@ from productrecs.records.pictures.onnx_model_file import (
     read_model_file,
 )
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
+from productrecs.records.pictures.packaged_text_reader import packaged_text_reader
 from productrecs.services import (
     ENCODER_FOLDER,
     TEXT_MODEL_FOLDER,
@@ -218,6 +219,26 @@ def check_picture_encoder(services: Services) -> Iterator[CheckResult]:
         yield ok("pictures", "described without a trained encoder, as the setting says")
     else:
         yield _packaged_encoder_result(settings.data / ENCODER_FOLDER)
+
+
+def check_text_reader(services: Services) -> Iterator[CheckResult]:
+    """Yield whether words printed on what a photo shows are read, else what is missing."""
+    remedy = "pip install 'productrecs[text]', then restart"
+    if not services.settings.has_packaged_text_reader:
+        yield ok(
+            "photos", "searched without the words printed in them, as the setting says"
+        )
+        return
+    try:
+        folder = packaged_text_reader()
+    except ModelFileError as error:
+        yield notice("photos", f"the words printed in them are not read: {error}", remedy)
+        return
+    if folder is None:
+        message = "searched without the words printed in them; to read those: "
+        yield ok("photos", message + remedy)
+    else:
+        yield ok("photos", "the words printed in them are read, and searched for")
 
 
 def _own_model_result(path: Path, kind: str, setting: str) -> CheckResult:

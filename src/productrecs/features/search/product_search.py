@@ -24,7 +24,6 @@ from productrecs.features.search.hits_and_variant_collapse import (
     with_variant_counts,
 )
 from productrecs.features.search.product_code_search import (
-    items_with_codes,
     narrow_to_code_matches,
 )
 from productrecs.features.search.query_filters import (
@@ -46,7 +45,6 @@ from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.variant_groups import NO_GROUPS, CatalogVariantGroups
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.training.search.served_index import ServedIndex
-from productrecs.training.visual.photo_matcher import PhotoSearch
 
 LONGEST_QUERY: Final = 256
 
@@ -502,26 +500,6 @@ def put_pinned_first(pinned: list[int], hits: list[Hit]) -> list[Hit]:
     pinned_hits = [Hit(item, top + len(pinned) - n) for n, item in enumerate(pinned)]
     pinned_items = set(pinned)
     return [*pinned_hits, *(hit for hit in hits if hit.item not in pinned_items)]
-
-
-def find_by_photo(
-    photo: bytes, photo_search: PhotoSearch, index: ServedIndex, visible: Mask, num: int
-) -> list[Hit]:
-    """Return up to `num` visible products, most similar first; scores are 0 to 1.
-
-    A product whose barcode the photo shows comes first, with a score of 1; without indexed
-    pictures it is the only one.
-
-    Raises:
-        NotAPictureError: when it is not a picture, or decoding exceeds a limit.
-        PictureTooLargeError: when it has too many pixels.
-        BrokenIndexError: when the search index is damaged.
-    """
-    ranked, codes = photo_search.similar_items(photo, num, visible)
-    hits = dict.fromkeys(items_with_codes(index, codes, visible, num), 1.0)
-    for item, score in zip(ranked.items.tolist(), ranked.scores.tolist(), strict=True):
-        hits.setdefault(item, score)
-    return [Hit(*pair) for pair in islice(hits.items(), num)]
 
 
 MAX_FOUND: Final = 1_000

@@ -108,7 +108,10 @@ class PhotoPool:
     """Threads for photo searches, each with its own child process."""
 
     def __init__(
-        self, detector: Path | None = None, embedder: ModelFile | None = None
+        self,
+        detector: Path | None = None,
+        embedder: ModelFile | None = None,
+        text_reader: Path | None = None,
     ) -> None:
         """Start no process; the first photos start them.
 
@@ -119,6 +122,7 @@ class PhotoPool:
             read_model_file(detector, DETECTOR)
         self._detector = detector
         self._embedder = None if embedder is None else embedder.path
+        self._text_reader = text_reader
         self._threads = ThreadPoolExecutor(_THREADS, "seeing")
         self._local = threading.local()
         self._clients: list[PhotoWorkerClient] = []
@@ -156,6 +160,8 @@ class PhotoPool:
     def _client(self) -> PhotoWorkerClient:
         found: PhotoWorkerClient | None = getattr(self._local, "client", None)
         if found is None:
-            found = self._local.client = PhotoWorkerClient(self._detector, self._embedder)
+            found = self._local.client = PhotoWorkerClient(
+                self._detector, self._embedder, text_reader=self._text_reader
+            )
             self._clients.append(found)
         return found

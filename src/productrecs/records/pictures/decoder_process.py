@@ -7,7 +7,7 @@ CPU time, not of elapsed time: on a busy machine a valid photo may wait long.
 
 import io
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -50,6 +50,11 @@ from productrecs.records.pictures.draw_product_card import (
     draw_product_card,
 )
 from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER, read_model_file
+from productrecs.records.pictures.packaged_text_reader import (
+    TEXT_DETECTOR,
+    TEXT_RECOGNIZER,
+)
+from productrecs.records.pictures.text_boxes import TextBox
 
 
 class ObjectDetector(Protocol):
@@ -57,6 +62,16 @@ class ObjectDetector(Protocol):
 
     def detect(self, pixels: Pixels) -> list[tuple[tuple[float, ...], float, str]]:
         """Return boxes with confidences and labels."""
+
+
+class TextReader(Protocol):
+    """Models that find and read printed text."""
+
+    def find_boxes(self, pixels: Pixels) -> list[TextBox]:
+        """Return the boxes of the lines of text in a photo, the largest first."""
+
+    def read_lines(self, pixels: Pixels, boxes: Sequence[TextBox]) -> list[str]:
+        """Return the text of the first boxes, without lines that cannot be read."""
 
 
 class PictureEmbedder(Protocol):
@@ -93,7 +108,7 @@ class PictureDescription(msgspec.Struct, array_like=True, tag="description"):
 
 
 class PhotoDescription(msgspec.Struct, array_like=True, tag="views"):
-    """Descriptors of a photo, and the codes printed on what it shows.
+    """Descriptors of a photo, and the codes and lines printed on what it shows.
 
     The first is that of a product picture; the next are of the photo and its foreground.
     """
@@ -104,6 +119,7 @@ class PhotoDescription(msgspec.Struct, array_like=True, tag="views"):
     is_scene: bool = False
     is_upright: bool = False
     codes: list[str] = msgspec.field(default_factory=list)  # that its barcodes carry
+    lines: list[str] = msgspec.field(default_factory=list)  # of text, the largest first
 
 
 class DescribedRegion(msgspec.Struct, array_like=True):
@@ -154,7 +170,8 @@ ROOM_BYTES: Final = 540 << 20
 _DETECTED_SIDE: Final = 640
 _DETECTORS: Final[list[ObjectDetector]] = []  # the operator's detector, if any
 _EMBEDDERS: Final[list[PictureEmbedder]] = []
-_BARCODE_SIDE: Final = 1_280
+_TEXT_READERS: Final[list[TextReader]] = []  # the packaged text reader, if installed
+_PRINT_SIDE: Final = 1_280  # pixels to read barcodes and text from
 _VIEW_SIDE: Final = 320  # pixels for a shopper's photo, to analyse its foreground
 
 
@@ -202,8 +219,19 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT
         window, _ = foreground_window_and_share(lab, find_foreground(lab))
         picture = _descriptor(pixels)
         views = [picture, _descriptor(np.ascontiguousarray(pixels[window]))]
-    codes = read_barcodes(data, _BARCODE_SIDE)
-    return PhotoDescription(picture, views, region_bytes, is_scene, is_upright, codes)
+    codes, lines = read_barcodes(data, _PRINT_SIDE), _printed_lines(data, pixels)
+    return PhotoDescription(
+        picture, views, region_bytes, is_scene, is_upright, codes, lines
+    )
+
+
+def _printed_lines(data: bytes, pixels: Pixels) -> list[str]:
+    """Return the lines of text in a photo; it is decoded again only if it shows any."""
+    if not _TEXT_READERS or not (boxes := _TEXT_READERS[0].find_boxes(pixels)):
+        return []
+    large = decode_to_pixels(data, _PRINT_SIDE)
+    scale = np.array(large.shape[1::-1]) / np.array(pixels.shape[1::-1])
+    return _TEXT_READERS[0].read_lines(large, [box.scaled(scale) for box in boxes])
 
 
 def _rewrite(data: bytes, _is_own: bool) -> RewrittenPicture:  # noqa: FBT001 - as above
@@ -297,7 +325,7 @@ def main() -> None:
     import zxingcpp  # noqa: F401, PLC0415 - as above
 
     _load_models(*sys.argv[3:])
-    seconds = float(sys.argv[2]) + (MODEL_SECONDS if _DETECTORS or _EMBEDDERS else 0.0)
+    seconds = float(sys.argv[2]) + (MODEL_SECONDS if _has_models() else 0.0)
     lower_priority()
     _limit_memory()
 
@@ -309,8 +337,8 @@ def main() -> None:
     serve_requests(parent, msgspec.msgpack.Decoder(PictureRequest), answer)
 
 
-def _load_models(detector: str = "", embedder: str = "") -> None:
-    """Load the operator's models, if any."""
+def _load_models(detector: str = "", embedder: str = "", text_reader: str = "") -> None:
+    """Load the operator's models and the text reader, if any."""
     if detector:
         from productrecs.records.pictures.onnx_inference import YoloxDetector  # noqa: PLC0415
 
@@ -319,10 +347,21 @@ def _load_models(detector: str = "", embedder: str = "") -> None:
         from productrecs.records.pictures.onnx_inference import OnnxEmbedder  # noqa: PLC0415
 
         _EMBEDDERS.append(OnnxEmbedder(read_model_file(Path(embedder), EMBEDDER)))
+    if text_reader:
+        from productrecs.records.pictures.printed_text import PrintedTextReader  # noqa: PLC0415
+
+        folder = Path(text_reader)
+        _TEXT_READERS.append(
+            PrintedTextReader(folder / TEXT_DETECTOR, folder / TEXT_RECOGNIZER)
+        )
+
+
+def _has_models() -> bool:
+    return bool(_DETECTORS or _EMBEDDERS or _TEXT_READERS)
 
 
 def _limit_memory() -> None:
-    model_bytes = MODEL_ROOM_BYTES if _DETECTORS or _EMBEDDERS else 0
+    model_bytes = MODEL_ROOM_BYTES if _has_models() else 0
     limit_memory(ROOM_BYTES + model_bytes)
 
 

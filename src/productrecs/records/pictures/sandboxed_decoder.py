@@ -65,6 +65,7 @@ class PhotoDescriptors(NamedTuple):
     is_scene: bool = False  # places form a grid: the photo may show several things
     is_upright: bool = False
     codes: tuple[str, ...] = ()  # that its barcodes carry
+    lines: tuple[str, ...] = ()  # of printed text, the largest first
 
 
 class SandboxedDecoder:
@@ -76,12 +77,13 @@ class SandboxedDecoder:
         detector: Path | None = None,
         embedder: Path | None = None,
         wait_seconds: float = WAIT_SECONDS,
+        text_reader: Path | None = None,
     ) -> None:
         """Set each picture's CPU seconds, and the maximum elapsed time.
 
-        The models are the operator's.
+        The models are the operator's; `text_reader` is the folder of the packaged one.
         """
-        models = (str(detector or ""), str(embedder or ""))
+        models = (str(detector or ""), str(embedder or ""), str(text_reader or ""))
         arguments = (str(seconds), *models)
         self._child = WorkerProcess(
             decoder_module(), arguments, ProcessTimeouts(wait_seconds)
@@ -123,6 +125,7 @@ class SandboxedDecoder:
             reply.is_scene,
             reply.is_upright,
             tuple(reply.codes),
+            tuple(reply.lines),
         )
 
     def find_regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:

@@ -59,10 +59,11 @@ class RegionMatches(NamedTuple):
 
 
 class PhotoHits(NamedTuple):
-    """The items most similar to a photo, and the product codes of its barcodes."""
+    """The items most similar to a photo, and what is printed on what it shows."""
 
     ranked: RankedItems
-    codes: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()  # of barcodes
+    lines: tuple[str, ...] = ()  # of text, the largest first
 
 
 class PhotoSearch(Protocol):
@@ -142,7 +143,8 @@ class PhotoMatcher:
                     similar_count = limit
             lists.append(_best_of_photo(by_similarity, _REGION_WEIGHT, similar_count))
             lists.append(_best_of_photo(by_kind, _KIND_REGION_WEIGHT, limit))
-        return PhotoHits(_concatenate(lists, limit), photo_descriptors.codes)
+        ranked = _concatenate(lists, limit)
+        return PhotoHits(ranked, photo_descriptors.codes, photo_descriptors.lines)
 
     def similar_items_by_region(
         self, photo: bytes, limit: int, visible: Bools

@@ -70,10 +70,11 @@ class PhotoModelReplaced(msgspec.Struct, array_like=True, tag="other-model"):
 
 
 class PhotoItemsReply(msgspec.Struct, array_like=True, tag="items"):
-    """The items most similar to a photo, and the codes of its barcodes."""
+    """The items most similar to a photo, its barcodes' codes and its lines of text."""
 
     row: Row
     codes: list[str]
+    lines: list[str]
 
 
 class PhotoRegionReply(msgspec.Struct, array_like=True):
@@ -111,9 +112,10 @@ class PhotoWorkerClient:
         detector: Path | None = None,
         embedder: Path | None = None,
         idle_seconds: float = IDLE_SECONDS,
+        text_reader: Path | None = None,
     ) -> None:
-        """Use the operator's models, if there are any."""
-        self._models = (str(detector or ""), str(embedder or ""))
+        """Use the operator's models and the packaged text reader, if there are any."""
+        self._models = (str(detector or ""), str(embedder or ""), str(text_reader or ""))
         self._idle_seconds = idle_seconds
         self._normal_priority_until = -math.inf
         self._process = self._worker_process(IDLE_PRIORITY)
@@ -205,7 +207,7 @@ class StorePhotoSearch:
         """
         search_request = self._search_request(ALIKE, limit, visible)
         reply = self._request_with_retry(search_request, photo, PhotoItemsReply)
-        return PhotoHits(unpack_ranked(reply.row), tuple(reply.codes))
+        return PhotoHits(unpack_ranked(reply.row), tuple(reply.codes), tuple(reply.lines))
 
     def similar_items_by_region(
         self, photo: bytes, limit: int, visible: Bools

@@ -47,13 +47,16 @@ from productrecs.training.visual.served_visual_model import ServedVisualModel
 class PhotoWorker:
     """Answers photo requests, with a sandboxed decoder process."""
 
-    def __init__(self, detector: str = "", embedder: str = "") -> None:
-        """Use the operator's models, if there are any."""
+    def __init__(
+        self, detector: str = "", embedder: str = "", text_reader: str = ""
+    ) -> None:
+        """Use the operator's models and the packaged text reader, if there are any."""
         model = read_model_file(Path(embedder), EMBEDDER) if embedder else None
         self._embedding = choose_embedding(model)
         self._viewer = SandboxedDecoder(
             detector=Path(detector) if detector else None,
             embedder=None if model is None else model.path,
+            text_reader=Path(text_reader) if text_reader else None,
         )
         self._served = OrderedDict[str, ServedVisualModel]()
 
@@ -75,7 +78,8 @@ class PhotoWorker:
         try:
             if search_request.operation == ALIKE:
                 hits = matcher.similar_items(photo, limit, visible)
-                return PhotoItemsReply(pack_ranked(hits.ranked), list(hits.codes))
+                row = pack_ranked(hits.ranked)
+                return PhotoItemsReply(row, list(hits.codes), list(hits.lines))
             return _pack_places(matcher.similar_items_by_region(photo, limit, visible))
         except (NotAPictureError, PictureTooLargeError) as error:
             return PictureRefusal.of(error)

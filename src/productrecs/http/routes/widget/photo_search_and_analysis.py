@@ -11,7 +11,7 @@ from fastapi import Request, Response
 
 from productrecs.features.looks.photo_analysis import PhotoSpot, spots_in_picture
 from productrecs.features.search.hits_and_variant_collapse import Hit
-from productrecs.features.search.product_search import find_by_photo
+from productrecs.features.search.photo_search import find_by_photo
 from productrecs.http.openapi_responses import (
     documented_request_body,
     error_responses,
@@ -72,7 +72,8 @@ _SEARCH_EXAMPLES: Final = {
 async def search_by_photo(request: Request, price_list: PriceListQuery = "") -> Response:
     """Return the products whose pictures look like the photo, most similar first.
 
-    A product whose barcode (EAN, UPC, ISBN) the photo shows comes before all others.
+    A product whose barcode (EAN, UPC, ISBN) the photo shows comes before all others. Words
+    that are printed on what the photo shows count as well, if the server can read them.
 
     The photo is turned upright and compared as a whole and by its foreground. It is
     neither stored nor logged. `score` is the similarity, 0 to 1. While a store has no
@@ -121,9 +122,8 @@ def _photo_search_body(
     photo_search = photo_client.over(cached_store.pictures)
     regions: bytes | None = None
     try:
-        hits = find_by_photo(
-            photo.data, photo_search, cached_store.index, visible, photo.num
-        )
+        index = cached_store.index
+        hits = find_by_photo(photo.data, photo_search, index, catalog, visible, photo.num)
         if photo.by_region:
             spots = spots_in_picture(photo.data, photo_search, catalog, visible)
             regions = _encode([_hotspot_fields(spot, cached_store) for spot in spots])
