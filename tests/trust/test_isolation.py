@@ -304,7 +304,7 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("GET", "/plugin/productrecs-prestashop.zip"): _plain(
         "/plugin/productrecs-prestashop.zip"
     ),
-    # So are the pictures of its looks, for whoever knows which: see test_look_pictures.
+    # So are the pictures of its looks, for whoever knows which: see test_looks.
     ("GET", "/look-pictures/{store_domain}/{picture_id}.jpg"): _plain(
         "/look-pictures/nobody.example/0f343b0931126a20f133d67c2b018a3b.jpg"
     ),
