@@ -73,8 +73,7 @@ def test_what_was_bought_together_is_recommended_together(merchant: Merchant) ->
     eventually(lambda: merchant.recommend(source="buy", item_id="tent").ids == ["pegs"], 60)
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize(("encoding", "separator"), [("utf-16", ";"), ("cp1252", "\t")])
 def test_a_file_is_read_however_it_is_written(
     merchant: Merchant, encoding: str, separator: str
 ) -> None:
@@ -87,7 +86,7 @@ def test_a_file_is_read_however_it_is_written(
 
 @pytest.mark.parametrize(
     "content",
-    ["", "\n", "order_id\nA\n", "item_id;quantity\na;1\n", "A-1,tent\n", "x" * 100_000],
+    ["", "item_id;quantity\na;1\n", "x" * 100_000],
 )
 def test_a_header_that_lacks_a_column_is_refused_at_once(
     service: Service, merchant: Merchant, content: str

@@ -13,7 +13,6 @@ import sqlalchemy as sa
 from productrecs.core.errors import StorageBusyError
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import (
-    Exposure,
     HoldoutArm,
     arm_of,
     holdout_split,
@@ -223,25 +222,3 @@ def test_no_reply_waits_while_storing_hangs(
     with database.reading() as connection:
         count = sa.select(sa.func.count()).select_from(exposures)
         assert connection.execute(count).scalar_one() == 200
-
-
-def test_what_cannot_be_stored_waits_and_is_stored_later(
-    database: Database,
-    processes: Callable[[], AssignerProcess],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    process = processes()
-    process.holds_out("s_0")
-    with monkeypatch.context() as broken:
-        broken.setattr(type(database), "transaction", _refuse)
-        process.background.flush()
-        assert process.background.buffer(Exposure).depth == 1
-
-    process.background.flush()
-
-    assert process.background.buffer(Exposure).depth == 0
-    assert process.background.buffer(Exposure).lost == 0
-
-
-def _refuse(*_: object, **__: object) -> None:
-    raise StorageBusyError("the database is busy")

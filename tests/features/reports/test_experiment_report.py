@@ -10,6 +10,7 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Report, ReportError, ReportQuery
 from productrecs.features.experiments.experiment_report import (
+    advice,
     experiment_report,
 )
 from productrecs.features.experiments.experiment_result import (
@@ -179,6 +180,7 @@ def test_arms_that_do_not_fit_are_an_alarm_and_no_result(shop: ReportedStore) ->
     assert outcome["metrics"]["conversion"]["verdict"] == "suppressed"
     assert outcome["metrics"]["conversion"]["mean"] is None
     assert any(note.startswith("ALARM") for note in report(shop).notes)
+    assert advice(outcome).startswith("Stop: the result is not valid")
 
 
 def test_a_result_says_how_many_more_visitors_are_needed(shop: ReportedStore) -> None:

@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import UnknownItemError
 from productrecs.core.ids import StoreId
 from productrecs.core.timestamps import parse_timestamp
@@ -74,17 +73,6 @@ def refreshed(view: CatalogView, reader: RawReader) -> CatalogView:
     return view
 
 
-def test_absent_fields_keep_their_values(database: Database, store_id: StoreId) -> None:
-    first = send(database, store_id, tent={"title": "Tent", "price": 99.0, "stock_qty": 3})
-
-    second = send(database, store_id, tent={"price": 89.0}, peg={})
-
-    with database.reading() as connection:
-        item = CatalogRepository(connection, store_id).find(["tent"])["tent"].item
-    assert (first, second) == (PushResult(1, 0, 1), PushResult(1, 1, 2))
-    assert (item.title, item.price, item.stock_qty) == ("Tent", 89.0, 3)
-
-
 def test_what_changes_while_the_catalog_is_read_is_not_missed(
     database: Database,
     store_id: StoreId,
@@ -118,24 +106,6 @@ def test_what_changes_while_the_catalog_is_read_is_not_missed(
 def _by_two(sql: str) -> str:
     found, _, _ = sql.rpartition("LIMIT ")
     return f"{found}LIMIT 2"
-
-
-def test_the_last_item_of_a_repeated_id_is_stored(
-    database: Database, store_id: StoreId
-) -> None:
-    patches = [
-        ItemPatch("a", {"title": "first", "sku": "s"}),
-        ItemPatch("a", {"title": "2"}),
-    ]
-    with database.transaction() as transaction:
-        pushed = upsert_items(
-            LockedStoreLog(database, transaction, store_id), patches, NOON
-        )
-
-    with database.reading() as connection:
-        item = CatalogRepository(connection, store_id).find(["a"])["a"].item
-    assert pushed == PushResult(1, 0, 1)
-    assert (item.title, item.sku) == ("2", None)
 
 
 def test_a_deleted_item_starts_afresh_when_it_comes_back(
@@ -204,22 +174,6 @@ def test_a_view_that_followed_equals_one_read_afresh(
     }
 
 
-def test_windows_are_whole_days_in_the_stores_zone(
-    database: Database, store_id: StoreId, reader: RawReader
-) -> None:
-    send(
-        database,
-        store_id,
-        march={"available_from": "2026-03-01", "available_until": "2026-03-01"},
-    )
-    view = refreshed(a_view(store_id), reader)
-    midnight = parse_timestamp("2026-03-01T00:00+01:00")
-
-    seen = [bool(shown(view, midnight + after)) for after in (-1, 0, DAY_MS - 1, DAY_MS)]
-
-    assert seen == [False, True, True, False]
-
-
 def sizes(database: Database, store_id: StoreId) -> tuple[int, int]:
     """Return the catalog's size as it is kept, and as it is counted."""
     with database.reading() as connection:
@@ -255,18 +209,6 @@ def test_updates_pass_at_the_limit_and_above_it(
     assert push_up_to(database, store_id, 3, "a", "b", "c") == PushResult(0, 3, 3)
     assert push_up_to(database, store_id, 1, "a", "a") == PushResult(0, 1, 3)
     assert push_up_to(database, store_id, 0) == PushResult(0, 0, 3)
-
-
-def test_a_deleted_id_makes_room_and_takes_it_when_it_comes_again(
-    database: Database, store_id: StoreId
-) -> None:
-    push_up_to(database, store_id, 2, "a", "b")
-    with database.transaction() as transaction:
-        remove_item(LockedStoreLog(database, transaction, store_id), "a", NOON)
-
-    assert push_up_to(database, store_id, 2, "c").created == 1
-    with pytest.raises(CatalogLimitError):
-        push_up_to(database, store_id, 2, "a")
 
 
 def test_an_id_that_only_events_named_counts_as_new(

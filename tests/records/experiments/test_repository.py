@@ -68,16 +68,6 @@ def rows(database: Database) -> list[tuple[str, str, str, int]]:
         return [(row[0], row[1], row[2], row[3]) for row in connection.execute(query)]
 
 
-def test_no_identity_is_known_at_first(database: Database, store_id: StoreId) -> None:
-    assert met(database, store_id, "s_1") == StoredShopper(("s_1",), None, None)
-
-
-def test_whoever_was_met_keeps_their_unit(database: Database, store_id: StoreId) -> None:
-    expose(database, store_id, "s_1", "s_1")
-
-    assert met(database, store_id, "s_1").unit == "s_1"
-
-
 def test_a_customer_keeps_the_unit_of_the_session_that_led_to_them(
     database: Database, store_id: StoreId
 ) -> None:
