@@ -70,8 +70,8 @@ CASES: Final = {
     ("POST", "/integration/engines/init"): Cases(15, 15),
     ("POST", "/mcp"): Cases(20, 20),
 }
-FEW: Final = Cases(4, 4)
-LONG: Final = 120
+FEW: Final = Cases(2, 2)
+LONG: Final = 140
 LONGEST_LIST: Final = 3
 OPERATIONS: Final = sorted(TABLE)
 

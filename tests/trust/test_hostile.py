@@ -108,12 +108,15 @@ _NAMES: Final = (
 )
 
 
+@pytest.mark.parametrize("step", [8, pytest.param(1, marks=pytest.mark.trust)])
 @pytest.mark.parametrize("path", ["/v1/recommendations", "/v1/trending", "/v1/search"])
-def test_no_query_does_more_than_be_refused(merchant: Merchant, path: str) -> None:
+def test_no_query_does_more_than_be_refused(
+    merchant: Merchant, path: str, step: int
+) -> None:
     pairs = [f"{name}={quote(part, safe='%')}" for name in _NAMES for part in _PART]
     queries = [
         *pairs,
-        *(f"{one}&{other}" for one, other in itertools.pairwise(pairs)),
+        *(f"{one}&{other}" for one, other in [*itertools.pairwise(pairs)][::step]),
         *("&", "&&&", "=", "=&=", "?", "num", "num&num", "num=3&num=4", "%6eum=3"),
         *("num=3;source=buy", "&".join(pairs[:200])),
         *("a=" + "&a=" * 2_000, "user_id=" + "%00" * 100),
