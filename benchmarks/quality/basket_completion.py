@@ -20,7 +20,7 @@ from benchmarks.quality.bought_together import CUT, LARGEST_ASKED, Trial, trial
 from benchmarks.quality.datasets import age_days, online_retail
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
-from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase, warm_up
+from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +65,6 @@ def ours(test: Trial, options: CopurchaseOptions) -> Lists:
     baskets, items, times = test.orders.lines_of(test.learned)
     ages = age_days(times, test.now_ms).astype(np.float32)
     model = fit_copurchase(baskets, items, ages, test.orders.n_items, options).plain
-    warm_up()
     return lambda given: model.complete(given.tolist(), SHOWN).items
 
 

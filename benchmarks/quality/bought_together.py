@@ -17,7 +17,7 @@ from benchmarks.quality.datasets import Orders, age_days, online_retail
 from benchmarks.quality.peers import count_together
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
-from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase, warm_up
+from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -108,7 +108,6 @@ def ask(test: Trial, lists: Lists) -> Outcome:
 def measure(report: Report) -> None:
     """Add the figures beside the better of two countings, and what each rule is worth."""
     test = trial(online_retail(), CUT)
-    warm_up()
     mine = ask(test, ours(test, CopurchaseOptions()))
     floors = {
         "raw counts": ask(test, counting(test)),

@@ -30,7 +30,7 @@ from productrecs.engines.complementary import (
     ComplementModel,
     fit_complements,
 )
-from productrecs.engines.copurchase import fit_copurchase, warm_up
+from productrecs.engines.copurchase import fit_copurchase
 from productrecs.engines.registry import BUY, COMPLEMENTARY, TRENDING
 from productrecs.engines.trending_and_category import TrendingModel
 from productrecs.features.recommendations.recommend import recommend
@@ -83,7 +83,6 @@ def shop_of(
     words = [(title.split() or [""])[-1] if has_categories else "" for title in titles]
     catalog = CatalogView(_STORE, ZoneInfo("UTC"), lambda _: b"{")
     catalog.refresh(_Rows(titles, words), 1)
-    warm_up()
     return StoreState(catalog, _models_of(test, titles, words), StoreSettings())
 
 

@@ -23,13 +23,12 @@ from benchmarks.quality.datasets import age_days, online_retail, online_retail_t
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.engines.browse import SessionIndex, fit_sessions
-from productrecs.engines.browse import warm_up as warm_up_visits
 from productrecs.engines.complementary import (
     BoughtTogetherPairs,
     ComplementAndCopurchaseModel,
     fit_complements,
 )
-from productrecs.engines.copurchase import fit_copurchase, warm_up
+from productrecs.engines.copurchase import fit_copurchase
 from productrecs.engines.engine_protocol import ListContext
 from productrecs.engines.rank_fusion import fuse_lists
 from productrecs.engines.registry import BROWSE, BUY, BY_NAME, COMPLEMENTARY
@@ -231,8 +230,6 @@ def ask(store: Store, recipe: Recipe, task: str, asked: Sequence[Question]) -> O
 
 def measure(report: Report) -> None:
     """Add hits of `mix` on product pages, in carts and visits, beside `mix` without it."""
-    warm_up()
-    warm_up_visits()
     stores = {f"Online Retail's words from {CUT}": titled(CUT), "invented": invented(11)}
     for name, (store, tasks) in stores.items():
         for task, asked in tasks.items():

@@ -35,7 +35,7 @@ from benchmarks.quality.datasets import online_retail, retailrocket, serenade_bo
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.engines.browse import SessionOptions
-from productrecs.engines.copurchase import CopurchaseOptions, warm_up
+from productrecs.engines.copurchase import CopurchaseOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +55,6 @@ CART: Final = 10
 
 def measure_orders(report: Report) -> None:
     """Add each library's figures on Online Retail beside ours, also where it wins."""
-    warm_up()
     _orders(report)
 
 

@@ -18,7 +18,7 @@ from benchmarks.quality.datasets import DAY_MS, Orders, age_days, online_retail
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure, beside
 from productrecs.engines.buy_again import buy_again
-from productrecs.engines.copurchase import fit_copurchase, warm_up
+from productrecs.engines.copurchase import fit_copurchase
 from productrecs.engines.rank_fusion import fuse_lists
 
 if TYPE_CHECKING:
@@ -69,7 +69,6 @@ def customers(orders: Orders, begin_ms: int, until_ms: int = 2**62) -> list[Cust
 def ours(orders: Orders, begin_ms: int) -> Lists:
     """Return our engines' lists: what is bought again, what goes with it, what trends."""
     model = fit_copurchase(*_learned(orders, begin_ms), orders.n_items).plain
-    warm_up()
     trending = _trending(orders, begin_ms)
     ranks = np.empty(orders.n_items, dtype=np.int32)
     ranks[trending] = np.arange(len(trending), dtype=np.int32)

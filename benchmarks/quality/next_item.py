@@ -25,7 +25,7 @@ from benchmarks.quality.datasets import (
 from benchmarks.quality.peers import PlainVmis, count_together
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
-from productrecs.engines.browse import SessionOptions, fit_sessions, warm_up
+from productrecs.engines.browse import SessionOptions, fit_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,6 @@ def ours(split: Split, options: SessionOptions) -> Lists:
     """Return our engine's lists."""
     sessions, items, times = split.train.events()
     index = fit_sessions(sessions, items, times, split.n_items, options)
-    warm_up()
     return lambda visit, now_ms: index.next_items(visit, now_ms, SHOWN, extend=True).items
 
 

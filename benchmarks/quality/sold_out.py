@@ -24,7 +24,7 @@ from benchmarks.quality.datasets import MissingDataError, folder
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
-from productrecs.engines.browse import fit_sessions, warm_up
+from productrecs.engines.browse import fit_sessions
 from productrecs.engines.registry import BROWSE, TRENDING
 from productrecs.engines.trending_and_category import TrendingModel
 from productrecs.features.recommendations.recommend import recommend
@@ -133,7 +133,6 @@ def _models(learned: Sequence[tuple[int, Sequence[int]]], n_items: int) -> Any:
     codes = [code for code, (_, viewed) in enumerate(learned) for _ in viewed]
     items = [item for _, viewed in learned for item in viewed]
     times = [end for end, viewed in learned for _ in viewed]
-    warm_up()
     sessions = fit_sessions(
         np.array(codes, np.int64),
         np.array(items, np.int32),

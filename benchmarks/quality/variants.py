@@ -20,7 +20,7 @@ from benchmarks.quality.bought_together import CUT, SHOWN, trial
 from benchmarks.quality.datasets import age_days, online_retail, online_retail_titles
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
-from productrecs.engines.copurchase import VariantGroups, fit_copurchase, warm_up
+from productrecs.engines.copurchase import VariantGroups, fit_copurchase
 from productrecs.records.catalog.title_words import size_in_title, variant_key
 
 if TYPE_CHECKING:
@@ -226,7 +226,6 @@ def real() -> Case:
 
 def measure(report: Report) -> None:
     """Add hits in garment shops of three sizes, and on Online Retail."""
-    warm_up()
     for case in (*(invented(seed, count) for seed, count in enumerate(ORDERS, 21)), real()):
         _add(report, case)
 

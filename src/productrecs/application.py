@@ -69,7 +69,6 @@ from productrecs.serving.writes.write_client import WriteClient
 from productrecs.serving.writes.write_handlers import write_handlers
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
-from productrecs.training.trained_models import warm_up
 
 _log = logging.getLogger(__name__)
 
@@ -233,14 +232,11 @@ class _ApiProcess:
             self.dispatcher.load_shedder.watch(),
             context.dependencies.watch(),
         )
-        # Loaded already in a forked process. Else replies do not wait: numpy does the same.
-        warming = asyncio.create_task(asyncio.to_thread(warm_up))
         try:
             async with context.event_watch.run():
                 yield
         finally:
             preloading.cancel()
-            warming.cancel()
             await _end(watchers)
             await context.write_client.close()
             await asyncio.to_thread(context.metering.close)

@@ -37,7 +37,8 @@ def plain(requirement: str) -> str:
 def declared() -> set[str]:
     project = pyproject()["project"]
     extras = project["optional-dependencies"]
-    on_request = [*extras["onnx"], *extras["cluster"]]
+    names = ("onnx", "cluster", "forecast")
+    on_request = itertools.chain.from_iterable(extras[name] for name in names)
     return {plain(line) for line in [*project["dependencies"], *on_request]}
 
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from typing import TYPE_CHECKING
-
-import pytest
 
 from tests.support.project import ROOT
 
@@ -16,7 +13,6 @@ if TYPE_CHECKING:
 PARTS = ("Date: ", "**Alternatives:** ", "**What enforces it:** ")
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)(?:#[^)]*)?\)")
 PAGE = re.compile(r"docs/decisions/[\w-]+\.md")
-IMPORT = re.compile(r"from (productrecs[\w.]*) import (\w+)")
 MODULE = re.compile(r"`((?!YYYY)[\w/]+\.py)`")
 
 
@@ -53,15 +49,6 @@ def missing_modules(text: str, paths: set[str]) -> list[str]:
 
 def decisions() -> list[Path]:
     return sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
-
-
-@pytest.mark.parametrize("script", ["deploy/docker/Dockerfile", "tools/setup"])
-def test_what_a_script_imports_is_there(script: str) -> None:
-    imports = IMPORT.findall((ROOT / script).read_text("utf-8"))
-
-    assert imports
-    for module, name in imports:
-        assert hasattr(importlib.import_module(module), name)
 
 
 def test_every_link_leads_somewhere() -> None:

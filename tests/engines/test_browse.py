@@ -5,11 +5,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Final
 
-import numba
 import numpy as np
 import pytest
 
-from productrecs.engines import numba_jit
 from productrecs.engines.browse import (
     InteractionType,
     SessionIndex,
@@ -18,7 +16,6 @@ from productrecs.engines.browse import (
     kernel,
     session_knn,
     sessionize,
-    warm_up,
 )
 from productrecs.engines.browse import session_index as index_module
 from productrecs.engines.browse.session_knn import SessionQuery, read_only, weight_tables
@@ -151,22 +148,22 @@ def test_the_newer_of_equally_similar_sessions_vote(evaluator: ModuleType) -> No
     assert items.tolist() == [4, 5]
 
 
-def test_answers_are_alike_before_and_after_warming_up() -> None:
+def test_the_kernel_and_its_reference_answer_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     index = fitted(traffic(7, 200, 20), 20)
     visits = [([1, 2, 3], 9), ([5], 3), ([19, 18, 1, 0, 4], 40)]
 
     first = [index.next_items(visit, 0, limit) for visit, limit in visits]
-    warm_up()
+    reference = session_knn.next_items_and_scores
+    monkeypatch.setattr(index_module, "next_items_and_scores", reference)
     second = [index.next_items(visit, 0, limit) for visit, limit in visits]
 
-    for before, after in zip(first, second, strict=True):
-        np.testing.assert_array_equal(before.items, after.items)
-        np.testing.assert_array_equal(before.scores, after.scores)
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.items, other.items)
+        np.testing.assert_array_equal(one.scores, other.scores)
 
 
 def test_arrays_with_gaps_or_of_a_shorter_kind_answer_alike() -> None:
     # The compiled kernel takes them as they lie, and would misread these.
-    warm_up()
     index = fitted(traffic(9, 200, 20), 20)
     odd = {name: np.repeat(one, 2)[::2] for name, one in index.to_arrays().items()}
     odd["offsets"] = odd["offsets"].astype(np.int32)
@@ -203,7 +200,6 @@ def test_an_order_of_owners_that_is_not_theirs_is_refused() -> None:
 
 
 def test_threads_do_not_meet_in_scratch_memory() -> None:
-    warm_up()
     index = fitted(traffic(8, 3000, 300), 300)
     alone = [index.next_items([item], 0, 20).items.tolist() for item in range(300)]
     wrong: list[int] = []
@@ -347,26 +343,6 @@ def test_events_may_come_in_any_order() -> None:
         np.testing.assert_array_equal(array, other[name])
 
 
-def test_without_a_folder_to_keep_it_the_kernel_is_compiled_anew(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    options_seen: list[dict[str, bool]] = []
-
-    def njit(_signature: object, **options: bool) -> object:
-        options_seen.append(options)
-        if options.get("cache"):
-            message = "cannot cache function: no locator available"
-            raise RuntimeError(message)
-        return lambda function: function
-
-    monkeypatch.setattr(numba, "njit", njit)
-
-    made = numba_jit.jit_compiled("f8(f8)")(abs)
-
-    assert made is abs
-    assert [options.get("cache", False) for options in options_seen] == [True, False]
-
-
 def test_a_visit_ends_after_half_an_hour_of_silence() -> None:
     half = HOUR // 2
     who = np.array([5, 5, 9, 5, 5])
@@ -397,7 +373,7 @@ def before(items: list[int], one: int, other: int) -> bool:
 def test_what_was_carted_counts_for_more_than_what_was_looked_at_since(
     monkeypatch: pytest.MonkeyPatch, answer: object
 ) -> None:
-    monkeypatch.setattr(index_module, "_evaluators", [answer])
+    monkeypatch.setattr(index_module, "next_items_and_scores", answer)
     seen = walks(*[[0, 5]] * 3, *[[1, 6]] * 3, *[[2, 7]] * 3)
     plain, weighing = fitted(seen, 8), fitted(seen, 8, SessionOptions(carted=6.0))
     carted = {0: InteractionType.CARTED}

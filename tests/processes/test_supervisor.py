@@ -329,5 +329,5 @@ def test_a_command_loads_nothing_heavy_before_it_must() -> None:
     ).stdout.split()
 
     assert "--workers" in loaded
-    heavy = {"numpy", "numba", "fastapi", "uvicorn", "sqlalchemy", "alembic", "apsw"}
+    heavy = {"numpy", "fastapi", "uvicorn", "sqlalchemy", "alembic", "apsw"}
     assert heavy.isdisjoint(modules)

@@ -21,7 +21,7 @@ _CONNECT_SECONDS: Final = 10
 _LOOK_SECONDS: Final = 30  # between two looks at whether any worker is left
 _RETRIES: Final = 2
 _QUEUED_PER_WORKER: Final = 2  # jobs whose inputs are in memory
-_SAME_EVERYWHERE: Final = ("productrecs", "numpy", "scipy")
+_SAME_EVERYWHERE: Final = ("productrecs", "numpy")
 
 
 class ClusterError(ProductRecsError):

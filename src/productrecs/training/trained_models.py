@@ -8,13 +8,11 @@ from typing import Any, Final, Self
 import numpy as np
 
 from productrecs.core.ids import StoreId
-from productrecs.engines import browse, copurchase
 from productrecs.engines.array_types_and_sorting import Arrays, Ints, Items, without_prefix
 from productrecs.engines.click_boosts import ClickBoostModel
 from productrecs.engines.copurchase import CopurchaseModel
 from productrecs.engines.engine_protocol import Engine, Model
 from productrecs.engines.registry import BUY, ENGINES, SIMILAR, TRENDING
-from productrecs.engines.text import semantic_space
 from productrecs.engines.visual import VisualModel
 from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 
@@ -122,14 +120,3 @@ def empty_models() -> TrainedModels:
 def models_folder(models: Path, store_id: StoreId) -> Path:
     """Return the folder of one store's models."""
     return models / store_id
-
-
-def warm_up() -> None:
-    """Load the engines' compiled kernels.
-
-    The first time on a machine this compiles for about 10 s; `tools/setup` does it
-    beforehand. Without it numpy gives the same answers.
-    """
-    browse.warm_up()
-    copurchase.warm_up()
-    semantic_space.warm_up()

@@ -25,7 +25,6 @@ from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.trained_models import warm_up
 from productrecs.training.training_inputs import read_log
 from productrecs.training.tuning.repository import HyperparameterRepository, changes_of
 
@@ -88,7 +87,6 @@ def _task_results(
 ) -> Iterator[BacktestTaskResult]:
     with services.database.reading() as connection:
         inputs, head = read_log(TrainingRepository(connection, store.store_id))
-    warm_up()
     yield from run_backtest(inputs, head.numbers, store.settings, questions)
 
 

@@ -14,7 +14,6 @@ from productrecs.core.timestamps import iso
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.trained_models import warm_up
 from productrecs.training.tuning.repository import (
     HyperparameterRepository,
     TunedParameters,
@@ -55,11 +54,9 @@ def tune(
             with services.database.reading() as connection:
                 tuned = HyperparameterRepository(connection, store.store_id).last()
         elif parent is not None:
-            warm_up()
             tune_store(services.database, store, services.clock, parent.progress)
             return
         else:
-            warm_up()
             with progress("backtesting", _STEPS) as advance:
                 shown_percent = 0
 

@@ -1,6 +1,7 @@
 """Store checks: a store's contents, keys, plan and forecast."""
 
 import ctypes.util
+import importlib.util
 from collections.abc import Iterator
 from functools import partial
 from typing import Final
@@ -189,8 +190,10 @@ def check_forecast(services: Services, store: Store) -> Iterator[CheckResult]:
     elif services.clock() - run.generated_at > _OLD_MS:
         message = f"its newest forecast is from {iso(run.generated_at)}"
         yield problem(store.domain, message, remedy)
-    if ctypes.util.find_library("gomp") is None:
-        message = "the learned forecast model cannot be loaded; simpler methods are used"
+    message = "the learned forecast model cannot be loaded; simpler methods are used"
+    if importlib.util.find_spec("lightgbm") is None:
+        yield notice(store.domain, message, "pip install productrecs[forecast]")
+    elif ctypes.util.find_library("gomp") is None:
         yield notice(store.domain, message, "apt-get install libgomp1")
 
 

@@ -178,9 +178,8 @@ def supervise_background(settings: Settings) -> int:
 
 
 def _preload_api() -> None:
-    """Import the API's modules and compiled kernels once, before the API processes fork.
+    """Import the API's modules once, before the API processes fork and share this memory.
 
-    They share this memory; kernels that each loaded itself took 100 MB more per process.
     Nothing is opened: forked processes must not share connections or threads.
     """
     # Before numpy is imported: its threads would compete, and a fork does not copy them.
@@ -188,9 +187,6 @@ def _preload_api() -> None:
     import productrecs.application  # noqa: PLC0415
     import productrecs.cli.open_services  # noqa: PLC0415 - not before the socket
     import productrecs.http.transport.server  # noqa: F401, PLC0415
-    from productrecs.training.trained_models import warm_up  # noqa: PLC0415
-
-    warm_up()
 
 
 def _preload_worker() -> None:

@@ -7,7 +7,7 @@ from productrecs.engines.browse.fit import (
     gather_visits,
     sessionize,
 )
-from productrecs.engines.browse.session_index import SessionIndex, warm_up
+from productrecs.engines.browse.session_index import SessionIndex
 from productrecs.engines.browse.session_knn import InteractionType, SessionOptions
 
 __all__ = [
@@ -19,5 +19,4 @@ __all__ = [
     "fit_sessions",
     "gather_visits",
     "sessionize",
-    "warm_up",
 ]

@@ -21,6 +21,7 @@ from productrecs.engines.array_types_and_sorting import (
     stable_argsort,
 )
 from productrecs.engines.browse import session_knn
+from productrecs.engines.browse.kernel import next_items_and_scores
 from productrecs.engines.browse.session_knn import (
     SessionArrays,
     SessionOptions,
@@ -42,22 +43,6 @@ _EXTENDED_ITEMS: Final = 5  # best items whose next items are added
 _EXTENSION_DECAY: Final = 0.5
 _NO_SESSIONS: Final = np.zeros(0, dtype=np.int64)
 _NO_RETURNS: Final = np.zeros(0)
-_evaluators = [
-    session_knn.next_items_and_scores
-]  # the last one is used: after warm-up, the kernel
-
-
-def warm_up() -> None:
-    """Switch this process to the compiled kernel.
-
-    The first compilation on a machine takes about 5 s. Its result is cached beside the
-    source (or in NUMBA_CACHE_DIR, or the user's cache folder), from where later processes
-    load it in 0.5 s. The compiler takes 140 MB of memory, half of it shared between
-    processes. Before the warm-up NumPy gives the same answers three times slower.
-    """
-    from productrecs.engines.browse import kernel  # noqa: PLC0415 - it compiles
-
-    _evaluators[1:] = [kernel.next_items_and_scores]
 
 
 class SessionIndex:
@@ -182,8 +167,7 @@ class SessionIndex:
         query = self._session_query(recent, exclude_session)
         if limit <= 0 or len(query.items) == 0:
             return NO_RANKED
-        evaluate = _evaluators[-1]
-        items, scores = evaluate(
+        items, scores = next_items_and_scores(
             self._layout, self._query_weights(query, interactions), query, limit
         )
         if extend and 0 < len(items) < min(limit, self._options.enough):
@@ -200,10 +184,9 @@ class SessionIndex:
         best = items[is_new][: min(_EXTENDED_ITEMS, self._options.prefix)]
         if not len(best):
             return items, scores
-        evaluate = _evaluators[-1]
         extended_query = query._replace(items=best)
         extended_weights = self._weights._replace(returns=np.zeros(self._options.prefix))
-        next_of_best, votes = evaluate(
+        next_of_best, votes = next_items_and_scores(
             self._layout, extended_weights, extended_query, limit + len(items)
         )
         is_new = np.isin(next_of_best, items, invert=True)

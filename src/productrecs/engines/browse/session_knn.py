@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from productrecs.engines.array_types_and_sorting import (
     Items,
     top_score_indexes,
 )
+from productrecs.engines.compiled_kernels import addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from productrecs.engines.array_types_and_sorting import Arrays, Scores
 
 
-class SessionArrays(NamedTuple):
+class _SessionArrays(NamedTuple):
     """S sessions, numbered by age from the oldest (slot 0) to the newest.
 
     Items of slot s in the order of their first view: items[offsets[s]:offsets[s + 1]].
@@ -38,7 +40,16 @@ class SessionArrays(NamedTuple):
     rarity: Scores  # [n_items]: 1 + rarity * ln(S / df)
 
 
-class WeightTables(NamedTuple):
+class SessionArrays(_SessionArrays):
+    """The arrays, as the kernel takes them."""
+
+    @cached_property
+    def pointers(self) -> Any:
+        """The addresses of the arrays."""
+        return addresses(*self)
+
+
+class _WeightTables(NamedTuple):
     """Decay weights of `SessionOptions`, as tables."""
 
     match: Floats  # [prefix] by position in the visit, newest first
@@ -46,6 +57,15 @@ class WeightTables(NamedTuple):
     distance: Floats  # [2 * longest + 1] by distance to the match in the neighbour
     returns: Floats  # [prefix] share of all votes, by visit position: see `SessionIndex`
     seen: float  # factor of the neighbours' votes for the visit's earlier items
+
+
+class WeightTables(_WeightTables):
+    """The tables, as the kernel takes them."""
+
+    @cached_property
+    def pointers(self) -> Any:
+        """The addresses of the tables."""
+        return addresses(self.match, self.vote, self.distance, self.returns)
 
 
 class SessionQuery(NamedTuple):

@@ -7,7 +7,6 @@ from productrecs.engines.copurchase.model import (
     CopurchaseModel,
     CopurchaseModels,
     companion_hashes,
-    warm_up,
 )
 from productrecs.engines.copurchase.variant_pooling import VariantGroups
 
@@ -21,5 +20,4 @@ __all__ = [
     "fit_copurchase",
     "fit_item_sets",
     "fit_widest_copurchase",
-    "warm_up",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from productrecs.engines.array_types_and_sorting import (
     Scores,
     top_score_indexes,
 )
+from productrecs.engines.compiled_kernels import addresses
 
 
 def best_companions(
@@ -38,7 +40,7 @@ def best_companions(
     return items[places], scores[places]
 
 
-class CompanionArrays(NamedTuple):
+class _CompanionArrays(NamedTuple):
     """Every item's companions, best first, as one compressed sparse matrix.
 
     `offsets` [n_items + 1] delimits each item's run in the arrays [P]; `lean` [n_items] is
@@ -51,6 +53,15 @@ class CompanionArrays(NamedTuple):
     likeness: Scores  # the pair's cosine; 0 for a pair that does not count in carts
     lean: Scores
     constants: Floats  # `doublings` of CopurchaseOptions; older models differ
+
+
+class CompanionArrays(_CompanionArrays):
+    """The arrays, as the kernel takes them."""
+
+    @cached_property
+    def pointers(self) -> Any:
+        """The addresses of the arrays."""
+        return addresses(*self)
 
 
 _I4, _I8, _F4, _F8 = np.int32, np.int64, np.float32, np.float64

@@ -18,12 +18,12 @@ from productrecs.engines.array_types_and_sorting import (
     run_numbers,
     unique_sorted,
 )
+from productrecs.engines.copurchase.sparse_product import SparseRows, multiply
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import numpy.typing as npt
-    from scipy import sparse
 
 
 _BLOCK_PAIRS: Final = 4_000_000  # pairs in memory at once: at most about 300 MB
@@ -178,30 +178,20 @@ def count_pairs(
 
     `weights` [n_baskets].
     """
-    from scipy import sparse  # noqa: PLC0415 - 20 MB, for training only
-
-    shape, offsets = (len(weights), lines.n_items), csr_offsets(lines.baskets, len(weights))
-    # The real part sums weights, the imaginary part counts: one matrix product.
-    weighted_baskets = sparse.csr_array(
-        (weights[lines.baskets] + 1j, lines.items, offsets), shape=shape
+    offsets = csr_offsets(lines.baskets, len(weights))
+    weighted_baskets = SparseRows(offsets, lines.items, weights[lines.baskets])
+    item_baskets = SparseRows(offsets, lines.items, np.ones(len(lines.items))).transposed(
+        lines.n_items
     )
-    ones = np.ones(len(lines.items))
-    basket_matrix = sparse.csr_array((ones, lines.items, offsets), shape=shape)
-    item_baskets = sparse.csr_array(basket_matrix.T)
     for owners in pair_blocks(lines) if blocks is None else blocks:
-        product = sparse.csr_array(item_baskets[owners] @ weighted_baskets)
-        product.sort_indices()
-        yield owners, _without_self(owners, product)
-
-
-def _without_self(owners: Ints, product: sparse.csr_array) -> PairCounts:
-    pairs = PairCounts(
-        owners=np.repeat(owners, np.diff(product.indptr)),
-        companions=product.indices.astype(np.int32),
-        weights=np.real(product.data),
-        support=np.imag(product.data).astype(np.int32),
-    )
-    return pairs[np.flatnonzero(pairs.owners != pairs.companions)]
+        if not len(owners):
+            continue
+        rows = item_baskets.rows(int(owners[0]), int(owners[-1]) + 1)
+        product = multiply(rows, weighted_baskets, lines.n_items)
+        pairs = PairCounts(
+            owners[product.rows], product.columns, product.sums, product.counts
+        )
+        yield owners, pairs[np.flatnonzero(pairs.owners != pairs.companions)]
 
 
 @dataclass(frozen=True, slots=True)

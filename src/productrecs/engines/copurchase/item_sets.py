@@ -26,13 +26,13 @@ from productrecs.engines.copurchase.item_pairs import (
     gather_baskets,
     without_repeated_baskets,
 )
+from productrecs.engines.copurchase.sparse_product import SparseRows, multiply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scipy import sparse
+    from collections.abc import Callable, Sequence
 
     from productrecs.engines.copurchase.model import CopurchaseModel
+    from productrecs.engines.copurchase.sparse_product import SparseProduct
 
 MAX_SET: Final = 4
 """The largest number of items of a set; the smallest is two."""
@@ -173,17 +173,16 @@ class _SetGrower:
     """Counts the orders of sets, and makes larger sets of smaller ones."""
 
     def __init__(self, lines: Baskets, options: ItemSetOptions) -> None:
-        from scipy import sparse  # noqa: PLC0415 - 20 MB, for training only
-
         self._options = options
         self._counts = lines.counts
         self._n_orders = len(lines.ages_days)
-        ones = np.ones(len(lines.items), np.int32)
-        offsets = csr_offsets(lines.baskets, self._n_orders)
-        self._orders = sparse.csr_array(
-            (ones, lines.items, offsets), shape=(self._n_orders, lines.n_items)
+        self._orders = SparseRows(
+            csr_offsets(lines.baskets, self._n_orders),
+            lines.items,
+            np.ones(len(lines.items)),
         )
-        self._by_item = sparse.csc_array(self._orders)
+        self._by_item = self._orders.transposed(lines.n_items)
+        self._is_marked = np.zeros(self._n_orders, np.bool_)  # all False between sets
 
     def best_pairs(self, model: CopurchaseModel) -> _CandidateSets:
         """Return the best pairs of a model."""
@@ -209,12 +208,12 @@ class _SetGrower:
         larger, orders = [np.zeros((0, sets.items.shape[1] + 1), np.int64)], [_NO_COUNTS]
         for start in range(0, len(sets.items), _BLOCK):
             block = sets.items[start : start + _BLOCK]
-            counts = (self._orders_containing(block).T @ self._orders).tocsr()
-            owner = np.repeat(np.arange(len(block)), np.diff(counts.indptr))
-            min_orders = self._options.min_share * sets.orders[start + owner]
-            frequent = np.flatnonzero(counts.data >= min_orders)
-            owner, item = owner[frequent], counts.indices[frequent].astype(np.int64)
-            count = counts.data[frequent].astype(np.int64)
+            product = self._count_items_beside(block)
+            min_orders = self._options.min_share * sets.orders[start + product.rows]
+            frequent = np.flatnonzero(product.counts >= min_orders)
+            owner = product.rows[frequent]
+            item = product.columns[frequent].astype(np.int64)
+            count = product.counts[frequent].astype(np.int64)
             is_new = (block[owner] != item[:, None]).all(axis=1)
             owner, item, count = owner[is_new], item[is_new], count[is_new]
             expected = sets.orders[start + owner] * (self._counts[item] / self._n_orders)
@@ -277,18 +276,26 @@ class _SetGrower:
 
     def _count_orders(self, sets: Ints) -> Ints:
         """Return how many orders contain each set."""
-        blocks = [
-            self._orders_containing(sets[start : start + _BLOCK]).sum(axis=0)
-            for start in range(0, len(sets), _BLOCK)
-        ]
-        return np.concatenate([_NO_COUNTS, *blocks]).astype(np.int64)
+        counts = [len(self._orders_containing(items)) for items in sets.tolist()]
+        return np.array(counts, np.int64)
 
-    def _orders_containing(self, sets: Ints) -> sparse.csc_array:
-        """Return the orders [n_orders, n_sets] that contain each set, as ones."""
-        orders = self._by_item[:, sets[:, 0]]
-        for place in range(1, sets.shape[1]):
-            orders = orders.multiply(self._by_item[:, sets[:, place]])
-        return orders.tocsc()
+    def _count_items_beside(self, sets: Ints) -> SparseProduct:
+        """Return how many of the orders that contain each set contain each item."""
+        orders = [self._orders_containing(items) for items in sets.tolist()]
+        offsets = np.cumsum([0, *map(len, orders)])
+        rows = SparseRows(offsets, np.concatenate(orders), np.ones(offsets[-1]))
+        return multiply(rows, self._orders, len(self._counts))
+
+    def _orders_containing(self, items: Sequence[int]) -> Items:
+        """Return the orders that contain all the items, ascending."""
+        offsets, orders = self._by_item.offsets, self._by_item.columns
+        first, *others = (orders[offsets[item] : offsets[item + 1]] for item in items)
+        for other in others:
+            self._is_marked[first] = True
+            both = other[self._is_marked[other]]
+            self._is_marked[first] = False
+            first = both
+        return first
 
 
 _NO_COUNTS: Final = np.zeros(0, np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 import numpy as np
 
@@ -22,8 +22,8 @@ from productrecs.engines.array_types_and_sorting import (
     prefixed,
     without_prefix,
 )
-from productrecs.engines.copurchase import companion_lookup
 from productrecs.engines.copurchase.companion_lookup import KINDS, CompanionArrays
+from productrecs.engines.copurchase.kernel import best_companions
 from productrecs.engines.copurchase.pair_evidence import CERTAIN
 from productrecs.engines.item_fingerprints import (
     Words,
@@ -36,20 +36,10 @@ from productrecs.engines.item_fingerprints import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-_evaluators: list[Any] = [
-    companion_lookup
-]  # the last one is used: after warm-up, the kernel
 _DERIVED_FIELD: Final = "layout"
 _PLAIN: Final = "copurchase"
 _POOLED: Final = "pooled"
 _SHARED: Final = "shared"
-
-
-def warm_up() -> None:
-    """Switch this process to the compiled kernel: same answers, faster."""
-    from productrecs.engines.copurchase import kernel  # noqa: PLC0415 - it compiles
-
-    _evaluators[1:] = [kernel]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,9 +170,7 @@ class CopurchaseModel:
         anchor_weights = np.ones(len(basket_items))
         if counts is not None:
             anchor_weights[:] = [counts.get(item, 1.0) for item in basket_items]
-        return RankedItems(
-            *_evaluators[-1].best_companions(self.layout, anchors, anchor_weights, limit)
-        )
+        return RankedItems(*best_companions(self.layout, anchors, anchor_weights, limit))
 
     @classmethod
     def _stored_fields(cls) -> list[str]:

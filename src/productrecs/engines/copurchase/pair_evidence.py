@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.array_types_and_sorting import ranks_within_runs, run_numbers
+from productrecs.engines.array_types_and_sorting import (
+    csr_offsets,
+    ranks_within_runs,
+    run_numbers,
+)
+from productrecs.engines.copurchase.sparse_product import SparseRows, multiply
+from productrecs.engines.distributions import gamma_p
 
 if TYPE_CHECKING:
     from productrecs.engines.array_types_and_sorting import (
@@ -114,12 +120,10 @@ class PairGrader:
     def _evidence_beyond_chance(
         self, pairs: PairCounts, support: Floats, expected: Floats
     ) -> Bytes:
-        from scipy.special import gammainc  # noqa: PLC0415 - 20 MB, for training only
-
         # The chance of at least `support` orders, by the Poisson distribution.
         chances: Floats = -np.expm1(-expected)
         repeated = np.flatnonzero(support > 1)
-        chances[repeated] = gammainc(support[repeated], expected[repeated])
+        chances[repeated] = gamma_p(support[repeated], expected[repeated])
         # Without categories, nothing tells related products from others.
         evidence = np.where(support > 1, EVIDENT, CHANCE).astype(np.int8)
         evidence[(support == 1) & (chances <= self._options.chance)] = POSSIBLE
@@ -179,25 +183,21 @@ class PairGrader:
 def _category_pairs(
     lines: Baskets, categories: Items, neighbours: Floats
 ) -> _CategoryPairs:
-    from scipy import sparse  # noqa: PLC0415 - 20 MB, for training only
-
     unknown = int(categories.max()) + 1
     categories = np.where(categories < 0, unknown, categories).astype(np.int32)
     n_categories, line_categories = unknown + 1, categories[lines.items]
-    orders = sparse.csr_array(
-        (np.ones(len(line_categories)), (lines.baskets, line_categories)),
-        shape=(len(lines.ages_days), n_categories),
+    orders = SparseRows(
+        csr_offsets(lines.baskets, len(lines.ages_days)),
+        line_categories,
+        np.ones(len(line_categories)),
     )
-    product = sparse.coo_array(orders.T @ orders)
-    codes = product.coords[0].astype(np.int64) * n_categories + product.coords[1]
-    order = np.argsort(codes)
-    together = product.data - np.where(
-        product.coords[0] == product.coords[1],
-        np.bincount(line_categories, minlength=n_categories)[
-            product.coords[0]
-        ],  # an item beside itself
-        0,
+    product = multiply(orders.transposed(n_categories), orders, n_categories)
+    codes = product.rows * n_categories + product.columns
+    lines_of_category = np.bincount(line_categories, minlength=n_categories)
+    # Without an item beside itself.
+    together = product.sums - np.where(
+        product.rows == product.columns, lines_of_category[product.rows], 0
     )
     totals = np.zeros(n_categories)
     np.add.at(totals, categories, neighbours)
-    return _CategoryPairs(categories, codes[order], together[order], totals)
+    return _CategoryPairs(categories, codes, together, totals)

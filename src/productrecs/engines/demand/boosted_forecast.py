@@ -108,7 +108,10 @@ def fit_boosted_model(
     try:
         import lightgbm  # noqa: PLC0415 - 0.5 s and 60 MB, for forecasting only
     except (ImportError, OSError) as error:
-        message = f"boosted trees cannot be loaded ({error}); on Debian install libgomp1"
+        message = (
+            f"boosted trees cannot be loaded ({error}); pip install productrecs[forecast], "
+            "and on Debian apt-get install libgomp1"
+        )
         raise BoostingLibraryMissingError(message) from error
     rows, mean_targets, quantile_targets = _training_examples(demand, options)
     base: dict[str, Any] = {

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from scipy import stats
 
+from productrecs.engines import distributions
 from productrecs.engines.demand.demand_series import (
     DEFAULT_SHRINKAGE,
     HORIZON,
@@ -210,13 +210,8 @@ def negative_binomial_quantiles(mean: Floats | np.ndarray, dispersion: Floats) -
     pairs = np.stack((np.round(mean, 2).ravel(), size.ravel()))
     distinct_pairs, pair_index = np.unique(pairs, axis=1, return_inverse=True)
     mu, r = distinct_pairs
-    quantiles = [
-        np.where(mu > 0, stats.nbinom.ppf(share, r, r / (r + np.maximum(mu, 1e-9))), 0)
-        for share in QUANTILES
-    ]
-    return np.stack(
-        [quantile[pair_index.ravel()].reshape(mean.shape) for quantile in quantiles]
-    )
+    quantiles = distributions.negative_binomial_quantiles(mu, r, QUANTILES)
+    return quantiles[:, pair_index.ravel()].reshape(len(QUANTILES), *mean.shape)
 
 
 _MIN_WEEKS, _MAX_WEEKS = 8, 16

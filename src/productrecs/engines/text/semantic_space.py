@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.array_types_and_sorting import Arrays, Bools, top_score_indexes
+from productrecs.engines.text.similarity_kernel import differing_signs, similar_rows
 
 Vectors = npt.NDArray[np.float32]
 """One row per text, each of length 1."""
@@ -170,12 +171,6 @@ class SemanticSpace:
 
         With `is_known`, the encoder knows every word, and a lower threshold applies.
         """
-        # Imported here: it compiles, and most processes never search by meaning.
-        from productrecs.engines.text.similarity_kernel import (  # noqa: PLC0415
-            differing_signs,
-            similar_rows,
-        )
-
         query = quantize(self.projection.reduce(vector[None, :]))[0]
         length = np.linalg.norm(query.astype(np.float32))
         if not len(self.codes) or not length:
@@ -260,8 +255,3 @@ def invent_words(words: Sequence[str]) -> list[str]:
         for first, second in pairs
     )
     return list(dict.fromkeys(word for word in pseudo_words if word not in existing_words))
-
-
-def warm_up() -> None:
-    """Load the compiled scan; the first time on a machine this compiles for a second."""
-    from productrecs.engines.text import similarity_kernel  # noqa: F401, PLC0415

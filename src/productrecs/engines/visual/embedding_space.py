@@ -230,9 +230,10 @@ def discriminant_axes(spreads: ScatterMatrices | None, size: int) -> Floats:
     within, between, count = spreads
     # Strong regularisation: a few hundred pictures determine each axis poorly.
     within = within + np.eye(size) * (_RIDGE * np.trace(within) / size + 1e-9)
-    from scipy import linalg  # noqa: PLC0415 - 0.25 s to import, for training only
-
-    eigenvalues, eigenvectors = linalg.eigh(between, within)
+    # The generalised problem, by the Cholesky factor of the spread within groups.
+    inverse = np.linalg.inv(np.linalg.cholesky(within))
+    eigenvalues, eigenvectors = np.linalg.eigh(inverse @ between @ inverse.T)
+    eigenvectors = inverse.T @ eigenvectors
     best = np.argsort(-eigenvalues)[:count]
     ratios = np.maximum(eigenvalues[best], 0.0)
     axes[:, : len(best)] = eigenvectors[:, best] * np.sqrt(ratios / (1.0 + ratios))

@@ -8,6 +8,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from productrecs.engines.visual.connected_parts import (
+    close_mask,
+    label_parts,
+    part_boxes,
+)
 from productrecs.engines.visual.image_transforms import Floats, Pixels, Plane, resize
 
 _RIM: Final = 0.04  # of each side: the rim counts as background
@@ -136,25 +141,15 @@ _GAIN: Final = (0.8, 2.0)
 
 def salient_boxes(lab: Floats) -> list[Box]:
     """Return the salient boxes of a picture, [h, w, 3] Lab, most salient first."""
-    from scipy import ndimage  # noqa: PLC0415 - for pictures only
-
     distance = _barrier_distances_to_rim(lab) * (0.6 + 0.4 * centre_weights(_SIDE))
     threshold = _otsu_threshold(distance)
-    labels, count = ndimage.label(ndimage.binary_closing(distance > threshold))
-    if not count:
-        return []
-    weights = ndimage.sum(distance - threshold / 2, labels, np.arange(1, count + 1))
-    objects = ndimage.find_objects(labels)
+    labels, count = label_parts(close_mask(distance > threshold))
+    saliency = (distance - threshold / 2).ravel()
+    weights = np.bincount(labels.ravel(), saliency, minlength=count + 1)[1:]
+    boxes = part_boxes(labels, count)[np.argsort(-weights, kind="stable")] / _SIDE
     return [
-        (
-            columns.start / _SIDE,
-            rows.start / _SIDE,
-            (columns.stop - columns.start) / _SIDE,
-            (rows.stop - rows.start) / _SIDE,
-        )
-        for rows, columns in (
-            objects[index] for index in np.argsort(-weights, kind="stable")
-        )
+        (left, top, right - left, bottom - top)
+        for top, bottom, left, right in boxes.tolist()
     ]
 
 

@@ -6,6 +6,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from productrecs.engines.visual.connected_parts import (
+    close_mask,
+    label_parts,
+    part_boxes,
+)
 from productrecs.engines.visual.foreground import (
     Foreground,
     find_foreground,
@@ -113,10 +118,8 @@ def foreground_and_salient_boxes(lab: Floats, front: Foreground | None = None) -
 
 def count_parts(front: Foreground) -> int:
     """Return the number of separate things in front of a picture's background."""
-    from scipy import ndimage  # noqa: PLC0415 - for pictures only
-
     mask = resize(front.weights, _SIDE, _SIDE) > 0.5  # noqa: PLR2004 - rather front
-    _, sizes = np.unique(ndimage.label(_close_mask(mask))[0], return_counts=True)
+    _, sizes = np.unique(label_parts(close_mask(mask))[0], return_counts=True)
     return int((sizes[1:] >= _MIN_PART * mask.size).sum())
 
 
@@ -171,26 +174,14 @@ def _component_boxes(
     mask: npt.NDArray[np.bool_],
 ) -> list[tuple[float, float, float, float]]:
     """Return boxes around the connected components of a mask, of a plausible size."""
-    from scipy import ndimage  # noqa: PLC0415 - for pictures only
-
-    labels, _ = ndimage.label(_close_mask(mask))
     boxes = []
-    for rows, columns in ndimage.find_objects(labels):
-        height, width = rows.stop - rows.start, columns.stop - columns.start
+    for top, bottom, left, right in part_boxes(*label_parts(close_mask(mask))).tolist():
+        height, width = bottom - top, right - left
         share = height * width / _SIDE**2
         if _MIN_AREA < share < _MAX_AREA and min(height, width) >= _MIN_SIDE * _SIDE:
-            corner = (columns.start / _SIDE, rows.start / _SIDE)
+            corner = (left / _SIDE, top / _SIDE)
             boxes.append((*corner, width / _SIDE, height / _SIDE))
     return boxes
-
-
-def _close_mask(mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return a mask after morphological closing by one pixel; the outside is empty."""
-    for operation in (np.logical_or, np.logical_and):
-        padded = np.pad(mask, 1)
-        sides = (padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:])
-        mask = operation.reduce((mask, *sides))
-    return mask
 
 
 def _window_boxes() -> list[tuple[float, float, float, float]]:

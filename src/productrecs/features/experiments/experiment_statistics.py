@@ -15,7 +15,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import chdtrc
+
+from productrecs.engines.distributions import gamma_p
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
@@ -134,7 +135,7 @@ def sample_ratio_p(counts: Sequence[int], shares: Sequence[float]) -> float:
     squared = sum(
         (count - one) ** 2 / one for count, one in zip(counts, expected, strict=True)
     )
-    return float(chdtrc(len(counts) - 1, squared))
+    return 1.0 - float(gamma_p((len(counts) - 1) / 2, squared / 2)[0])
 
 
 def visitors_needed(

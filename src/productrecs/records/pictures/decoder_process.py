@@ -321,8 +321,7 @@ _OPERATIONS: Final[Mapping[str, Callable[[bytes, bool], PictureReply]]] = Mappin
 
 def main() -> None:
     """Answer requests until the other side closes the socket."""
-    import scipy.ndimage  # noqa: F401, PLC0415 - imported before the first picture
-    import zxingcpp  # noqa: F401, PLC0415 - as above
+    import zxingcpp  # noqa: F401, PLC0415 - imported before the first picture
 
     _load_models(*sys.argv[3:])
     seconds = float(sys.argv[2]) + (MODEL_SECONDS if _has_models() else 0.0)

@@ -1,5 +1,5 @@
 """Demand training: reads sales by day, forecasts, and replaces the last forecast.
 
-Imported only by the forecasting process: it loads scipy, and the engine loads its boosted
+Imported only by the forecasting process: the engine loads its boosted
 trees.
 """

@@ -1,0 +1,62 @@
+"""Compiled kernels: the engines' inner loops in C (`kernels.c`), called through ctypes.
+
+ctypes releases the GIL during a call. A call takes arrays by address: they have to be
+contiguous, of the type that `kernels.c` names, and alive until it returns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+LIBRARY: Final = Path(__file__).with_name("kernels.so")
+"""A wheel carries it; in a checkout `tools/kernels.py` makes it, which `make run` calls."""
+
+_INT, _DOUBLE, _FLOAT, _ADDRESS = (
+    ctypes.c_int64,
+    ctypes.c_double,
+    ctypes.c_float,
+    ctypes.c_void_p,
+)
+
+
+def _load() -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(str(LIBRARY))
+    except OSError as error:
+        message = (
+            f"the engines' compiled kernels cannot be loaded ({error}); "
+            "in a checkout run `make run` or `python -m tools.kernels`, "
+            "elsewhere install productrecs again"
+        )
+        raise ImportError(message) from error
+
+
+_library: Final = _load()
+
+
+def declare(name: str, signature: str, result: Any = _INT) -> Any:
+    """Return a function of the library.
+
+    `signature` has a letter for each argument: `a` for an address, `i` for a whole number
+    of 64 bits, `d` for a double and `f` for a float.
+    """
+    function = getattr(_library, name)
+    kinds = {"a": _ADDRESS, "i": _INT, "d": _DOUBLE, "f": _FLOAT}
+    function.argtypes = [kinds[letter] for letter in signature]
+    function.restype = result
+    return function
+
+
+def address(array: npt.NDArray[Any]) -> int:
+    """Return where an array's first value lies."""
+    return array.ctypes.data
+
+
+def addresses(*arrays: npt.NDArray[Any]) -> Any:
+    """Return a C structure of pointers to the arrays, in their order."""
+    return (_ADDRESS * len(arrays))(*map(address, arrays))
