@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
+
+from productrecs.engines.visual.connected_parts import label_parts, part_boxes
 
 Map = npt.NDArray[np.floating[Any]]
 
@@ -49,11 +50,12 @@ class TextBox(NamedTuple):
 
 def text_boxes(probabilities: Map) -> list[TextBox]:
     """Return the boxes of the lines in a map [h, w] of probabilities, largest first."""
-    labels, count = ndimage.label(probabilities > _IS_TEXT)
+    labels, count = label_parts(probabilities > _IS_TEXT)
     boxes: list[TextBox] = []
-    for label, window in enumerate(ndimage.find_objects(labels, count), 1):
-        rows, columns = np.nonzero(labels[window] == label)
-        rows, columns = rows + window[0].start, columns + window[1].start
+    for label, window in enumerate(part_boxes(labels, count).tolist(), 1):
+        top, bottom, left, right = window
+        rows, columns = np.nonzero(labels[top:bottom, left:right] == label)
+        rows, columns = rows + top, columns + left
         if probabilities[rows, columns].mean() < _MIN_BOX_SCORE:
             continue
         box = _smallest_box(np.stack([columns, rows], axis=1).astype(np.float64))
