@@ -62,6 +62,12 @@ def stored(front: Storefront) -> int:
     [
         ("utm_source=agent.example&utm_medium=assistant", ["assistant-agent.example"]),
         ("utm_medium=assistant", ["assistant-assistant"]),
+        (
+            "utm_source=agent.example&utm_medium=assistant&utm_campaign=Spring_2026",
+            ["assistant-agent.example/spring_2026"],
+        ),
+        ("utm_medium=assistant&utm_campaign=a@b.example", ["assistant-assistant"]),
+        ("utm_medium=assistant&utm_campaign=4915112345678", ["assistant-assistant"]),
         ("utm_source=agent.example&utm_medium=email", []),
         ("q=m%3Dassistant", []),
         ("utm_medium=email&pr_mail=newsletter", ["mail-newsletter"]),

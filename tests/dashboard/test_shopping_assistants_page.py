@@ -118,7 +118,11 @@ def test_orders_after_an_assistant_s_link_are_sales_of_the_assistant(
     widget = f"{WIDGET_PREFIX}agent.example"
     clicked = {"event": "rec-click", "item_id": "tent", "widget": widget}
     assert shop.track(shopper | clicked | {"source": "assistant"}).status == 200
-    for order_id, who in (("o-1", "s_assisted"), ("o-2", "s_other")):
+    with_campaign = {"source": "assistant", "widget": f"{widget}/spring"}
+    by_campaign = {"session_id": "s_campaign", "event": "rec-click", "item_id": "rope"}
+    assert shop.track(by_campaign | with_campaign).status == 200
+    orders = (("o-1", "s_assisted"), ("o-2", "s_other"), ("o-3", "s_campaign"))
+    for order_id, who in orders:
         line = {"item_id": "tent", "price": 30, "currency": "EUR"}
         lines = [line, line | {"item_id": "rope"}]
         assert shop.order(order_id, *lines, session_id=who).status == 200
@@ -128,5 +132,26 @@ def test_orders_after_an_assistant_s_link_are_sales_of_the_assistant(
         Attributor(services.database, folder).catch_up(made.store)
         return " ".join(text_of(member.get(path)).split())
 
-    eventually(lambda: "agent.example 0 0 0 0 1 €30.00" in shown(PAGE), pause=0.2)
+    eventually(lambda: "agent.example 0 0 0 0 2 €60.00" in shown(PAGE), pause=0.2)
+    assert "Campaign spring 0 1 €30.00" in shown(PAGE)
     assert widget in shown("/dashboard/impact?by=widget")
+
+
+def test_searches_are_counted_by_the_attribution_of_the_assistant(office: Office) -> None:
+    services = office.services
+    domain = f"campaigns-{office.now_ms}.example"
+    made = open_store(services.database, services.clock, office.inside, domain)
+    member, client = office.member(made.store), made.merchant.client
+    assert member.post(PAGE, setting="shopping_assistants", on="1").status == 303
+    address = f"/ucp/{domain}/2026-08-25/catalog/search"
+    for source in ("Chat.example", "chat.example", "anna@mail.example"):
+        told = {"utm_source": source, "gclid": "EAIaIQobChMI"}
+        body = json.dumps({"query": "tent", "attribution": told}).encode()
+        assert client.ask("POST", address, body).status == 200
+
+    def rows() -> str:
+        return " ".join(text_of(member.get(PAGE)).split())
+
+    eventually(lambda: "chat.example 2 – – Source other 1" in rows(), pause=0.2)
+    assert "EAIaIQobChMI" not in rows()
+    assert "anna" not in rows()

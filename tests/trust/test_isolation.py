@@ -51,7 +51,8 @@ SHOPPERS: Final = ("s_1", "s_2", "customer-1", "only-of-a")
 BACKGROUND: Final = {
     *("jobs", "duties", "models", "pictures", "search_counts", "question_counts"),
     *("attribution_marks", "credit_days", "touch_days", "event_hours", "outcomes"),
-    *("look_days", "key_uses", "assistant_calls", "data_sizes"),
+    *("look_days", "key_uses", "assistant_calls", "assistant_attributions"),
+    "data_sizes",
     *("mail_choices", "mail_days"),
     *("experiment_days", "outcome_days", "insights", "stock_outs"),
     *("forecast_drafts", "forecast_runs", "item_forecasts"),

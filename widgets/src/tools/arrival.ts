@@ -6,13 +6,22 @@ import type { Core } from "../core/core";
 
 const LONGEST = 99;
 
+/** The campaign that an assistant added to its link, as the service counts it; "" if it may
+ * name a person. Keep it like `countable_value` of the service. */
+function campaignOf(sent: URLSearchParams): string {
+  const name = (sent.get("utm_campaign") || "").trim().toLowerCase();
+  const isName = /^[\p{L}\p{N}][\p{L}\p{N}_ .+-]{0,39}$/u.test(name);
+  return isName && name.replace(/\D/g, "").length < 7 ? `/${name}` : "";
+}
+
 /** Counts a click on the first product that the page reports as viewed. */
 export function countArrival(core: Core, search: string): void {
   const sent = new URLSearchParams(search);
   const slot = sent.get("pr_mail");
   const source = slot ? "mail" : sent.get("utm_medium");
   if (!slot && source !== "assistant") return;
-  const widget = `${source}-${slot || sent.get("utm_source") || source}`.slice(0, LONGEST);
+  const origin = slot || (sent.get("utm_source") || source) + campaignOf(sent);
+  const widget = `${source}-${origin}`.slice(0, LONGEST);
   const track = core.track;
   core.track = (event, fields, key) => {
     track.call(core, event, fields, key);

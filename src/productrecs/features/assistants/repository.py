@@ -1,22 +1,28 @@
-"""Assistant call repository: how often shopping assistants called, by day."""
+"""Assistant call repository: how often assistants called, and their attribution, by day."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
+from productrecs.features.assistants.attribution_counts import (
+    MAX_VALUES,
+    OTHER,
+    PARAMETERS,
+)
 from productrecs.storage.sql.dialects import upsert
-from productrecs.storage.sql.tables import assistant_calls
+from productrecs.storage.sql.tables import assistant_attributions, assistant_calls
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from productrecs.core.ids import StoreId
+    from productrecs.features.assistants.attribution_counts import AttributedSearch
     from productrecs.features.assistants.browser_tools import BrowserTool
     from productrecs.features.assistants.ucp_profile import Operation
 
@@ -26,8 +32,6 @@ CALL_DAYS: Final = 30
 
 MAX_AGENTS: Final = 50
 """The most assistants of one store that are told apart; further ones are `other`."""
-
-_OTHER: Final = "other"
 
 
 class AssistantCall(NamedTuple):
@@ -79,7 +83,7 @@ class AssistantCallRepository:
         for call in calls:
             if call.agent not in known and len(known) < MAX_AGENTS:
                 known.add(call.agent)
-            agent = call.agent if call.agent in known else _OTHER
+            agent = call.agent if call.agent in known else OTHER
             key = (agent, call.operation.value, call.day)
             counts[key] += 1
             last_times[key] = max(call.at_ms, last_times.get(key, 0))
@@ -138,3 +142,79 @@ def store_assistant_calls(
     """Count a batch of calls of any stores."""
     for store_id, calls in AccountRepository(transaction).lock_each(batch):
         AssistantCallRepository(transaction, store_id).add(calls)
+
+
+class AttributionCountRepository:
+    """One store's counts, inside one transaction; never commits."""
+
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._connection = connection
+        self._store_id = store_id
+
+    def add(self, searches: Sequence[AttributedSearch]) -> None:
+        """Count searches on their days; older days than 30 are deleted."""
+        known = self._values()
+        counts = Counter[tuple[str, str, int]]()
+        for search in searches:
+            values = known[search.parameter]
+            if len(values) < MAX_VALUES:
+                values.add(search.value)
+            value = search.value if search.value in values else OTHER
+            counts[search.parameter, value, search.day] += 1
+        for key in sorted(counts):
+            self._add_row(key, counts[key])
+        columns, newest = assistant_attributions.c, max(one.day for one in searches)
+        is_old = (columns.store_id == self._store_id) & (columns.day <= newest - CALL_DAYS)
+        self._connection.execute(assistant_attributions.delete().where(is_old))
+
+    def _values(self) -> defaultdict[str, set[str]]:
+        columns = assistant_attributions.c
+        query = sa.select(columns.parameter, columns.value).where(
+            columns.store_id == self._store_id
+        )
+        known = defaultdict[str, set[str]](set)
+        for parameter, value in self._connection.execute(query.distinct()):
+            known[parameter].add(value)
+        return known
+
+    def _add_row(self, key: tuple[str, str, int], searches: int) -> None:
+        parameter, value, day = key
+        row = upsert(self._connection, assistant_attributions).values(
+            store_id=self._store_id,
+            parameter=parameter,
+            value=value,
+            day=day,
+            searches=searches,
+        )
+        changed = {"searches": assistant_attributions.c.searches + row.excluded.searches}
+        keys = ["store_id", "parameter", "value", "day"]
+        self._connection.execute(
+            row.on_conflict_do_update(index_elements=keys, set_=changed)
+        )
+
+    def all(self, now_ms: int) -> dict[str, dict[str, int]]:
+        """Return the searches of the last 30 days by parameter and value, most first."""
+        columns = assistant_attributions.c
+        total = sa.func.sum(columns.searches)
+        query = (
+            sa.select(columns.parameter, columns.value, total)
+            .where(
+                columns.store_id == self._store_id,
+                columns.day > now_ms // DAY_MS - CALL_DAYS,
+            )
+            .group_by(columns.parameter, columns.value)
+            .order_by(total.desc(), columns.value)
+        )
+        found: dict[str, dict[str, int]] = {parameter: {} for parameter in PARAMETERS}
+        for parameter, value, count in self._connection.execute(query):
+            found[parameter][value] = int(count)
+        return found
+
+
+def count_attributed_searches(
+    transaction: sa.Connection, batch: Sequence[AttributedSearch]
+) -> None:
+    """Count a batch of searches of any stores."""
+    for store_id, searches in AccountRepository(transaction).lock_each(batch):
+        AttributionCountRepository(transaction, store_id).add(searches)

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from productrecs.core.errors import StorageError, operator_text
+from productrecs.features.assistants.attribution_counts import AttributedSearch
 from productrecs.features.assistants.repository import (
     AssistantCall,
+    count_attributed_searches,
     store_assistant_calls,
 )
 from productrecs.features.mail_slots.mail_slot import MailEngagement, MailProductSelection
@@ -265,6 +267,12 @@ _KINDS: Final[dict[type[BackgroundRecord], RecordKind]] = {
     AssistantCall: RecordKind(
         "calls of assistants",
         _in_one_transaction(store_assistant_calls),
+        4,
+        is_loss_logged=False,  # the dashboard only counts fewer
+    ),
+    AttributedSearch: RecordKind(
+        "attribution of assistants",
+        _in_one_transaction(count_attributed_searches),
         4,
         is_loss_logged=False,  # the dashboard only counts fewer
     ),

@@ -4,11 +4,13 @@ One switch is for those that call this service (UCP), one for those in shoppers'
 """
 
 import json
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.file_imports import IMPORTS_PATH
 from productrecs.dashboard.report_period import ClickSales, sales_after_clicks
+from productrecs.features.assistants.attribution_counts import MAX_VALUES
 from productrecs.features.assistants.browser_tools import BROWSER, BrowserTool
 from productrecs.features.assistants.catalog_calls import (
     WIDGET_PREFIX,
@@ -19,6 +21,7 @@ from productrecs.features.assistants.repository import (
     CALL_DAYS,
     AgentCalls,
     AssistantCallRepository,
+    AttributionCountRepository,
 )
 from productrecs.features.assistants.ucp_profile import (
     PROFILE_FILE,
@@ -57,7 +60,11 @@ def show_assistants(visit: Visit) -> Reply:
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
         calls = AssistantCallRepository(connection, store.store_id).all(visit.now_ms)
-    sold = sales_after_clicks(visit, WIDGET_PREFIX)
+        counts = AttributionCountRepository(connection, store.store_id)
+        searches = counts.all(visit.now_ms)
+    clicks = sales_after_clicks(visit, WIDGET_PREFIX)
+    sold = _sales_by(clicks, lambda agent, _campaign: agent)
+    sold_of_campaigns = _sales_by(clicks, lambda _agent, campaign: campaign)
     names = [*calls, *(name for name in sold if name not in calls)]
     words = visit.query["q"][:_LONGEST_SAMPLE]
     return visit.render(
@@ -73,9 +80,45 @@ def show_assistants(visit: Visit) -> Reply:
             _agent_fields(name, calls.get(name, AgentCalls()), sold.get(name, ClickSales()))
             for name in names
         ],
+        origins=_origins(searches, sold_of_campaigns),
+        max_values=MAX_VALUES,
         columns=list(_COLUMNS),
         call_days=CALL_DAYS,
     )
+
+
+def _sales_by(
+    clicks: Mapping[str, ClickSales], part: Callable[[str, str], str]
+) -> dict[str, ClickSales]:
+    """Return sales by the assistant or by the campaign of `assistant/campaign`."""
+    found: dict[str, ClickSales] = {}
+    for name, one in clicks.items():
+        agent, _, campaign = name.partition("/")
+        if key := part(agent, campaign):
+            before = found.get(key, ClickSales())
+            sales = int(before.sales or 0) + int(one.sales or 0)
+            found[key] = ClickSales(sales, before.revenue + one.revenue)
+    return found
+
+
+def _origins(
+    searches: Mapping[str, Mapping[str, int]], sold: Mapping[str, ClickSales]
+) -> list[dict[str, Any]]:
+    """Return the sources, mediums and campaigns of searches, campaigns with their sales."""
+    rows = []
+    for parameter, counts in searches.items():
+        sales = sold if parameter == "campaign" else {}
+        values = (*counts, *(name for name in sales if name not in counts))
+        rows += [
+            {
+                "parameter": parameter.capitalize(),
+                "value": value,
+                "searches": counts.get(value, 0),
+                "sold": sales.get(value),
+            }
+            for value in values
+        ]
+    return rows
 
 
 def _agent_fields(name: str, calls: AgentCalls, sold: ClickSales) -> dict[str, Any]:

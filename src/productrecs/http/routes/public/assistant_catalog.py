@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 import msgspec
 from fastapi import Path, Request, Response
 
+from productrecs.features.assistants.attribution_counts import attributed_searches
 from productrecs.features.assistants.catalog_calls import (
     UNNAMED_AGENT,
     CatalogCall,
@@ -365,11 +366,17 @@ class AssistantRequest:
                 return self._empty_reply(operation)
         reply = await self._catalog_reply(operation, call)
         meter.count()
-        now_ms = context.clock()
-        context.write_client.write_later(
-            AssistantCall.of(self.store.store_id, operation, self.agent, now_ms)
-        )
+        self._count(operation, call)
         return reply
+
+    def _count(self, operation: Operation, call: CatalogCall) -> None:
+        context, store_id = self.exchange.context, self.store.store_id
+        now_ms = context.clock()
+        answered = AssistantCall.of(store_id, operation, self.agent, now_ms)
+        context.write_client.write_later(answered)
+        if isinstance(call, SearchCall) and not call.offset():
+            for one in attributed_searches(store_id, call.attribution, now_ms):
+                context.write_client.write_later(one)
 
     def _empty_reply(self, operation: Operation) -> dict[str, Any]:
         if operation is Operation.PRODUCT:

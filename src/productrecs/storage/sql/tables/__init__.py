@@ -65,6 +65,7 @@ from productrecs.storage.sql.tables.record_tables import (
     uploads,
 )
 from productrecs.storage.sql.tables.result_tables import (
+    assistant_attributions,
     assistant_calls,
     attribution_marks,
     credit_days,
@@ -97,6 +98,7 @@ from productrecs.storage.sql.tables.result_tables import (
 
 __all__ = [
     "access_tokens",
+    "assistant_attributions",
     "assistant_calls",
     "attribution_marks",
     "audit_log",

@@ -397,6 +397,18 @@ assistant_calls = sa.Table(
     sqlite_with_rowid=False,
 )
 
+# How often assistants searched with a parameter of `attribution` on a day.
+assistant_attributions = sa.Table(
+    "assistant_attributions",
+    metadata,
+    store_id_column(),
+    sa.Column("parameter", sa.String(16), primary_key=True),  # source, medium or campaign
+    sa.Column("value", sa.String(40), primary_key=True),
+    sa.Column("day", sa.Integer, primary_key=True),  # of UTC, since 1970
+    sa.Column("searches", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 # The merchant's addresses for webhooks.
 webhook_endpoints = sa.Table(
     "webhook_endpoints",
