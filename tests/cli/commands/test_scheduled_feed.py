@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -84,6 +85,21 @@ def test_a_feed_is_set_fetched_held_applied_and_removed(
         assert "no scheduled feed" in shell.refused("feed", "show", shop)
         assert "no scheduled feed" in shell.refused("feed", "fetch", shop)
         assert prices(services)["a"] == 9
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_the_hour_of_a_feed_is_kept_until_another_is_set(
+    shell: CommandLine, shop: str
+) -> None:
+    def hour_after(*options: str) -> object:
+        shell("feed", "set", shop, URL, *options)
+        return json.loads(shell("feed", "show", shop, "--json"))["hour"]
+
+    assert hour_after() is None
+    assert hour_after("--hour", "6") == 6
+    assert hour_after("--complete") == 6
+    assert hour_after("--hour", "0") == 0
+    assert hour_after("--hour", "any") is None
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)

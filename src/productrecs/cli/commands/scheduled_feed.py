@@ -24,6 +24,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 
 _SHOWN_FETCHES = 10
+_ANY_HOUR = "any"
 
 
 @click.group()
@@ -46,7 +47,8 @@ def show(domain: str, *, as_json: bool, data: Path | None) -> None:
     if as_json:
         print_json(facts)
         return
-    for name in ("url", "has_header", "every_minutes", "is_complete", "next_fetch"):
+    names = ("url", "has_header", "every_minutes", "hour", "is_complete", "next_fetch")
+    for name in names:
         click.echo(f"{name}: {facts[name]}")
     if facts["waiting"]:
         click.echo(f"waiting: {facts['waiting']['reason']}")
@@ -74,6 +76,13 @@ def show(domain: str, *, as_json: bool, data: Path | None) -> None:
     default="",
     help="A secret header, as NAME: VALUE; - reads it from standard input.",
 )
+@click.option(
+    "--hour",
+    type=click.Choice([_ANY_HOUR, *map(str, range(24))]),
+    metavar="HOUR",
+    help="The hour of a daily feed in the store's time zone, 0 to 23, or any "
+    "(default: as stored).",
+)
 @data_option
 def set_(
     domain: str,
@@ -82,16 +91,25 @@ def set_(
     every: str,
     is_complete: bool,
     header: str,
+    hour: str | None,
     data: Path | None,
 ) -> None:
     """Store the address of a store's feed, and fetch it.
 
-    Without --header, a stored one is kept for the same host.
+    Without --header, a stored one is kept for the same host; without --hour, the
+    stored hour is kept.
 
     Example: productrecs feed set shop.example.com https://shop.example.com/feed.xml
     """
     secret = sys.stdin.readline() if header == "-" else header
-    form = FeedForm(url, secret, int(every), is_complete)
+    form = FeedForm(
+        url,
+        secret,
+        int(every),
+        is_complete,
+        hour=int(hour) if hour and hour != _ANY_HOUR else None,
+        keeps_hour=hour is None,
+    )
     with open_services(data) as services:
         store = find_store(services.database, domain)
         _editor(services, store).save(form, services.system_clock())
@@ -180,6 +198,7 @@ def _describe_feed(services: Services, store: Store) -> dict[str, Any]:
         "url": found.url,
         "has_header": bool(found.header),
         "every_minutes": found.every_minutes,
+        "hour": found.hour,
         "is_complete": found.is_complete,
         "next_fetch": iso(found.next_ms),
         "failures": found.failures,

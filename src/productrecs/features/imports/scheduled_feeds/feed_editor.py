@@ -40,6 +40,7 @@ class FeedForm:
     is_complete: bool = False
     drops_header: bool = False
     hour: int | None = None  # of the store's time zone; for a daily feed
+    keeps_hour: bool = False  # whether the stored hour stays
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +74,14 @@ class FeedEditor:
         stored_header = self.cipher.encrypt(header) if header else ""
         if before and not header and not form.drops_header and _is_same_host(before, url):
             stored_header = before.header
+        hour = before.hour if form.keeps_hour and before else form.hour
         feed = ScheduledFeed(
             url,
             stored_header,
             form.every_minutes,
             form.is_complete,
             next_ms=now_ms,
-            hour=form.hour if form.hour in range(24) else None,
+            hour=hour if hour in range(24) else None,
         )
         if before is not None and before.url == url:
             feed = replace(feed, choices=before.choices)
