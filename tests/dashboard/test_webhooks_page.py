@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -118,6 +120,26 @@ def test_a_test_message_is_logged_and_can_be_sent_again(
     assert again.message_id == message.message_id
     assert member.post(f"{PAGE}/replay", endpoint=id_, number="2").status == 404
     assert member.post(f"{PAGE}/replay", endpoint="x", number="1").status == 404
+
+
+def test_a_sample_of_each_message_can_be_sent(office: Office, store: Store) -> None:
+    member = office.member(store)
+    member.post(f"{PAGE}/add", address=ADDRESS)
+    (endpoint,) = endpoints_of(office, store)
+    text = Path("src/productrecs/features/guides/pages/webhooks.md").read_text()
+    guide = [line for line in text.splitlines() if line.startswith("| `")]
+    page = member.get(PAGE).body.decode()
+
+    for event in WebhookEvent:
+        assert f'<option value="{event.value}">' in page
+        form = {"endpoint": endpoint.endpoint_id, "event": event.value}
+        assert member.post(f"{PAGE}/test", **form).status == 303
+
+        sent = log_of(office, store, endpoint.endpoint_id)[0]
+        data = json.loads(sent.body)["data"]
+        assert (sent.event, data.pop("is_sample")) == (event, True)
+        row = next(line for line in guide if f"`{event.value}`" in line.split("|")[1])
+        assert [name for name in data if f"`{name}`" not in row] == []
 
 
 def test_an_owner_chooses_what_an_address_is_told(office: Office, store: Store) -> None:

@@ -6,6 +6,7 @@ from urllib.parse import urlencode, urlsplit
 from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.settings.store_settings import STORE_SETTINGS_PATH
 from productrecs.features.webhooks.repository import WebhookRepository
+from productrecs.features.webhooks.sample_messages import sample_message
 from productrecs.features.webhooks.webhook import (
     LOG_DAYS,
     MAX_ENDPOINTS,
@@ -118,12 +119,13 @@ def remove_endpoint(visit: Visit) -> Reply:
 
 
 def send_test_message(visit: Visit) -> Reply:
-    """Write a test message, which the sender sends within seconds."""
-    endpoint = _chosen_endpoint(visit)
+    """Write a sample of the chosen message, which the sender sends within seconds."""
+    endpoint, chosen = _chosen_endpoint(visit), visit.form["event"]
+    event = next((one for one in _EVENTS if one.value == chosen), WebhookEvent.PING)
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
-        data = {"store": visit.store.domain}
-        webhooks.enqueue(endpoint.endpoint_id, WebhookEvent.PING, data, visit.system_ms)
+        data = sample_message(event, visit.store.domain, visit.system_ms)
+        webhooks.enqueue(endpoint.endpoint_id, event, data, visit.system_ms)
     message = "A test message is sent: the log says what it got."
     return _redirect_to_endpoint(visit, endpoint, message)
 
