@@ -51,6 +51,13 @@ _DEPARTMENT_PICTURES: Final = 4
 _ORDERS: Final = MappingProxyType(
     {"": "As on the shelf", "low": "Price, low to high", "high": "Price, high to low"}
 )
+_RELAXED_NOTES: Final = MappingProxyType(
+    {
+        "spelling": "We corrected the spelling of your search.",
+        "words": "Not everything here matches all the words of your search.",
+        "meaning": "Nothing has these words. These things are similar.",
+    }
+)
 # A picture's URL has no version, so browsers revalidate it daily.
 _PICTURE_HEADERS: Final = MappingProxyType(
     {"cache-control": "public, max-age=86400", "x-content-type-options": "nosniff"}
@@ -183,17 +190,21 @@ class Storefront:
     async def _search_page(self, request: Request) -> Response:
         products = await self._reader.products()
         query = request.query_params.get("q", "").strip()[:_LONGEST_QUERY]
-        products_found = []
+        products_found, filters, note = [], [], ""
         if query:
             reply = await self._service.get("/v1/search", q=query, num=str(_MAX_RESULTS))
             products_found = products.some(
                 str(result["id"]) for result in reply.list("results")
             )
+            filters = [_filter_chip(query, one["text"]) for one in reply.list("filters")]
+            note = _RELAXED_NOTES.get(reply.relaxed, "")
         return render_page(
             self._visit_of(request, products),
             "search.html",
             query=query,
             products=products_found,
+            filters=filters,
+            note=note,
             examples=EXAMPLE_QUERIES,
         )
 
@@ -337,6 +348,12 @@ def _set_cookie(reply: Response, name: str, value: str) -> None:
         httponly=True,
         samesite="lax",
     )
+
+
+def _filter_chip(query: str, text: str) -> dict[str, str]:
+    """Return a filter that words of a query were read as, and the query without it."""
+    without = re.sub(re.escape(text), "", query, count=1, flags=re.IGNORECASE)
+    return {"text": text, "without": " ".join(without.split())}
 
 
 def _evenly_spread(products: list[ShopProduct]) -> list[ShopProduct]:

@@ -20,6 +20,7 @@ class ServiceReply:
 
     status: int
     value: Any
+    relaxed: str = ""  # how a search was relaxed to find enough; see the guide of search
 
     def list(self, name: str) -> list[dict[str, Any]]:
         """Return a list of products in a reply; empty after an error."""
@@ -77,8 +78,10 @@ class ServiceClient:
         status = next(
             (message["status"] for message in messages if "status" in message), 500
         )
+        headers = dict(pair for message in messages for pair in message.get("headers", ()))
+        relaxed = headers.get(b"x-search-relaxed", b"").decode()
         content = b"".join(message.get("body", b"") for message in messages)
         try:
-            return ServiceReply(status, json.loads(content))
+            return ServiceReply(status, json.loads(content), relaxed)
         except ValueError:
             return ServiceReply(status, None)

@@ -87,6 +87,12 @@ class ShopProduct:
         return self.picture_url.replace("/pictures/", "/pictures/large/")
 
     @property
+    def old_price(self) -> float:
+        """Its price before a reduction; 0 if it is not reduced."""
+        before = self.item.list_price or 0.0
+        return before if before > self.price else 0.0
+
+    @property
     def price(self) -> float:
         """Its price; 0 if the catalog has none."""
         return self.item.price or 0.0
