@@ -100,8 +100,8 @@ def test_events_appear_with_their_verdicts(office: Office, store: Store) -> None
         "Not stored",
         "Invalid",
         "Invalid",
-        "Clock differs",
-        "Identity refused",
+        "Wrong time",
+        "Wrong signature",
         "Unknown product",
         "Duplicate",
     ]
@@ -193,7 +193,7 @@ def test_orders_appear_beside_events_with_their_verdicts(
         "Invalid",
         "Invalid",
         "Invalid",
-        "Identity refused",
+        "Wrong signature",
     ]
     assert "Order A-1." in seen[0]
     assert "counts once" in seen[1]
@@ -204,8 +204,8 @@ def test_orders_appear_beside_events_with_their_verdicts(
 def verdict_of(line: str) -> str:
     """Return the badge of a line."""
     known = ("Unknown product", "No order id", "Accepted", "Invalid", "Not stored")
-    others = ("Clock differs", "Duplicate", "Other origin", "Key refused", "No shopper")
-    more = ("Identity refused",)
+    others = ("Wrong time", "Duplicate", "Other origin", "Key refused", "No shopper")
+    more = ("Wrong signature",)
     return next(one for one in (*known, *others, *more) if f" {one} " in f"{line} ")
 
 

@@ -95,18 +95,19 @@ JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
             "/guides/events#bots",
         ),
         LiveEventVerdict.IDENTITY: VerdictDisplay(
-            "Identity refused",
+            "Wrong signature",
             "warn",
-            "Stored, as if it were not signed. Sign the id exactly as it is sent, with the "
-            "secret key that is in use, each time a page is rendered.",
+            "Stored, but the signature does not prove whose event it is, so it counts as "
+            "not signed. Sign the id exactly as it is sent, with the secret key that is in "
+            "use, each time a page is rendered.",
             "Guide: sign an id",
             "/guides/keys#sign-a-customers-id",
         ),
         LiveEventVerdict.CLOCK: VerdictDisplay(
-            "Clock differs",
+            "Wrong time",
             "warn",
-            "Stored with the time of its arrival. Send events at once; past events are "
-            "imported instead.",
+            "Stored with the time of its arrival, since its own is too far from it. Send "
+            "events at once; past events are imported instead.",
             "Guide: events",
             "/guides/events",
         ),

@@ -215,7 +215,8 @@ def _steps(visit: Visit) -> list[ChecklistStep]:
             "See the first event",
             is_done=activity.events > 0,
             told=_events_text(visit, recent, activity.events),
-            help="Open a product page of your shop. The script sends the page view.",
+            help="Open a product page of your shop. The script sends the page view. "
+            "Your own visits count like those of shoppers.",
             snippet=_event_snippet(base, store.publishable_key),
             language="shell",
         ),

@@ -259,7 +259,7 @@ FIELD_TITLES: Final = MappingProxyType(
         "title": "Product name",
         "list_price": "Price before a reduction",
         "cost": "Purchase price",
-        "prices": "Prices of markets and groups",
+        "prices": "Prices in other currencies or for customer groups",
         "availability": "Availability",
         "stock_qty": "Units in stock",
         "available_from": "On sale from",
