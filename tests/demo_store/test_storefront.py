@@ -47,13 +47,18 @@ class Recorder:
 
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
     status: int = 200
+    relaxed: str = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer everything alike."""
         body = (await receive())["body"]
         self.requests.append((scope["method"], scope["path"], json.loads(body or b"null")))
         answered = {"results": [{"id": "enamel-mug"}, {"id": "gone"}]}
-        await send({"type": "http.response.start", "status": self.status, "headers": []})
+        if self.relaxed:
+            answered["filters"] = [{"text": "under 50"}]
+        headers = [(b"x-search-relaxed", self.relaxed.encode())]
+        start = {"type": "http.response.start", "status": self.status, "headers": headers}
+        await send(start)
         await send({"type": "http.response.body", "body": json.dumps(answered).encode()})
 
 
@@ -246,6 +251,19 @@ def test_a_search_shows_what_the_service_found_and_the_shop_has(
 
     assert "1 thing," in page.text
     assert "/demo/product/enamel-mug" in page.text
+
+
+def test_a_search_says_how_its_words_were_read(
+    browser: BrowserSession, service: Recorder
+) -> None:
+    plain = browser.get("/demo/search?q=blue+mug+under+50").text
+    service.relaxed = "words"
+    page = browser.get("/demo/search?q=blue+mug+Under+50").text
+
+    assert "Not everything here matches all the words" in page
+    assert 'href="/demo/search?q=blue%20mug"' in page
+    assert "Not everything here" not in plain
+    assert "Filters in your words" not in plain
 
 
 def test_what_is_sold_out_cannot_be_put_into_the_cart(browser: BrowserSession) -> None:

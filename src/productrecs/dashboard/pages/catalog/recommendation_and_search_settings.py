@@ -60,19 +60,19 @@ GROUPS: Final = (
             SettingField(
                 "hide_out_of_stock",
                 "Hide products that are out of stock",
-                "They are shown again as soon as your shop sends stock",
+                "Lists show them again when your shop sends new stock",
                 "check",
             ),
             SettingField(
                 "replace_sold_out",
                 "Offer replacements for products that cannot be bought",
-                "They fill half of the list on such a product's page",
+                "On such a product's page, half of the list are replacements",
                 "check",
             ),
             SettingField(
                 "visual_recommendations",
                 "Fill up with products that look similar",
-                "Used where there are too few orders and visits; needs indexed pictures",
+                "Used where orders and visits are too few; needs your products' pictures",
                 "check",
             ),
             SettingField(
@@ -127,7 +127,7 @@ GROUPS: Final = (
             SettingField(
                 "search_meaning",
                 "Show products of similar meaning",
-                "They follow those that have the words, so that a couch finds sofas",
+                "After the products that have the words: “couch” also finds sofas",
                 "check",
             ),
             SettingField(
@@ -139,7 +139,7 @@ GROUPS: Final = (
             SettingField(
                 "search_collapse",
                 "Products that differ only in size and colour",
-                "The first two differ on search pages of your own, not in the widget",
+                "The first two differ only on a search page of your own, not in the widget",
                 "choice",
                 (
                     ("request", "One result in the search widget"),
@@ -151,34 +151,37 @@ GROUPS: Final = (
     ),
     SettingGroup(
         "Customers",
-        "Customers' numbers can be guessed: what does one show without a signature?",
+        "Anyone can guess a customer's number. Choose what one shows that is not signed",
         (
             SettingField(
                 "customer_lists",
-                "A customer's lists, to a caller who does not prove to be the customer",
-                "The guide about keys says how your shop signs a customer's id",
+                "Lists for a customer's number that is not signed",
+                "The guide about keys says how your shop signs a customer's number",
                 "choice",
                 (
-                    ("limited", "Suit the customer; never list what was bought or viewed"),
+                    (
+                        "limited",
+                        "Fit the customer; never list what they bought or viewed",
+                    ),
                     ("signed", "Use nothing that the customer did"),
-                    ("open", "Use everything, also to list what was bought or viewed"),
+                    ("open", "Use everything, and list what they bought or viewed"),
                 ),
             ),
         ),
     ),
     SettingGroup(
         "Orders",
-        "The publishable key is in your shop's pages: anybody can send orders with it",
+        "Anyone can send orders with the publishable key, as it is in your shop's pages",
         (
             SettingField(
                 "unconfirmed_orders",
-                "Orders that your server did not confirm with the secret key",
-                "A change to the second or third choice also applies to earlier orders",
+                "Orders that came without the secret key",
+                "“Count always” and “Never count” also apply to earlier orders",
                 "choice",
                 (
                     ("auto", "Count only while your server sends no orders"),
                     ("count", "Count always"),
-                    ("ignore", "Never count, nor purchases that pages report"),
+                    ("ignore", "Never count, and ignore purchases that pages report"),
                 ),
             ),
         ),
