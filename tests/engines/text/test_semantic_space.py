@@ -72,14 +72,14 @@ def test_what_is_not_visible_or_has_no_vector_or_is_too_far_is_not_similar() -> 
 
 
 def test_a_large_catalog_is_searched_to_its_last_product() -> None:
-    count = 10_000  # several blocks of the compiled scan, the last one not full
+    count = 24_000  # several blocks of the compiled scan, the last one not full
     codes = quantize(np.random.default_rng(8).standard_normal((count, SIZE), np.float32))
     space = SemanticSpace(Projection.fit(np.eye(3, SIZE, dtype=np.float32)), codes, 0.2)
     visible = np.ones(count, dtype=np.bool_)
     visible[:10] = False
     rows = unit(codes.astype(np.float32))
 
-    for number in (5, 4_095, 4_096, count - 1):
+    for number in (5, 4_096, count - 1):
         cosines = rows @ rows[number]
         expected = {n for n in np.flatnonzero(cosines > 0.2).tolist() if n >= 10}
         found = space.nearest(rows[number], visible, count)
@@ -183,7 +183,7 @@ def test_similar_products_rank_below_those_with_every_word(
 
 
 def test_the_scan_by_signs_finds_nearly_all_products_above_the_threshold() -> None:
-    vectors = around(40, 150)
+    vectors = around(60, 400)
     rng = np.random.default_rng(4)
     vectors = unit(vectors + rng.normal(0, 0.06, vectors.shape).astype(np.float32))
     codes, least = quantize(vectors), 0.5
@@ -192,7 +192,7 @@ def test_the_scan_by_signs_finds_nearly_all_products_above_the_threshold() -> No
     rows, visible = unit(codes.astype(np.float32)), np.ones(len(codes), np.bool_)
 
     found = expected = 0
-    for query in vectors[::150]:
+    for query in vectors[::400]:
         similar = set(np.flatnonzero(rows @ query > least).tolist())
         expected += len(similar)
         found += len(similar & set(space.nearest(query, visible, len(codes)).items))
