@@ -16,13 +16,14 @@ from productrecs.http.routes.public.widget_scripts import LOAD_WEBMCP, script_ca
 ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "src/productrecs/assets/widgets"
 TOLD = b'{"key":"pk_%s","answers":["image","looks","analyze"]}' % bytes(range(48, 91))
-BUDGETS = {  # bytes; `all` is the three in one; few pages load `tools` or `webmcp`
+BUDGETS = {  # bytes; `all` is the three in one; few pages load the last three
     "recs": 10_240,
     "search": 14_000,
     "look": 12_000,
     "all": 18_000,
     "tools": 8_000,
     "webmcp": 4_000,
+    "crop": 4_000,
 }
 
 

@@ -18,7 +18,7 @@ const ISLANDS = {
   appearance: "appearance", dashboard: "main", looks: "looks",
   "widget-preview": "widget-preview",
 };
-const WIDGETS = ["recs", "search", "look", "all", "tools", "webmcp"];
+const WIDGETS = ["recs", "search", "look", "all", "tools", "webmcp", "crop"];
 
 // Styles stand in files of their own and travel as text without needless blanks.
 const styles = {

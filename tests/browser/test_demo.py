@@ -239,6 +239,7 @@ def test_a_photo_finds_what_is_on_it(page: Page, shop: Service) -> None:
     page.locator(".pr-search input[type=file]").set_input_files(
         [photo_of(shop, "waxed-jacket.webp")]
     )
+    page.locator(".pr-crop-find").click()
 
     expect(page.locator(".pr-search-head")).to_have_text(
         "Similar products", timeout=WAIT_MS

@@ -29,6 +29,7 @@ FORM = (
 )
 BOX, OPTION = "input[name=q]", "[role=option]"
 LIST = "[role=listbox]"
+FIND = ".pr-crop-find"
 EXPANDED = ("aria-expanded", "true")
 CLOSED = ("aria-expanded", "false")
 
@@ -417,6 +418,7 @@ def test_a_photo_is_shrunk_before_it_is_sent_and_its_clicks_are_sent(
         }
 
         page.locator("input[type=file]").set_input_files([photo])
+        page.locator(FIND).click()
         expect(page.locator(".pr-search-head")).to_have_text("Similar products")
         size = page.evaluate(
             """async (source) => {
@@ -478,6 +480,7 @@ def test_things_in_a_photo_are_buttons_that_show_their_products(
         data = photo_of(page, 300, 200)
         photo: FilePayload = {"name": "me.png", "mimeType": "image/png", "buffer": data}
         page.locator("input[type=file]").set_input_files([photo])
+        page.locator(FIND).click()
         things = page.locator(".pr-search-answer")
         expect(things).to_have_text(["Tents", "Stoves"])
         titles = page.locator(f"{OPTION} .pr-search-title")
@@ -561,6 +564,7 @@ def test_a_photo_that_is_not_answered_is_not_said_to_be_broken(
         data = photo_of(page, 300, 200)
         photo: FilePayload = {"name": "me.png", "mimeType": "image/png", "buffer": data}
         page.locator("input[type=file]").set_input_files([photo])
+        page.locator(FIND).click()
 
         expect(page.locator(".pr-search-photo")).to_contain_text(said)
 
@@ -577,6 +581,7 @@ def test_a_photo_that_nothing_looks_like_is_answered_by_the_real_service(
         data = photo_of(page, 300, 200)
         photo: FilePayload = {"name": "me.png", "mimeType": "image/png", "buffer": data}
         page.locator("input[type=file]").set_input_files([photo])
+        page.locator(FIND).click()
 
         note = page.locator(".pr-search-note")
         expect(note).to_have_text("Nothing found for “me.png”", timeout=WAIT_MS)

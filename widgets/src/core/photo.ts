@@ -1,6 +1,6 @@
 // Prepares a photo for the service: scaled down in the browser, without the metadata of its file.
 
-import type { Words } from "./config";
+import type { Look, Words } from "./config";
 import { patience } from "./patience";
 import { type Reply, replyOf } from "./reading";
 import { turn } from "./turns";
@@ -9,6 +9,11 @@ import { turn } from "./turns";
 export const CAMERA =
   "M4 8h3l1.5-2.5h7L17 8h3v11H4zM12 10a3.2 3.2 0 1 1 0 6.4 3.2 3.2 0 0 1 0-6.4z";
 
+/** What the script that crops photos adds to the page's global. */
+export interface Cropping {
+  crop?(photo: Blob, look: Look): Promise<ImageBitmapSource | null>;
+}
+
 const LONGEST_SIDE = 1024;
 const MOST_BYTES = 380_000;
 const PATIENCE_MS = 15_000;
@@ -16,7 +21,7 @@ const PATIENCE_MS = 15_000;
 /**
  * Returns a photo as JPEG in base64, upright, of at most 1024 pixels; rejects for other files.
  */
-export async function shrink(file: Blob): Promise<string> {
+export async function shrink(file: ImageBitmapSource): Promise<string> {
   const picture = await createImageBitmap(file, { imageOrientation: "from-image" });
   const scale = Math.min(1, LONGEST_SIDE / Math.max(picture.width, picture.height));
   const canvas = document.createElement("canvas");

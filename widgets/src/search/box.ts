@@ -7,7 +7,7 @@ import type { Look } from "../core/config";
 import type { Core, Fields } from "../core/core";
 import { draw, style } from "../core/drawing";
 import { languageOf, localeOf } from "../core/money";
-import { failureOf, hintOf, send, shrink, takePhotos } from "../core/photo";
+import { type Cropping, failureOf, hintOf, send, shrink, takePhotos } from "../core/photo";
 import { type Product, productsOf } from "../core/product";
 import { type Reply, read, withQuery } from "../core/reading";
 import { sessionId } from "../core/session";
@@ -326,17 +326,19 @@ export class SearchBox {
   private async search_(photo: File): Promise<void> {
     clearTimeout(this.timer_);
     this.stop_.abort();
-    const { signal } = (this.stop_ = new AbortController());
     const { panel_: panel } = this;
     try {
       const look = await this.looks_();
       const { strings } = look;
+      const part = await this.crop_(photo, look);
+      if (!part) return this.box_.focus();
+      const { signal } = (this.stop_ = new AbortController());
       this.open_();
       panel.photo.focus({ preventScroll: true }); // from here on, leaving closes
       panel.sayPhoto(strings.photo_busy, strings.photo_kept, true);
       panel.status.textContent = strings.photo_busy;
       try {
-        const image = await shrink(photo);
+        const image = await shrink(part);
         const query = withQuery("/v1/search/image", { key: this.key_, price_list: look.price_list });
         const num = innerWidth < NARROW ? MOST_NARROW : MOST;
         const fields = { image, num, regions: true };
@@ -360,6 +362,17 @@ export class SearchBox {
       }
     } catch {
       this.close_();
+    }
+  }
+
+  /** Returns what a shopper chooses of a photo, all where it cannot be shown; null to stop. */
+  private async crop_(photo: File, look: Look): Promise<ImageBitmapSource | null> {
+    try {
+      // A build without a store is pinned by its page: it loads nothing else.
+      if (STORE?.key) await import(`${this.core_.facts.base}/widget/v1/_/crop.js`);
+      return await (window.ProductRecs as Required<Cropping>).crop(photo, look);
+    } catch {
+      return photo; // `shrink` says what is wrong with a file that cannot be read
     }
   }
 

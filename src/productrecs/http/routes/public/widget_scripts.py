@@ -282,10 +282,10 @@ def _unknown_store_script(domain: str, status: int) -> Response:
 KINDS: Final = ("recs", "search", "look", "all")
 """What can be pinned; `all` is the three in one."""
 
-EXTRAS: Final = ("tools", "webmcp")
+EXTRAS: Final = ("tools", "webmcp", "crop")
 """What other scripts load: `tools` for pages with `?pr_debug=1` or `?pr_preview=1` and
-the links of assistants and mails, `webmcp` for assistants in the browser. They are not
-pinned."""
+the links of assistants and mails, `webmcp` for assistants in the browser, `crop` when a
+shopper chose a photo. They are not pinned."""
 
 _log: Final = logging.getLogger(__name__)
 _DIGITS: Final = 20
