@@ -1,14 +1,17 @@
 """Build what a release consists of, into `dist/`, and try it: `make dist`.
 
-The wheel, the source archive and the Helm chart; the container image where Docker, Podman
-or Buildah can build it. Then, for each Python that is here, the wheel goes into a clean
-environment: the program says its version, starts the demo store, and serves shop, guides
-and plugin. What could not be built or tried is named at the end.
+The wheel for this processor and the one for arm64, the source archive and the Helm chart;
+the container image where Docker, Podman or Buildah can build it. Whether every dependency
+has a wheel for arm64 is asked of the package registry. Then, for each Python that is here,
+the wheel goes into a clean environment: the program says its version, starts the demo
+store, and serves shop, guides and plugin. What could not be built or tried is named at the
+end.
 """
 
 from __future__ import annotations
 
 import argparse
+import platform
 import re
 import shutil
 import subprocess
@@ -39,6 +42,7 @@ PAGES: Final = {
     "/docs": b"<html",
     "/plugin/service-recommender.zip": b"PK",
 }
+ZIG: Final = "ziglang>=0.15,<0.18"
 ADDRESS: Final = re.compile(r"listens on (http://\S+)")
 
 
@@ -68,13 +72,37 @@ def environment(python: str, *packages: str | Path) -> Iterator[Path]:
 
 
 def build_packages() -> tuple[Path, Path]:
-    """Build the wheel and the source archive, and return their files."""
+    """Build the wheels and the source archive; return this processor's, and the archive.
+
+    Zig's compiler builds for both processors, and for systems older than this one.
+    """
     with (ROOT / "pyproject.toml").open("rb") as file:
         needs = tomllib.load(file)["build-system"]["requires"]
-    with environment(sys.executable, *needs) as programs:
+    with environment(sys.executable, *needs, ZIG) as programs:
         run(programs / "hatchling", "build", "-d", DIST)
-    (wheel,), (archive,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
+        (wheel,), (archive,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
+        for processor in {"x86_64", "aarch64"} - {platform.machine()}:
+            words = ("env", f"KERNELS_FOR={processor}", programs / "hatchling", "build")
+            run(*words, "-d", DIST, "-t", "wheel")
     return wheel, archive
+
+
+def check_arm64(version: str) -> str:
+    """Ask the registry for wheels of every locked dependency for arm64; say what lacks."""
+    tags = [f"--platform=manylinux_{tag}_aarch64" for tag in ("2_28", "2_24", "2_17")]
+    words = ["--dry-run", "--no-deps", "--only-binary=:all:", "--target=unused", *tags]
+    words += ["--platform=manylinux2014_aarch64", f"--python-version={version}", "--quiet"]
+    pip = [sys.executable, "-m", "pip", "install", *words]
+    done = subprocess.run(  # noqa: S603 - our own words
+        [*pip, "-r", "requirements/models.txt"],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode == 0:
+        return f"arm64, Python {version}: every dependency has a wheel (never run there)"
+    return f"MISSING: arm64, Python {version}: {done.stderr.strip().splitlines()[-1]}"
 
 
 def build_chart(version: str) -> Path:
@@ -174,7 +202,8 @@ def main() -> None:
     shutil.rmtree(DIST, ignore_errors=True)
     wheel, archive = build_packages()
     version = wheel.name.split("-")[1]
-    made = [wheel.name, archive.name, build_chart(version).name, build_image(version)]
+    made = [path.name for path in (*DIST.glob("*.whl"), archive, build_chart(version))]
+    made += [build_image(version), check_arm64("3.11"), check_arm64("3.13")]
     for number, (name, python) in enumerate(interpreters().items()):
         for package in (wheel, archive)[: 2 if number == 0 else 1]:
             say(f"trying {package.name} with Python {name}")
