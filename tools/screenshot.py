@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from PIL import Image
+from playwright.sync_api import sync_playwright
 
 from tests.support.browser import MISSING, WAIT_MS, find_chromium, launched
 from tests.support.service import HOST, Service
@@ -166,7 +167,11 @@ def main() -> int:
     if find_chromium() is None:
         sys.stderr.write(f"{MISSING}\n")
         return 1
-    with demo(sys.argv[1:]) as address, launched() as browser:
+    with (
+        demo(sys.argv[1:]) as address,
+        sync_playwright() as playwright,
+        launched(playwright) as browser,
+    ):
         for file, taken in TAKEN.items():
             width, height = SIZE if file == README else NARROW
             page = browser.new_page(

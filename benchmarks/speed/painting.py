@@ -11,6 +11,8 @@ import json
 import math
 from typing import TYPE_CHECKING
 
+from playwright.sync_api import sync_playwright
+
 from benchmarks.report import Figure
 from benchmarks.speed.servers import ready_service
 from benchmarks.speed.stores import DOMAIN, create_store, productrecs, scratch
@@ -48,7 +50,11 @@ def painting(report: Report) -> None:
         lines = (json.dumps(_item(n, shop.origin())) for n in range(20))
         items.write_text("\n".join(lines))
         productrecs(data, "import-items", DOMAIN, str(items))
-        with ready_service(data, workers=1) as server, launched() as browser:
+        with (
+            ready_service(data, workers=1) as server,
+            sync_playwright() as playwright,
+            launched(playwright) as browser,
+        ):
             shop.pages["/"] = _page(f"http://127.0.0.1:{server.port}", key)
             for rate in SLOWED:
                 _measure(report, browser, shop.origin(), rate)

@@ -1,6 +1,6 @@
 """Fixtures of the browser tests: Chromium, and a service that it can reach.
 
-The browser lives as long as a module; each test takes pages of its own from it.
+All tests share one browser; each takes pages of its own from it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import expect, sync_playwright
 
 from tests.support.browser import MISSING, WAIT_MS, find_chromium, launched
 from tests.support.dashboard_browser import (
@@ -27,7 +27,7 @@ from tests.support.web import Pages, Relay
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Playwright
 
 __all__ = ["demo_folder"]
 
@@ -37,13 +37,23 @@ def pytest_report_header() -> str:
     return f"chromium: {find_chromium() or MISSING}"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Give the system's Chromium; skip the test where none is installed."""
+@pytest.fixture(scope="package")
+def playwright() -> Iterator[Playwright]:
+    """Give what starts browsers; skip the test where no Chromium is installed.
+
+    While it runs, nothing else in this thread can run an event loop.
+    """
     if find_chromium() is None:
         pytest.skip(MISSING)
     expect.set_options(timeout=WAIT_MS)
-    with launched() as browser:
+    with sync_playwright() as playwright:
+        yield playwright
+
+
+@pytest.fixture(scope="package")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    """Give the system's Chromium."""
+    with launched(playwright) as browser:
         yield browser
 
 

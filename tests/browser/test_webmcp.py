@@ -9,19 +9,13 @@ import pytest
 from playwright.sync_api import expect
 
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
-from tests.support.browser import (
-    MISSING,
-    WAIT_MS,
-    a_minute_later,
-    find_chromium,
-    launched,
-)
+from tests.support.browser import WAIT_MS, a_minute_later, launched
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Playwright
 
     from tests.support.storefront import Storefront
 
@@ -39,12 +33,9 @@ document.addEventListener("product-recs:add-to-cart", (event) => {
 
 
 @pytest.fixture(scope="module")
-def assisted_browser() -> Iterator[Browser]:
+def assisted_browser(playwright: Playwright) -> Iterator[Browser]:
     """Give a Chromium that has WebMCP."""
-    if find_chromium() is None:
-        pytest.skip(MISSING)
-    expect.set_options(timeout=WAIT_MS)
-    with launched("--enable-features=WebMCP") as browser:
+    with launched(playwright, "--enable-features=WebMCP") as browser:
         yield browser
 
 

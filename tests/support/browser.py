@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Error, sync_playwright
+from playwright.sync_api import Error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser, ConsoleMessage, Locator, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Playwright
 
 MISSING: Final = (
     "Chromium is not installed, so nothing ran in a browser: apt-get install chromium"
@@ -148,24 +148,20 @@ def another(browser: Browser) -> Browser:
 
 
 @contextlib.contextmanager
-def launched(*more: str) -> Iterator[Browser]:
+def launched(playwright: Playwright, *more: str) -> Iterator[Browser]:
     """Give a running browser, without a window; `find_chromium` has found it.
 
     It has `more` arguments than usual.
-
-    A browser belongs to one module: while it runs, nothing else in this process can run an
-    event loop.
     """
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=find_chromium(),
-            args=[*_ARGUMENTS, *more],
-            timeout=2 * WAIT_MS,
-        )
-        try:
-            yield browser
-        finally:
-            browser.close()
+    browser = playwright.chromium.launch(
+        executable_path=find_chromium(),
+        args=[*_ARGUMENTS, *more],
+        timeout=2 * WAIT_MS,
+    )
+    try:
+        yield browser
+    finally:
+        browser.close()
 
 
 @dataclass
