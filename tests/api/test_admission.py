@@ -15,11 +15,7 @@ import pytest
 
 from productrecs.http.dispatch import dispatcher, fast_path
 from productrecs.http.dispatch.admission import admit
-from productrecs.http.limits.load_shedding import (
-    MIN_SERVED,
-    SERVE_SECONDS,
-    OverloadedError,
-)
+from productrecs.http.limits.load_shedding import MIN_SERVED, SERVE_SECONDS, OverloadedError
 from productrecs.http.limits.rate_limits import TooManyRequestsError
 from productrecs.http.pipeline.authentication import (
     InvalidKeyError,

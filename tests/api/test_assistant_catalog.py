@@ -14,13 +14,7 @@ from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.assistants.repository import AssistantCallRepository
 from productrecs.features.assistants.ucp_profile import Operation
-from tests.support.service import (
-    Merchant,
-    Reply,
-    Service,
-    eventually,
-    switch_on_assistants,
-)
+from tests.support.service import Merchant, Reply, Service, eventually, switch_on_assistants
 from tests.support.ucp_schemas import check_refusal, check_reply
 
 if TYPE_CHECKING:
@@ -441,10 +435,7 @@ WHOLE_CALLS: Final[list[tuple[str, dict[str, Any]]]] = [
         "product",
         {
             "id": SHIRT,
-            "selected": [
-                {"name": "Color", "label": "Red"},
-                {"name": "Size", "label": "S"},
-            ],
+            "selected": [{"name": "Color", "label": "Red"}, {"name": "Size", "label": "S"}],
             "preferences": ["Color", "Size"],
             "filters": {"price": {"max": 10}},
             "context": {"currency": "USD"},

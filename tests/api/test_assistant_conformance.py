@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from tests.support.service import (
-    HOST,
-    Merchant,
-    Service,
-    eventually,
-    switch_on_assistants,
-)
+from tests.support.service import HOST, Merchant, Service, eventually, switch_on_assistants
 from tests.support.ucp_schemas import check_profile, check_refusal, check_reply
 
 if TYPE_CHECKING:

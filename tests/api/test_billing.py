@@ -226,9 +226,7 @@ def shop(process: TrialStore, request: pytest.FixtureRequest) -> TrialStore:
     process.clock[0] = NOON
     domain = f"{abs(hash(request.node.nodeid))}-{time.monotonic_ns()}.example"
     store, secret = register_store(
-        process.services.database,
-        Registration(domain, plan=TRIAL),
-        process.services.clock,
+        process.services.database, Registration(domain, plan=TRIAL), process.services.clock
     )
     account = Account(store.store_id, store.domain, store.publishable_key, secret)
     merchant = Merchant(account, process.inside)

@@ -53,11 +53,7 @@ ORDER: Final[Order] = {
     "user_id": "c-1",
     "items": [{"item_id": "a/lamp", "quantity": 2, "price": 19.9}],
 }
-VIEW: Final[Event] = {
-    "event": "detail-page-view",
-    "item_id": "a/lamp",
-    "session_id": "s_1",
-}
+VIEW: Final[Event] = {"event": "detail-page-view", "item_id": "a/lamp", "session_id": "s_1"}
 FILTERS: Final = ["in_stock:true", "price:1..50"]
 HISTORY: Final = b"order_id,item_id\nB-1,a/lamp\n"
 
@@ -175,8 +171,7 @@ def in_typescript(place: Place, folder: Path) -> Answers:
 
 
 @pytest.mark.parametrize(
-    "use_client",
-    [in_python, in_asyncio, pytest.param(in_typescript, marks=needs_node)],
+    "use_client", [in_python, in_asyncio, pytest.param(in_typescript, marks=needs_node)]
 )
 def test_a_client_pushes_tracks_recommends_searches_and_explains_refusals(
     service: Service,

@@ -387,9 +387,7 @@ def test_replies_say_what_is_wrong_with_an_identity_and_are_as_without_it(
         assert all(warned in one for one in warnings)
 
 
-def test_the_health_report_counts_refused_identities_by_reason(
-    merchant: Merchant,
-) -> None:
+def test_the_health_report_counts_refused_identities_by_reason(merchant: Merchant) -> None:
     merchant.push({"id": "tent", "title": "Tent"})
     view = {"event": "detail-page-view", "item_id": "tent", "user_id": "7"}
     expired, wrong = merchant.identity("7", -1), merchant.identity("8")
@@ -413,9 +411,7 @@ def test_the_health_report_counts_refused_identities_by_reason(
     ) in report()["notes"]
 
 
-def test_former_ids_are_linked_to_new_ones_by_the_shops_server(
-    service: Service,
-) -> None:
+def test_former_ids_are_linked_to_new_ones_by_the_shops_server(service: Service) -> None:
     shop = CustomerShop(service.register())
     new = {customer: f"c_{hash(customer):032x}" for customer in CUSTOMERS}
     pairs = [{"old": old, "new": new_id} for old, new_id in new.items()]

@@ -159,12 +159,7 @@ def test_most_guides_have_examples_that_run(merchant: Merchant) -> None:
         )
     }
 
-    assert set(SLUGS) - runnable == {
-        "errors",
-        "glossary",
-        "opencart",
-        "prestashop",
-    }
+    assert set(SLUGS) - runnable == {"errors", "glossary", "opencart", "prestashop"}
 
 
 def test_every_link_of_the_index_answers(service: Service) -> None:

@@ -20,9 +20,7 @@ from productrecs.core.timestamps import parse_timestamp
 from productrecs.http.dispatch import fast_path
 from productrecs.http.routes.widget import recommendations
 from productrecs.http.routes.widget.list_replies import TrendingRequest
-from productrecs.http.routes.widget.recommendations import (
-    parse_list_request,
-)
+from productrecs.http.routes.widget.recommendations import parse_list_request
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.api.inside import Inside, of_our_own

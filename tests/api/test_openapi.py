@@ -204,10 +204,7 @@ def bodies(operation: ApiOperation) -> list[tuple[bytes | None, dict[str, str]]]
 def test_every_example_is_answered_as_it_says(
     document: Document, merchant: Merchant
 ) -> None:
-    keys = {
-        "x-pub-key": merchant.account.publishable,
-        "x-api-key": merchant.account.secret,
-    }
+    keys = {"x-pub-key": merchant.account.publishable, "x-api-key": merchant.account.secret}
     rope = {"id": "rope", "prices": {"USD": 99}}
     assert merchant.push({"id": "tent"}, rope, {"id": "stove"}).status == 200
     add_placement(merchant.account, "product-page-1")

@@ -390,9 +390,7 @@ def test_a_call_excludes_up_to_a_hundred_items(shop: Merchant, path: str) -> Non
     assert locs(ask(101)) == [["query", "exclude"]]
 
 
-def test_the_pages_own_product_comes_beside_the_list_on_request(
-    own_shop: Merchant,
-) -> None:
+def test_the_pages_own_product_comes_beside_the_list_on_request(own_shop: Merchant) -> None:
     fields = {"id", "title", "price", "image_url", "product_url"}
     own = own_shop.recommend(item_id="tent-0", source="buy", anchor="true")
     personal = own_shop.recommend(item_id="tent-0", anchor="true", user_id="c1tent")
@@ -519,9 +517,7 @@ def test_a_category_without_training_data_shows_its_best_products(
     assert set(ids) == set(FAMILIES["rare"])
 
 
-def test_buy_is_what_was_bought_together_and_nothing_else(
-    service: Service,
-) -> None:
+def test_buy_is_what_was_bought_together_and_nothing_else(service: Service) -> None:
     merchant = service.register()
     sizes = [f"Shirt {size}" for size in ("S", "M", "L")]
     catalog = [{"id": name, "title": name, "price": 9} for name in (*sizes, "Belt", "Mug")]

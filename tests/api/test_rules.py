@@ -158,10 +158,7 @@ def test_a_pin_is_at_its_position_but_not_in_buy(
     for there in everywhere:
         lists = calls(there)
         assert "lamp-3" not in lists.pop("buy")
-        del (
-            lists["search"],
-            lists["empty search"],
-        )  # pins are for a query there
+        del (lists["search"], lists["empty search"])  # pins are for a query there
         assert {ids[1] for ids in lists.values()} == {"lamp-3"}
         assert all(len(set(ids)) == len(ids) for ids in lists.values())
         reply = there.recommend(item_id="lamp-3", num=4)

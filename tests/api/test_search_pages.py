@@ -367,9 +367,7 @@ def test_rules_and_windows_hold_for_pages_too(service: Service) -> None:
     }
 
 
-def test_rules_that_name_search_and_the_stock_move_what_was_found(
-    service: Service,
-) -> None:
+def test_rules_that_name_search_and_the_stock_move_what_was_found(service: Service) -> None:
     merchant = service.register()
     merchant.push(
         {"id": "a", "title": "Kite", "availability": "out_of_stock"},

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.support.service import HOST, Service, eventually, raw_request
-from tests.support.uploads import (
-    BOUNDARY,
-    ended,
-    files,
-    form,
-    headers,
-    part,
-    state,
-    upload,
-)
+from tests.support.uploads import BOUNDARY, ended, files, form, headers, part, state, upload
 
 if TYPE_CHECKING:
     from tests.support.service import Merchant
@@ -84,10 +75,7 @@ def test_a_file_is_read_however_it_is_written(
     assert ended(merchant, upload_id) == {"upload_id": upload_id, **TOLD}
 
 
-@pytest.mark.parametrize(
-    "content",
-    ["", "item_id;quantity\na;1\n", "x" * 100_000],
-)
+@pytest.mark.parametrize("content", ["", "item_id;quantity\na;1\n", "x" * 100_000])
 def test_a_header_that_lacks_a_column_is_refused_at_once(
     service: Service, merchant: Merchant, content: str
 ) -> None:

@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.http.routes.public.widget_scripts import (
-    KINDS,
-    ScriptBuild,
-    current_builds,
-)
+from productrecs.http.routes.public.widget_scripts import KINDS, ScriptBuild, current_builds
 
 if TYPE_CHECKING:
     from tests.support.service import Merchant, Service

@@ -93,10 +93,7 @@ def run(source: Path, program: str) -> subprocess.CompletedProcess[str]:
             ),
             "engine BuyEngine: `label` is missing",
         ),
-        (
-            Change(GUIDE, "complementary", "other"),
-            "do not mention them: complementary",
-        ),
+        (Change(GUIDE, "complementary", "other"), "do not mention them: complementary"),
     ],
     ids=["name taken", "no label", "no guide"],
 )

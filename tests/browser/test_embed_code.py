@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from productrecs.dashboard.pages.connect.widgets import TYPES
-from productrecs.http.routes.public.embed_code import (
-    YOUR_PRODUCT,
-    widget_element,
-)
+from productrecs.http.routes.public.embed_code import YOUR_PRODUCT, widget_element
 from tests.support.browser import watched
 from tests.support.guides import PAGES
 from tests.support.project import ROOT

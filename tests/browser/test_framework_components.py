@@ -148,7 +148,7 @@ def test_a_component_is_the_element_with_its_attributes_and_events(
     page.wait_for_function("window.calls.includes('loaded p1')")
 
     assert page.evaluate("window.calls") == [
-        *("loaded p0", f"click {clicked}", "cart p1", "loaded p1"),
+        *("loaded p0", f"click {clicked}", "cart p1", "loaded p1")
     ]
     assert page.url == address
     page.evaluate("window.show(null)")

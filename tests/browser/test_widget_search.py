@@ -87,11 +87,7 @@ def test_words_are_completed_found_and_marked(page: Page, front: Storefront) -> 
 
 KEYS: dict[str, tuple[list[str], str | None, tuple[str, str]]] = {
     "down means the first": (["ArrowDown"], "sleeping", EXPANDED),
-    "down twice means the second": (
-        ["ArrowDown"] * 2,
-        "Down sleeping bag€39.50",
-        EXPANDED,
-    ),
+    "down twice means the second": (["ArrowDown"] * 2, "Down sleeping bag€39.50", EXPANDED),
     "up means the last": (["ArrowUp"], "See all results", EXPANDED),
     "beyond the last is the box": (["ArrowDown"] * 4, None, EXPANDED),
     "escape closes": (["ArrowDown", "Escape"], None, CLOSED),
@@ -523,11 +519,7 @@ def test_what_is_no_picture_is_said_to_be_none(
         page.goto(front.page("/", FORM, kind="search-"))
         page.wait_for_function("!!window.ProductRecs?.core")
         page.locator(BOX).click()
-        file: FilePayload = {
-            "name": name,
-            "mimeType": kind,
-            "buffer": b"no picture",
-        }
+        file: FilePayload = {"name": name, "mimeType": kind, "buffer": b"no picture"}
         page.locator("input[type=file]").set_input_files([file])
 
         expect(page.locator(".pr-search-photo")).to_contain_text("Try a JPEG or PNG")

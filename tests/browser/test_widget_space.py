@@ -221,9 +221,7 @@ GAPS = """() => [...document.querySelectorAll("product-recs, product-look")].map
 
 @pytest.mark.parametrize("above", ABOVE)
 @pytest.mark.parametrize(
-    ("wide", "kind", "children"),
-    each_width_in_turn(ANSWERS, CHILDREN),
-    indirect=["wide"],
+    ("wide", "kind", "children"), each_width_in_turn(ANSWERS, CHILDREN), indirect=["wide"]
 )
 def test_another_answer_shifts_nothing_and_leaves_no_gap(
     wide: Page, front: Storefront, kind: str, children: str, above: int

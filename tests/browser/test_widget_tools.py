@@ -121,10 +121,7 @@ def test_a_pinned_script_runs_while_it_is_what_its_tag_says(
         f"**/{name}.js",
         lambda route: route.fulfill(
             body="document.title = 'taken over'",
-            headers={
-                "content-type": "text/javascript",
-                "access-control-allow-origin": "*",
-            },
+            headers={"content-type": "text/javascript", "access-control-allow-origin": "*"},
         ),
     )
     with page.expect_console_message(lambda message: "integrity" in message.text):

@@ -19,12 +19,7 @@ import pytest
 import sqlalchemy as sa
 
 from demo_store import command as demo
-from demo_store.generator import (
-    DOMAIN,
-    SEED,
-    DemoStore,
-    generate_demo_store,
-)
+from demo_store.generator import DOMAIN, SEED, DemoStore, generate_demo_store
 from demo_store.simulated_visit import SimulatedSearch
 from demo_store.store_history import HoldoutExposure
 from demo_store.storefront.picture_files import pictures_folder
@@ -146,9 +141,7 @@ def test_a_demo_store_that_was_not_made_whole_is_made_anew(
 
 
 def test_what_takes_a_minute_says_what_it_does_also_in_a_file(
-    services: Services,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    services: Services, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The first run was silent for 76 seconds when its output was no terminal."""
     make_little(monkeypatch)

@@ -230,9 +230,7 @@ def test_registration_needs_a_link_whatever_the_request_says(
     assert all_stores(services.database) == []
 
 
-def test_the_first_store_needs_the_link_that_the_last_start_printed(
-    tmp_path: Path,
-) -> None:
+def test_the_first_store_needs_the_link_that_the_last_start_printed(tmp_path: Path) -> None:
     place = Service(tmp_path).prepare()
     services = build_services(Settings(data=place.folder))
     base, path = "http://127.0.0.1:8000", "/dashboard/register"
@@ -266,9 +264,7 @@ def test_a_store_that_the_operator_makes_ends_the_link_of_the_first_store(
 
 
 def test_a_busy_database_ends_no_start_of_the_service(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The supervisor ended with all processes when a writer held the database."""
     place = Service(tmp_path).prepare()

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.reports.customer_segments_report import (
-    compute_and_store_segments,
-)
+from productrecs.features.reports.customer_segments_report import compute_and_store_segments
 from productrecs.services import build_eraser
 from productrecs.storage.sql.audit_log import AuditRepository
 from productrecs.tenancy.users.dashboard_user import Role

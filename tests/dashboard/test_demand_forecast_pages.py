@@ -190,12 +190,7 @@ def test_one_product_has_its_chart_its_pace_and_its_order(owner: Member) -> None
     [(9, 5, 5), (3, None, 3 + 28), (100, -2, 100 + 2), (90, 91, 0)],
 )
 def test_a_chart_shows_the_dates_that_somebody_chose(
-    office: Office,
-    owner: Member,
-    page: str,
-    back: int,
-    until: int | None,
-    shown: int,
+    office: Office, owner: Member, page: str, back: int, until: int | None, shown: int
 ) -> None:
     today = datetime.fromtimestamp(office.services.clock() / 1000, UTC)
 

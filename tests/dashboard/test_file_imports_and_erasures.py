@@ -15,13 +15,7 @@ from productrecs.services import build_eraser
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.tables import purchase_lines
 from productrecs.worker.file_import_jobs import build_file_checker
-from tests.dashboard.test_file_imports_page import (
-    find_import,
-    id_of,
-    press,
-    send,
-    work,
-)
+from tests.dashboard.test_file_imports_page import find_import, id_of, press, send, work
 from tests.support.dashboard import text_of
 
 if TYPE_CHECKING:

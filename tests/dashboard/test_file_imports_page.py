@@ -169,11 +169,7 @@ def flat(reply: Reply) -> str:
             "1 new product without a price: their cards show none. 1 product with a stock",
         ),
         ("goods.csv", "id,title,price\nmug,Mug,auf  Anfrage\n", "auf Anfrage is not a"),
-        (
-            "empty.csv",
-            "order_id,item_id,timestamp\n",
-            "The file has no rows",
-        ),
+        ("empty.csv", "order_id,item_id,timestamp\n", "The file has no rows"),
         ("foto.png", "\x89PNG\r\n\x1a\n", "foto.png is a picture"),
     ],
 )

@@ -16,12 +16,7 @@ from productrecs.tenancy.accounts.store_management import (
 from productrecs.tenancy.users.dashboard_user import Role, validate_and_hash_password
 from productrecs.tenancy.users.login_and_sessions import new_reset_token
 from productrecs.tenancy.users.repository import UserRepository
-from tests.dashboard.test_security_pages import (
-    challenge,
-    code_now,
-    send,
-    set_up,
-)
+from tests.dashboard.test_security_pages import challenge, code_now, send, set_up
 from tests.dashboard.test_sign_in_link import follow, link
 from tests.dashboard.test_team_pages import JOIN, TEAM, invited
 from tests.support.dashboard import PASSWORD, Member, add_store, add_user, text_of

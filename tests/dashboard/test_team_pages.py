@@ -76,10 +76,7 @@ def test_an_invitation_expires_and_can_be_withdrawn(office: Office, store: Store
 
 @pytest.mark.parametrize(
     ("path", "fields"),
-    [
-        (f"{TEAM}/remove", {}),
-        (f"{TEAM}/role", {"role": "editor"}),
-    ],
+    [(f"{TEAM}/remove", {}), (f"{TEAM}/role", {"role": "editor"})],
     ids=["removed", "no owner any more"],
 )
 def test_invitations_end_when_their_maker_may_invite_no_more(

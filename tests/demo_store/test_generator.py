@@ -12,12 +12,7 @@ from typing import Any
 
 import pytest
 
-from demo_store.assortment import (
-    DISCONTINUED,
-    NEW,
-    PREORDER,
-    SCHEDULED,
-)
+from demo_store.assortment import DISCONTINUED, NEW, PREORDER, SCHEDULED
 from demo_store.departments import DEPARTMENTS
 from demo_store.generator import ORDER_COLUMNS, DemoStore, generate_demo_store
 from demo_store.shopping_patterns import BUNDLES, PERSONAS, REPEAT_PURCHASES
@@ -186,9 +181,7 @@ def test_events_are_json_with_an_identity_and_the_fields_of_their_kind(
     assert json.loads(json.dumps(shop.events)) == shop.events
 
 
-def test_sales_are_buy_events_and_returns_are_order_rows(
-    shop: DemoStore,
-) -> None:
+def test_sales_are_buy_events_and_returns_are_order_rows(shop: DemoStore) -> None:
     bought = Counter(
         (event["order_id"], event["item_id"], event["quantity"])
         for event in shop.events

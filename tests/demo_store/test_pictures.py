@@ -11,20 +11,9 @@ import pytest
 from PIL import Image
 
 from demo_store.departments import DEPARTMENTS
-from demo_store.looks import (
-    HEIGHT,
-    LOOKS,
-    WIDTH,
-    DemoLook,
-    draw_look,
-    hotspot_box_of,
-)
+from demo_store.looks import HEIGHT, LOOKS, WIDTH, DemoLook, draw_look, hotspot_box_of
 from demo_store.pictures.colours import COLOURS, lightness, tone
-from demo_store.pictures.drawing_files import (
-    drawing_of_product,
-    drawings,
-    read_drawing,
-)
+from demo_store.pictures.drawing_files import drawing_of_product, drawings, read_drawing
 from demo_store.pictures.outlines import path_outline
 from demo_store.pictures.product_picture import CARD, draw_product
 

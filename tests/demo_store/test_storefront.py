@@ -29,12 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from starlette.types import (
-        Message,
-        Receive,
-        Scope,
-        Send,
-    )
+    from starlette.types import Message, Receive, Scope, Send
 
 DOMAIN = "demo.localhost"
 HOSTILE = '<img src=x onerror="alert(1)">'

@@ -30,12 +30,7 @@ if TYPE_CHECKING:
 Event = tuple[int, int, int]
 HOUR = 3_600_000
 SMALL = SessionOptions(
-    prefix=4,
-    recent_sessions=12,
-    neighbours=5,
-    sessions_per_item=9,
-    longest=6,
-    backward=0.6,
+    prefix=4, recent_sessions=12, neighbours=5, sessions_per_item=9, longest=6, backward=0.6
 )
 
 

@@ -38,10 +38,7 @@ def test_a_product_is_that_of_scipy(n_columns: int) -> None:
     expected, counts = (
         sparse.csr_array((first, left.columns, left.offsets), shape=shapes[0])
         @ sparse.csr_array((second, right.columns, right.offsets), shape=shapes[1])
-        for first, second in (
-            (left.values, right.values),
-            (np.ones(500), np.ones(900)),
-        )
+        for first, second in ((left.values, right.values), (np.ones(500), np.ones(900)))
     )
     for matrix in (expected, counts):
         matrix.sort_indices()

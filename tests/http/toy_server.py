@@ -18,16 +18,8 @@ from typing import Any
 
 import uvicorn
 
-from productrecs.http.transport.connection import (
-    ClientTimeouts,
-    DrainFlag,
-    TransportState,
-)
-from productrecs.http.transport.server import (
-    Application,
-    ServerOptions,
-    run_server,
-)
+from productrecs.http.transport.connection import ClientTimeouts, DrainFlag, TransportState
+from productrecs.http.transport.server import Application, ServerOptions, run_server
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]

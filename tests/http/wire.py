@@ -17,11 +17,7 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from productrecs.http.transport.connection import (
-    DrainFlag,
-    HttpConnection,
-    TransportState,
-)
+from productrecs.http.transport.connection import DrainFlag, HttpConnection, TransportState
 from productrecs.http.transport.request_parser import HEAD_LIMIT_BYTES
 
 if TYPE_CHECKING:

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from productrecs.http.routes.public.shop_module_downloads import (
-    build_opencart_archive,
-)
+from productrecs.http.routes.public.shop_module_downloads import build_opencart_archive
 from tests.support.project import ROOT
 from tests.support.service import HOST, free_port
 

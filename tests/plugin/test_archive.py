@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.http.routes.public.woocommerce_plugin_download import (
-    build_archive,
-)
+from productrecs.http.routes.public.woocommerce_plugin_download import build_archive
 from tests.plugin.shop import PLUGIN, in_shop, nowhere, php, run_php
 
 if TYPE_CHECKING:

@@ -79,10 +79,7 @@ CHANGES = {
         "refund(8, 7, 6.0, array(line(1, 0, -6.0, 'line-a')));",
         {"1": (3, 24.0), "2": (1, 50.0)},
     ),
-    "an amount of no line": (
-        "refund(8, 7, 40.0);",
-        {"1": (3, 15.0), "2": (1, 25.0)},
-    ),
+    "an amount of no line": ("refund(8, 7, 40.0);", {"1": (3, 15.0), "2": (1, 25.0)}),
     "refund deleted": (
         REFUND
         + "unset($objects[8]); do_action('woocommerce_refund_deleted', 8, 7); end_request();",
@@ -186,9 +183,7 @@ def test_orders_of_an_outage_arrive_in_order_with_their_time_and_none_is_missing
     assert len(known_ids(merchant, "orders")) == 40
 
 
-def test_one_order_that_the_service_cannot_take_holds_up_no_other(
-    service: Service,
-) -> None:
+def test_one_order_that_the_service_cannot_take_holds_up_no_other(service: Service) -> None:
     merchant = service.register()
     script = """add_filter('product_recs_order', fn($body, $order) => 6 === $order->get_id() ? array('user_id' => array()) + $body : $body, 10, 2);
         foreach (array(6, 7) as $id) { order($id, array('line-a' => line(1))); do_action('woocommerce_order_status_processing', $id); }
@@ -297,9 +292,7 @@ def test_jobs_that_vanished_are_started_again_and_shown(
     eventually(lambda: known_ids(merchant, "orders") == ["1001"])
 
 
-def test_past_orders_go_on_when_the_screen_that_helped_is_closed(
-    service: Service,
-) -> None:
+def test_past_orders_go_on_when_the_screen_that_helped_is_closed(service: Service) -> None:
     merchant = service.register()
     script = """for ($i = 1; $i <= 600; $i++) { order($i, array('line-a' => line(1)), array('created' => 1700000000 + $i)); }
         ProductRecs\\History::begin(); ProductRecs\\History::job(); ProductRecs\\Order_Delivery::deliver();

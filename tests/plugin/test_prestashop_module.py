@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from productrecs.http.routes.public.shop_module_downloads import (
-    build_prestashop_archive,
-)
+from productrecs.http.routes.public.shop_module_downloads import build_prestashop_archive
 from tests.plugin.shop import FAKE_MODULE, in_module
 from tests.support.service import HOST, Service, eventually
 

@@ -19,9 +19,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from productrecs.http.routes.public.shop_module_downloads import (
-    build_opencart_archive,
-)
+from productrecs.http.routes.public.shop_module_downloads import build_opencart_archive
 from tests.plugin.shop import php
 from tests.support.service import HOST, Service, eventually
 

@@ -15,10 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from productrecs.cli.processes.listening_socket import (
-    ListenError,
-    open_listening_socket,
-)
+from productrecs.cli.processes.listening_socket import ListenError, open_listening_socket
 from productrecs.core.errors import ProductRecsError
 from productrecs.processes.child_process import start_program
 from tests.http.crowd import ConstantLoad

@@ -14,10 +14,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from productrecs.cli.processes.listening_socket import (
-    listener_url,
-    open_listening_socket,
-)
+from productrecs.cli.processes.listening_socket import listener_url, open_listening_socket
 from productrecs.http.transport.server import ServerOptions, run_server
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.processes.supervisor import ProcessRole, Supervisor

@@ -10,16 +10,9 @@ import pytest
 
 from productrecs.http.routes.widget.events import parse_event_fast
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
-from productrecs.schemas.events import (
-    EventBody,
-    parse_events,
-    parse_imported_event,
-)
+from productrecs.schemas.events import EventBody, parse_events, parse_imported_event
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import (
-    BodyError,
-    validation_reply,
-)
+from productrecs.schemas.validation_errors import BodyError, validation_reply
 from tests.http.hostile import MISSHAPEN
 
 ABOUT_A_PRODUCT = [
@@ -206,8 +199,7 @@ def test_one_identity_is_enough(identity: dict[str, object], shopper: str) -> No
 
 @pytest.mark.parametrize("character", ["\r", "\n", "\t", "\x1b", "\x7f", "\x85", "\u2028"])
 @pytest.mark.parametrize(
-    "name",
-    ["user_id", "session_id", "order_id", "widget", "source", "event_id"],
+    "name", ["user_id", "session_id", "order_id", "widget", "source", "event_id"]
 )
 def test_a_control_character_in_an_id_or_a_name_is_refused(
     name: str, character: str

@@ -12,11 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from productrecs.http.routes.widget.events import parse_event_fast
-from productrecs.schemas.events import (
-    EventBody,
-    parse_events,
-    parse_imported_event,
-)
+from productrecs.schemas.events import EventBody, parse_events, parse_imported_event
 from productrecs.schemas.items import (
     ItemBody,
     TooManyItemsError,
@@ -24,16 +20,9 @@ from productrecs.schemas.items import (
     parse_item_row,
     parse_items,
 )
-from productrecs.schemas.orders import (
-    OrderBody,
-    OrderLineBody,
-    parse_order,
-)
+from productrecs.schemas.orders import OrderBody, OrderLineBody, parse_order
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import (
-    BodyError,
-    validation_reply,
-)
+from productrecs.schemas.validation_errors import BodyError, validation_reply
 from tests.http.hostile import MISSHAPEN, UNREADABLE
 
 if TYPE_CHECKING:

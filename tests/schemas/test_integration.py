@@ -88,11 +88,7 @@ def test_a_currency_is_any_short_text_in_capitals(currency: str) -> None:
 
 @pytest.mark.parametrize(
     ("currency", "kind"),
-    [
-        ("EUROCENTS", "string_too_long"),
-        ("E\0", "string_nul"),
-        (978, "string_type"),
-    ],
+    [("EUROCENTS", "string_too_long"), ("E\0", "string_nul"), (978, "string_type")],
 )
 def test_anything_else_is_no_currency(currency: object, kind: str) -> None:
     assert refused(parse_engines_init, {"currency": currency}) == [

@@ -16,10 +16,7 @@ from productrecs.schemas.items import (
     parse_items,
 )
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import (
-    BodyError,
-    validation_reply,
-)
+from productrecs.schemas.validation_errors import BodyError, validation_reply
 from tests.http.hostile import (
     INTEGERS,
     MISSHAPEN,

@@ -10,10 +10,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.services import Services, build_services
-from productrecs.serving.activity_counts import (
-    ActivityCounter,
-    ActivityCounts,
-)
+from productrecs.serving.activity_counts import ActivityCounter, ActivityCounts
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store

@@ -12,16 +12,9 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBusyError
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.experiments.arm_assignment import (
-    HoldoutArm,
-    arm_of,
-    holdout_split,
-)
+from productrecs.records.experiments.arm_assignment import HoldoutArm, arm_of, holdout_split
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.serving.arm_assigner import (
-    BACKOFF_SECONDS,
-    ArmAssigner,
-)
+from productrecs.serving.arm_assigner import BACKOFF_SECONDS, ArmAssigner
 from productrecs.serving.writes.background_writes import BackgroundWriter
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import exposures

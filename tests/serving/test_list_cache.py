@@ -112,8 +112,7 @@ def test_lists_without_the_product_that_went_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    "after",
-    [moment(1, 1, 1), moment(1, 1, 0, 1), moment(1, 1, 0, settings=OTHER_SETTINGS)],
+    "after", [moment(1, 1, 1), moment(1, 1, 0, 1), moment(1, 1, 0, settings=OTHER_SETTINGS)]
 )
 def test_a_product_that_comes_and_other_settings_count_at_once(after: ListInputs) -> None:
     cache = cache_with_list(moment(1, 1, 0))

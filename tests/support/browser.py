@@ -154,9 +154,7 @@ def launched(playwright: Playwright, *more: str) -> Iterator[Browser]:
     It has `more` arguments than usual.
     """
     browser = playwright.chromium.launch(
-        executable_path=find_chromium(),
-        args=[*_ARGUMENTS, *more],
-        timeout=2 * WAIT_MS,
+        executable_path=find_chromium(), args=[*_ARGUMENTS, *more], timeout=2 * WAIT_MS
     )
     try:
         yield browser

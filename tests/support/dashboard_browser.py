@@ -83,11 +83,7 @@ class StoreDashboard:
 
     @contextlib.contextmanager
     def page(
-        self,
-        browser: Browser,
-        width: int = 1280,
-        role: str = "owner",
-        views: Views = VIEWS,
+        self, browser: Browser, width: int = 1280, role: str = "owner", views: Views = VIEWS
     ) -> Iterator[LoggedInPage]:
         """Give a page of this width in which somebody of a role is logged in.
 

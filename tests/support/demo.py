@@ -18,9 +18,7 @@ from demo_store.looks import LOOKS
 from demo_store.pictures.colours import COLOURS
 from demo_store.storefront.picture_files import pictures_folder
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.reports.customer_segments_report import (
-    compute_and_store_segments,
-)
+from productrecs.features.reports.customer_segments_report import compute_and_store_segments
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from tests.support.service import Service

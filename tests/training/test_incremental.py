@@ -51,11 +51,7 @@ KINDS: Final = (
     EventKind.SEARCH_PREF,
     EventKind.SEARCH_CLICK,
 )
-NAMED: Final = (
-    EventKind.CATEGORY_VIEW,
-    EventKind.METADATA_PREF,
-    EventKind.SEARCH_PREF,
-)
+NAMED: Final = (EventKind.CATEGORY_VIEW, EventKind.METADATA_PREF, EventKind.SEARCH_PREF)
 
 
 class Life:
@@ -152,11 +148,7 @@ class Life:
         # Sometimes one of which a page sent, sometimes one that came before.
         order_id = f"o{self.rng.randrange(200)}"
         self.sent += [(order_id, line.item_id) for line in lines]
-        return NewOrder(
-            order_id,
-            tuple(lines),
-            user_id=f"c{self.rng.randrange(30)}",
-        )
+        return NewOrder(order_id, tuple(lines), user_id=f"c{self.rng.randrange(30)}")
 
     def _file(self) -> str:
         about = [(f"o{self.rng.randrange(200)}", self._item()) for _ in range(6)]
@@ -199,11 +191,7 @@ def lists(arrays: Mapping[str, npt.NDArray[Any]], n_items: int, now_ms: int) -> 
 
 @pytest.mark.parametrize(
     ("n_items", "events", "seed"),
-    [
-        (64, 40, 1),
-        (64, 40, 2),
-        pytest.param(1_000, 2_000, 3, marks=pytest.mark.trust),
-    ],
+    [(64, 40, 1), (64, 40, 2), pytest.param(1_000, 2_000, 3, marks=pytest.mark.trust)],
 )
 def test_reading_on_gives_the_model_of_the_whole_log(
     database: Database, n_items: int, events: int, seed: int

@@ -209,8 +209,7 @@ def ready(engine: Engine, name: str, port: int, seconds: float = READY_SECONDS) 
 def create_store(engine: Engine, name: str, port: int) -> Merchant:
     """Create a store by the command in the container."""
     result = engine.execute(
-        name,
-        *("productrecs", "store", "create", "--domain", "shop.example.com", "--json"),
+        name, *("productrecs", "store", "create", "--domain", "shop.example.com", "--json")
     )
     assert result.returncode == 0, result.stderr
     store = json.loads(result.stdout)

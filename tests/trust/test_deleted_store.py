@@ -18,9 +18,7 @@ from productrecs.features.experiments.experiment_result import (
     holdout_test,
     measure_and_store_test,
 )
-from productrecs.features.reports.customer_segments_report import (
-    compute_and_store_segments,
-)
+from productrecs.features.reports.customer_segments_report import compute_and_store_segments
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.storage.sql.postgres import PostgresDialect

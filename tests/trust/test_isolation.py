@@ -242,7 +242,7 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
         Call(
             "/integration/bundles",
             body(item_ids=[ONLY_A, f"with-{next(_COUNT)}"], state="rejected"),
-        ),
+        )
     ],
     ("PUT", "/integration/bundles"): lambda a: [
         Call(f"/integration/bundles?id={a.bundle_id}", body(name="sparrow"))

@@ -38,12 +38,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
     LockedStoreLog,
 )
-from productrecs.storage.sql.tables import (
-    event_columns,
-    events,
-    items,
-    purchase_lines,
-)
+from productrecs.storage.sql.tables import event_columns, events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.trust.reference import DAY_MS, WEEK_MS, Fact, Line, Reference
 

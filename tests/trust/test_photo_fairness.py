@@ -80,9 +80,7 @@ def check_photos(service: Service) -> None:
 
 
 @pytest.mark.trust
-def test_a_crowd_of_one_store_leaves_room_for_photos_of_another(
-    data_folder: Path,
-) -> None:
+def test_a_crowd_of_one_store_leaves_room_for_photos_of_another(data_folder: Path) -> None:
     with Service(data_folder, command="api").prepare() as service:
         check_photos(service)
 

@@ -47,12 +47,7 @@ def chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def png(
-    width: int,
-    height: int,
-    *between: bytes,
-    depth: int = 8,
-    colour: int = 2,
-    way: int = 0,
+    width: int, height: int, *between: bytes, depth: int = 8, colour: int = 2, way: int = 0
 ) -> bytes:
     """Return a PNG whose pixels are all there, packed as small as they can be.
 

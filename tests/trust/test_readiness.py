@@ -181,9 +181,7 @@ def spoil(folder: Path, table: str) -> None:
         file.write(bytes(range(1, 256)) * (size // 255))
 
 
-def test_a_damaged_page_is_reported_though_no_query_reads_it(
-    data_folder: Path,
-) -> None:
+def test_a_damaged_page_is_reported_though_no_query_reads_it(data_folder: Path) -> None:
     with Service(data_folder).prepare() as service:
         merchant = service.register()
         merchant.push({"id": "a"}, {"id": "b"})

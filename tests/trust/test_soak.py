@@ -87,11 +87,7 @@ MINUTE: Final = Soak(90.0, pause=1.0, memory_bytes=6 * MIB)
 HOUR: Final = Soak(float(os.environ.get("SOAK_SECONDS", "3600")), event_p99=1.2)
 # At most 2 MiB an hour: the last third has 2 h 40 min.
 EIGHT_HOURS: Final = Soak(
-    8 * 3_600.0,
-    pause=30.0,
-    memory_bytes=16 / 3 * MIB,
-    worker_bytes=64 * MIB,
-    event_p99=1.2,
+    8 * 3_600.0, pause=30.0, memory_bytes=16 / 3 * MIB, worker_bytes=64 * MIB, event_p99=1.2
 )
 QUICK_MS: Final = 20.0
 """A p99 of events that may rise by more than a fifth: the machine does other things."""

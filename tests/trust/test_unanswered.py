@@ -21,10 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from productrecs.storage.sql.tables import (
-    event_session,
-    events,
-)
+from productrecs.storage.sql.tables import event_session, events
 from tests.support.service import Service, eventually
 from tests.trust.forms import violations
 from tests.trust.load import receipts
@@ -182,9 +179,7 @@ def service(data_folder: Path, database_url: str | None) -> Iterator[Service]:
         yield service
 
 
-def test_an_unconfirmed_write_is_answered_and_counts_once(
-    service: Service,
-) -> None:
+def test_an_unconfirmed_write_is_answered_and_counts_once(service: Service) -> None:
     merchant = service.register()
     assert merchant.push({"id": "tent"}, {"id": "old"}).status == 200
 

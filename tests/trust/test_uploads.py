@@ -21,12 +21,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.repository import files_needed
 from productrecs.storage.sql.tables import purchase_lines
-from tests.records.orders.import_support import (
-    NOON,
-    import_text,
-    rows_of,
-    standing,
-)
+from tests.records.orders.import_support import NOON, import_text, rows_of, standing
 from tests.support.project import ROOT
 from tests.support.service import Service
 from tests.support.uploads import (

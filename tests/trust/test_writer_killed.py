@@ -92,9 +92,7 @@ def strike(
     """Let a writer work, kill it at some moment, and return what it acknowledged."""
     hears, tells = os.pipe()
     writer = ForkedProcess(
-        "writer",
-        lambda: write_on(folder, store, tells, first, early=early),
-        [tells],
+        "writer", lambda: write_on(folder, store, tells, first, early=early), [tells]
     )
     os.close(tells)
     acknowledged: set[int] = set()

@@ -11,12 +11,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import INSTALLATION, StoreId
-from productrecs.storage.jobs.job_queue import (
-    Job,
-    JobQueue,
-    NewJob,
-    RetryPolicy,
-)
+from productrecs.storage.jobs.job_queue import Job, JobQueue, NewJob, RetryPolicy
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
@@ -235,9 +230,7 @@ def test_housekeeping_of_many_stores_does_not_fill_the_queue_at_once(
     assert enqueued(sqlite_database) == [("st_0", "train")]
 
 
-def test_the_stores_are_read_at_most_once_a_second(
-    sqlite_database: Database,
-) -> None:
+def test_the_stores_are_read_at_most_once_a_second(sqlite_database: Database) -> None:
     read_at: list[float] = []
     now = 100.0
 

@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def services(data_folder: Path, tmp_path: Path) -> Iterator[Services]:
     Service(data_folder).prepare()
-    environment = {
-        "PRODUCTRECS_SEARCH_MODEL": str(model(tmp_path)),
-    }
+    environment = {"PRODUCTRECS_SEARCH_MODEL": str(model(tmp_path))}
     built = build_services(from_environment(environment, data_folder))
     yield built
     built.close()

@@ -119,9 +119,7 @@ def test_a_long_import_goes_on_while_no_other_store_waits(
 
 
 @pytest.mark.usefixtures("in_small_steps")
-def test_a_stopped_worker_releases_the_import(
-    installation: ImportInstallation,
-) -> None:
+def test_a_stopped_worker_releases_the_import(installation: ImportInstallation) -> None:
     store = new_store(installation.services.database)
     upload_id = installation.upload(store, 500)
     stopped = build_upload_importer(installation.services)

@@ -203,9 +203,7 @@ def test_a_product_that_will_sell_out_is_told_once_until_it_is_in_order(
     assert data["products"][0]["order_quantity"] > 0
 
 
-def test_the_quota_is_told_at_80_and_at_100_percent_once_a_month(
-    scanner: Scanner,
-) -> None:
+def test_the_quota_is_told_at_80_and_at_100_percent_once_a_month(scanner: Scanner) -> None:
     scanner.add_endpoint()
     database, store_id = scanner.services.database, scanner.store.store_id
     with database.transaction() as transaction:

@@ -110,9 +110,7 @@ def test_a_queue_that_forgets_a_job_when_it_hands_it_out_is_found_out(
     assert not job_comes_again_after_a_kill(workshop, 2.5, forgetful=True)
 
 
-def test_a_worker_that_stops_releases_its_job(
-    workshop: Workshop,
-) -> None:
+def test_a_worker_that_stops_releases_its_job(workshop: Workshop) -> None:
     worker = workshop.start()
     assert until(lambda: len(workshop.starts()) == 1)
 

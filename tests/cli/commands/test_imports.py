@@ -89,8 +89,7 @@ def test_items_come_from_every_kind_of_file(
 
 
 @pytest.mark.parametrize(
-    "content",
-    [CSV_ITEMS, lines_of(ITEMS), json.dumps(ITEMS, indent=1)],
+    "content", [CSV_ITEMS, lines_of(ITEMS), json.dumps(ITEMS, indent=1)]
 )
 def test_standard_input_is_known_by_its_beginning(
     shell: CommandLine, shop: str, content: str, data_folder: Path

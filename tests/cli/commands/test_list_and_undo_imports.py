@@ -101,8 +101,7 @@ def test_an_interrupted_command_leaves_what_can_be_undone(
     path = write("a.csv", FIRST)
     with monkeypatch.context() as patched:
         patched.setattr(
-            "productrecs.features.imports.order_import.OrderImport._finish",
-            _interrupt,
+            "productrecs.features.imports.order_import.OrderImport._finish", _interrupt
         )
         shell.run("import-orders", shop, path)
     (one,) = shell.json("imports", "list", shop)

@@ -108,10 +108,7 @@ def test_a_shopper_erased_after_the_backup_does_not_return_elsewhere(
 
 
 def test_a_machine_adds_to_the_list_of_erasures_of_others(
-    shell: CommandLine,
-    shop: str,
-    place: Path,
-    write: Callable[[str, str | bytes], str],
+    shell: CommandLine, shop: str, place: Path, write: Callable[[str, str | bytes], str]
 ) -> None:
     environment = {"PRODUCTRECS_BACKUP": str(place)}
     of_others = '{"store_id": "st_other", "name": "digest", "erased_at": 1}'

@@ -57,9 +57,7 @@ def test_an_impossible_change_changes_nothing(
     assert shell.json("settings", shop) == before
 
 
-def test_without_a_store_the_installations_knobs_are_shown(
-    shell: CommandLine,
-) -> None:
+def test_without_a_store_the_installations_knobs_are_shown(shell: CommandLine) -> None:
     settings = shell.json("settings", PRODUCTRECS_PORT="8123")
 
     assert list(settings) == [

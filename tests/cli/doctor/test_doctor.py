@@ -750,10 +750,7 @@ def test_a_disk_that_lasts_less_than_two_weeks_is_found(
 
 
 def test_it_says_what_each_kind_of_data_takes_and_what_retention_would_save(
-    shell: CommandLine,
-    healthy: str,
-    services: Services,
-    monkeypatch: pytest.MonkeyPatch,
+    shell: CommandLine, healthy: str, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old_ms = system_ms() - 400 * DAY_MS
     receive(services, healthy, [VIEW] * 30, old_ms)

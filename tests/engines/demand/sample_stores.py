@@ -7,11 +7,7 @@ from datetime import date
 import numpy as np
 
 from productrecs.engines.demand.backtest import run_backtest
-from productrecs.engines.demand.demand_series import (
-    HORIZON,
-    DailyDemand,
-    DemandOptions,
-)
+from productrecs.engines.demand.demand_series import HORIZON, DailyDemand, DemandOptions
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
 
 FIRST = date(2026, 1, 5).toordinal()  # a Monday

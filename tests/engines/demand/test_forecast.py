@@ -10,13 +10,7 @@ import pytest
 from productrecs.engines.demand.backtest import run_backtest
 from productrecs.engines.demand.demand_series import HORIZON, DemandOptions
 from productrecs.engines.demand.forecast import DemandForecast, forecast_demand
-from tests.engines.demand.sample_stores import (
-    SMALL,
-    demand_of,
-    drawn,
-    forecast,
-    rates,
-)
+from tests.engines.demand.sample_stores import SMALL, demand_of, drawn, forecast, rates
 
 DAYS = 210
 

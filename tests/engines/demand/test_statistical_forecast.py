@@ -8,12 +8,7 @@ import pytest
 from productrecs.engines.demand.demand_series import HORIZON, WEEK
 from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths
 from productrecs.engines.demand.statistical_forecast import apply_item_weekdays
-from tests.engines.demand.sample_stores import (
-    demand_of,
-    drawn,
-    forecast,
-    rates,
-)
+from tests.engines.demand.sample_stores import demand_of, drawn, forecast, rates
 
 DAYS = 30 * WEEK
 

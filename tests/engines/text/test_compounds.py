@@ -63,11 +63,7 @@ def test_a_word_finds_what_is_made_of_it(
 ) -> None:
     language, index = indexes
     found = index.find(
-        IndexQuery(
-            index.analyse(query),
-            10,
-            np.ones(len(TITLES), dtype=np.bool_),
-        )
+        IndexQuery(index.analyse(query), 10, np.ones(len(TITLES), dtype=np.bool_))
     )
 
     assert set(found.items) == (german if language == "de" else english)

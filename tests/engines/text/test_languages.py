@@ -51,10 +51,7 @@ def test_forms_accents_and_compounds_find_what_is_meant(
     assert found.items[:1] == [wanted]
 
 
-@pytest.mark.parametrize(
-    ("code", "text"),
-    SAMPLES["texts"].items(),
-)
+@pytest.mark.parametrize(("code", "text"), SAMPLES["texts"].items())
 def test_the_language_of_texts_is_seen(code: str, text: str) -> None:
     assert detect_language([text] * 30, "en") == code
 

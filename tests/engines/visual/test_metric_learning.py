@@ -8,10 +8,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.visual import describe, fit_embedding_space
-from productrecs.engines.visual.fused_space import (
-    MIN_PAIRS,
-    fit_supervised_space,
-)
+from productrecs.engines.visual.fused_space import MIN_PAIRS, fit_supervised_space
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
 
 if TYPE_CHECKING:

@@ -15,10 +15,7 @@ from productrecs.engines.visual.embedding_space import (
     MIN_PICTURES,
     EmbeddingSpace,
 )
-from productrecs.engines.visual.foreground import (
-    find_foreground,
-    salient_boxes,
-)
+from productrecs.engines.visual.foreground import find_foreground, salient_boxes
 from productrecs.engines.visual.image_descriptor import (
     DESCRIPTOR_BLOCKS,
     LENGTH,

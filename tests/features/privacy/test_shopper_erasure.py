@@ -19,9 +19,7 @@ from productrecs.features.privacy.shopper_export import shopper_names, shopper_r
 from productrecs.records.erasures.repository import ERASURE_GRACE_MS
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
-from productrecs.records.experiments.repository import (
-    store_exposures,
-)
+from productrecs.records.experiments.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.storage.sql.tables import (
@@ -173,12 +171,7 @@ def test_what_they_bought_stays_without_them_and_others_stay_as_they_were(
     place.erase()
 
     assert column(place.shop, purchase_lines.c.order_id) == ["o-1", "o-2", "o-3", "old"]
-    assert column(place.shop, purchase_lines.c.person) == [
-        None,
-        None,
-        None,
-        OTHER,
-    ]
+    assert column(place.shop, purchase_lines.c.person) == [None, None, None, OTHER]
     assert set(column(place.shop, events.c.person)) == {OTHER, "s_nobody"}
     assert column(place.shop, exposures.c.identity) == sorted([MY_PHONE, OTHER])
     assert column(place.shop, exposures.c.unit) == sorted([MY_PHONE, OTHER])

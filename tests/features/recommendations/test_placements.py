@@ -83,10 +83,7 @@ def shop() -> StoreState:
 
 
 def placed(
-    shop: StoreState,
-    content: PlacementContent,
-    *histories: ShopperHistory,
-    **call: Any,
+    shop: StoreState, content: PlacementContent, *histories: ShopperHistory, **call: Any
 ) -> list[str]:
     """Return the ids of a placement's list; its explanation must name the same."""
     identities = tuple(history.person for history in histories)

@@ -9,10 +9,7 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Report, ReportError, ReportQuery
-from productrecs.features.experiments.experiment_report import (
-    advice,
-    experiment_report,
-)
+from productrecs.features.experiments.experiment_report import advice, experiment_report
 from productrecs.features.experiments.experiment_result import (
     holdout_test,
     measure_and_store_test,

@@ -10,10 +10,7 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import ReportQuery
-from productrecs.features.experiments.experiment_report import (
-    advice,
-    experiment_report,
-)
+from productrecs.features.experiments.experiment_report import advice, experiment_report
 from productrecs.features.experiments.experiment_result import (
     ExperimentDesign,
     VisitorOutcomes,
@@ -81,10 +78,7 @@ def first(found: VisitorOutcomes, count: int) -> VisitorOutcomes:
 
 def conclusive_metrics(found: VisitorOutcomes, step: int) -> set[str]:
     """Return the metrics in which any look shows a difference; one every `step`."""
-    test, conclusive = (
-        ExperimentDesign("test:1", SHARES, METRICS, Goal.REVENUE),
-        set(),
-    )
+    test, conclusive = (ExperimentDesign("test:1", SHARES, METRICS, Goal.REVENUE), set())
     for count in range(200, VISITORS + 1, step):
         for metrics in result_fields(test, first(found, count), LATER)["metrics"].values():
             conclusive |= {name for name, one in metrics.items() if one["verdict"] in SURE}

@@ -103,9 +103,7 @@ PRICES: Final = (15, 30, 75, 150, 1500)
 
 
 @pytest.fixture(scope="module")
-def store_of(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[str], SearchableStore]:
+def store_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], SearchableStore]:
     """Return the store of a language, made at its first use."""
     made: dict[str, SearchableStore] = {}
 

@@ -184,11 +184,7 @@ def test_categories_and_other_attributes_are_offered_too(store: SearchableStore)
     ],
 )
 def test_a_question_that_shoppers_answer_is_asked_before_one_of_a_higher_gain(
-    tmp_path: Path,
-    offers: int,
-    color_answers: int,
-    material_answers: int,
-    attribute: str,
+    tmp_path: Path, offers: int, color_answers: int, material_answers: int, attribute: str
 ) -> None:
     items = shoes(
         20, lambda n: named(n, color=[COLOURS[n % 4]], material=["Wool", "Silk"][n % 2])

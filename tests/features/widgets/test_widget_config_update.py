@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from productrecs.features.widgets.widget_config import (
-    ConfigChange,
-    WidgetConfig,
-)
+from productrecs.features.widgets.widget_config import ConfigChange, WidgetConfig
 from productrecs.features.widgets.widget_config_update import (
     WidgetConfigBody,
     parse_widget_config,
@@ -105,8 +102,7 @@ def test_a_known_setting_that_cannot_be_is_refused(
 
 
 @pytest.mark.parametrize(
-    "value",
-    ["text", "", 1, -2.5, True, [], {}, [{"a": [None, "é", 1]}], 2**53, -(2**53)],
+    "value", ["text", "", 1, -2.5, True, [], {}, [{"a": [None, "é", 1]}], 2**53, -(2**53)]
 )
 def test_any_value_is_kept_under_a_key_that_is_not_ours(value: object) -> None:
     kept = read("mine", value)

@@ -7,10 +7,7 @@ from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.http.limits.bot_detection import FLAGGED_SECONDS
-from productrecs.http.limits.named_customer_limit import (
-    MAX_CUSTOMERS,
-    NamedCustomerLimit,
-)
+from productrecs.http.limits.named_customer_limit import MAX_CUSTOMERS, NamedCustomerLimit
 from productrecs.processes.process_slot import SharedMemory
 from tests.support.clock import FakeClock
 

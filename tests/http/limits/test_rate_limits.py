@@ -99,10 +99,7 @@ def test_a_reply_says_how_its_callers_stand() -> None:
         {"ratelimit-policy": '"address";q=10;w=10', "ratelimit": '"address";r=9;t=1'},
         {"ratelimit-policy": '"key";q=20;w=10', "ratelimit": '"key";r=19;t=1'},
     ]
-    assert [one["ratelimit"] for one in lines[1]] == [
-        '"address";r=8;t=2',
-        '"key";r=18;t=1',
-    ]
+    assert [one["ratelimit"] for one in lines[1]] == ['"address";r=8;t=2', '"key";r=18;t=1']
     assert rates.check_address("10.1.2.3") is None
 
 

@@ -13,10 +13,7 @@ import pytest
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.http.limits import usage_metering as module
-from productrecs.http.limits.usage_metering import (
-    UsageMetering,
-    billing_headers,
-)
+from productrecs.http.limits.usage_metering import UsageMetering, billing_headers
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.store_management import (

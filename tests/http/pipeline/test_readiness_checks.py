@@ -13,11 +13,7 @@ from productrecs import application
 from productrecs.application import create_application
 from productrecs.core.clock import HOUR_MS, system_ms
 from productrecs.http.pipeline import readiness_checks
-from productrecs.http.pipeline.readiness_checks import (
-    CHECKS,
-    DependencyMonitor,
-    Readiness,
-)
+from productrecs.http.pipeline.readiness_checks import CHECKS, DependencyMonitor, Readiness
 from productrecs.http.routes.public.health import readiness_of
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings

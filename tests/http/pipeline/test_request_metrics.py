@@ -18,10 +18,7 @@ from productrecs.http.pipeline.request_metrics import (
     RequestMetrics,
 )
 from productrecs.http.route_table import ROUTES
-from productrecs.processes.process_slot import (
-    ProcessSlot,
-    SharedMemory,
-)
+from productrecs.processes.process_slot import ProcessSlot, SharedMemory
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,10 +10,7 @@ from productrecs.http.pipeline.search_count_recorder import (
     SearchCountRecorder,
     searcher_of_scope,
 )
-from productrecs.records.search_counts.repository import (
-    QuestionCount,
-    read_question_counts,
-)
+from productrecs.records.search_counts.repository import QuestionCount, read_question_counts
 from productrecs.serving.writes.background_writes import BackgroundWriter
 from productrecs.storage.sql.dialects import raw_connection
 from productrecs.tenancy.accounts.account_directory import AccountDirectory

@@ -83,10 +83,7 @@ class Visitor:
         """Come as a guest, or log in; `session` is what the page's script mirrors."""
         # A kept connection would occupy one of the few workers of PHP's own server.
         self._client = httpx2.Client(
-            base_url=URL,
-            follow_redirects=True,
-            timeout=60,
-            headers={"Connection": "close"},
+            base_url=URL, follow_redirects=True, timeout=60, headers={"Connection": "close"}
         )
         self._rest_nonce = self._store_nonce = ""
         if session:

@@ -10,9 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.features.attribution.repository import AttributionRepository
-from productrecs.features.experiments.repository import (
-    ExperimentResultRepository,
-)
+from productrecs.features.experiments.repository import ExperimentResultRepository
 from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.privacy.shopper_export import shopper_names, shopper_records
 from productrecs.features.reports.tracking_health.repository import TrackingIssueRepository

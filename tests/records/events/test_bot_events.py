@@ -6,10 +6,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import INHUMAN_RATE, EventKind, NewEvent
-from productrecs.records.events.repository import (
-    BOT_RETENTION_MS,
-    EventRepository,
-)
+from productrecs.records.events.repository import BOT_RETENTION_MS, EventRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog

@@ -143,36 +143,16 @@ def test_a_winner_of_search_becomes_the_stores_settings(editor: ExperimentEditor
         ("a", {"variants": ()}, "1 to 4 variants"),
         ("a", {"variants": (FOUR,) * 5}, "1 to 4 variants"),
         ("a", {"variants": (FOUR, FOUR)}, "name each variant once"),
-        (
-            "a",
-            {"variants": (Treatment("control", 50, {"num": 1}),)},
-            "none control",
-        ),
+        ("a", {"variants": (Treatment("control", 50, {"num": 1}),)}, "none control"),
         ("a", {"variants": (Treatment("toolongname", 50, {"num": 1}),)}, "1 to 8"),
         ("a", {"variants": (Treatment("b", 0.5, {"num": 1}),)}, "from 1 to 99"),
-        (
-            "a",
-            {"variants": (Treatment("b", math.nan, {"num": 1}),)},
-            "from 1 to 99",
-        ),
-        (
-            "a",
-            {"variants": (Treatment("b", 99, {"num": 1}), FOUR)},
-            "for the control",
-        ),
-        (
-            "a",
-            {"variants": (Treatment("b", 50, {"num": 8}),)},
-            "say what it changes",
-        ),
+        ("a", {"variants": (Treatment("b", math.nan, {"num": 1}),)}, "from 1 to 99"),
+        ("a", {"variants": (Treatment("b", 99, {"num": 1}), FOUR)}, "for the control"),
+        ("a", {"variants": (Treatment("b", 50, {"num": 8}),)}, "say what it changes"),
         ("a", {"variants": (Treatment("b", 50, {"num": 21}),)}, "b: num must be"),
         ("a", {"variants": (Treatment("b", 50, {"num": "many"}),)}, "b: Expected"),
         ("a", {"variants": (Treatment("b", 50, {"strategy": "x"}),)}, "b: Invalid"),
-        (
-            "a",
-            {"variants": (Treatment("b", 50, {"nums": 4}),)},
-            "no 'nums' to change",
-        ),
+        ("a", {"variants": (Treatment("b", 50, {"nums": 4}),)}, "no 'nums' to change"),
         ("a", {"variants": (Treatment("b", 50, {"title": "\ud800"}),)}, "b: "),
         ("a", {"variants": (Treatment("b", 50, {"filters": ["price:x"]}),)}, "b: "),
         (
@@ -187,10 +167,7 @@ def test_a_winner_of_search_becomes_the_stores_settings(editor: ExperimentEditor
         ),
         (
             "a",
-            {
-                "subject": SEARCH,
-                "variants": (Treatment("b", 50, {"search_meaning": 7}),),
-            },
+            {"subject": SEARCH, "variants": (Treatment("b", 50, {"search_meaning": 7}),)},
             "true or false",
         ),
     ],

@@ -13,12 +13,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import imports, items, purchase_lines
-from tests.records.orders.import_support import (
-    NOON,
-    import_text,
-    new_store,
-    rows_of,
-)
+from tests.records.orders.import_support import NOON, import_text, new_store, rows_of
 from tests.support.migrated import bring
 
 ROWS = 12_000

@@ -92,9 +92,7 @@ def test_within_a_file_the_last_of_a_line_wins(database: Database) -> None:
     assert standing(database, store) == [StoredLine("B", "a", 3, 7.0, 21.0, MIDNIGHT)]
 
 
-def test_unreadable_rows_are_reported_and_the_rest_is_imported(
-    database: Database,
-) -> None:
+def test_unreadable_rows_are_reported_and_the_rest_is_imported(database: Database) -> None:
     store = new_store(database)
 
     report = import_text(
@@ -473,9 +471,7 @@ def test_lines_that_a_history_carries_no_numbers_for_become_one_with_their_sum(
     assert standing(database, store) == [StoredLine("A", "x", 4, 2.0, 8.0, FEBRUARY, "c")]
 
 
-def test_a_live_order_stays_live_when_the_history_has_it_too(
-    database: Database,
-) -> None:
+def test_a_live_order_stays_live_when_the_history_has_it_too(database: Database) -> None:
     store = new_store(database)
     tell(database, store, ("order", 3))
 

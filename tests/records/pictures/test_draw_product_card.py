@@ -72,9 +72,7 @@ def test_a_line_that_fits_is_not_cut_although_more_lines_follow(
 ) -> None:
     texts: list[str] = []
     monkeypatch.setattr(
-        ImageDraw.ImageDraw,
-        "text",
-        lambda _, __, text, *___, **____: texts.append(text),
+        ImageDraw.ImageDraw, "text", lambda _, __, text, *___, **____: texts.append(text)
     )
     note = "No product for a shopper who is not known."
     draw_product_card(ProductCard("", "", width, note), b"")

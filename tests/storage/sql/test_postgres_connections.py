@@ -35,10 +35,7 @@ pytestmark = pytest.mark.postgres
             "postgresql://a,b/d?target_session_attrs=read-write",
             {"target_session_attrs": "primary"},
         ),
-        (
-            "postgresql://a,b/d?target_session_attrs=any",
-            {"target_session_attrs": "any"},
-        ),
+        ("postgresql://a,b/d?target_session_attrs=any", {"target_session_attrs": "any"}),
         ("postgresql://a/d?options=-c%20y%3D2", {"options": "-c y=2 -c x=1"}),
     ],
 )

@@ -235,12 +235,7 @@ def test_lines_are_counted_where_quantities_are_not_known(
 def test_lines_of_more_than_90_days_ago_do_not_decide_what_is_counted(
     database: Database, store: Store
 ) -> None:
-    sell(
-        database,
-        store,
-        "a,tent,2025-11-01T12:00:00,,1",
-        "b,tent,2026-03-01T12:00:00,2,1",
-    )
+    sell(database, store, "a,tent,2025-11-01T12:00:00,,1", "b,tent,2026-03-01T12:00:00,2,1")
 
     assert inputs(database, store).target_mode == "units"
 

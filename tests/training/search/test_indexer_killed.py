@@ -84,10 +84,7 @@ class KilledIndexerBench:
         self.served.refresh()
         hits = self.served.find(
             IndexQuery(
-                self.served.analyse(word),
-                len(VISIBLE),
-                VISIBLE,
-                with_feedback=False,
+                self.served.analyse(word), len(VISIBLE), VISIBLE, with_feedback=False
             )
         ).items
         assert len(hits) == len(set(hits)), "a product is there twice"

@@ -168,8 +168,7 @@ def test_a_query_of_several_words_is_close_to_what_the_whole_model_says(
 
 @needs_the_packages
 @pytest.mark.parametrize(
-    ("query", "runs"),
-    [("red leather sofa", 0), ("sofa", 0), ("faucet", 1), ("", 1)],
+    ("query", "runs"), [("red leather sofa", 0), ("sofa", 0), ("faucet", 1), ("", 1)]
 )
 def test_only_a_word_of_several_pieces_needs_the_network(
     prepared: TextModel, query: str, runs: int, monkeypatch: pytest.MonkeyPatch

@@ -30,10 +30,7 @@ from productrecs.training.visual.photo_search_client import (
     PhotoWorkerClient,
     PhotoWorkerError,
 )
-from productrecs.training.visual.picture_embedding import (
-    BuiltInEmbedding,
-    PhotoQueries,
-)
+from productrecs.training.visual.picture_embedding import BuiltInEmbedding, PhotoQueries
 from productrecs.training.visual.served_visual_model import (
     ServedVisualModel,
     pictures_folder,

@@ -8,11 +8,7 @@ from zoneinfo import ZoneInfo
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
 from productrecs.features.imports.feeds.value_parsing import FeedReading
 from productrecs.features.imports.import_source import ImportSource
-from productrecs.features.imports.item_file_reader import (
-    ReadItem,
-    RejectedItem,
-    read_items,
-)
+from productrecs.features.imports.item_file_reader import ReadItem, RejectedItem, read_items
 from productrecs.records.orders.order_history_line import row_message
 
 SAMPLES = Path(__file__).parent / "samples"

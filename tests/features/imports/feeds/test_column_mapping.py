@@ -60,9 +60,7 @@ def test_a_missing_mapping_file_is_an_error(tmp_path: Path) -> None:
         read_mapping(tmp_path / "none.toml", "items")
 
 
-def test_a_missing_column_is_an_error_that_lists_the_tables_columns(
-    tmp_path: Path,
-) -> None:
+def test_a_missing_column_is_an_error_that_lists_the_tables_columns(tmp_path: Path) -> None:
     path = tmp_path / "mapping.toml"
     path.write_text("[items]\nid = 'Artikelnr.'\nprice = 'EK netto'\n", "utf-8")
     mapping = read_mapping(path, "items")

@@ -44,10 +44,7 @@ EAN = "4006381333931"
         (SHOPIFY + f"Variant Barcode\n1,Tent,M,9,19,'{EAN}\n", (9.0, 19.0, EAN)),
         (SHOPIFY + "Variant Barcode\n1,Tent,M,9,9,4.00638E+12\n", (9.0, None, None)),
         (SHOPIFY + "Variant Barcode\n1,Tent,M,9,,\n", (9.0, None, None)),
-        (
-            NEW_SHOPIFY + f"Tent,1,9,19,{EAN},M\n",
-            (9.0, 19.0, EAN),
-        ),
+        (NEW_SHOPIFY + f"Tent,1,9,19,{EAN},M\n", (9.0, 19.0, EAN)),
         (MAGENTO + f",ean\n1,simple,Tent,19,9,11/1/26,,,,{EAN}\n", (9.0, 19.0, EAN)),
         (MAGENTO + f"\n1,simple,Tent,19,9,12/1/26,,gtin={EAN},\n", (19.0, None, EAN)),
         (GOOGLE + f"1\tTent\tx\t19 EUR\t9 EUR\t\t{EAN}\n", (9.0, 19.0, EAN)),

@@ -85,10 +85,7 @@ GOOGLE = (
     [
         (
             WOOCOMMERCE,
-            {
-                "color": ("Blue", "Red", "Green"),
-                "attributes": (("Fit", ("Slim, long",)),),
-            },
+            {"color": ("Blue", "Red", "Green"), "attributes": (("Fit", ("Slim, long",)),)},
         ),
         (SHOPIFY, {"color": ("Blue", "Red")}),
         (
@@ -100,11 +97,7 @@ GOOGLE = (
         ),
         (
             GOOGLE,
-            {
-                "color": ("Blue", "White", "Red"),
-                "size": ("M",),
-                "material": ("Wool",),
-            },
+            {"color": ("Blue", "White", "Red"), "size": ("M",), "material": ("Wool",)},
         ),
         ("id,title,vendor,colour\nT,Tee,Acme,Blue|Red\n", {"color": ("Blue", "Red")}),
         (

@@ -135,9 +135,7 @@ def test_without_a_column_id_products_go_by_their_sku(tmp_path: Path) -> None:
 
     items = read(content, tmp_path)
 
-    assert taken(items) == {
-        "tee": {"sku": "tee", "title": "Tee", "price": 12.0},
-    }
+    assert taken(items) == {"tee": {"sku": "tee", "title": "Tee", "price": 12.0}}
     assert refused(items) == {4: "the row has no ID and no SKU"}
     assert "products get their SKU as id" in notes_of(content, tmp_path)
 

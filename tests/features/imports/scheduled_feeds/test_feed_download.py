@@ -103,9 +103,7 @@ def test_a_feed_that_does_not_arrive_whole_says_why(
     assert words in refusal(FeedRequest(host.url()))
 
 
-def test_an_address_inside_the_network_is_rejected_with_the_setting(
-    host: FeedHost,
-) -> None:
+def test_an_address_inside_the_network_is_rejected_with_the_setting(host: FeedHost) -> None:
     url = host.put(CSV)
     with pytest.raises(FeedUnavailableError, match="PRODUCTRECS_FEED_HOSTS="):
         FeedDownloader().download(FeedRequest(url), io.BytesIO(), lambda _: None)
