@@ -104,10 +104,10 @@ def test_a_week_later_eight_processes_bring_an_order_in_once_more_and_not_before
     early, late = orders[: len(orders) // 2], orders[len(orders) // 2 :]
     assert race(directly(service, merchant), early + late, processes=1).wrong() == []
 
-    before = race(directly(service, merchant, NOON + WEEK_MS - 1), early)
+    before = race(directly(service, merchant, NOON + WEEK_MS - 1), early, processes=2)
     at = race(directly(service, merchant, NOON + WEEK_MS), early)
     after = race(directly(service, merchant, NOON + WEEK_MS + 1), late)
-    until = race(directly(service, merchant, NOON + 2 * WEEK_MS - 1), early)
+    until = race(directly(service, merchant, NOON + 2 * WEEK_MS - 1), early, processes=2)
 
     assert before.wrong(fresh=0) == []
     assert at.wrong(fresh=1) == []
