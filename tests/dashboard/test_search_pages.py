@@ -77,6 +77,22 @@ def test_a_search_without_results_leads_to_its_improvement(owner: Member) -> Non
     assert f"{IMPROVE}?q=davenport&amp;action=synonym" in page
 
 
+def test_each_table_shows_five_searches_and_the_others_on_a_click(
+    office: Office, shop: Store, owner: Member
+) -> None:
+    day = datetime.fromtimestamp(office.services.clock() / 1000, UTC).date().isoformat()
+    missed = {f"wish {n}": SearchCount(f"wish {n}", 6 - n, 6 - n) for n in range(6)}
+    with office.services.database.transaction() as transaction:
+        SearchCountRepository(transaction, shop.store_id).add(day, missed)
+
+    page = owner.get("/dashboard/search").body.decode()
+
+    shown, folded = page.split('<details class="more"><summary>2 more</summary>')[:2]
+    assert all(f">wish {n}</a></th>" in shown for n in range(4))
+    assert ">wish 4</a></th>" not in shown
+    assert all(f">wish {n}</a></th>" in folded for n in (4, 5))
+
+
 def test_the_page_shows_how_often_shoppers_answered_a_question(owner: Member) -> None:
     page = flat(text_of(owner.get("/dashboard/search")))
 
