@@ -111,6 +111,39 @@ def needs(load: Load, costs: Costs, utilisation: float = 0.5, cores: int = 8) ->
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Assumed prices of a rented machine's parts, in dollars a month."""
+
+    core: float = 12.0
+    memory_gb: float = 3.0
+    disk_gb: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class MonthlyPrice:
+    """What a load's machines have together, and what they cost a month."""
+
+    cores: float
+    memory_gb: float
+    disk_gb: float
+    dollars: float
+
+
+def monthly_price(load: Load, costs: Costs, prices: Prices) -> MonthlyPrice:
+    """Return the price without PostgreSQL's own processor time, which was not measured.
+
+    The whole load is one store; many small ones train in less memory.
+    """
+    need = needs(load, costs)
+    cores = max(2, need.api_processes + 2 * need.api_machines)
+    memory = need.api_processes * costs.process_mb + need.api_machines * costs.background_mb
+    memory_gb = memory * MB / GB + need.training_memory_gb
+    disk_gb = need.database_gb + need.training_disk_gb
+    dollars = cores * prices.core + memory_gb * prices.memory_gb + disk_gb * prices.disk_gb
+    return MonthlyPrice(cores, memory_gb, disk_gb, dollars)
+
+
 def most_reads(list_us: float, costs: Costs, events_per_read: float = 0.1) -> float:
     """Return the reads a second at which one API process is busy all the time."""
     speaking = costs.batched * (costs.http_us + events_per_read * costs.event_us)
@@ -229,14 +262,14 @@ LOADS = (1e6, 1e7, 1e8, 1e9)
 
 
 def tables(costs: Costs) -> str:
-    """Return both tables as Markdown."""
+    """Return the tables as Markdown."""
     lines = ["| figure | measured | model | error |", "| --- | --- | --- | --- |"]
     for one in CHECKS:
         values = [
             f"{_told(v)} {one.unit}".strip() for v in (one.measured, one.model(costs))
         ]
         lines.append(f"| {one.figure} | {' | '.join(values)} | {one.error(costs):+.0%} |")
-    return "\n".join([*lines, "", *_needs_table(costs)])
+    return "\n".join([*lines, "", *_needs_table(costs), "", *_price_table(costs)])
 
 
 def _told(value: float) -> str:
@@ -264,6 +297,19 @@ def _needs_table(costs: Costs) -> list[str]:
         f"| {name} | {' | '.join(told(one) for one in found.values())} |"
         for name, told in rows.items()
     ]
+    return lines
+
+
+def _price_table(costs: Costs) -> list[str]:
+    lines = [
+        "| events a day | cores | memory, GB | disk, GB | dollars a month |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for events in LOADS:
+        price = monthly_price(Load(events, days_kept=90), costs, Prices())
+        figures = (price.cores, price.memory_gb, price.disk_gb, price.dollars)
+        told = " | ".join(f"{figure:,.0f}" for figure in figures)
+        lines.append(f"| {events / 1e6:,.0f} million | {told} |")
     return lines
 
 
