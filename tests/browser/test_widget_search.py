@@ -449,8 +449,8 @@ def test_things_in_a_photo_are_buttons_that_show_their_products(
         }
 
     def reply(route: Route) -> None:
-        asked = json.loads(route.request.post_data or "")
-        assert asked["regions"] is True
+        body = json.loads(route.request.post_data or "")
+        assert body["regions"] is True
         found = {
             "results": [product("p5", "Trekking poles")],
             "regions": [

@@ -210,10 +210,10 @@ def test_a_confirmation_is_of_exactly_one_change(
     confirmation = shop.assistant.call("add_rule", **EXCLUDE)["confirmation"]
     before = shop.settings()
 
-    told = shop.assistant.refusal("add_rule", **other, confirmation=confirmation)
+    refusal = shop.assistant.refusal("add_rule", **other, confirmation=confirmation)
 
-    assert "not of this call" in told
-    assert "without `confirmation`" in told
+    assert "not of this call" in refusal
+    assert "without `confirmation`" in refusal
     assert shop.settings() == before
 
 
@@ -230,8 +230,8 @@ def test_a_confirmation_of_another_token_store_or_tool_is_refused(shop: Shop) ->
 
     for stranger in (colleague, neighbour):
         foreign = stranger.call("add_rule", **EXCLUDE)["confirmation"]
-        told = shop.assistant.refusal("add_rule", **EXCLUDE, confirmation=foreign)
-        assert "not of this call and token" in told
+        refusal = shop.assistant.refusal("add_rule", **EXCLUDE, confirmation=foreign)
+        assert "not of this call and token" in refusal
     number = shop.ids()["synonym"]
     of_tool = shop.assistant.call("remove_synonym", synonym=number)["confirmation"]
     assert "not of this call" in shop.assistant.refusal(
@@ -263,9 +263,9 @@ def test_a_dry_run_is_outdated_by_another_change(shop: Shop) -> None:
     member.post("/dashboard/merchandising/rule", action="bury", item="sofa-2", enabled="on")
     before = shop.settings()
 
-    told = shop.assistant.refusal("add_rule", **EXCLUDE, confirmation=confirmation)
+    refusal = shop.assistant.refusal("add_rule", **EXCLUDE, confirmation=confirmation)
 
-    assert "something else was changed" in told
+    assert "something else was changed" in refusal
     assert shop.settings() == before
 
 
@@ -285,9 +285,9 @@ def test_of_two_simultaneous_calls_with_one_confirmation_one_acts(
         "productrecs.dashboard.assistant_tools.apply_change.run_audited_change", race
     )
 
-    told = shop.assistant.refusal("add_rule", **EXCLUDE, confirmation=confirmation)
+    refusal = shop.assistant.refusal("add_rule", **EXCLUDE, confirmation=confirmation)
 
-    assert "confirmed already" in told
+    assert "confirmed already" in refusal
     assert len(shop.settings()[0]) == 1
     assert sum(line.action == "Saved a rule" for line in shop.log()) == 1
 

@@ -298,7 +298,7 @@ def test_a_failure_inside_is_logged_and_not_told(
         "productrecs.dashboard.assistant_tools.reading_tools.matching_products", fail
     )
 
-    told = assistant.refusal("find_products", words="a")
+    refusal = assistant.refusal("find_products", words="a")
 
-    assert "secret detail" not in told
+    assert "secret detail" not in refusal
     assert "secret detail" in caplog.text

@@ -230,14 +230,14 @@ def test_a_file_without_a_price_column_asks_which_one_it_is(
     )
     path = send(member, table, "goods.csv")
     work(office)
-    asked = member.get(path)
-    text = flat(asked)
+    page = member.get(path)
+    text = flat(page)
     assert "No price was found" in text
     assert "Is What it costs your price? 9.50 · abc · 4" in text
     assert "Is Shelf your price?" not in text
     assert text.index("Is What it costs") < text.index("Start the import without prices")
 
-    first_form = asked.body.decode().split('action="/dashboard/imports/file"')[1]
+    first_form = page.body.decode().split('action="/dashboard/imports/file"')[1]
     fields = dict(
         re.findall(r'name="([\w-]+)" value="([^"]*)"', first_form.split("</form>")[0])
     )

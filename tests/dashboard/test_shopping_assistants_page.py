@@ -145,8 +145,8 @@ def test_searches_are_counted_by_the_attribution_of_the_assistant(office: Office
     assert member.post(PAGE, setting="shopping_assistants", on="1").status == 303
     address = f"/ucp/{domain}/2026-08-25/catalog/search"
     for source in ("Chat.example", "chat.example", "anna@mail.example"):
-        told = {"utm_source": source, "gclid": "EAIaIQobChMI"}
-        body = json.dumps({"query": "tent", "attribution": told}).encode()
+        attribution = {"utm_source": source, "gclid": "EAIaIQobChMI"}
+        body = json.dumps({"query": "tent", "attribution": attribution}).encode()
         assert client.ask("POST", address, body).status == 200
 
     def rows() -> str:

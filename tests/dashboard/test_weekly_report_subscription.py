@@ -58,11 +58,11 @@ def test_a_mail_program_ends_the_report_without_a_login_or_a_token(
     (user_id,) = readers(office, store)
     stranger, path = Member(office.inside), link(store, user_id)
 
-    asked = stranger.get(path)
+    form = stranger.get(path)
     still = readers(office, store)
     done = stranger.send(path, {"List-Unsubscribe": "One-Click"})
 
-    assert (asked.status, done.status) == (200, 200)
+    assert (form.status, done.status) == (200, 200)
     assert still == [user_id]  # opening the link changes nothing
     assert readers(office, store) == []
 

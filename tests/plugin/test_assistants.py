@@ -44,13 +44,13 @@ def test_what_is_not_allowed_is_no_page(
     merchant = service.register()
     if is_allowed:
         switch_on_assistants(merchant.account)
-    asked = f"$_SERVER['REQUEST_URI'] = '{path}';"
+    request = f"$_SERVER['REQUEST_URI'] = '{path}';"
     store = (
         f"ProductRecs\\Settings::change(array('domain' => '{merchant.account.domain}'));"
     )
 
     shown = in_shop(
-        store + SERVE, address(service), merchant, before=asked, settings=settings
+        store + SERVE, address(service), merchant, before=request, settings=settings
     )
 
     assert shown == "no such page"

@@ -136,13 +136,13 @@ def test_imports_that_end_are_told_once_each_by_their_outcome(scanner: Scanner) 
     import_file(scanner, scanner.store, ImportStatus.CHECKED)
     import_file(scanner, scanner.other, ImportStatus.DONE)
 
-    told = scanner.scan()
+    messages = scanner.scan()
 
-    assert [(event, data["import_id"]) for event, data in told] == [
+    assert [(event, data["import_id"]) for event, data in messages] == [
         ("import.finished", done),
         ("import.failed", failed),
     ]
-    assert told[0][1]["counts"] == {"rows": 7}
+    assert messages[0][1]["counts"] == {"rows": 7}
     assert scanner.scan() == []
 
 
@@ -184,19 +184,19 @@ def test_a_product_that_will_sell_out_is_told_once_until_it_is_in_order(
     forecast(services, store)
     scanner.now[0] += 1
     scanner.add_endpoint()
-    told = [scanner.scan()]
+    scans = [scanner.scan()]
     for vase in (900, 3, 3, 900, 3):
         scanner.now[0] += DAY_MS
         stock(services, store, lamp=2, vase=vase)
         forecast(services, store)
-        told.append(scanner.scan())
+        scans.append(scanner.scan())
 
     titles = [
         [product["item_id"] for _, data in one for product in data["products"]]
-        for one in told
+        for one in scans
     ]
     assert titles == [[], [], ["vase"], [], [], ["vase"]]
-    event, data = told[2][0]
+    event, data = scans[2][0]
     assert event == "stockout.foreseen"
     assert data["products_total"] == 1
     assert data["products"][0]["stock"] == 3
@@ -210,24 +210,24 @@ def test_the_quota_is_told_at_80_and_at_100_percent_once_a_month(scanner: Scanne
         accounts = AccountRepository(transaction)
         subscription = replace(scanner.store.subscription, plan="small", ends_at=None)
         accounts.set_subscription(store_id, subscription)
-    told = []
+    percents = []
     for calls in (799, 1, 100, 100, 50):
         with database.transaction() as transaction:
             add_calls(transaction, {(store_id, "2026-11"): calls})
-        told.append([data["percent"] for _, data in scanner.scan()])
+        percents.append([data["percent"] for _, data in scanner.scan()])
     scanner.now[0] += 2 * DAY_MS
-    told.append([data["percent"] for _, data in scanner.scan()])
+    percents.append([data["percent"] for _, data in scanner.scan()])
     with database.transaction() as transaction:
         add_calls(transaction, {(store_id, "2026-12"): 1_200})
-    told.append([data["percent"] for _, data in scanner.scan()])
+    percents.append([data["percent"] for _, data in scanner.scan()])
 
-    assert told == [[], [80], [], [100], [], [], [100]]
+    assert percents == [[], [80], [], [100], [], [], [100]]
 
 
 def test_a_key_in_a_wrong_place_is_told_once_for_each_place(scanner: Scanner) -> None:
     scanner.add_endpoint()
     store_id, pages = scanner.store.store_id, "https://a.example"
-    told = []
+    exposures = []
     for sign, value in (
         (MisuseKind.FOREIGN_ORIGIN, "https://b.example"),
         (MisuseKind.LEAKED_SECRET, pages),
@@ -238,9 +238,9 @@ def test_a_key_in_a_wrong_place_is_told_once_for_each_place(scanner: Scanner) ->
         misuse = KeyMisuse(store_id, sign, value, scanner.now[0])
         with scanner.services.database.transaction() as transaction:
             KeyMisuseRepository(transaction, store_id).add([misuse])
-        told.append([one for one in scanner.scan() if one[0] == "key.exposed"])
+        exposures.append([one for one in scanner.scan() if one[0] == "key.exposed"])
 
-    assert [[(data["place"], data["origin"]) for _, data in one] for one in told] == [
+    assert [[(data["place"], data["origin"]) for _, data in one] for one in exposures] == [
         [],
         [("page", pages)],
         [],
@@ -251,16 +251,16 @@ def test_a_key_in_a_wrong_place_is_told_once_for_each_place(scanner: Scanner) ->
 def test_the_end_of_a_plan_is_told_once_before_it(scanner: Scanner) -> None:
     scanner.add_endpoint()
     store_id, ends_at = scanner.store.store_id, NOW_MS + 10 * DAY_MS
-    told = []
+    ends = []
     later = NOW_MS + 12 * DAY_MS
     for day, end in ((0, ends_at), (8, ends_at), (9, ends_at), (11, ends_at), (11, later)):
         scanner.now[0] = NOW_MS + day * DAY_MS
         subscription = replace(scanner.store.subscription, ends_at=end)
         with scanner.services.database.transaction() as transaction:
             AccountRepository(transaction).set_subscription(store_id, subscription)
-        told.append([data["ends_at"] for _, data in scanner.scan()])
+        ends.append([data["ends_at"] for _, data in scanner.scan()])
 
-    assert told == [[], [iso(ends_at)], [], [], [iso(later)]]
+    assert ends == [[], [iso(ends_at)], [], [], [iso(later)]]
 
 
 def test_searches_without_results_are_told_when_the_stores_week_has_ended(
@@ -277,9 +277,9 @@ def test_searches_without_results_are_told_when_the_stores_week_has_ended(
     assert scanner.scan() == []
 
     scanner.now[0] += DAY_MS
-    told = scanner.scan()
+    messages = scanner.scan()
 
-    assert told == [
+    assert messages == [
         (
             "searches.without_results",
             {
@@ -303,7 +303,7 @@ def test_a_test_that_can_be_stopped_is_told_once(scanner: Scanner) -> None:
         AccountRepository(transaction).merge_settings(
             store.store_id, {"holdout_percent": "10", "holdout_test": "winter"}
         )
-    told = []
+    scans = []
     for verdict in ("collecting", "more", "more"):
         scanner.now[0] += DAY_MS
         metric = {"verdict": verdict, "difference": 1.0, "lift": 0.12}
@@ -319,10 +319,10 @@ def test_a_test_that_can_be_stopped_is_told_once(scanner: Scanner) -> None:
         )
         with services.database.transaction() as transaction:
             ExperimentResultRepository(transaction, store.store_id).store(stored)
-        told.append(scanner.scan())
+        scans.append(scanner.scan())
 
-    assert [len(one) for one in told] == [0, 1, 0]
-    event, data = told[1][0]
+    assert [len(one) for one in scans] == [0, 1, 0]
+    event, data = scans[1][0]
     assert (event, data["test"], data["goal"]) == ("test.decided", "winter", "revenue")
     assert data["advice"] == "Stop: recommendations bring more revenue (+12.0%)."
 

@@ -99,7 +99,7 @@ def shop(sqlite_database: Database, data_folder: Path) -> Iterator[Shop]:
 def test_the_report_is_mailed_once_in_the_morning_after_the_week_to_those_who_asked(
     shop: Shop,
 ) -> None:
-    asked = add_user(shop.services, shop.store, Role.VIEWER)
+    subscriber = add_user(shop.services, shop.store, Role.VIEWER)
     add_user(shop.services, shop.store, Role.EDITOR)
     shop.subscribe("viewer")
     tokyo_morning = MONDAY - timedelta(hours=2)  # 07:00 there
@@ -118,7 +118,7 @@ def test_the_report_is_mailed_once_in_the_morning_after_the_week_to_those_who_as
     ]
 
     assert sent == [0, 0, 1, 0, 0, 1, 0]
-    assert {mail["To"] for mail in shop.server.mails} == {asked}
+    assert {mail["To"] for mail in shop.server.mails} == {subscriber}
     assert shop.server.mails[0]["Subject"] == (
         "shop.example: your week, 2026-03-02 to 2026-03-08"
     )

@@ -43,9 +43,14 @@ def test_a_value_that_may_name_a_person_is_counted_as_other(text: str, value: st
 
 
 def test_only_source_medium_and_campaign_are_counted() -> None:
-    told = {"campaign_source": "Chat", "utm_campaign": "May", "gclid": "x", "medium": " "}
+    attribution = {
+        "campaign_source": "Chat",
+        "utm_campaign": "May",
+        "gclid": "x",
+        "medium": " ",
+    }
 
-    found = attributed_searches(STORE, told, NOW_MS)
+    found = attributed_searches(STORE, attribution, NOW_MS)
 
     assert [(one.parameter, one.value) for one in found] == [
         ("source", "chat"),
