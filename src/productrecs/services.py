@@ -4,7 +4,7 @@ import contextlib
 import logging
 import random
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.privacy.shopper_erasure import ShopperEraser
 from productrecs.records.events.event import EventKind
 from productrecs.records.pictures.onnx_model_file import (
+    DETECTOR,
     EMBEDDER,
     ModelFile,
     ModelFileError,
@@ -38,13 +39,17 @@ from productrecs.storage.sql.server_clock import ServerClock
 from productrecs.storage.sql.storage_usage import DataKind, Sizes, measure_stored_bytes
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.users.totp_secret_cipher import KEY_FILE, SecretCipher
+from productrecs.training.installed_models import InstalledModels
 from productrecs.training.repository import serving_snapshots
 from productrecs.training.search.multilingual_text_model import (
     MultilingualModel,
     load_multilingual_text_model,
 )
 from productrecs.training.search.packaged_text_model import load_packaged_text_model
-from productrecs.training.search.text_embedder import TextModel
+from productrecs.training.search.text_embedder import TEXT_EMBEDDER, TextModel
+
+INSTALLED_MODELS_FOLDER: Final = "installed-models"
+"""The operator's models that `productrecs models` installed, in the data folder."""
 
 ENCODER_FOLDER: Final = "picture-encoder"
 """The packaged encoder's model file in the data folder; created if missing."""
@@ -204,6 +209,19 @@ def measure_data(services: Services) -> Sizes:
     return measure_stored_bytes(services.database, folders, impression, services.clock())
 
 
+def with_installed_models(settings: Settings) -> Settings:
+    """Return the settings with the installed models that serve; others name their own."""
+    installed = InstalledModels(settings.data / INSTALLED_MODELS_FOLDER)
+    if settings.image_detector is None:
+        detector = installed.used_file(DETECTOR)
+        settings = replace(settings, image_detector=detector)
+    if settings.has_packaged_encoder and (path := installed.used_file(EMBEDDER)):
+        settings = replace(settings, image_model=path, has_packaged_encoder=False)
+    if settings.has_packaged_search_model and (path := installed.used_file(TEXT_EMBEDDER)):
+        settings = replace(settings, search_model=path, has_packaged_search_model=False)
+    return settings
+
+
 def build_services(settings: Settings, *, creates_folder: bool = True) -> Services:
     """Return the services of `settings`; the first process to start migrates the schema.
 
@@ -216,6 +234,7 @@ def build_services(settings: Settings, *, creates_folder: bool = True) -> Servic
     """
     if creates_folder:
         make_data_folder_private(settings.data)
+    settings = with_installed_models(settings)
     database = Database.open(settings.database_url, settings.data)
     jitter = random.Random()  # noqa: S311 - spreads retries, guards nothing
     clock = ServerClock(database)

@@ -41,6 +41,7 @@ COMMANDS: Final = {
     "measure-search": ".commands.measure_search:measure_and_record_search",
     "migrate": ".commands.migrate_and_compact:migrate",
     "openapi": ".commands.openapi:openapi",
+    "models": ".commands.models:models",
     "origins": ".commands.stores_and_origins:origins",
     "pictures": ".commands.pictures:pictures",
     "placements": ".commands.placements:placements",

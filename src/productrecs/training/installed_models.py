@@ -1,0 +1,291 @@
+"""Installed models: ONNX models that a command fetched into the data folder.
+
+A place, a folder or an address, offers the models that its `models.json` lists: `{"models":
+[{"name": "...", "licence": "...", "about": "..."}]}`. For each, `NAME/model.json` is the
+sidecar with its SHA-256, `NAME/model.onnx` the model; a text model has a tokenizer file.
+"""
+
+import json
+import re
+import shutil
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from productrecs.core.errors import ProductRecsError
+from productrecs.records.pictures.onnx_model_file import (
+    DETECTOR,
+    EMBEDDER,
+    ModelFileError,
+    read_model_file,
+)
+from productrecs.training.search.text_embedder import TEXT_EMBEDDER, TextModel
+
+KINDS: Final = (EMBEDDER, DETECTOR, TEXT_EMBEDDER)
+
+_MODEL, _SIDECAR, _ABOUT = "model.onnx", "model.json", "about.json"
+_OFFERS: Final = "models.json"
+_USED: Final = "used.json"
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_MAX_BYTES: Final = 4 << 30
+_MAX_JSON_BYTES: Final = 1 << 20
+_CHUNK: Final = 1 << 20
+_SECONDS: Final = 60.0
+
+
+class ModelPlaceError(ProductRecsError):
+    """A place cannot be read, offers something else, or a name is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedModel:
+    """A model that a place offers."""
+
+    name: str
+    licence: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledModel:
+    """A model in the data folder, and where it came from."""
+
+    name: str
+    kind: str
+    licence: str
+    source: str
+    sha256: str
+    size: int
+    is_used: bool = False
+
+
+class ModelPlace:
+    """A folder, or an address that begins with http:// or https://."""
+
+    def __init__(self, place: str) -> None:
+        """Read nothing yet."""
+        self.place = place.rstrip("/")
+
+    def offers(self) -> list[OfferedModel]:
+        """Return the models that the place lists.
+
+        Raises:
+            ModelPlaceError: when its list cannot be read.
+        """
+        try:
+            listed = json.loads(self._read(_OFFERS))["models"]
+            return [
+                OfferedModel(str(one["name"]), str(one["licence"]), str(one["about"]))
+                for one in listed
+            ]
+        except (ValueError, KeyError, TypeError) as error:
+            message = f"{self.place}/{_OFFERS} is invalid: {error!r}"
+            raise ModelPlaceError(message) from error
+
+    def offer(self, name: str) -> OfferedModel:
+        """Return one of them.
+
+        Raises:
+            ModelPlaceError: when it is not among them.
+        """
+        for offer in self.offers():
+            if offer.name == name and _NAME.fullmatch(name):
+                return offer
+        message = f"{self.place} does not offer {name}; see `models list --from`"
+        raise ModelPlaceError(message)
+
+    def download(self, name: str, folder: Path) -> None:
+        """Write the files of a model into an empty folder.
+
+        Raises:
+            ModelPlaceError: when one cannot be read.
+        """
+        sidecar = self._read(f"{name}/{_SIDECAR}")
+        (folder / _SIDECAR).write_bytes(sidecar)
+        files = [_MODEL]
+        if (tokenizer := _tokenizer_of(sidecar)) is not None:
+            files.append(tokenizer)
+        for file in files:
+            self._copy(f"{name}/{file}", folder / file)
+
+    def _read(self, path: str) -> bytes:
+        try:
+            with self._open(path) as file:
+                content: bytes = file.read(_MAX_JSON_BYTES + 1)
+        except (OSError, urllib.error.URLError) as error:
+            raise _unreadable(f"{self.place}/{path}", error) from error
+        if len(content) > _MAX_JSON_BYTES:
+            message = f"{self.place}/{path} is too large to be a list or a sidecar"
+            raise ModelPlaceError(message)
+        return content
+
+    def _copy(self, path: str, target: Path) -> None:
+        try:
+            with self._open(path) as file, target.open("wb") as out:
+                written = 0
+                while chunk := file.read(_CHUNK):
+                    written += out.write(chunk)
+                    if written > _MAX_BYTES:
+                        message = f"{self.place}/{path} has more than 4 GiB"
+                        raise ModelPlaceError(message)
+        except (OSError, urllib.error.URLError) as error:
+            raise _unreadable(f"{self.place}/{path}", error) from error
+
+    def _open(self, path: str) -> Any:
+        if self.place.startswith(("http://", "https://")):
+            address = f"{self.place}/{path}"
+            return urllib.request.urlopen(address, timeout=_SECONDS)  # noqa: S310 - as above
+        return (Path(self.place) / path).open("rb")
+
+
+def _unreadable(path: str, error: Exception) -> ModelPlaceError:
+    return ModelPlaceError(f"{path} cannot be read: {error}")
+
+
+def _tokenizer_of(sidecar: bytes) -> str | None:
+    """Return the name of the tokenizer file that a sidecar of a text model names."""
+    try:
+        fields = json.loads(sidecar)
+        if fields["kind"] != TEXT_EMBEDDER:
+            return None
+        name = str(fields.get("tokenizer", "tokenizer.json"))
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"the model's {_SIDECAR} is invalid: {error!r}"
+        raise ModelPlaceError(message) from error
+    if not _NAME.fullmatch(name):
+        message = f"the model's {_SIDECAR} names the tokenizer {name!r}"
+        raise ModelPlaceError(message)
+    return name
+
+
+class InstalledModels:
+    """The models in one data folder; what is used is read when a process starts."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` need not exist."""
+        self._folder = folder
+
+    def list(self) -> list[InstalledModel]:
+        """Return the installed models by name."""
+        used = set(self._used().values())
+        found = []
+        for about in sorted(self._folder.glob(f"*/{_ABOUT}")):
+            fields = json.loads(about.read_text("utf-8"))
+            found.append(InstalledModel(**fields, is_used=fields["name"] in used))
+        return found
+
+    def stage(self, place: ModelPlace, offer: OfferedModel) -> InstalledModel:
+        """Fetch and verify a model; `install` or `discard` follows.
+
+        Raises:
+            ModelPlaceError: when a file cannot be read.
+            ModelFileError: when a file does not match its sidecar, or cannot be used.
+        """
+        staged = self._staged(offer.name)
+        self.discard(offer.name)
+        staged.mkdir(parents=True)
+        place.download(offer.name, staged)
+        fields: Mapping[str, Any] = json.loads((staged / _SIDECAR).read_text("utf-8"))
+        kind = str(fields.get("kind"))
+        digest = _verify(staged / _MODEL, kind)
+        size = sum(file.stat().st_size for file in staged.iterdir())
+        model = InstalledModel(offer.name, kind, offer.licence, place.place, digest, size)
+        about = {key: value for key, value in asdict(model).items() if key != "is_used"}
+        (staged / _ABOUT).write_text(json.dumps(about), "utf-8")
+        return model
+
+    def install(self, name: str) -> None:
+        """Put a staged model in the place of one of its name.
+
+        Raises:
+            ModelPlaceError: when a model of this name is used.
+        """
+        if name in self._used().values():
+            message = f"{name} is used; install another under a name of its own"
+            raise ModelPlaceError(message)
+        shutil.rmtree(self._folder / name, ignore_errors=True)
+        self._staged(name).rename(self._folder / name)
+
+    def discard(self, name: str) -> None:
+        """Delete a staged model."""
+        shutil.rmtree(self._staged(name), ignore_errors=True)
+
+    def use(self, name: str) -> InstalledModel:
+        """Let a model serve from the next start on, in the place of one of its kind.
+
+        Raises:
+            ModelPlaceError: when it is not installed.
+            ModelFileError: when its files were changed.
+        """
+        model = self._installed(name)
+        _verify(self._folder / name / _MODEL, model.kind)
+        self._write_used({**self._used(), model.kind: name})
+        return model
+
+    def stop_using(self, name: str) -> InstalledModel:
+        """Let what served before it serve again: the packaged model, or none.
+
+        Raises:
+            ModelPlaceError: when it is not installed.
+        """
+        model = self._installed(name)
+        used = {kind: one for kind, one in self._used().items() if one != name}
+        self._write_used(used)
+        return model
+
+    def remove(self, name: str) -> None:
+        """Delete a model that is not used.
+
+        Raises:
+            ModelPlaceError: when it is used, or not installed.
+        """
+        if self._installed(name).is_used:
+            message = f"{name} is used; `models stop {name}` and a restart come first"
+            raise ModelPlaceError(message)
+        shutil.rmtree(self._folder / name)
+
+    def used_file(self, kind: str) -> Path | None:
+        """Return the model file of a kind that serves; None without one."""
+        name = self._used().get(kind)
+        return None if name is None else self._folder / name / _MODEL
+
+    def _installed(self, name: str) -> InstalledModel:
+        for model in self.list():
+            if model.name == name:
+                return model
+        message = f"{name} is not installed; `models list` shows what is"
+        raise ModelPlaceError(message)
+
+    def _staged(self, name: str) -> Path:
+        return self._folder / f".staged-{name}"
+
+    def _used(self) -> dict[str, str]:
+        try:
+            used: dict[str, str] = json.loads((self._folder / _USED).read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        return used
+
+    def _write_used(self, used: Mapping[str, str]) -> None:
+        written = self._folder / f".{_USED}"
+        written.write_text(json.dumps(used), "utf-8")
+        written.replace(self._folder / _USED)
+
+
+def _verify(path: Path, kind: str) -> str:
+    """Return the SHA-256 of a model after all its files were verified."""
+    if kind == TEXT_EMBEDDER:
+        return TextModel.read(path).sha256
+    if kind in KINDS:
+        return read_model_file(path, kind).sha256
+    message = f"{path} is of the kind {kind}; known are {', '.join(KINDS)}"
+    raise ModelFileError(message)
+
+
+def is_sha256(text: str) -> bool:
+    """Return whether a text may be a SHA-256."""
+    return _SHA256.fullmatch(text) is not None
