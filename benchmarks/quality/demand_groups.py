@@ -65,7 +65,7 @@ def group_sets(seeds: tuple[int, ...], shift: int) -> list[GroupSet]:
     """Return the stores: those made from `seeds`, and the shop's, `shift` days earlier."""
     retail = tuple(range(28 + shift, 28 + shift + 3 * 28, 28))
     sets = [
-        GroupSet(f"retail {name}", [partial(_retail_groups, name)], retail)
+        GroupSet(f"retail {name}", [partial(retail_groups, name)], retail)
         for name in ("8 letters", "6 countries", "20 customers", "80 prices and letters")
     ]
     makers = (
@@ -84,7 +84,7 @@ def group_sets(seeds: tuple[int, ...], shift: int) -> list[GroupSet]:
     return sets
 
 
-def _retail_groups(kind: str) -> tuple[Amounts, int]:
+def retail_groups(kind: str) -> tuple[Amounts, int]:
     """Return units sold by group and day, and the first day's ordinal: [groups, days].
 
     `kind` is "8 letters" (of the title), "6 countries", "20 customers" (twentieths of the

@@ -226,6 +226,18 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
                 "/dashboard/weekly-report/stop",
             )
         },
+        **{
+            f"/dashboard/demand/calendar{form}": {
+                "kind": "campaign",
+                "name": "Sale",
+                "first_day": "2026-03-01",
+                "last_day": "",
+                "entry_category": "",
+                "expected_change": "30",
+                "holiday_country": "DE",
+            }
+            for form in ("", "/add", "/remove", "/country")
+        },
         "/dashboard/report.csv": {"report": "credited-sales", "by": ""},
     }
 )

@@ -23,6 +23,7 @@ COMMANDS: Final = {
     "api": ".processes.api:api",
     "backup": ".commands.backup_and_restore:backup",
     "bundles": ".commands.bundles:bundles",
+    "calendar": ".commands.calendar:calendar",
     "compact": ".commands.migrate_and_compact:compact",
     "demo": "demo_store.command:demo",
     "doctor": ".doctor.command:doctor",

@@ -54,6 +54,7 @@ _SETTING_LABELS: Final = MappingProxyType(
             for one in group.fields
         },
         **{name: label for name, label, _ in demand_forecast.ORDERING},
+        "holiday_country": "Country of the holidays",
         **{
             name: label.removeprefix("The ").capitalize()
             for name, label in store_settings.LABELS.items()

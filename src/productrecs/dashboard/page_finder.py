@@ -53,6 +53,10 @@ FINDABLE: Final = MappingProxyType(
             "Demand",
             "demand forecast reorder restock inventory stockout supplier lead time",
         ),
+        "/demand/calendar": (
+            "Calendar",
+            "calendar campaigns holidays closed days closure sale dates country",
+        ),
         "/customers": (
             "Customers",
             "customers shoppers privacy gdpr erase export delete person",

@@ -28,6 +28,8 @@ from productrecs.tenancy.accounts.store_settings import (
         ("language", "en-XX", "such as en"),
         ("week_start", "1", "one of monday, tuesday"),
         ("contact_email", "call us", "such as help@shop.example.com"),
+        ("holiday_country", "Germany", "a country such as DE"),
+        ("holiday_country", "DE-XX", "a country such as DE"),
     ],
 )
 def test_an_unknown_code_is_refused_and_the_nearest_named(
@@ -47,6 +49,9 @@ def test_an_unknown_code_is_refused_and_the_nearest_named(
         ("language", "gsw", None),
         ("contact_email", " Help@Shop.example ", "help@shop.example"),
         ("contact_email", "", None),
+        ("holiday_country", " de-by ", "DE-BY"),
+        ("holiday_country", "GB", None),
+        ("holiday_country", "", None),
     ],
 )
 def test_a_known_code_is_stored(name: str, text: str, stored: str | None) -> None:

@@ -24,7 +24,8 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
+from productrecs.records.sales_calendar.calendar_entry import parse_calendar_entry
+from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.storage.sql.sequence_and_item_numbers import (
     LockedStoreLog,
     StoreDeletedError,
@@ -33,16 +34,13 @@ from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_settings,
     delete_store,
+    find_store,
     register_store,
 )
 from productrecs.training.demand import forecast_run as running
-from productrecs.training.demand.forecast_run import (
-    DemandInputs,
-    forecast_and_publish,
-    read_demand_inputs,
-)
+from productrecs.training.demand.demand_inputs import DemandInputs, read_demand_inputs
+from productrecs.training.demand.forecast_run import forecast_and_publish
 from productrecs.training.demand.repository import (
-    DemandRepository,
     stores_with_due_forecast,
     track_stock_outs,
 )
@@ -91,9 +89,7 @@ def stock(database: Database, store: Store, now: int = NIGHT, **items: Any) -> N
 
 def inputs(database: Database, store: Store, now: int = NIGHT) -> DemandInputs:
     with database.reading() as connection:
-        repository = DemandRepository(connection, store.store_id)
-        sold = SoldLineRepository(connection, store.store_id)
-        return read_demand_inputs(repository, sold, store.settings.zone, now)
+        return read_demand_inputs(connection, store, now)
 
 
 def run(database: Database, store: Store, now: int = NIGHT) -> None:
@@ -325,6 +321,56 @@ def test_an_unsold_product_of_the_first_catalog_is_no_new_product(
         for name in ("vase", "kite")
     }
     assert expected["vase"] < 2 < expected["kite"]
+
+
+def test_the_days_ahead_have_what_the_calendar_knows(
+    database: Database, store: Store
+) -> None:
+    stock(database, store, tent={"categories": ["Outdoor", "Tents"]}, lamp={})
+    sell_daily(database, store)
+    entries = (
+        ("campaign", "Tent week", "2026-03-05", "2026-03-06", "Outdoor", "100"),
+        ("closure", "Move", "2026-03-10"),
+        ("campaign", "Long ago", "2025-03-10"),
+    )
+    with database.transaction() as transaction:
+        calendar = SalesCalendarRepository(transaction, store.store_id)
+        for entry in entries:
+            calendar.add(parse_calendar_entry(*entry), NIGHT)
+
+    run(database, store)
+
+    tents, lamps = (
+        {day["date"]: day["mean"] for day in item(database, store, name)["forecast"]}
+        for name in ("tent", "lamp")
+    )
+    total = {day["date"]: day["mean"] for day in summary(database, store)["forecast"]}
+    assert tents["2026-03-05"] == pytest.approx(2 * tents["2026-03-04"], rel=0.01)
+    assert lamps["2026-03-05"] == pytest.approx(lamps["2026-03-04"], rel=0.01)
+    assert total["2026-03-05"] == pytest.approx(1.5 * total["2026-03-04"], rel=0.01)
+    assert tents["2026-03-10"] == lamps["2026-03-10"] == total["2026-03-10"] == 0
+    with database.reading() as connection:
+        made = ForecastRepository(connection, store.store_id).newest_run()
+    assert made is not None
+    assert [(one["name"], one["factor"]) for one in made.total["events"]] == [
+        ("Tent week", 2.0),
+        ("Move", 0.0),
+    ]
+
+
+def test_the_holidays_are_those_of_the_country_and_its_region(
+    database: Database, store: Store
+) -> None:
+    sell_daily(database, store)
+    change_settings(database, store, {"holiday_country": "DE-BY"})
+    bavaria = find_store(database, store.domain)
+
+    found = inputs(database, bavaria, NIGHT)
+    none = inputs(database, store, NIGHT)
+
+    days = [date.fromordinal(one.first).isoformat() for one in found.events]
+    assert "2026-01-06" in days  # Epiphany, a holiday of Bavaria
+    assert not none.events
 
 
 def test_an_interrupted_run_goes_on_from_its_backtest(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         BacktestResult,
         ItemBacktest,
     )
+    from productrecs.engines.demand.calendar_effects import CalendarEffects
     from productrecs.engines.demand.demand_series import DailyDemand
 
 _ORIGINS_REPORTED = 8
@@ -104,6 +105,21 @@ def forecast_demand(
         _total_accuracy(totals, history),
         backtest.judged,
     )
+
+
+def with_calendar_effects(
+    forecast: DemandForecast, effects: CalendarEffects, first_ordinal: int
+) -> DemandForecast:
+    """Return a forecast of the days from `first_ordinal` on with the events ahead.
+
+    The store's total changes as the sum of its items does.
+    """
+    paths = effects.apply(forecast.paths, first_ordinal)
+    before, after = (
+        one.mean.sum(axis=0, dtype=np.float64) for one in (forecast.paths, paths)
+    )
+    factors = np.where(before > 0, after / np.maximum(before, 1e-9), 1.0)
+    return replace(forecast, paths=paths, total=forecast.total.multiply(factors))
 
 
 def _uncalibrated_item_paths(

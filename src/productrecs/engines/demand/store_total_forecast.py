@@ -47,6 +47,7 @@ _SHRINKAGES: Final = (
     0.0,
 )  # shrinkage of a season; ties give the default
 _METHODS: Final = 4
+_MIN_SUM: Final = 1e-9  # so that no ratio divides by 0
 FIRST_ORIGIN: Final = 5 * WEEK
 """Minimum days of history for an interval from past errors."""
 
@@ -60,6 +61,17 @@ class TotalForecast:
     next_7_days: Floats
     next_28_days: Floats
     closed: Bools  # [28]
+
+    def multiply(self, factors: Floats) -> TotalForecast:
+        """Return the forecast with each day multiplied by one of `factors` [28]."""
+        mean = self.mean * factors
+        sums = [
+            period * (mean[:days].sum() / max(float(self.mean[:days].sum()), _MIN_SUM))
+            for period, days in ((self.next_7_days, WEEK), (self.next_28_days, HORIZON))
+        ]
+        return TotalForecast(
+            mean, self.quantiles * factors, sums[0], sums[1], self.closed | (factors == 0)
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -261,7 +273,8 @@ def shift_forecast(
     mean = np.where(is_closed, 0.0, total.mean[day_index])
     quantiles = np.where(is_closed, 0.0, total.quantiles[:, day_index])
     sums = [
-        sums_of_period * (mean[:length].sum() / max(float(total.mean[:length].sum()), 1e-9))
+        sums_of_period
+        * (mean[:length].sum() / max(float(total.mean[:length].sum()), _MIN_SUM))
         for sums_of_period, length in (
             (total.next_7_days, WEEK),
             (total.next_28_days, HORIZON),

@@ -67,6 +67,7 @@ class StoreSettings:
     service_level: float = 95.0
     order_every_days: int = 7
     overstock_days: int = 90
+    holiday_country: str = ""
     retention_days: int = 0
     product_feeds: bool = False
     mail_slots: bool = False
@@ -138,6 +139,22 @@ def _timezone(text: str) -> str:
         message = f"the name of a time zone such as Europe/Berlin or UTC{near}"
         raise ValueError(message)
     return text
+
+
+def _holiday_country(text: str) -> str:
+    if not text.strip():
+        return ""
+    import holidays  # noqa: PLC0415 - only when a country is set
+
+    code, _, region = text.strip().upper().partition("-")
+    message = "a country such as DE, or with its region, such as DE-BY; empty for none"
+    if code not in known_codes().regions:
+        raise ValueError(message)
+    try:
+        holidays.country_holidays(code, subdiv=region or None)
+    except NotImplementedError as error:
+        raise ValueError(message) from error
+    return f"{code}-{region}" if region else code
 
 
 def _contact_email(text: str) -> str:
@@ -381,6 +398,12 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "overstock_days",
         _integer_reader(29, 730),
         "stock cover above this many days is reported as overstock",
+    ),
+    StoreSetting(
+        "holiday_country",
+        _holiday_country,
+        "whose public holidays the demand forecast knows: DE, or with a region DE-BY; "
+        "empty: none",
     ),
     StoreSetting(
         "retention_days",

@@ -33,7 +33,7 @@ class ItemFacts(NamedTuple):
     present: bool
     created_at: int
     availability: Availability | None
-    category: str | None
+    categories: tuple[str, ...]  # the narrowest last
     available_from: str | None
     available_until: str | None
 
@@ -201,13 +201,13 @@ class DemandRepository:
 
 
 def _item_facts(row: sa.RowMapping) -> ItemFacts:
-    names, availability = json.loads(row["categories"]), row["availability"]
+    availability = row["availability"]
     return ItemFacts(
         number=int(row["number"]),
         present=bool(row["present"]),
         created_at=int(row["created_at"]),
         availability=None if availability is None else Availability(availability),
-        category=names[-1] if names else None,
+        categories=tuple(json.loads(row["categories"])),
         available_from=row["available_from"],
         available_until=row["available_until"],
     )

@@ -32,6 +32,7 @@ from productrecs.storage.sql.tables.account_tables import (
 from productrecs.storage.sql.tables.record_tables import (
     bot_events,
     bundles,
+    calendar_entries,
     erased_names,
     erasures,
     event_columns,
@@ -104,6 +105,7 @@ __all__ = [
     "audit_log",
     "bot_events",
     "bundles",
+    "calendar_entries",
     "counters",
     "credit_days",
     "dashboard_challenges",

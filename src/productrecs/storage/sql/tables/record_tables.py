@@ -362,6 +362,21 @@ synonyms = sa.Table(
     sa.Column("created_at", sa.BigInteger, nullable=False),
 )
 
+# Campaigns and closed days that the merchant entered, for the demand forecast.
+calendar_entries = sa.Table(
+    "calendar_entries",
+    metadata,
+    store_id_column(),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.String(16), nullable=False),  # campaign closure
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("first_day", sa.String(10), nullable=False),  # 2026-03-01
+    sa.Column("last_day", sa.String(10), nullable=False),
+    sa.Column("category", sa.Text, nullable=False),  # "": all products
+    sa.Column("expected_change", sa.Double),  # in per cent; null: as past campaigns
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+)
+
 search_rules = sa.Table(
     "search_rules",
     metadata,

@@ -1,0 +1,132 @@
+"""`productrecs calendar`: campaigns and closed days that the demand forecast knows."""
+
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+
+from productrecs.cli.open_services import audited_database, open_services
+from productrecs.cli.options import data_option, json_option
+from productrecs.cli.output import print_json
+from productrecs.records.sales_calendar.calendar_entry import (
+    CalendarEntry,
+    EntryKind,
+    parse_calendar_entry,
+)
+from productrecs.records.sales_calendar.repository import SalesCalendarRepository
+from productrecs.tenancy.accounts.store_management import find_store
+
+
+class _DaysAndScope(TypedDict):
+    """The days of an entry, and what it changes."""
+
+    first_day: str
+    last_day: str
+    category: str
+    expected_change: str
+
+
+@click.group()
+def calendar() -> None:
+    """Manage campaigns and closed days, which the demand forecast knows ahead."""
+
+
+@calendar.command("list")
+@click.argument("domain")
+@json_option
+@data_option
+def list_entries(domain: str, *, as_json: bool, data: Path | None) -> None:
+    """List a store's campaigns and closed days, the last ones first."""
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        with services.database.reading() as connection:
+            entries = SalesCalendarRepository(connection, store.store_id).entries()
+    if as_json:
+        print_json([_fields(number, one) for number, one in entries.items()])
+        return
+    if not entries:
+        add = f'productrecs calendar add {domain} campaign "Spring sale" 2027-03-01'
+        click.echo(f"No entries yet: {add}")
+    for number, one in entries.items():
+        click.echo(f"{number:>4}  {_line(one)}")
+
+
+@calendar.command("add")
+@click.argument("domain")
+@click.argument("kind", type=click.Choice([kind.value for kind in EntryKind]))
+@click.argument("name")
+@click.argument("first_day")
+@click.argument("last_day", default="")
+@click.option("--category", default="", help="A category; default: all products.")
+@click.option(
+    "--change",
+    "expected_change",
+    default="",
+    help="The expected change in per cent, such as 30; default: as past campaigns.",
+)
+@json_option
+@data_option
+def add_entry(
+    domain: str,
+    kind: str,
+    name: str,
+    *,
+    as_json: bool,
+    data: Path | None,
+    **days_and_scope: Unpack[_DaysAndScope],
+) -> None:
+    """Add a campaign or days on which the store is closed; past ones count too.
+
+    The next forecast knows it.
+
+    Example: productrecs calendar add shop.example.com campaign "Spring sale" 2027-03-01 2027-03-07
+    """  # noqa: E501 - an example is one line
+    entry = parse_calendar_entry(kind, name, **days_and_scope)
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        action = "Added to the sales calendar"
+        database = audited_database(services, store, action, _line(entry))
+        with database.transaction() as transaction:
+            calendar_of_store = SalesCalendarRepository(transaction, store.store_id)
+            number = calendar_of_store.add(entry, services.clock())
+    if as_json:
+        print_json(_fields(number, entry))
+    else:
+        click.echo(f"Added {number}: {_line(entry)}")
+
+
+@calendar.command("remove")
+@click.argument("domain")
+@click.argument("number", metavar="ID", type=int)
+@data_option
+def remove_entry(domain: str, number: int, *, data: Path | None) -> None:
+    """Remove an entry."""
+    with open_services(data) as services:
+        store = find_store(services.database, domain)
+        with services.database.reading() as connection:
+            stored = SalesCalendarRepository(connection, store.store_id).entries()
+        action = "Removed from the sales calendar"
+        detail = _line(stored[number]) if number in stored else ""
+        database = audited_database(services, store, action, detail)
+        with database.transaction() as transaction:
+            SalesCalendarRepository(transaction, store.store_id).remove(number)
+    click.echo(f"Removed {number}.")
+
+
+def _line(entry: CalendarEntry) -> str:
+    last = "" if entry.last_day == entry.first_day else f" to {entry.last_day}"
+    category = f", {entry.category}" if entry.category else ""
+    change = "" if entry.expected_change is None else f", {entry.expected_change:+g} %"
+    return f"{entry.first_day}{last}  {entry.kind.value}: {entry.name}{category}{change}"
+
+
+def _fields(number: int, entry: CalendarEntry) -> dict[str, object]:
+    return {
+        "id": number,
+        "kind": entry.kind.value,
+        "name": entry.name,
+        "first_day": entry.first_day,
+        "last_day": entry.last_day,
+        "category": entry.category or None,
+        "expected_change": entry.expected_change,
+    }

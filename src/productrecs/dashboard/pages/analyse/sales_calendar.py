@@ -1,0 +1,139 @@
+"""Calendar page: campaigns, closed days and holidays that the forecast knows ahead."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
+    setting_errors,
+)
+from productrecs.features.forecast.forecast_replies import today_of
+from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.records.sales_calendar.calendar_entry import (
+    CalendarEntry,
+    CalendarEntryError,
+    parse_calendar_entry,
+)
+from productrecs.records.sales_calendar.repository import SalesCalendarRepository
+from productrecs.tenancy.accounts.store_management import change_settings
+
+CALENDAR_PATH: Final = "/dashboard/demand/calendar"
+COUNTRY: Final = "holiday_country"
+COUNTRY_LABELS: Final = {COUNTRY: "The country of the holidays"}
+_KINDS: Final = (("campaign", "Campaign"), ("closure", "Closed"))
+_FIELDS: Final = (
+    "kind",
+    "name",
+    "first_day",
+    "last_day",
+    "entry_category",
+    "expected_change",
+)
+
+
+def show_calendar(visit: Visit) -> Reply:
+    """Show the entries, and what the last forecast did with those ahead."""
+    return _calendar_page(visit)
+
+
+def add_entry(visit: Visit) -> Reply:
+    """Store a campaign or closed days."""
+    sent = {name: visit.form[name] for name in _FIELDS}
+    try:
+        entry = _entry_of(sent)
+        with visit.database.transaction() as transaction:
+            calendar = SalesCalendarRepository(transaction, visit.store.store_id)
+            calendar.add(entry, visit.now_ms)
+    except CalendarEntryError as error:
+        message = str(error)
+        text = f"{message[0].upper()}{message[1:]}."
+        return _calendar_page(visit, status=422, sent=sent, error=text)
+    return visit.redirect(CALENDAR_PATH, "Added. The next nightly forecast knows it.")
+
+
+def remove_entry(visit: Visit) -> Reply:
+    """Delete an entry.
+
+    Raises:
+        NotFoundError: when there is none with this number.
+    """
+    number = visit.form["number"]
+    if not number.isdecimal():
+        raise NotFoundError
+    with visit.database.transaction() as transaction:
+        calendar = SalesCalendarRepository(transaction, visit.store.store_id)
+        if int(number) not in calendar.entries():
+            message = "This entry is already removed."
+            raise NotFoundError(message)
+        calendar.remove(int(number))
+    return visit.redirect(CALENDAR_PATH, "Removed.")
+
+
+def save_country(visit: Visit) -> Reply:
+    """Store whose public holidays the forecast knows."""
+    sent = {COUNTRY: visit.form[COUNTRY]}
+    if errors := setting_errors(sent, COUNTRY_LABELS):
+        return _calendar_page(
+            visit, status=422, country=sent[COUNTRY], country_error=errors[COUNTRY]
+        )
+    change_settings(visit.database, visit.store, sent)
+    visit.refresh_accounts()
+    return visit.redirect(CALENDAR_PATH, "Saved. The next nightly forecast knows it.")
+
+
+def _entry_of(sent: Mapping[str, str]) -> CalendarEntry:
+    return parse_calendar_entry(*(sent[name] for name in _FIELDS))
+
+
+def _calendar_page(
+    visit: Visit,
+    status: int = 200,
+    sent: Mapping[str, str] | None = None,
+    error: str = "",
+    country: str | None = None,
+    country_error: str = "",
+) -> Reply:
+    settings = visit.store.settings
+    with visit.database.reading() as connection:
+        entries = SalesCalendarRepository(connection, visit.store.store_id).entries()
+        run = ForecastRepository(connection, visit.store.store_id).newest_run()
+    return visit.render(
+        "sales_calendar.html",
+        status=status,
+        entries=entries,
+        events=[] if run is None else run.total.get("events", []),
+        is_on=settings.demand_forecast,
+        kinds=_KINDS,
+        kind_names=dict(_KINDS),
+        sent=sent or dict.fromkeys(_FIELDS, ""),
+        error=error,
+        country=settings.holiday_country if country is None else country,
+        country_error=country_error,
+        today=today_of(visit.now_ms, settings.zone).isoformat(),
+    )
+
+
+PAGES: Final = (
+    Page(CALENDAR_PATH, "Calendar", show_calendar),
+    Page(
+        f"{CALENDAR_PATH}/add",
+        "Calendar",
+        None,
+        add_entry,
+        action="Added to the sales calendar",
+    ),
+    Page(
+        f"{CALENDAR_PATH}/remove",
+        "Calendar",
+        None,
+        remove_entry,
+        action="Removed from the sales calendar",
+    ),
+    Page(
+        f"{CALENDAR_PATH}/country",
+        "Calendar",
+        None,
+        save_country,
+        action="Changed the country of the holidays",
+    ),
+)

@@ -1,0 +1,254 @@
+"""Calendar effects: how holidays, campaigns and closures change a store's daily sales.
+
+An effect is a factor of ordinary sales: 1.4 is 40 % more, 0 is closed. It is measured on
+past days, and shrunk where chance could explain it. Past days are divided by it before a
+forecast, so that they do not move the level, and days ahead are multiplied by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from productrecs.engines.demand.demand_series import WEEK, DailyDemand, weekdays
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints
+    from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths
+
+_NEIGHBOURS: Final = 28  # days on either side that show ordinary sales
+_MIN_ORDINARY_DAYS: Final = 14
+_MIN_CLOSED_HOLIDAYS: Final = 3  # for a holiday whose name has no past
+_MAX_FACTOR: Final = 10.0
+_MAX_LENGTH: Final = 14
+"""Days in a row whose chance is measured; longer events are no less certain."""
+_EPSILON: Final = 1e-9
+
+
+class EventKind(StrEnum):
+    """What a day of the calendar is."""
+
+    HOLIDAY = "holiday"
+    CAMPAIGN = "campaign"
+    CLOSURE = "closure"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalendarEvent:
+    """Days that differ from ordinary ones, in the past or ahead.
+
+    `first` and `last` are date ordinals. `items` [items] are the items concerned, None for
+    all. `stated` is the factor that the merchant expects, None if unknown.
+    """
+
+    kind: EventKind
+    name: str
+    first: int
+    last: int
+    items: Bools | None = None
+    stated: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Occurrence:
+    """A past event: its days, and the sales there relative to ordinary ones."""
+
+    event: CalendarEvent
+    days: Ints  # numbers of its days with ordinary sales to compare with
+    change: float  # logarithm of actual over expected; -inf if nothing sold
+    variance: float  # of the change by chance alone
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing was sold."""
+        return self.change == -np.inf
+
+
+class _OrdinarySales:
+    """Expected sales of a group of items on each past day, from ordinary days nearby."""
+
+    def __init__(self, totals: Floats, ordinals: Ints, is_ordinary: Bools) -> None:
+        self._totals, self._is_ordinary = totals, is_ordinary
+        weekday, ordinary = weekdays(ordinals), np.where(is_ordinary, totals, 0)
+        sums = np.bincount(weekday, ordinary, WEEK)
+        counts = np.bincount(weekday, is_ordinary, WEEK)
+        means = sums / np.maximum(counts, 1)
+        usual = float(means.sum()) / max(int((means > 0).sum()), 1)
+        self._profile = means[weekday] / max(usual, _EPSILON)
+
+    def expected(self, length: int) -> Floats:
+        """Return each day's ordinary sales, without the days closer than `length`."""
+        kernel = np.ones(2 * (_NEIGHBOURS + length) + 1)
+        middle = _NEIGHBOURS + length
+        kernel[middle - length + 1 : middle + length] = 0
+        sold = np.where(self._is_ordinary, self._totals, 0)
+        weights = np.where(self._is_ordinary, self._profile, 0)
+        near = _convolved(weights, kernel)
+        level = np.where(near > 0, _convolved(sold, kernel) / np.maximum(near, _EPSILON), 0)
+        return np.asarray(level * self._profile)
+
+    def change(self, days: Ints, length: int) -> float:
+        """Return the logarithm of sold over expected on `days`; -inf without sales."""
+        expected = float(self.expected(length)[days].sum())
+        sold = float(self._totals[days].sum())
+        if sold <= 0:
+            return -np.inf
+        return float(np.log(min(sold / max(expected, _EPSILON), _MAX_FACTOR)))
+
+    def variance(self, length: int) -> float:
+        """Return the variance of the change of `length` ordinary days in a row."""
+        ones = np.ones(length)
+        is_comparable = self._is_ordinary | (self._profile <= 0)
+        is_whole = np.convolve(is_comparable, ones, "valid") >= length
+        sold = np.convolve(self._totals, ones, "valid")
+        expected = np.convolve(self.expected(length), ones, "valid")
+        usable = is_whole & (expected > 0) & (sold > 0)
+        if usable.sum() < _MIN_ORDINARY_DAYS:
+            return np.inf
+        return float(np.log(sold[usable] / expected[usable]).var())
+
+
+def _convolved(values: Floats, kernel: Floats) -> Floats:
+    return np.convolve(values, kernel, "full")[len(kernel) // 2 :][: len(values)]
+
+
+class CalendarEffects:
+    """The measured effects of a store's calendar."""
+
+    def __init__(self, demand: DailyDemand, events: Sequence[CalendarEvent]) -> None:
+        """Measure the effects of `events` on `demand`."""
+        self._demand, self._events = demand, events
+        self._occurrences: list[_Occurrence] = []
+        for scope in _scopes(events):
+            self._occurrences += _occurrences(demand, scope, events)
+
+    def remove_from_history(self) -> DailyDemand:
+        """Return the demand as it would be without the events.
+
+        Closed days are marked as not on sale: they say nothing about demand.
+        """
+        if not self._occurrences:
+            return self._demand
+        amounts, on_sale = self._demand.amounts.copy(), self._demand.on_sale.copy()
+        for occurrence in self._occurrences:
+            cells = _cells(occurrence.event, occurrence.days)
+            if occurrence.event.kind is EventKind.CLOSURE or occurrence.is_closed:
+                on_sale[cells] = False
+            else:
+                change = _shrink(occurrence.change, occurrence.variance)
+                amounts[cells] /= np.float32(np.exp(change))
+        demand = self._demand
+        return DailyDemand(amounts, on_sale, demand.categories, demand.first_day)
+
+    def factor(self, event: CalendarEvent) -> float:
+        """Return the factor of an event's days ahead: 1 where nothing is known."""
+        if event.kind is EventKind.CLOSURE:
+            return 0.0
+        if event.stated is not None:
+            return event.stated
+        same_kind = [one for one in self._occurrences if one.event.kind is event.kind]
+        same_name = [one for one in same_kind if one.event.name == event.name]
+        if event.kind is EventKind.HOLIDAY and _is_usually_closed(same_kind, same_name):
+            return 0.0
+        kind_change = _pooled_change([one for one in same_kind if not one.is_closed])
+        own = [one for one in same_name if not one.is_closed]
+        return float(np.exp(kind_change + _pooled_change(own, kind_change)))
+
+    def events_in(self, first: int, end: int) -> list[CalendarEvent]:
+        """Return the events of days from the ordinal `first` to before `end`, by day."""
+        found = [one for one in self._events if one.first < end and one.last >= first]
+        return sorted(found, key=lambda one: (one.first, one.name))
+
+    def apply(self, paths: ForecastPaths, first_ordinal: int) -> ForecastPaths:
+        """Return the `paths` of days from `first_ordinal` on with the events ahead."""
+        mean, quantiles = paths.mean.copy(), paths.quantiles.copy()
+        days_ahead = mean.shape[1]
+        for event in self.events_in(first_ordinal, first_ordinal + days_ahead):
+            start = max(event.first - first_ordinal, 0)
+            stop = min(event.last + 1 - first_ordinal, days_ahead)
+            rows, days = _cells(event, np.arange(start, stop))
+            factor = np.float32(self.factor(event))
+            mean[rows, days] *= factor
+            quantiles[:, rows, days] *= factor
+        return type(paths)(mean, quantiles)
+
+
+def _scopes(events: Sequence[CalendarEvent]) -> list[Bools | None]:
+    """Return the distinct groups of items that events concern."""
+    return list({_key(one.items): one.items for one in events}.values())
+
+
+def _key(items: Bools | None) -> bytes | None:
+    return None if items is None else items.tobytes()
+
+
+def _cells(event: CalendarEvent, days: Ints) -> tuple[slice | Ints, slice]:
+    """Return the rows of an event's items and the columns of its `days` in a row."""
+    rows = slice(None) if event.items is None else np.flatnonzero(event.items)
+    return rows, slice(int(days[0]), int(days[-1]) + 1)
+
+
+def _occurrences(
+    demand: DailyDemand, scope: Bools | None, events: Sequence[CalendarEvent]
+) -> list[_Occurrence]:
+    """Return the past events of one group of items, compared with its ordinary days."""
+    rows = slice(None) if scope is None else np.flatnonzero(scope)
+    totals = demand.amounts[rows].sum(axis=0, dtype=np.float64)
+    ordinals = demand.ordinals(0, demand.days)
+    is_ordinary = np.array(demand.on_sale[rows].any(axis=0), np.bool_)
+    for event in events:  # of other groups too: they change parts of this one
+        is_ordinary[_past_days(event, demand)] = False
+    if is_ordinary.sum() < _MIN_ORDINARY_DAYS:
+        return []
+    ordinary = _OrdinarySales(totals, ordinals, is_ordinary)
+    found = []
+    for event in events:
+        if _key(event.items) != _key(scope):
+            continue
+        days = _past_days(event, demand)
+        if not len(days) or ordinary.expected(1)[days].sum() <= 0:
+            continue
+        length = min(len(days), _MAX_LENGTH)
+        change, variance = ordinary.change(days, length), ordinary.variance(length)
+        found.append(_Occurrence(event, days, change, variance))
+    return found
+
+
+def _past_days(event: CalendarEvent, demand: DailyDemand) -> Ints:
+    first = max(event.first - demand.first_day, 0)
+    last = min(event.last - demand.first_day, demand.days - 1)
+    return np.arange(first, last + 1)
+
+
+def _is_usually_closed(
+    same_kind: Sequence[_Occurrence], same_name: Sequence[_Occurrence]
+) -> bool:
+    """Return whether a store closes on a holiday, by this one or else by all others."""
+    if same_name:
+        return all(one.is_closed for one in same_name)
+    closed = sum(one.is_closed for one in same_kind)
+    return closed >= _MIN_CLOSED_HOLIDAYS and closed == len(same_kind)
+
+
+def _pooled_change(occurrences: Sequence[_Occurrence], relative_to: float = 0.0) -> float:
+    """Return the mean change beyond `relative_to`, shrunk to 0 where chance explains it."""
+    known = [one for one in occurrences if np.isfinite(one.variance)]
+    if not known:
+        return 0.0
+    changes = np.array([one.change - relative_to for one in known])
+    weights = 1 / np.maximum([one.variance for one in known], _EPSILON)
+    mean = float((changes * weights).sum() / weights.sum())
+    spread = float(changes.var(ddof=1)) / len(known) if len(known) > 1 else 0.0
+    return _shrink(mean, max(1 / float(weights.sum()), spread))
+
+
+def _shrink(change: float, variance: float) -> float:
+    """Return a change shrunk towards 0: a positive-part James-Stein estimate."""
+    if abs(change) < _EPSILON or not np.isfinite(variance):
+        return 0.0
+    return change * max(0.0, 1 - variance / change**2)

@@ -1,0 +1,1 @@
+"""Sales calendar: campaigns and closed days that the merchant entered."""

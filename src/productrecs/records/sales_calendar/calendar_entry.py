@@ -1,0 +1,106 @@
+"""Calendar entry: a campaign, or days on which the store is closed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from typing import Final
+
+from productrecs.core.errors import ProductRecsError
+
+MAX_ENTRIES: Final = 500
+MAX_NAME: Final = 100
+MAX_CATEGORY: Final = 1_000
+MAX_ENTRY_DAYS: Final = 92
+_MIN_CHANGE, _MAX_CHANGE = -100.0, 900.0
+
+
+class CalendarEntryError(ProductRecsError):
+    """The entry is invalid, or the store has too many."""
+
+
+class UnknownCalendarEntryError(ProductRecsError):
+    """The store has no entry with this number."""
+
+
+class EntryKind(StrEnum):
+    """What the days of an entry are."""
+
+    CAMPAIGN = "campaign"
+    CLOSURE = "closure"
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarEntry:
+    """Days of a store, both inclusive; `category` is "" for all products.
+
+    `expected_change` is in per cent of ordinary sales; None: as past campaigns.
+    """
+
+    kind: EntryKind
+    name: str
+    first_day: str
+    last_day: str
+    category: str = ""
+    expected_change: float | None = None
+
+
+def parse_calendar_entry(
+    kind: str,
+    name: str,
+    first_day: str,
+    last_day: str = "",
+    category: str = "",
+    expected_change: str = "",
+) -> CalendarEntry:
+    """Return an entry from texts; without `last_day` it is one day.
+
+    Raises:
+        CalendarEntryError: when one of them is invalid.
+    """
+    if kind not in set(EntryKind):
+        message = f"the kind is one of {', '.join(EntryKind)}"
+        raise CalendarEntryError(message)
+    name, category = name.strip(), category.strip()
+    if not name or len(name) > MAX_NAME or not name.isprintable():
+        message = f"the name has 1 to {MAX_NAME} characters"
+        raise CalendarEntryError(message)
+    if len(category) > MAX_CATEGORY:
+        message = f"a category has up to {MAX_CATEGORY} characters"
+        raise CalendarEntryError(message)
+    first = _day(first_day)
+    last = _day(last_day) if last_day.strip() else first
+    if not 0 <= (last - first).days < MAX_ENTRY_DAYS:
+        message = f"the last day is 0 to {MAX_ENTRY_DAYS - 1} days after the first"
+        raise CalendarEntryError(message)
+    change = None
+    if EntryKind(kind) is EntryKind.CAMPAIGN:
+        change = _change(expected_change)
+    return CalendarEntry(
+        EntryKind(kind), name, first.isoformat(), last.isoformat(), category, change
+    )
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError as error:
+        message = f"{text!r} is not a day; write one such as 2026-03-01"
+        raise CalendarEntryError(message) from error
+
+
+def _change(text: str) -> float | None:
+    if not text.strip():
+        return None
+    message = (
+        f"the expected change is {_MIN_CHANGE:g} to {_MAX_CHANGE:g} per cent, or empty"
+    )
+    try:
+        change = float(text.strip().removesuffix("%"))
+    except ValueError as error:
+        raise CalendarEntryError(message) from error
+    if not math.isfinite(change) or not _MIN_CHANGE <= change <= _MAX_CHANGE:
+        raise CalendarEntryError(message)
+    return change

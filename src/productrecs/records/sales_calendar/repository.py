@@ -1,0 +1,92 @@
+"""Sales calendar repository: SQL of the merchant's calendar entries."""
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.sales_calendar.calendar_entry import (
+    MAX_ENTRIES,
+    CalendarEntry,
+    CalendarEntryError,
+    EntryKind,
+    UnknownCalendarEntryError,
+)
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.store_counters_and_versions import lock_head
+from productrecs.storage.sql.tables import calendar_entries
+
+_entry = calendar_entries.c
+
+
+class SalesCalendarRepository:
+    """One store's calendar, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def entries(self) -> dict[int, CalendarEntry]:
+        """Return the entries by number, the last days first."""
+        query = (
+            sa.select(calendar_entries)
+            .where(_entry.store_id == self._store_id)
+            .order_by(_entry.first_day.desc(), _entry.number.desc())
+        )
+        return {
+            row["number"]: CalendarEntry(
+                EntryKind(row["kind"]),
+                row["name"],
+                row["first_day"],
+                row["last_day"],
+                row["category"],
+                row["expected_change"],
+            )
+            for row in self._transaction.execute(query).mappings()
+        }
+
+    def add(self, entry: CalendarEntry, now_ms: int) -> int:
+        """Store an entry; return its number.
+
+        Raises:
+            CalendarEntryError: when the store has too many.
+            StoreDeletedError: when the store was deleted.
+        """
+        if not lock_head(self._transaction, self._store_id):
+            message = "this store was deleted"
+            raise StoreDeletedError(message)
+        count, highest = self._transaction.execute(
+            sa.select(sa.func.count(), sa.func.max(_entry.number)).where(
+                _entry.store_id == self._store_id
+            )
+        ).one()
+        if count >= MAX_ENTRIES:
+            message = f"a store has at most {MAX_ENTRIES} entries; remove old ones first"
+            raise CalendarEntryError(message)
+        number = int(highest or 0) + 1
+        self._transaction.execute(
+            calendar_entries.insert().values(
+                store_id=self._store_id,
+                number=number,
+                kind=entry.kind.value,
+                name=entry.name,
+                first_day=entry.first_day,
+                last_day=entry.last_day,
+                category=entry.category,
+                expected_change=entry.expected_change,
+                created_at=now_ms,
+            )
+        )
+        return number
+
+    def remove(self, number: int) -> None:
+        """Delete an entry.
+
+        Raises:
+            UnknownCalendarEntryError: when there is none with this number.
+        """
+        query = calendar_entries.delete().where(
+            _entry.store_id == self._store_id, _entry.number == number
+        )
+        if not self._transaction.execute(query).rowcount:
+            message = f"the calendar has no entry {number}; `calendar list` shows all"
+            raise UnknownCalendarEntryError(message)

@@ -1,0 +1,357 @@
+"""Demand inputs: a store's daily sales, its catalog's sale days, and its calendar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta, tzinfo
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from productrecs.core.clock import DAY_MS
+from productrecs.core.time_window import window_end_ms, window_start_ms
+from productrecs.engines.demand.demand_series import (
+    HORIZON,
+    Amounts,
+    DailyDemand,
+    closed_days,
+    net_returns,
+)
+from productrecs.records.catalog.availability import Availability
+from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
+from productrecs.records.sales_calendar.repository import SalesCalendarRepository
+from productrecs.training.demand.calendar_events import planned_events, public_holidays
+from productrecs.training.demand.repository import DemandRepository
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import sqlalchemy as sa
+
+    from productrecs.engines.demand.calendar_effects import CalendarEvent
+    from productrecs.tenancy.accounts.store import Store
+    from productrecs.training.demand.repository import ItemFacts, StockOut
+
+_Ints = npt.NDArray[np.int64]
+_Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreDays:
+    """`count` days of a store from the date `first` on, by midnight in its time zone."""
+
+    first: date
+    midnights: _Ints  # [count + 1], UTC ms
+
+    @property
+    def count(self) -> int:
+        """Number of days."""
+        return len(self.midnights) - 1
+
+    def numbers(self, times: _Ints) -> _Ints:
+        """Return the day number of each moment; -1 before all days, `count` after them."""
+        return np.searchsorted(self.midnights, times, side="right").astype(np.int64) - 1
+
+    def iso(self, number: int) -> str:
+        """Return the date of a day number, which may be out of range."""
+        return (self.first + timedelta(days=number)).isoformat()
+
+
+def days_between(first: date, until: date, zone: tzinfo) -> StoreDays:
+    """Return the days from `first` to the one before `until`."""
+    count = max(0, (until - first).days)
+    dates = [first + timedelta(days=number) for number in range(count + 1)]
+    return StoreDays(first, np.array([midnight(day, zone) for day in dates], np.int64))
+
+
+def midnight(day: date, zone: tzinfo) -> int:
+    """Return the first UTC millisecond of a date in `zone`."""
+    return window_start_ms(day.isoformat(), zone)
+
+
+def today(now_ms: int, zone: tzinfo) -> date:
+    """Return the current date in `zone`."""
+    return datetime.fromtimestamp(now_ms / 1000, tz=zone).date()
+
+
+def window_days(
+    days: StoreDays, zone: tzinfo, starts: str | None, ends: str | None
+) -> tuple[int, int]:
+    """Return a window's first day number and the one after its last: within 0..count.
+
+    A day belongs to the window if any of its moments does.
+    """
+    first, last = 0, days.count
+    if starts is not None:
+        first = int(days.numbers(np.array([window_start_ms(starts, zone)]))[0])
+    if ends is not None:
+        last = int(days.numbers(np.array([window_end_ms(ends, zone)]))[0]) + 1
+    return min(max(first, 0), days.count), min(max(last, 0), days.count)
+
+
+TargetMode: TypeAlias = Literal["units", "order_lines"]
+
+DAYS_AHEAD: Final = HORIZON + 1
+"""Today, whose sales are incomplete, and the 28 days after it."""
+
+_MAX_DAYS: Final = 800  # days of history: two years and their comparison period
+_MIN_DAYS: Final = 200
+_MAX_CELLS: Final = 60_000_000  # items x days, 5 bytes each plus temporary copies
+RECENT_DAYS: Final = 90
+_MIN_QUANTITY_SHARE: Final = 0.95
+_SILENCE: Final = 3.0  # expected sales; with stock, none happen in 5 % of cases
+_UNSOLD_DAYS: Final = 180  # a product without sales is forecast this long
+
+_FIRST_CATALOG_MS: Final = 2 * DAY_MS  # a large catalog takes so long to arrive
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DemandInputs:
+    """All input of a forecast."""
+
+    demand: DailyDemand
+    on_sale: _Bools  # [items, DAYS_AHEAD]
+    numbers: _Ints  # [items] catalog numbers
+    days: StoreDays  # of the history
+    events: Sequence[CalendarEvent]  # past ones, and those ahead
+    target_mode: TargetMode
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SoldLines:
+    items: _Ints
+    times: _Ints
+    quantities: _Ints  # 1 if unknown
+    has_quantity: _Bools
+
+
+def read_demand_inputs(
+    connection: sa.Connection, store: Store, now_ms: int
+) -> DemandInputs:
+    """Return the store's history up to yesterday, by day in its time zone."""
+    repository = DemandRepository(connection, store.store_id)
+    sold, zone = SoldLineRepository(connection, store.store_id), store.settings.zone
+    today_date = today(now_ms, zone)
+    days = days_between(today_date - timedelta(days=_MAX_DAYS), today_date, zone)
+    lines = _read_sold_lines(sold, int(days.midnights[0]), int(days.midnights[-1]))
+    mode = target_mode(lines.has_quantity[lines.times >= now_ms - RECENT_DAYS * DAY_MS])
+    catalog = sorted(repository.catalog())
+    numbers = _item_numbers(lines.items, catalog, now_ms)
+    days, lines = _shorten_history(days, lines, len(numbers))
+    amounts = _daily_amounts(lines, numbers, days, mode)
+    facts = {item.number: item for item in _backdate_first_catalog(catalog, lines.times)}
+    item_facts = [facts.get(number) for number in numbers.tolist()]
+    outs = repository.stock_outs(int(days.midnights[0]))
+    on_sale = _past_sale_days(amounts, item_facts, days, zone)
+    _exclude_stock_out_days(on_sale, amounts, outs, numbers, days)
+    on_sale &= ~closed_days(amounts.sum(axis=0, dtype=np.float64))
+    demand = DailyDemand(amounts, on_sale, _categories(item_facts), days.first.toordinal())
+    days_ahead = days_between(today_date, today_date + timedelta(days=DAYS_AHEAD), zone)
+    future_sale_days = _future_sale_days(item_facts, days_ahead, zone)
+    entries = SalesCalendarRepository(connection, store.store_id).entries().values()
+    names = [() if facts is None else facts.categories for facts in item_facts]
+    events = [
+        *public_holidays(
+            store.settings.holiday_country,
+            days.first,
+            today_date + timedelta(days=DAYS_AHEAD),
+        ),
+        *planned_events(entries, names),
+    ]
+    return DemandInputs(
+        demand, future_sale_days, numbers, days, events, mode, repository.seq()
+    )
+
+
+def target_mode(has_quantity: _Bools) -> TargetMode:
+    """Return the unit of demand: units if at least 95 % of the lines carry a quantity."""
+    is_counted = len(has_quantity) > 0 and float(has_quantity.mean()) >= _MIN_QUANTITY_SHARE
+    return "units" if is_counted else "order_lines"
+
+
+def _read_sold_lines(
+    repository: SoldLineRepository, since_ms: int, until_ms: int
+) -> _SoldLines:
+    pages: list[_SoldLines] = []
+    for page in repository.sales(since_ms, until_ms):
+        items, times, quantities = zip(*page, strict=True)
+        has_quantity = np.array([quantity is not None for quantity in quantities], np.bool_)
+        known_quantities = np.array(
+            [1 if quantity is None else quantity for quantity in quantities], np.int64
+        )
+        pages.append(
+            _SoldLines(
+                np.array(items, np.int64),
+                np.array(times, np.int64),
+                known_quantities,
+                has_quantity,
+            )
+        )
+    empty = np.zeros(0, np.int64)
+    if not pages:
+        return _SoldLines(empty, empty, empty, np.zeros(0, np.bool_))
+    return _SoldLines(
+        np.concatenate([page.items for page in pages]),
+        np.concatenate([page.times for page in pages]),
+        np.concatenate([page.quantities for page in pages]),
+        np.concatenate([page.has_quantity for page in pages]),
+    )
+
+
+def _backdate_first_catalog(
+    catalog: Sequence[ItemFacts], sale_times: _Ints
+) -> list[ItemFacts]:
+    """Return the catalog with the time since which each item can have sold.
+
+    A store's first products were on sale before it sent them, for as long as it has orders:
+    those that nobody bought since then are no novelties.
+    """
+    if not catalog or not len(sale_times):
+        return list(catalog)
+    end = min(item.created_at for item in catalog) + _FIRST_CATALOG_MS
+    first_sale = int(sale_times.min())
+    return [
+        item._replace(created_at=min(item.created_at, first_sale))
+        if item.created_at < end
+        else item
+        for item in catalog
+    ]
+
+
+def _item_numbers(sold: _Ints, catalog: Sequence[ItemFacts], now_ms: int) -> _Ints:
+    """Return the items to forecast: items with sales, and new items."""
+    since_ms = now_ms - _UNSOLD_DAYS * DAY_MS
+    new_items = [
+        item.number for item in catalog if item.present and item.created_at >= since_ms
+    ]
+    return np.union1d(np.unique(sold), np.array(new_items, np.int64))
+
+
+def _shorten_history(
+    days: StoreDays, lines: _SoldLines, items: int
+) -> tuple[StoreDays, _SoldLines]:
+    """Drop the days before the first sale and those above the memory limit."""
+    day_numbers = days.numbers(lines.times)
+    first = int(day_numbers.min()) if len(day_numbers) else days.count
+    max_days = max(_MIN_DAYS, _MAX_CELLS // max(items, 1))
+    first = max(first, days.count - max_days)
+    first = min(first, days.count - 1)
+    is_recent = day_numbers >= first
+    kept_days = StoreDays(days.first + timedelta(days=first), days.midnights[first:])
+    kept_lines = _SoldLines(
+        lines.items[is_recent],
+        lines.times[is_recent],
+        lines.quantities[is_recent],
+        lines.has_quantity[is_recent],
+    )
+    return kept_days, kept_lines
+
+
+def _daily_amounts(
+    lines: _SoldLines, numbers: _Ints, days: StoreDays, mode: TargetMode
+) -> Amounts:
+    values = lines.quantities if mode == "units" else np.sign(lines.quantities)
+    rows = np.searchsorted(numbers, lines.items)
+    cells = rows * days.count + days.numbers(lines.times)
+    size = len(numbers) * days.count
+    summed = np.bincount(cells, weights=values, minlength=size).astype(np.float32)
+    return net_returns(summed.reshape(len(numbers), days.count))
+
+
+def _past_sale_days(
+    amounts: Amounts, item_facts: Sequence[ItemFacts | None], days: StoreDays, zone: tzinfo
+) -> _Bools:
+    """Return the days on which each item was on sale: from its first day, in its window."""
+    has_sales = amounts > 0
+    first_sale_days = np.where(
+        has_sales.any(axis=1), np.argmax(has_sales, axis=1), days.count
+    )
+    created_at = np.array(
+        [days.count if facts is None else facts.created_at for facts in item_facts],
+        np.int64,
+    )
+    created_days = np.where(
+        [facts is not None for facts in item_facts], days.numbers(created_at), days.count
+    )
+    first_day = np.minimum(first_sale_days, np.maximum(created_days, 0))
+    on_sale = np.arange(days.count)[None, :] >= first_day[:, None]
+    for row, facts in enumerate(item_facts):
+        if facts is None or (
+            facts.available_from is None and facts.available_until is None
+        ):
+            continue
+        starts, ends = window_days(days, zone, facts.available_from, facts.available_until)
+        on_sale[row, :starts] = on_sale[row, ends:] = False
+    # Items that sold were on sale then, whatever the catalog says now.
+    return np.asarray(on_sale | has_sales)
+
+
+def _exclude_stock_out_days(
+    on_sale: _Bools,
+    amounts: Amounts,
+    stock_outs: Sequence[StockOut],
+    numbers: _Ints,
+    days: StoreDays,
+) -> None:
+    """Mask days without stock: their sales do not show demand.
+
+    The days on which stock ran out and returned are masked as well. For an item that is
+    sold out now, so are the days since its last sale, if that silence is not chance: a
+    slow item sells nothing for weeks with stock, and its rate would be too high.
+    """
+    rows = np.searchsorted(numbers, [stock_out.item for stock_out in stock_outs])
+    for row, stock_out in zip(rows.tolist(), stock_outs, strict=True):
+        if row >= len(numbers) or numbers[row] != stock_out.item:
+            continue
+        ends = days.midnights[-1] if stock_out.until is None else stock_out.until
+        first, last = days.numbers(np.array([stock_out.since, ends], np.int64)).tolist()
+        first = max(first, 0)
+        if stock_out.until is None:
+            first = _first_day_of_silence(amounts[row], on_sale[row], first)
+        on_sale[row, first : last + 1] = False
+
+
+def _first_day_of_silence(amounts: Amounts, on_sale: _Bools, recorded: int) -> int:
+    """Return the day after the last sale, or the day on which a stock-out was recorded.
+
+    The latter if the days between are too few to expect `_SILENCE` sales.
+    """
+    sales = np.flatnonzero(amounts[: recorded + 1] > 0)
+    if not len(sales):
+        return recorded
+    silent = int(sales[-1]) + 1
+    rate = len(sales) / max(int(on_sale[:silent].sum()), 1)
+    return silent if rate * (recorded - silent) >= _SILENCE else recorded
+
+
+def _future_sale_days(
+    item_facts: Sequence[ItemFacts | None], days_ahead: StoreDays, zone: tzinfo
+) -> _Bools:
+    """Return the future days on which each item is on sale, in stock or not."""
+    is_on_sale = np.zeros((len(item_facts), days_ahead.count), np.bool_)
+    for row, facts in enumerate(item_facts):
+        if (
+            facts is None
+            or not facts.present
+            or facts.availability is Availability.DISCONTINUED
+        ):
+            continue
+        starts, ends = window_days(
+            days_ahead, zone, facts.available_from, facts.available_until
+        )
+        is_on_sale[row, starts:ends] = True
+    return is_on_sale
+
+
+def _categories(item_facts: Sequence[ItemFacts | None]) -> npt.NDArray[np.int32]:
+    """Return a code for each item's narrowest category; -1 without one."""
+    codes: dict[str, int] = {}
+    category_codes = [
+        -1
+        if facts is None or not facts.categories
+        else codes.setdefault(facts.categories[-1], len(codes))
+        for facts in item_facts
+    ]
+    return np.array(category_codes, np.int32)
