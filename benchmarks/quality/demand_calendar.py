@@ -20,7 +20,7 @@ from productrecs.engines.demand.backtest import run_backtest
 from productrecs.engines.demand.calendar_effects import (
     CalendarEffects,
     CalendarEvent,
-    EventKind,
+    DayKind,
 )
 from productrecs.engines.demand.demand_series import HORIZON, DemandOptions
 from productrecs.engines.demand.forecast import forecast_demand, with_calendar_effects
@@ -73,7 +73,7 @@ def _with_campaigns(
             amounts[:, days] = rng.poisson(amounts[:, days] * np.exp(change))
         first = made_demand.FIRST_DAY + start
         name = f"Sale {start}"
-        events.append(CalendarEvent(EventKind.CAMPAIGN, name, first, first + _LENGTH - 1))
+        events.append(CalendarEvent(DayKind.CAMPAIGN, name, first, first + _LENGTH - 1))
     return amounts, events
 
 

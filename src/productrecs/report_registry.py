@@ -24,6 +24,7 @@ from productrecs.features.forecast.demand_reports import (
     daily_forecast_report,
     stock_and_demand_report,
 )
+from productrecs.features.forecast.order_sheets import order_sheet_report
 from productrecs.features.recommendations.earnings.earnings_replay import (
     earnings_report,
     replay_and_store_earnings,
@@ -67,7 +68,7 @@ def _search_report_maker(
 EXPERIMENT: Final = "experiment"
 EARNINGS: Final = "earnings"
 CUSTOMERS: Final = frozenset({"customers", "customer-list"})
-FORECASTS: Final = frozenset({"demand", "forecast"})
+FORECASTS: Final = frozenset({"demand", "forecast", "order-sheet"})
 
 REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
     {
@@ -132,6 +133,12 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         "demand": ReportType(
             "what to order, what is running out and what is in excess, by money",
             lambda services, store, query: stock_and_demand_report(
+                services.database, store, query, services.clock()
+            ),
+        ),
+        "order-sheet": ReportType(
+            "what to order today from each supplier, in packs, within the budget",
+            lambda services, store, query: order_sheet_report(
                 services.database, store, query, services.clock()
             ),
         ),

@@ -106,24 +106,27 @@ def test_searches_without_results_are_those_of_the_page(
     assert 100 * figures["no_result_rate"] == pytest.approx(share, abs=0.06)
 
 
-@pytest.mark.parametrize(
-    ("tool", "order", "field"),
-    [
-        ("list_foreseen_stockouts", "stockout_date", "stockout_date"),
-        ("list_products_to_order", "order_date", "order_quantity"),
-    ],
-)
-def test_what_sells_out_and_what_to_order_are_those_of_the_page(
-    assistant: Assistant, member: Member, tool: str, order: str, field: str
+def test_what_to_order_is_that_of_the_order_sheets(
+    assistant: Assistant, member: Member
 ) -> None:
-    found = assistant.call(tool, rows=20)["products"]
-    body = member.get(f"/dashboard/demand?by={order}").body.decode()
+    found = assistant.call("list_products_to_order", rows=20)["rows"]
+    body = member.get("/dashboard/demand/orders").body.decode()
+
+    assert found
+    shown = re.findall(r'href="/dashboard/demand/product\?id=([^"&]+)"', body)
+    assert [row["item_id"] for row in found] == shown[: len(found)]
+    assert all(row["quantity"] > 0 for row in found)
+
+
+def test_what_sells_out_is_that_of_the_page(assistant: Assistant, member: Member) -> None:
+    found = assistant.call("list_foreseen_stockouts", rows=20)["products"]
+    body = member.get("/dashboard/demand?by=stockout_date").body.decode()
 
     assert found
     shown = re.findall(r'href="/dashboard/demand/product\?id=([^"&]+)"', body)
     ids = [row["item_id"] for row in found]
     assert list(dict.fromkeys(shown))[: len(ids)] == ids
-    assert found[0][field] is not None
+    assert found[0]["stockout_date"] is not None
     assert all(row["status"] for row in found)
 
 

@@ -227,6 +227,16 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             )
         },
         **{
+            f"/dashboard/demand/orders{form}": {
+                "supplier": "Tents Ltd",
+                "lead_time": "9",
+                "order_every": "",
+                "minimum_order": "",
+                "order_budget": "100",
+            }
+            for form in ("", "/supplier", "/remove", "/terms", "/budget")
+        },
+        **{
             f"/dashboard/demand/calendar{form}": {
                 "kind": "campaign",
                 "name": "Sale",

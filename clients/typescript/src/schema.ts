@@ -3732,7 +3732,7 @@ export interface operations {
     report: {
         parameters: {
             query?: {
-                /** @description One of attribution, credited-sales, credited-items, search, search-no-results, search-no-clicks, widgets, experiment, customers, customer-list, health, earnings, demand, forecast. */
+                /** @description One of attribution, credited-sales, credited-items, search, search-no-results, search-no-clicks, widgets, experiment, customers, customer-list, health, earnings, demand, order-sheet, forecast. */
                 name?: string;
                 /** @description The first day, in the store's time zone; default: 30 days in total. */
                 from?: string | null;

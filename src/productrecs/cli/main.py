@@ -55,6 +55,7 @@ COMMANDS: Final = {
     "settings": ".commands.settings:settings",
     "shopper": ".commands.shopper_export_and_erasure:shopper",
     "store": ".commands.stores_and_origins:store",
+    "suppliers": ".commands.suppliers:suppliers",
     "synonyms": ".commands.synonyms_and_search_rules:synonyms",
     "tests": ".commands.experiments:tests",
     "train": ".commands.train:train",

@@ -54,6 +54,7 @@ _SETTING_LABELS: Final = MappingProxyType(
             for one in group.fields
         },
         **{name: label for name, label, _ in demand_forecast.ORDERING},
+        "order_budget": "Budget of orders",
         "holiday_country": "Country of the holidays",
         **{
             name: label.removeprefix("The ").capitalize()

@@ -53,6 +53,10 @@ FINDABLE: Final = MappingProxyType(
             "Demand",
             "demand forecast reorder restock inventory stockout supplier lead time",
         ),
+        "/demand/orders": (
+            "Order sheets",
+            "order sheets purchase orders suppliers vendors packs budget minimum",
+        ),
         "/demand/calendar": (
             "Calendar",
             "calendar campaigns holidays closed days closure sale dates country",

@@ -8,7 +8,7 @@ import pytest
 from productrecs.engines.demand.calendar_effects import (
     CalendarEffects,
     CalendarEvent,
-    EventKind,
+    DayKind,
 )
 from productrecs.engines.demand.demand_series import HORIZON, DailyDemand
 from productrecs.engines.demand.forecast import with_calendar_effects
@@ -18,20 +18,24 @@ DAYS = 200
 
 
 def event(
-    kind: EventKind, name: str, first: int, last: int, items: np.ndarray | None = None
+    kind: DayKind,
+    name: str,
+    first: int,
+    last: int,
+    items: np.ndarray | None = None,
 ) -> CalendarEvent:
     return CalendarEvent(kind, name, FIRST + first, FIRST + last, items)
 
 
 def campaigns(*starts: int, days: int = 7) -> list[CalendarEvent]:
     return [
-        event(EventKind.CAMPAIGN, f"Sale {start}", start, start + days - 1)
+        event(DayKind.CAMPAIGN, f"Sale {start}", start, start + days - 1)
         for start in starts
     ]
 
 
 def holidays(*days: int, name: str = "") -> list[CalendarEvent]:
-    return [event(EventKind.HOLIDAY, name or f"Holiday {day}", day, day) for day in days]
+    return [event(DayKind.HOLIDAY, name or f"Holiday {day}", day, day) for day in days]
 
 
 def with_factor(factor: float, *events: CalendarEvent, seed: int = 2) -> DailyDemand:
@@ -88,7 +92,7 @@ def test_a_past_campaign_does_not_raise_the_level() -> None:
 
 def test_what_the_merchant_expects_counts_as_it_is() -> None:
     past = campaigns(50, 100, 150)
-    ahead = CalendarEvent(EventKind.CAMPAIGN, "Big", FIRST + DAYS, FIRST + DAYS, None, 2.5)
+    ahead = CalendarEvent(DayKind.CAMPAIGN, "Big", FIRST + DAYS, FIRST + DAYS, None, 2.5)
 
     effects = CalendarEffects(with_factor(1.2, *past), [*past, ahead])
 
@@ -98,7 +102,7 @@ def test_what_the_merchant_expects_counts_as_it_is() -> None:
 def test_a_campaign_of_one_category_leaves_the_others_alone() -> None:
     items = np.arange(30) < 10
     ahead = CalendarEvent(
-        EventKind.CAMPAIGN, "Tents", FIRST + DAYS, FIRST + DAYS + 6, items, 2.0
+        DayKind.CAMPAIGN, "Tents", FIRST + DAYS, FIRST + DAYS + 6, items, 2.0
     )
     demand = with_factor(1.0)
     usual = forecast(demand)
@@ -143,7 +147,7 @@ def test_a_holiday_is_like_itself_a_year_before_and_not_like_the_others() -> Non
 
 
 def test_planned_closed_days_are_zero_and_the_days_after_as_usual() -> None:
-    closed = event(EventKind.CLOSURE, "Summer", DAYS + 3, DAYS + 9)
+    closed = event(DayKind.CLOSURE, "Summer", DAYS + 3, DAYS + 9)
     demand = with_factor(1.0)
     usual = forecast(demand)
 
@@ -157,7 +161,7 @@ def test_planned_closed_days_are_zero_and_the_days_after_as_usual() -> None:
 
 
 def test_past_closed_days_say_nothing_about_demand() -> None:
-    closed = [event(EventKind.CLOSURE, "Summer", 180, 193)]
+    closed = [event(DayKind.CLOSURE, "Summer", 180, 193)]
     demand = demand_of(with_factor(0.0, *closed).amounts)
 
     removed = CalendarEffects(demand, closed).remove_from_history()

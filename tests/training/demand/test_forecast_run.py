@@ -88,8 +88,7 @@ def stock(database: Database, store: Store, now: int = NIGHT, **items: Any) -> N
 
 
 def inputs(database: Database, store: Store, now: int = NIGHT) -> DemandInputs:
-    with database.reading() as connection:
-        return read_demand_inputs(connection, store, now)
+    return read_demand_inputs(database, store, now)
 
 
 def run(database: Database, store: Store, now: int = NIGHT) -> None:

@@ -98,8 +98,10 @@ def list_foreseen_stockouts(visit: Visit, arguments: _RowsArguments) -> Result:
 
 
 def list_products_to_order(visit: Visit, arguments: _RowsArguments) -> Result:
-    """Return what to order, the next order date first."""
-    return _stock_rows(visit, "order_date", arguments.rows)
+    """Return the order sheets of today, as their page and its files show them."""
+    zone = visit.store.settings.zone
+    query = parse_report_query(visit.now_ms, zone, limit=arguments.rows)
+    return report_to_dict(make_report(visit.services, visit.store, "order-sheet", query))
 
 
 def _stock_rows(visit: Visit, order: str, limit: int) -> Result:
@@ -267,7 +269,8 @@ READING_TOOLS: Final = (
     ReadingTool(
         "list_products_to_order",
         "What to order",
-        "Products to order, by order date, with the quantity to order.",
+        "What to order today from each supplier: units, packs and cost, within the "
+        "budget, the most urgent product first.",
         _RowsArguments,
         list_products_to_order,
     ),

@@ -30,7 +30,7 @@ _MAX_LENGTH: Final = 14
 _EPSILON: Final = 1e-9
 
 
-class EventKind(StrEnum):
+class DayKind(StrEnum):
     """What a day of the calendar is."""
 
     HOLIDAY = "holiday"
@@ -46,7 +46,7 @@ class CalendarEvent:
     all. `stated` is the factor that the merchant expects, None if unknown.
     """
 
-    kind: EventKind
+    kind: DayKind
     name: str
     first: int
     last: int
@@ -137,7 +137,7 @@ class CalendarEffects:
         amounts, on_sale = self._demand.amounts.copy(), self._demand.on_sale.copy()
         for occurrence in self._occurrences:
             cells = _cells(occurrence.event, occurrence.days)
-            if occurrence.event.kind is EventKind.CLOSURE or occurrence.is_closed:
+            if occurrence.event.kind is DayKind.CLOSURE or occurrence.is_closed:
                 on_sale[cells] = False
             else:
                 change = _shrink(occurrence.change, occurrence.variance)
@@ -147,13 +147,13 @@ class CalendarEffects:
 
     def factor(self, event: CalendarEvent) -> float:
         """Return the factor of an event's days ahead: 1 where nothing is known."""
-        if event.kind is EventKind.CLOSURE:
+        if event.kind is DayKind.CLOSURE:
             return 0.0
         if event.stated is not None:
             return event.stated
         same_kind = [one for one in self._occurrences if one.event.kind is event.kind]
         same_name = [one for one in same_kind if one.event.name == event.name]
-        if event.kind is EventKind.HOLIDAY and _is_usually_closed(same_kind, same_name):
+        if event.kind is DayKind.HOLIDAY and _is_usually_closed(same_kind, same_name):
             return 0.0
         kind_change = _pooled_change([one for one in same_kind if not one.is_closed])
         own = [one for one in same_name if not one.is_closed]

@@ -25,7 +25,7 @@ from productrecs.storage.jobs.job_queue import job_progress
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
-_NO_FORECAST: Final = (
+NO_FORECAST: Final = (
     "No forecast yet: `productrecs store enable-demand` enables the add-on of a store"
 )
 _UNITS_OF_LINES: Final = (
@@ -33,8 +33,8 @@ _UNITS_OF_LINES: Final = (
     "unit of stock, so orders are a lower bound and cover is an upper one."
 )
 _JOB: Final = "forecast"
-_TOO_OLD: Final = "The forecast is too old; `productrecs forecast` makes a new one."
-_SUPPLIES_NOTE: Final = "Goods on their way from suppliers are not known and not counted."
+TOO_OLD: Final = "The forecast is too old; `productrecs forecast` makes a new one."
+SUPPLIES_NOTE: Final = "Goods on their way from suppliers are not known and not counted."
 
 COLUMNS: Final = (
     FigureDefinition("item_id", "text", "the product"),
@@ -111,9 +111,9 @@ def stock_and_demand_report(
         stocked = repository.stocked_items(item_id) if run is not None else None
     title = f"Stock and demand of {store.domain}"
     if run is None or stocked is None:
-        return Report("demand", title, columns=COLUMNS, notes=(_NO_FORECAST,))
+        return Report("demand", title, columns=COLUMNS, notes=(NO_FORECAST,))
     actions = plan_stock_actions(stocked, run, store.settings, now_ms)
-    notes = [_TOO_OLD if actions is None else _SUPPLIES_NOTE]
+    notes = [TOO_OLD if actions is None else SUPPLIES_NOTE]
     if run.target_mode == "order_lines":
         notes.insert(0, _UNITS_OF_LINES)
     if actions is not None and len(actions) > query.limit:
@@ -148,7 +148,7 @@ def daily_forecast_report(database: Database, store: Store, query: ReportQuery) 
     title = f"The next 28 days of {store.domain}"
     columns = _day_columns("amounts" if run is None else run.target_mode.replace("_", " "))
     if run is None:
-        return Report("forecast", title, columns=columns, notes=notes or (_NO_FORECAST,))
+        return Report("forecast", title, columns=columns, notes=notes or (NO_FORECAST,))
     summary = store_forecast_summary(run, store.settings.currency, enabled=True)
     names = [column.name for column in columns]
     return Report(

@@ -85,6 +85,12 @@ class StockedItem(NamedTuple):
     method: str
     spread: float
     sold: str | None  # JSON: in the last 30, 60 and 90 days before the run
+    supplier: str | None = None
+    lead_time_days: int | None = None  # None: as the store's settings say
+    order_every_days: int | None = None
+    minimum_order: float | None = None
+    pack_size: int | None = None
+    minimum_quantity: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,8 +118,12 @@ _ITEM_COLUMNS: Final = (
 _STOCKED_ITEMS: Final = (
     "SELECT i.item_id, i.sku, i.title, COALESCE(f.paid, i.price), i.cost, i.stock_qty, "  # noqa: S608 - own names
     "i.availability, i.available_from, i.available_until, f.method, f.spread, f.sold, "
+    "p.supplier, s.lead_time_days, s.order_every_days, s.minimum_order, p.pack_size, "
+    "p.minimum_quantity, "
     "f.ahead, CASE WHEN f.ahead IS NULL THEN f.days END FROM item_forecasts f "
     f"JOIN {items_sql(*_ITEM_COLUMNS)} i ON i.number = f.item "
+    "LEFT JOIN product_terms p ON p.store_id = f.store_id AND p.item = f.item "
+    "LEFT JOIN suppliers s ON s.store_id = p.store_id AND s.name = p.supplier "
     "WHERE f.store_id = ? AND i.present"
 )
 

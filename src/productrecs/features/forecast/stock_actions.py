@@ -25,6 +25,8 @@ from productrecs.features.forecast.forecast_replies import (
 from productrecs.records.catalog.availability import Availability
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from productrecs.engines.array_types_and_sorting import Floats, Ints
     from productrecs.features.forecast.repository import (
         ForecastRun,
@@ -42,12 +44,17 @@ _MIN_DAILY_SALES: Final = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class ReplenishmentPolicy:
-    """Replenishment policy: lead time in days, service level from 0 to 1, and so on."""
+    """Replenishment policy: lead time in days, service level from 0 to 1, and so on.
 
-    lead_days: int
+    Lead times, order days, packs and minimum quantities are one for all items, or [items].
+    """
+
+    lead_days: Floats | float
     service: float  # probability that an order arrives before a stockout
-    order_days: int  # days that an order covers beyond its lead time
+    order_days: Floats | float  # days that an order covers beyond its lead time
     overstock_days: int
+    pack_size: Floats | float = 1.0  # an order is a multiple of it
+    minimum_quantity: Floats | float = 0.0  # of an order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +83,7 @@ class ExpectedDemand:
         """Mean sales per day: [items]."""
         return np.asarray(self.means.mean(axis=1))
 
-    def standard_deviation(self, days: int) -> Floats:
+    def standard_deviation(self, days: Floats | float) -> Floats:
         """Return the standard deviation of the sum of `days` days: [items]."""
         upper = np.maximum(self.p90s - self.means, 0) / _NORMAL_P90
         variance = np.maximum(upper**2, self.means).mean(axis=1)
@@ -105,7 +112,7 @@ def plan_stock(
     modelled as normal. Goods in transit are unknown.
     """
     z_score = _NORMAL.inv_cdf(policy.service)
-    cycle_days = policy.lead_days + policy.order_days
+    cycle_days = np.asarray(policy.lead_days + policy.order_days, np.float64)
     safety = z_score * demand.standard_deviation(policy.lead_days)
     is_known = np.isfinite(stock)
     stock_left = np.where(is_known, stock, 0.0)
@@ -115,6 +122,8 @@ def plan_stock(
     ) + z_score * demand.standard_deviation(cycle_days)
     is_due = is_known & (order_in >= 0)
     quantity = np.where(is_due, np.ceil(np.maximum(target_stock - stock_left, 0)), 0.0)
+    quantity = np.where(quantity > 0, np.maximum(quantity, policy.minimum_quantity), 0.0)
+    quantity = np.ceil(quantity / policy.pack_size) * policy.pack_size
     lead_demand = demand.sales_until(policy.lead_days)
     lost_sales = _shortfall(
         np.maximum(stock_left, 0), lead_demand, demand.standard_deviation(policy.lead_days)
@@ -132,7 +141,9 @@ def plan_stock(
     )
 
 
-def _first_order_days(stock_left: Floats, demand: ExpectedDemand, lead_days: int) -> Ints:
+def _first_order_days(
+    stock_left: Floats, demand: ExpectedDemand, lead_days: Floats | float
+) -> Ints:
     """Return the first day when `stock_left` does not cover the lead time.
 
     -1 beyond a year.
@@ -202,6 +213,11 @@ class StockAction:
     overstock_value: float | None
     lead_time_sales: float
     safety_stock: float
+    supplier: str | None
+    lead_time_days: int
+    order_every_days: int
+    pack_size: int
+    unit_cost: float | None  # the cost, else the price
 
 
 class StockActions:
@@ -214,12 +230,10 @@ class StockActions:
         self._items, self._today = stocked.items, today
         means, p90s = _expected_sales_from_tomorrow(stocked, run, settings.zone, today)
         spreads = np.array([item.spread for item in self._items], np.float64)
-        policy = ReplenishmentPolicy(
-            lead_days=settings.lead_time_days,
-            service=settings.service_level / 100,
-            order_days=settings.order_every_days,
-            overstock_days=settings.overstock_days,
-        )
+        policy = _policy_of(self._items, settings)
+        size = len(self._items)
+        self._lead_days = np.broadcast_to(policy.lead_days, size)
+        self._order_days = np.broadcast_to(policy.order_days, size)
         self._stock = np.array([_units_in_stock(item) for item in self._items], np.float64)
         self._plan = plan_stock(self._stock, ExpectedDemand(means, p90s, spreads), policy)
         self._expected = means.sum(axis=1)
@@ -228,6 +242,7 @@ class StockActions:
         costs = _nan_if_none([item.cost for item in self._items])
         self._revenue_at_risk = np.round(self._plan.lost * prices, 2)
         unit_values = np.where(np.isnan(costs), prices, costs)
+        self._unit_values = unit_values
         self._overstock_values = np.round(self._plan.surplus * unit_values, 2)
         self._alerts = _alerts(self._stock, self._plan)
         is_overstock = self._alerts == _ALERTS.index(StockAlert.OVERSTOCK)
@@ -305,7 +320,33 @@ class StockActions:
             overstock_value=_none_if_nan(self._overstock_values[row]),
             lead_time_sales=round(float(plan.lead_demand[row]), 2),
             safety_stock=round(float(plan.safety[row]), 2),
+            supplier=item.supplier,
+            lead_time_days=int(self._lead_days[row]),
+            order_every_days=int(self._order_days[row]),
+            pack_size=item.pack_size or 1,
+            unit_cost=_none_if_nan(self._unit_values[row]),
         )
+
+
+def _policy_of(
+    items: Sequence[StockedItem], settings: StoreSettings
+) -> ReplenishmentPolicy:
+    """Return each item's policy: its supplier's terms, else the store's settings."""
+
+    def of_items(values: list[int | None], otherwise: int) -> Floats:
+        known = [otherwise if value is None else value for value in values]
+        return np.array(known, np.float64)
+
+    return ReplenishmentPolicy(
+        lead_days=of_items([one.lead_time_days for one in items], settings.lead_time_days),
+        service=settings.service_level / 100,
+        order_days=of_items(
+            [one.order_every_days for one in items], settings.order_every_days
+        ),
+        overstock_days=settings.overstock_days,
+        pack_size=of_items([one.pack_size for one in items], 1),
+        minimum_quantity=of_items([one.minimum_quantity for one in items], 0),
+    )
 
 
 def plan_stock_actions(

@@ -67,6 +67,7 @@ class StoreSettings:
     service_level: float = 95.0
     order_every_days: int = 7
     overstock_days: int = 90
+    order_budget: float = 0.0
     holiday_country: str = ""
     retention_days: int = 0
     product_feeds: bool = False
@@ -398,6 +399,11 @@ SETTINGS: Final[tuple[StoreSetting, ...]] = (
         "overstock_days",
         _integer_reader(29, 730),
         "stock cover above this many days is reported as overstock",
+    ),
+    StoreSetting(
+        "order_budget",
+        _money,
+        "the most money that orders of one day at suppliers may cost; 0: no limit",
     ),
     StoreSetting(
         "holiday_country",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from productrecs.engines.demand.calendar_effects import CalendarEvent, EventKind
+from productrecs.engines.demand.calendar_effects import CalendarEvent, DayKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ def public_holidays(country: str, first: date, last: date) -> list[CalendarEvent
     years = range(first.year, last.year + 1)
     found = holidays.country_holidays(code, subdiv=region or None, years=years)
     return [
-        CalendarEvent(EventKind.HOLIDAY, name, day.toordinal(), day.toordinal())
+        CalendarEvent(DayKind.HOLIDAY, name, day.toordinal(), day.toordinal())
         for day, name in sorted(found.items())
         if first <= day <= last
     ]
@@ -40,7 +40,7 @@ def planned_events(
     """Return the merchant's entries as events; `categories` are those of each item."""
     return [
         CalendarEvent(
-            EventKind(entry.kind.value),
+            DayKind(entry.kind.value),
             entry.name,
             date.fromisoformat(entry.first_day).toordinal(),
             date.fromisoformat(entry.last_day).toordinal(),

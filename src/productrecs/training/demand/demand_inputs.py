@@ -27,10 +27,10 @@ from productrecs.training.demand.repository import DemandRepository
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import sqlalchemy as sa
-
     from productrecs.engines.demand.calendar_effects import CalendarEvent
+    from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
+    from productrecs.tenancy.accounts.store_settings import StoreSettings
     from productrecs.training.demand.repository import ItemFacts, StockOut
 
 _Ints = npt.NDArray[np.int64]
@@ -127,12 +127,26 @@ class _SoldLines:
     has_quantity: _Bools
 
 
-def read_demand_inputs(
-    connection: sa.Connection, store: Store, now_ms: int
-) -> DemandInputs:
+def read_demand_inputs(database: Database, store: Store, now_ms: int) -> DemandInputs:
     """Return the store's history up to yesterday, by day in its time zone."""
-    repository = DemandRepository(connection, store.store_id)
-    sold, zone = SoldLineRepository(connection, store.store_id), store.settings.zone
+    with database.reading() as connection:
+        return _read_inputs(
+            DemandRepository(connection, store.store_id),
+            SoldLineRepository(connection, store.store_id),
+            SalesCalendarRepository(connection, store.store_id),
+            store.settings,
+            now_ms,
+        )
+
+
+def _read_inputs(
+    repository: DemandRepository,
+    sold: SoldLineRepository,
+    calendar: SalesCalendarRepository,
+    settings: StoreSettings,
+    now_ms: int,
+) -> DemandInputs:
+    zone = settings.zone
     today_date = today(now_ms, zone)
     days = days_between(today_date - timedelta(days=_MAX_DAYS), today_date, zone)
     lines = _read_sold_lines(sold, int(days.midnights[0]), int(days.midnights[-1]))
@@ -150,15 +164,14 @@ def read_demand_inputs(
     demand = DailyDemand(amounts, on_sale, _categories(item_facts), days.first.toordinal())
     days_ahead = days_between(today_date, today_date + timedelta(days=DAYS_AHEAD), zone)
     future_sale_days = _future_sale_days(item_facts, days_ahead, zone)
-    entries = SalesCalendarRepository(connection, store.store_id).entries().values()
     names = [() if facts is None else facts.categories for facts in item_facts]
     events = [
         *public_holidays(
-            store.settings.holiday_country,
+            settings.holiday_country,
             days.first,
             today_date + timedelta(days=DAYS_AHEAD),
         ),
-        *planned_events(entries, names),
+        *planned_events(calendar.entries().values(), names),
     ]
     return DemandInputs(
         demand, future_sale_days, numbers, days, events, mode, repository.seq()

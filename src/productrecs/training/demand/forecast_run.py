@@ -70,8 +70,7 @@ def forecast_and_publish(
         StoreDeletedError: when the store was deleted.
     """
     started_at, now_ms = time.monotonic(), clock()
-    with database.reading() as connection:
-        inputs = read_demand_inputs(connection, store, now_ms)
+    inputs = read_demand_inputs(database, store, now_ms)
     progress(_READ_SHARE)
     options = DemandOptions(threads=threads)
     effects = CalendarEffects(inputs.demand, inputs.events)

@@ -11,7 +11,7 @@ from productrecs.dashboard.report_period import (
 )
 from productrecs.report_registry import REPORT_TYPES, make_report, report_to_csv
 
-FILTERS: Final = ("widget", "source", "position", "touch")
+FILTERS: Final = ("widget", "source", "position", "touch", "supplier")
 _TOUCHES: Final = ("click", "impression")
 
 

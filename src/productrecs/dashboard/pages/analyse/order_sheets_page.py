@@ -1,0 +1,187 @@
+"""Order sheets page: what to order from each supplier, and on which terms."""
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlencode
+
+from productrecs.core.report import parse_report_query
+from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
+    setting_errors,
+)
+from productrecs.dashboard.report_period import (
+    REPORT_FILE_PATH,
+    figures_by_name,
+    rows_by_column,
+)
+from productrecs.features.forecast.forecast_replies import today_of
+from productrecs.records.suppliers.repository import SupplierRepository
+from productrecs.records.suppliers.supplier import (
+    SupplierError,
+    UnknownSupplierError,
+    parse_product_terms,
+    parse_supplier,
+)
+from productrecs.report_registry import make_report
+from productrecs.tenancy.accounts.store_management import change_settings
+
+ORDERS_PATH: Final = "/dashboard/demand/orders"
+BUDGET_LABELS: Final = {"order_budget": "The budget"}
+_REPORT: Final = "order-sheet"
+_FIELDS: Final = ("supplier", "lead_time", "order_every", "minimum_order")
+_MAX_FILE: Final = 5_000_000
+_ROWS: Final = 10_000
+_SHOWN: Final = 50
+_NAMED: Final = 5
+
+
+def show_order_sheets(visit: Visit) -> Reply:
+    """Show one sheet per supplier, and the suppliers."""
+    return _orders_page(visit)
+
+
+def save_supplier(visit: Visit) -> Reply:
+    """Store a supplier's terms."""
+    sent = {name: visit.form[name] for name in _FIELDS}
+    try:
+        supplier = parse_supplier(*(sent[name] for name in _FIELDS))
+        with visit.database.transaction() as transaction:
+            SupplierRepository(transaction, visit.store.store_id).save(supplier)
+    except SupplierError as error:
+        return _orders_page(visit, status=422, sent=sent, error=_sentence(error))
+    return visit.redirect(f"{ORDERS_PATH}#suppliers", "Saved. The sheets follow it.")
+
+
+def remove_supplier(visit: Visit) -> Reply:
+    """Delete a supplier with its products' terms.
+
+    Raises:
+        NotFoundError: when there is none of this name.
+    """
+    try:
+        with visit.database.transaction() as transaction:
+            suppliers = SupplierRepository(transaction, visit.store.store_id)
+            suppliers.remove(visit.form["supplier"])
+    except UnknownSupplierError as error:
+        raise NotFoundError(_sentence(error)) from error
+    return visit.redirect(f"{ORDERS_PATH}#suppliers", "Removed.")
+
+
+def upload_terms(visit: Visit) -> Reply:
+    """Store who supplies which product, from a CSV file."""
+    if visit.file is None:
+        return _orders_page(visit, status=422, file_error="Choose a CSV file.")
+    try:
+        terms = parse_product_terms(visit.file.path.read_text("utf-8"))
+        with visit.database.transaction() as transaction:
+            suppliers = SupplierRepository(transaction, visit.store.store_id)
+            unknown = suppliers.assign(terms)
+    except UnicodeDecodeError:
+        message = "Save the file as CSV in UTF-8, then choose it again."
+        return _orders_page(visit, status=422, file_error=message)
+    except SupplierError as error:
+        return _orders_page(visit, status=422, file_error=_sentence(error))
+    stored = visit.formats.count(len(terms) - len(unknown), "product")
+    message = f"Stored the terms of {stored}."
+    if unknown:
+        names = ", ".join(unknown[:_NAMED])
+        message += f" Your catalog lacks {len(unknown)}: {names}."
+    return visit.redirect(f"{ORDERS_PATH}#suppliers", message)
+
+
+def save_budget(visit: Visit) -> Reply:
+    """Store the most money that the orders of a day may cost."""
+    sent = {"order_budget": visit.form["order_budget"] or "0"}
+    if errors := setting_errors(sent, BUDGET_LABELS):
+        return _orders_page(
+            visit,
+            status=422,
+            budget=sent["order_budget"],
+            budget_error=errors["order_budget"],
+        )
+    change_settings(visit.database, visit.store, sent)
+    visit.refresh_accounts()
+    return visit.redirect(ORDERS_PATH, "Saved. The sheets follow it.")
+
+
+def _orders_page(
+    visit: Visit,
+    status: int = 200,
+    *,
+    sent: Mapping[str, str] | None = None,
+    error: str = "",
+    file_error: str = "",
+    budget: str | None = None,
+    budget_error: str = "",
+) -> Reply:
+    settings = visit.store.settings
+    query = parse_report_query(visit.now_ms, settings.zone, limit=_ROWS)
+    report = make_report(visit.services, visit.store, _REPORT, query)
+    sheets: dict[str, list[dict[str, object]]] = {}
+    for row in rows_by_column(report):
+        sheets.setdefault(str(row["supplier"]), []).append(dict(row))
+    with visit.database.reading() as connection:
+        repository = SupplierRepository(connection, visit.store.store_id)
+        suppliers, counts = repository.suppliers(), repository.product_counts()
+    return visit.render(
+        "order_sheets.html",
+        status=status,
+        is_on=settings.demand_forecast,
+        figures=figures_by_name(report),
+        sheets=sheets,
+        shown=_SHOWN,
+        notes=report.notes,
+        suppliers=suppliers,
+        counts=counts,
+        settings=settings,
+        sent=sent or dict.fromkeys(_FIELDS, ""),
+        error=error,
+        file_error=file_error,
+        budget=f"{settings.order_budget:g}" if budget is None else budget,
+        budget_error=budget_error,
+        file=_sheet_file_address,
+        today=today_of(visit.now_ms, settings.zone).isoformat(),
+    )
+
+
+def _sheet_file_address(supplier: str) -> str:
+    return f"{REPORT_FILE_PATH}?{urlencode({'report': _REPORT, 'supplier': supplier})}"
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+PAGES: Final = (
+    Page(ORDERS_PATH, "Order sheets", show_order_sheets),
+    Page(
+        f"{ORDERS_PATH}/supplier",
+        "Order sheets",
+        None,
+        save_supplier,
+        action="Saved a supplier",
+    ),
+    Page(
+        f"{ORDERS_PATH}/remove",
+        "Order sheets",
+        None,
+        remove_supplier,
+        action="Removed a supplier",
+    ),
+    Page(
+        f"{ORDERS_PATH}/terms",
+        "Order sheets",
+        None,
+        upload_terms,
+        action="Uploaded who supplies which product",
+        file_limit=_MAX_FILE,
+    ),
+    Page(
+        f"{ORDERS_PATH}/budget",
+        "Order sheets",
+        None,
+        save_budget,
+        action="Changed the budget of orders",
+    ),
+)

@@ -1,0 +1,283 @@
+"""Order sheets: what to order from each supplier, in packs and within a budget.
+
+Page, CSV file, API, command line and the merchant's assistant show these numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from productrecs.core.report import Figure, FigureDefinition, Report
+from productrecs.core.timestamps import iso
+from productrecs.features.forecast.demand_reports import NO_FORECAST, SUPPLIES_NOTE, TOO_OLD
+from productrecs.features.forecast.forecast_replies import today_of
+from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.features.forecast.stock_actions import StockAction, plan_stock_actions
+from productrecs.records.suppliers.repository import SupplierRepository
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import date
+
+    from productrecs.core.report import ReportQuery, ReportValue
+    from productrecs.storage.sql.database import Database
+    from productrecs.tenancy.accounts.store import Store
+
+_COLUMNS: Final = (
+    FigureDefinition("supplier", "text", "from whom; empty: no supplier is known"),
+    FigureDefinition("item_id", "text", "the product"),
+    FigureDefinition("sku", "text", "the merchant's own code"),
+    FigureDefinition("title", "text", "its title"),
+    FigureDefinition("quantity", "count", "units to order"),
+    FigureDefinition("packs", "count", "the same in packs"),
+    FigureDefinition("pack_size", "count", "units of a pack"),
+    FigureDefinition(
+        "unit_cost", "money", "the cost, or the price when the cost is not known"
+    ),
+    FigureDefinition("cost", "money", "of the quantity"),
+    FigureDefinition("stock_qty", "count", "units in stock"),
+    FigureDefinition("order_date", "day", "the last day to order it"),
+    FigureDefinition("revenue_at_risk", "money", "lost until an order of today arrives"),
+    FigureDefinition(
+        "over_budget", "count", "units that should be ordered, but the budget ended"
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderLine:
+    """One product of an order sheet; `over_budget` are the units that money lacked for."""
+
+    action: StockAction
+    quantity: int
+    over_budget: int = 0
+
+    @property
+    def cost(self) -> float | None:
+        """The cost of the quantity; None when neither cost nor price is known."""
+        unit_cost = self.action.unit_cost
+        return None if unit_cost is None else round(self.quantity * unit_cost, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSheet:
+    """What to order from one supplier ("" without one)."""
+
+    supplier: str
+    lines: tuple[OrderLine, ...]
+    minimum_order: float
+
+    @property
+    def cost(self) -> float:
+        """The sum of the lines whose cost is known."""
+        return round(sum(line.cost or 0.0 for line in self.lines), 2)
+
+    @property
+    def below_minimum(self) -> float:
+        """What lacks to the supplier's minimum order; 0 for nothing to order."""
+        has_order = any(line.quantity for line in self.lines)
+        return round(max(self.minimum_order - self.cost, 0.0), 2) if has_order else 0.0
+
+
+def plan_order_sheets(
+    actions: Iterable[StockAction],
+    minimum_orders: dict[str, float],
+    budget: float,
+    today: date,
+) -> list[OrderSheet]:
+    """Return the sheets by supplier, the products that lose most sales first.
+
+    A product is on its sheet if it is due before the supplier's next order. A sheet below
+    the supplier's minimum order takes more packs of the products that last shortest. A
+    `budget` above 0 goes to the products that lose most sales for the money.
+    """
+    by_supplier: dict[str, list[OrderLine]] = defaultdict(list)
+    for action in actions:
+        if _is_due(action, today):
+            line = OrderLine(action, action.order_quantity or 0)
+            by_supplier[action.supplier or ""].append(line)
+    lines = {
+        name: _filled_to_minimum(due, minimum_orders.get(name, 0.0))
+        for name, due in by_supplier.items()
+    }
+    if budget > 0:
+        lines = _within_budget(lines, budget)
+    return [
+        OrderSheet(
+            name,
+            tuple(sorted(lines[name], key=_urgency)),
+            minimum_orders.get(name, 0.0),
+        )
+        for name in sorted(lines, key=lambda name: (not name, name))
+    ]
+
+
+def _is_due(action: StockAction, today: date) -> bool:
+    if action.order_date is None or not action.order_quantity:
+        return False
+    return action.order_date < today + timedelta(days=action.order_every_days)
+
+
+def _urgency(line: OrderLine) -> tuple[float, date | None, str]:
+    return (
+        -(line.action.revenue_at_risk or 0.0),
+        line.action.order_date,
+        line.action.item_id,
+    )
+
+
+def _filled_to_minimum(lines: list[OrderLine], minimum: float) -> list[OrderLine]:
+    """Return the lines with as many more packs as the minimum order needs.
+
+    Each next pack goes to the product whose order would last shortest.
+    """
+    filled = {line.action.item_id: line for line in lines}
+    cost = sum(line.cost or 0.0 for line in lines)
+    usable = [line.action for line in lines if (line.action.unit_cost or 0) > 0]
+    while cost < minimum and usable:
+        action = min(
+            usable,
+            key=lambda one: (_days_of(one, filled[one.item_id].quantity), one.item_id),
+        )
+        line = filled[action.item_id]
+        if _days_of(action, line.quantity) > _MAX_FILL_DAYS:
+            break
+        filled[action.item_id] = replace(line, quantity=line.quantity + action.pack_size)
+        cost += action.pack_size * (action.unit_cost or 0.0)
+    return list(filled.values())
+
+
+_MAX_FILL_DAYS: Final = 365
+_DAYS_EXPECTED: Final = 28
+
+
+def _days_of(action: StockAction, quantity: int) -> float:
+    """Return how long stock and order last at the expected pace."""
+    pace = action.expected_28_days / _DAYS_EXPECTED
+    return math.inf if pace <= 0 else ((action.stock_qty or 0) + quantity) / pace
+
+
+def _within_budget(
+    lines: dict[str, list[OrderLine]], budget: float
+) -> dict[str, list[OrderLine]]:
+    """Return the lines that `budget` pays, in packs; those of unknown cost are free."""
+    left, kept = budget, {name: list(own) for name, own in lines.items()}
+    order = sorted(
+        ((name, place) for name, own in lines.items() for place in range(len(own))),
+        key=lambda at: _loss_per_money(lines[at[0]][at[1]]),
+    )
+    for name, place in order:
+        line = lines[name][place]
+        pack_cost = line.action.pack_size * (line.action.unit_cost or 0.0)
+        packs = line.quantity // line.action.pack_size
+        if pack_cost > 0:
+            packs = min(packs, int(left / pack_cost + _ROUNDING))
+        quantity = packs * line.action.pack_size
+        left -= packs * pack_cost
+        kept[name][place] = replace(
+            line, quantity=quantity, over_budget=line.quantity - quantity
+        )
+    return kept
+
+
+_ROUNDING: Final = 1e-9
+
+
+def _loss_per_money(line: OrderLine) -> tuple[float, date | None, str]:
+    lost = line.action.revenue_at_risk or 0.0
+    return (
+        -lost / max(line.cost or 0.0, _ROUNDING),
+        line.action.order_date,
+        line.action.item_id,
+    )
+
+
+def read_order_sheets(
+    database: Database, store: Store, now_ms: int
+) -> list[OrderSheet] | None:
+    """Return the store's sheets for an order of today; None without a fresh forecast."""
+    with database.reading() as connection:
+        repository = ForecastRepository(connection, store.store_id)
+        run = repository.newest_run()
+        stocked = None if run is None else repository.stocked_items()
+        suppliers = SupplierRepository(connection, store.store_id).suppliers()
+    if run is None or stocked is None:
+        return None
+    actions = plan_stock_actions(stocked, run, store.settings, now_ms)
+    if actions is None:
+        return None
+    return plan_order_sheets(
+        actions.first(len(actions)),
+        {one.name: one.minimum_order for one in suppliers},
+        store.settings.order_budget,
+        today_of(now_ms, store.settings.zone),
+    )
+
+
+def order_sheet_report(
+    database: Database, store: Store, query: ReportQuery, now_ms: int
+) -> Report:
+    """Return what to order today, by supplier; `query.where` may name one supplier."""
+    title = f"What to order for {store.domain}"
+    sheets = read_order_sheets(database, store, now_ms)
+    if sheets is None:
+        return Report("order-sheet", title, columns=_COLUMNS, notes=(NO_FORECAST, TOO_OLD))
+    where = dict(query.where)
+    if "supplier" in where:
+        sheets = [one for one in sheets if one.supplier == where["supplier"]]
+    rows = [_row(sheet, line) for sheet in sheets for line in sheet.lines]
+    notes = [SUPPLIES_NOTE]
+    notes += [
+        f"{one.supplier}: {one.below_minimum:.2f} below the minimum order."
+        for one in sheets
+        if one.below_minimum
+    ]
+    if len(rows) > query.limit:
+        notes.append(f"{len(rows) - query.limit} more products; --limit shows them.")
+    return Report(
+        "order-sheet",
+        f"{title}, {iso(now_ms)[:10]}, money in {store.settings.currency}",
+        figures=_figures(sheets),
+        columns=_COLUMNS,
+        rows=tuple(rows[: query.limit]),
+        notes=tuple(notes),
+    )
+
+
+def _figures(sheets: Sequence[OrderSheet]) -> tuple[Figure, ...]:
+    lines = [line for sheet in sheets for line in sheet.lines]
+    ordered = [line for line in lines if line.quantity]
+    missed = sum(line.over_budget * (line.action.unit_cost or 0.0) for line in lines)
+    figures: tuple[tuple[str, str, str, Any], ...] = (
+        ("products", "count", "products to order", len(ordered)),
+        ("suppliers", "count", "suppliers to order from", len(sheets)),
+        ("cost", "money", "of all orders", round(sum(one.cost for one in sheets), 2)),
+        ("over_budget", "money", "what the budget does not pay", round(missed, 2)),
+    )
+    return tuple(
+        Figure(FigureDefinition(name, unit, meaning), value)
+        for name, unit, meaning, value in figures
+    )
+
+
+def _row(sheet: OrderSheet, line: OrderLine) -> tuple[ReportValue, ...]:
+    action = line.action
+    return (
+        sheet.supplier,
+        action.item_id,
+        action.sku,
+        action.title,
+        line.quantity,
+        line.quantity // action.pack_size,
+        action.pack_size,
+        action.unit_cost,
+        line.cost,
+        action.stock_qty,
+        None if action.order_date is None else action.order_date.isoformat(),
+        action.revenue_at_risk,
+        line.over_budget,
+    )

@@ -1,0 +1,1 @@
+"""Suppliers: from whom the merchant orders products, and on which terms."""

@@ -1,0 +1,144 @@
+"""Supplier repository: SQL of suppliers and of the terms of products."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.catalog.repository import items_of_store
+from productrecs.records.suppliers.supplier import (
+    MAX_SUPPLIERS,
+    ProductTerms,
+    Supplier,
+    SupplierError,
+    UnknownSupplierError,
+)
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.store_counters_and_versions import lock_head
+from productrecs.storage.sql.tables import product_terms, suppliers
+
+_supplier, _terms = suppliers.c, product_terms.c
+_TERMS: tuple[str, ...] = ("lead_time_days", "order_every_days", "minimum_order")
+
+
+class SupplierRepository:
+    """One store's suppliers, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def suppliers(self) -> list[Supplier]:
+        """Return the suppliers by name."""
+        query = (
+            sa.select(_supplier.name, *(_supplier[name] for name in _TERMS))
+            .where(_supplier.store_id == self._store_id)
+            .order_by(_supplier.name)
+        )
+        return [Supplier(*row) for row in self._transaction.execute(query)]
+
+    def product_counts(self) -> dict[str, int]:
+        """Return how many products each supplier has."""
+        query = (
+            sa.select(_terms.supplier, sa.func.count())
+            .where(_terms.store_id == self._store_id)
+            .group_by(_terms.supplier)
+        )
+        return {name: int(count) for name, count in self._transaction.execute(query)}
+
+    def save(self, supplier: Supplier) -> None:
+        """Store a supplier; replace the one of the same name.
+
+        Raises:
+            SupplierError: when the store has too many.
+            StoreDeletedError: when the store was deleted.
+        """
+        self._lock()
+        self._save([supplier])
+
+    def remove(self, name: str) -> None:
+        """Delete a supplier with the terms of its products.
+
+        Raises:
+            UnknownSupplierError: when there is none of this name.
+        """
+        gone = suppliers.delete().where(
+            _supplier.store_id == self._store_id, _supplier.name == name
+        )
+        if not self._transaction.execute(gone).rowcount:
+            message = f"there is no supplier {name!r}"
+            raise UnknownSupplierError(message)
+        self._transaction.execute(
+            product_terms.delete().where(
+                _terms.store_id == self._store_id, _terms.supplier == name
+            )
+        )
+
+    def assign(self, terms: Sequence[ProductTerms]) -> list[str]:
+        """Store the terms of products; return the products that the catalog lacks.
+
+        Suppliers that are not stored yet are added, with the terms of the store's settings.
+
+        Raises:
+            SupplierError: when the store would have too many suppliers.
+            StoreDeletedError: when the store was deleted.
+        """
+        self._lock()
+        known = {supplier.name for supplier in self.suppliers()}
+        numbers = self._item_numbers()
+        found = [one for one in terms if one.product in numbers]
+        added = sorted({one.supplier for one in found} - known)
+        self._save([Supplier(name) for name in added])
+        for one in found:
+            row = upsert(self._transaction, product_terms).values(
+                store_id=self._store_id,
+                item=numbers[one.product],
+                supplier=one.supplier,
+                pack_size=one.pack_size,
+                minimum_quantity=one.minimum_quantity,
+            )
+            names = ("supplier", "pack_size", "minimum_quantity")
+            changed = {name: row.excluded[name] for name in names}
+            self._transaction.execute(
+                row.on_conflict_do_update(
+                    index_elements=[_terms.store_id, _terms.item], set_=changed
+                )
+            )
+        return [one.product for one in terms if one.product not in numbers]
+
+    def _save(self, changed: Sequence[Supplier]) -> None:
+        for supplier in changed:
+            row = upsert(self._transaction, suppliers).values(
+                store_id=self._store_id,
+                name=supplier.name,
+                **{name: getattr(supplier, name) for name in _TERMS},
+            )
+            self._transaction.execute(
+                row.on_conflict_do_update(
+                    index_elements=[_supplier.store_id, _supplier.name],
+                    set_={name: row.excluded[name] for name in _TERMS},
+                )
+            )
+        count = self._transaction.execute(
+            sa.select(sa.func.count()).where(_supplier.store_id == self._store_id)
+        ).scalar_one()
+        if count > MAX_SUPPLIERS:
+            message = f"a store has at most {MAX_SUPPLIERS} suppliers"
+            raise SupplierError(message)
+
+    def _item_numbers(self) -> dict[str, int]:
+        """Return the numbers of the catalog's products by SKU and by id."""
+        item = items_of_store("item_id", "sku", "present", store_id=self._store_id)
+        query = sa.select(item.c.number, item.c.item_id, item.c.sku).where(
+            item.c.present.is_(True)
+        )
+        rows = list(self._transaction.execute(query))
+        by_sku = {sku: int(number) for number, _, sku in rows if sku}
+        return by_sku | {item_id: int(number) for number, item_id, _ in rows}
+
+    def _lock(self) -> None:
+        if not lock_head(self._transaction, self._store_id):
+            message = "this store was deleted"
+            raise StoreDeletedError(message)

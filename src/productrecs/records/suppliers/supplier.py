@@ -1,0 +1,142 @@
+"""Supplier: lead time, order rhythm and minimum order; and the terms of one product."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from productrecs.core.errors import ProductRecsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_SUPPLIERS: Final = 500
+MAX_NAME: Final = 100
+MAX_DAYS: Final = 365
+MAX_UNITS: Final = 1_000_000
+MAX_TERMS: Final = 100_000
+_MAX_MONEY: Final = 1e12
+TERM_COLUMNS: Final = ("product", "supplier", "pack_size", "minimum_quantity")
+
+
+class SupplierError(ProductRecsError):
+    """A supplier or the terms of a product are invalid, or there are too many."""
+
+
+class UnknownSupplierError(ProductRecsError):
+    """The store has no supplier of this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplier:
+    """A supplier's terms; None: as the store's settings say."""
+
+    name: str
+    lead_time_days: int | None = None
+    order_every_days: int | None = None
+    minimum_order: float = 0.0  # money of one order
+
+
+@dataclass(frozen=True, slots=True)
+class ProductTerms:
+    """On which terms a product is ordered; `product` is its id or SKU."""
+
+    product: str
+    supplier: str
+    pack_size: int = 1
+    minimum_quantity: int = 0
+
+
+def parse_supplier(
+    name: str, lead_time_days: str = "", order_every_days: str = "", minimum_order: str = ""
+) -> Supplier:
+    """Return a supplier from texts; empty ones are the store's settings.
+
+    Raises:
+        SupplierError: when one of them is invalid.
+    """
+    return Supplier(
+        _parse_name(name),
+        _whole(lead_time_days, "the lead time", 1, MAX_DAYS),
+        _whole(order_every_days, "the days between two orders", 1, MAX_DAYS),
+        _money(minimum_order),
+    )
+
+
+def parse_product_terms(text: str) -> list[ProductTerms]:
+    """Return the terms of a CSV file with the columns TERM_COLUMNS; the last two may lack.
+
+    Raises:
+        SupplierError: for the first invalid line, which it names.
+    """
+    sample = text.removeprefix("\ufeff")
+    header = sample.partition("\n")[0]
+    delimiter = ";" if header.count(";") > header.count(",") else ","
+    reader = csv.DictReader(io.StringIO(sample), delimiter=delimiter)
+    columns = [name.strip().lower() for name in reader.fieldnames or ()]
+    if not set(TERM_COLUMNS[:2]) <= set(columns):
+        message = f"the first line of the file names the columns {', '.join(TERM_COLUMNS)}"
+        raise SupplierError(message)
+    reader.fieldnames = columns
+    found: list[ProductTerms] = []
+    for row in reader:
+        if len(found) >= MAX_TERMS:
+            message = f"a file has at most {MAX_TERMS} lines"
+            raise SupplierError(message)
+        try:
+            found.append(_terms_of(row))
+        except SupplierError as error:
+            message = f"line {reader.line_num}: {error}"
+            raise SupplierError(message) from error
+    return found
+
+
+def _terms_of(row: Mapping[str, str | None]) -> ProductTerms:
+    product = (row["product"] or "").strip()
+    if not product:
+        message = "the product has no id or SKU"
+        raise SupplierError(message)
+    return ProductTerms(
+        product,
+        _parse_name(row["supplier"] or ""),
+        _whole(row.get("pack_size") or "", "the pack size", 1, MAX_UNITS) or 1,
+        _whole(row.get("minimum_quantity") or "", "the minimum quantity", 0, MAX_UNITS)
+        or 0,
+    )
+
+
+def _parse_name(text: str) -> str:
+    name = text.strip()
+    if not name or len(name) > MAX_NAME or not name.isprintable():
+        message = f"a supplier's name has 1 to {MAX_NAME} characters"
+        raise SupplierError(message)
+    return name
+
+
+def _whole(text: str, what: str, lowest: int, highest: int) -> int | None:
+    if not text.strip():
+        return None
+    message = f"{what} is a whole number from {lowest} to {highest}"
+    try:
+        value = int(text)
+    except ValueError as error:
+        raise SupplierError(message) from error
+    if not lowest <= value <= highest:
+        raise SupplierError(message)
+    return value
+
+
+def _money(text: str) -> float:
+    if not text.strip():
+        return 0.0
+    message = "the minimum order is an amount of at least 0"
+    try:
+        value = float(text)
+    except ValueError as error:
+        raise SupplierError(message) from error
+    if not math.isfinite(value) or not 0 <= value <= _MAX_MONEY:
+        raise SupplierError(message)
+    return value

@@ -1,0 +1,77 @@
+"""Order sheets page: sheets with their files, suppliers, and a budget."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from productrecs.tenancy.accounts.store_management import find_store
+from tests.dashboard.test_demand_forecast_pages import selling
+from tests.support.dashboard import Member, text_of
+
+if TYPE_CHECKING:
+    from productrecs.tenancy.accounts.store import Store
+    from tests.dashboard.conftest import Office
+
+__all__ = ["selling"]
+
+PAGE = "/dashboard/demand/orders"
+
+
+@pytest.fixture
+def owner(office: Office, selling: Store) -> Member:
+    return office.member(selling)
+
+
+def flat(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def test_a_supplier_has_a_sheet_with_its_file(owner: Member) -> None:
+    saved = owner.post(f"{PAGE}/supplier", page=PAGE, supplier="Lamps & Co", lead_time="10")
+    terms = b"product,supplier,pack_size\nlamp,Lamps & Co,12\nghost,Lamps & Co,1\n"
+    uploaded = owner.send_file(f"{PAGE}/terms", terms, "terms.csv", page=PAGE)
+    page = owner.get(PAGE)
+    link = re.search(r'href="(/dashboard/report.csv\?[^"]*Lamps[^"]*)"', page.body.decode())
+
+    assert (saved.status, uploaded.status) == (303, 303)
+    text = flat(text_of(page))
+    assert re.search(r"A lamp lamp \d+ \d+ of 12", text)
+    assert "Lamps & Co 1 10 7" in text
+    assert link is not None
+    reply = owner.get(link[1].replace("&amp;", "&"))
+    (row,) = csv.DictReader(io.StringIO(reply.body.decode()))
+    assert (row["supplier"], row["item_id"]) == ("Lamps & Co", "lamp")
+    assert int(row["quantity"]) == 12 * int(row["packs"]) > 0
+    assert f"A lamp lamp {row['quantity']} {row['packs']} of 12" in text
+
+    assert owner.post(f"{PAGE}/remove", page=PAGE, supplier="Lamps & Co").status == 303
+    assert owner.post(f"{PAGE}/remove", page=PAGE, supplier="Lamps & Co").status == 404
+
+
+def test_wrong_terms_say_what_is_right(owner: Member) -> None:
+    wrong = owner.post(f"{PAGE}/supplier", page=PAGE, supplier="A", lead_time="soon")
+    file = owner.send_file(f"{PAGE}/terms", b"sku,from\na,b\n", "terms.csv", page=PAGE)
+    binary = owner.send_file(f"{PAGE}/terms", b"\xff\xfe\x00", "terms.csv", page=PAGE)
+
+    assert (wrong.status, file.status, binary.status) == (422, 422, 422)
+    assert "The lead time is a whole number from 1 to 365." in text_of(wrong)
+    assert "names the columns product, supplier" in text_of(file)
+    assert "Save the file as CSV in UTF-8" in text_of(binary)
+
+
+def test_a_budget_cuts_the_sheets(office: Office, owner: Member, selling: Store) -> None:
+    saved = owner.post(f"{PAGE}/budget", page=PAGE, order_budget="100")
+    text = flat(text_of(owner.get(PAGE)))
+    wrong = owner.post(f"{PAGE}/budget", page=PAGE, order_budget="lots")
+    reset = owner.post(f"{PAGE}/budget", page=PAGE, order_budget="")
+
+    assert (saved.status, wrong.status, reset.status) == (303, 422, 303)
+    assert "Over the budget" in text
+    assert re.search(r"A lamp lamp 5 \D*100", text)  # at 20 each
+    stored = find_store(office.services.database, selling.domain).settings
+    assert stored.order_budget == 0

@@ -1,0 +1,138 @@
+"""Order sheets: packs, minimum orders and a budget, by supplier."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from productrecs.features.forecast.order_sheets import OrderSheet, plan_order_sheets
+from tests.features.forecast.test_stock_actions import item, planned
+
+if TYPE_CHECKING:
+    from productrecs.features.forecast.stock_actions import StockAction
+
+TODAY = date(2026, 3, 2)
+
+
+def actions(**terms: Any) -> dict[str, StockAction]:
+    """Return what to do about a tent and a lamp, of which two are sold a day."""
+    return planned(
+        item("tent", 2, 4, cost=50.0, supplier="Tents Ltd", **terms),
+        item("lamp", 2, 8, cost=5.0, price=6.0),
+        item("rich", 2, 900),
+    )
+
+
+def sheets(
+    found: dict[str, StockAction], budget: float = 0.0, **minimums: float
+) -> dict[str, OrderSheet]:
+    named = {name.replace("_", " "): value for name, value in minimums.items()}
+    made = plan_order_sheets(found.values(), named, budget, TODAY)
+    return {one.supplier: one for one in made}
+
+
+def quantities(made: dict[str, OrderSheet]) -> dict[str, int]:
+    return {
+        line.action.item_id: line.quantity for one in made.values() for line in one.lines
+    }
+
+
+def test_each_supplier_has_a_sheet_of_what_is_due() -> None:
+    found = actions()
+
+    made = sheets(found)
+
+    assert list(made) == ["Tents Ltd", ""]
+    assert quantities(made) == {
+        name: found[name].order_quantity for name in ("tent", "lamp")
+    }
+    (line,) = made["Tents Ltd"].lines
+    assert made["Tents Ltd"].cost == line.cost == 50.0 * line.quantity
+
+
+def test_quantities_are_whole_packs_of_at_least_the_minimum() -> None:
+    one, packs, many = (
+        actions(**terms)["tent"].order_quantity or 0
+        for terms in ({}, {"pack_size": 24}, {"minimum_quantity": 100, "pack_size": 24})
+    )
+
+    assert packs % 24 == 0
+    assert one <= packs < one + 24
+    assert many == 120
+
+
+def test_a_supplier_with_a_long_lead_time_is_asked_for_more_and_earlier() -> None:
+    short, long = (
+        planned(item("tent", 2, 40, lead_time_days=days))["tent"] for days in (7, 30)
+    )
+
+    assert short.order_date is not None
+    assert long.order_date is not None
+    assert long.order_date < short.order_date
+    assert long.lead_time_days == 30
+    assert long.lead_time_sales == pytest.approx(60)
+
+
+def test_what_is_due_before_the_next_order_is_ordered_now() -> None:
+    tent = actions()["tent"]
+    tomorrow, later = (
+        replace(tent, order_date=TODAY + timedelta(days=days)) for days in (6, 7)
+    )
+
+    assert quantities(sheets({"tent": tomorrow})) == {"tent": tent.order_quantity}
+    assert sheets({"tent": later}) == {}
+
+
+def test_a_sheet_is_filled_to_the_minimum_order_in_packs() -> None:
+    found = actions(pack_size=10)
+
+    made = sheets(found, Tents_Ltd=5_000.0)["Tents Ltd"]
+
+    assert 5_000 <= made.cost < 5_000 + 10 * 50.0
+    assert made.lines[0].quantity % 10 == 0
+    assert made.below_minimum == 0
+
+
+def test_a_minimum_that_would_last_over_a_year_is_not_filled() -> None:
+    made = sheets(actions(), Tents_Ltd=1e9)["Tents Ltd"]
+
+    assert made.lines[0].quantity < 2 * 366
+    assert made.below_minimum == 1e9 - made.cost
+
+
+def test_a_budget_goes_to_what_loses_most_sales_for_the_money() -> None:
+    found = actions()
+    cheap = found["lamp"].order_quantity or 0
+
+    made = sheets(found, budget=cheap * 5.0 + 60)
+
+    assert quantities(made) == {"lamp": cheap, "tent": 1}
+    (tent,) = made["Tents Ltd"].lines
+    assert tent.over_budget == (found["tent"].order_quantity or 0) - 1
+
+
+@given(
+    budget=st.floats(0.01, 5_000),
+    pack_size=st.integers(1, 30),
+    minimum=st.floats(0, 3_000),
+    is_known=st.booleans(),
+)
+def test_a_budget_is_never_exceeded(
+    budget: float, pack_size: int, minimum: float, *, is_known: bool
+) -> None:
+    found = actions(pack_size=pack_size)
+    if not is_known:
+        found["lamp"] = replace(found["lamp"], unit_cost=None)
+
+    made = sheets(found, budget=budget, Tents_Ltd=minimum)
+
+    assert sum(one.cost for one in made.values()) <= budget + 0.01
+    for line in (line for one in made.values() for line in one.lines):
+        assert line.quantity % line.action.pack_size == 0
+        assert line.quantity >= 0
+        assert line.over_budget >= 0
