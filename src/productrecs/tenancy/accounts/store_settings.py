@@ -145,8 +145,11 @@ def _timezone(text: str) -> str:
 def _holiday_country(text: str) -> str:
     if not text.strip():
         return ""
-    import holidays  # noqa: PLC0415 - only when a country is set
-
+    try:
+        import holidays  # noqa: PLC0415 - only when a country is set
+    except ModuleNotFoundError as error:
+        message = "empty where the package productrecs[forecast] is not installed"
+        raise ValueError(message) from error
     code, _, region = text.strip().upper().partition("-")
     message = "a country such as DE, or with its region, such as DE-BY; empty for none"
     if code not in known_codes().regions:

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 def public_holidays(country: str, first: date, last: date) -> list[CalendarEvent]:
     """Return the public holidays of `country` (DE, or DE-BY) from `first` to `last`.
 
-    None without a country.
+    None without a country, and none where productrecs[forecast] is not installed.
     """
     if not country:
         return []
-    import holidays  # noqa: PLC0415 - only for stores with a country
-
+    try:
+        import holidays  # noqa: PLC0415 - only for stores with a country
+    except ModuleNotFoundError:
+        return []
     code, _, region = country.partition("-")
     years = range(first.year, last.year + 1)
     found = holidays.country_holidays(code, subdiv=region or None, years=years)
