@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "2026_11_29_0720"
-down_revision = "2026_11_29_0312"
+revision = "2026_11_29_0820"
+down_revision = "2026_11_29_0730"
 
 
 def upgrade() -> None:

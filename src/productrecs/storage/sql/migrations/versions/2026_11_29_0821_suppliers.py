@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "2026_11_29_0750"
-down_revision = "2026_11_29_0720"
+revision = "2026_11_29_0821"
+down_revision = "2026_11_29_0820"
 
 
 def upgrade() -> None:
