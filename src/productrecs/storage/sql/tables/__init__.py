@@ -29,10 +29,14 @@ from productrecs.storage.sql.tables.account_tables import (
     stores,
     widget_configs,
 )
+from productrecs.storage.sql.tables.planning_tables import (
+    calendar_entries,
+    product_terms,
+    suppliers,
+)
 from productrecs.storage.sql.tables.record_tables import (
     bot_events,
     bundles,
-    calendar_entries,
     erased_names,
     erasures,
     event_columns,
@@ -53,7 +57,6 @@ from productrecs.storage.sql.tables.record_tables import (
     order_receipts,
     pictures,
     placements,
-    product_terms,
     purchase_lines,
     question_counts,
     rule_changes,
@@ -63,7 +66,6 @@ from productrecs.storage.sql.tables.record_tables import (
     search_counts,
     search_rules,
     shopper_links,
-    suppliers,
     synonyms,
     uploads,
 )
