@@ -22,7 +22,7 @@ from productrecs.schemas.events import EventBody
 from productrecs.schemas.integration import (
     BundleBody,
     ConnectBody,
-    CustomerIdsBody,
+    CustomerIdChangesBody,
     DashboardLinkBody,
     EnginesInitBody,
     ExperimentActionBody,
@@ -42,7 +42,7 @@ MODELS: Final[Sequence[type[BaseModel]]] = (
     PhotoSearchBody,
     ConnectBody,
     EnginesInitBody,
-    CustomerIdsBody,
+    CustomerIdChangesBody,
     DashboardLinkBody,
     RecommenderSettingsBody,
     ExperimentBody,

@@ -184,7 +184,7 @@ class CustomerIdBody(BaseModel):
     new: Identifier
 
 
-class CustomerIdsBody(BaseModel):
+class CustomerIdChangesBody(BaseModel):
     """Former ids of customers and their new ones; the new id gets the history."""
 
     model_config = ConfigDict(title="CustomerIds", extra="ignore")
@@ -345,7 +345,7 @@ def parse_customer_ids(body: object) -> list[tuple[str, str]]:
     Raises:
         BodyError: when the body has no such pairs, or too many.
     """
-    customers = _parsed(CustomerIdsBody, body).customers
+    customers = _parsed(CustomerIdChangesBody, body).customers
     return [(customer.old, customer.new) for customer in customers]
 
 

@@ -241,13 +241,13 @@ class _EncoderGraph:
             )
         )
         last = self._add_convolution(last, f"{name}._project_conv", f"{name}._bn2")
-        if stride == 1 and self._takes(name) == len(
+        if stride == 1 and self._input_channel_count(name) == len(
             self._weights[f"{name}._project_conv.weight"]
         ):
             last = self._graph.add_node("Add", [last, start])
         return last
 
-    def _takes(self, name: str) -> int:
+    def _input_channel_count(self, name: str) -> int:
         """Return the number of input channels of a block."""
         expanding = self._weights.get(f"{name}._expand_conv.weight")
         if expanding is not None:

@@ -19,7 +19,7 @@ from productrecs.http.routes.integration.call_body_and_transaction import (
 )
 from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.schemas.integration import (
-    CustomerIdsBody,
+    CustomerIdChangesBody,
     parse_customer_ids,
 )
 from productrecs.storage.sql.group_commit import WriteTransaction
@@ -45,7 +45,9 @@ _encode: Final = msgspec.json.Encoder().encode
         {"ok": True, "linked": 1},
     )
     | error_responses(401, 402, 413, 415, 422, 503),
-    openapi_extra=documented_request_body(CustomerIdsBody, {"one customer": _EXAMPLE}),
+    openapi_extra=documented_request_body(
+        CustomerIdChangesBody, {"one customer": _EXAMPLE}
+    ),
     response_class=Response,
 )
 async def link_former_ids(request: Request) -> Response:

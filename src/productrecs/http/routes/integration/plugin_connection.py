@@ -93,7 +93,7 @@ async def connect_plugin(request: Request) -> Response:
     introduction = parse_introduction(await body_if_any(request), store.publishable_key)
     store_id = store.store_id
 
-    def store_connection(work: WriteTransaction) -> ShopConnection:
+    def record_plugin_details(work: WriteTransaction) -> ShopConnection:
         AccountRepository(work.connection).lock(store_id)
         repository = ConnectionRepository(work.connection, store_id)
         stored_connection = repository.find()
@@ -102,7 +102,7 @@ async def connect_plugin(request: Request) -> Response:
             repository.put(connected)
         return connected
 
-    connected = await change_in_transaction(exchange, store_connection)
+    connected = await change_in_transaction(exchange, record_plugin_details)
     first = connected.first_connected_at
     content = {
         "ok": True,
