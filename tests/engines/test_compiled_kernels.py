@@ -20,6 +20,8 @@ from productrecs.engines.visual.connected_parts import close_mask, label_parts, 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from productrecs.engines.array_types_and_sorting import Floats
+
 SHARES = (0.1, 0.5, 0.9)
 
 
@@ -76,15 +78,17 @@ def test_transposing_keeps_rows_ascending() -> None:
 
 def test_the_incomplete_gamma_function_is_that_of_scipy() -> None:
     rng = np.random.default_rng(4)
-    shapes = np.concatenate((rng.integers(1, 300, 5_000), rng.random(5_000) * 4 + 0.5))
-    values = shapes * rng.random(10_000) * 3
+    whole = rng.integers(1, 300, 5_000).astype(np.float64)
+    shapes: Floats = np.concatenate((whole, rng.random(5_000) * 4 + 0.5))
+    values: Floats = shapes * rng.random(10_000) * 3
+    expected: Floats = special.gammainc(shapes, values)
 
     ours = distributions.gamma_p(shapes, values)
 
-    np.testing.assert_allclose(
-        ours, special.gammainc(shapes, values), rtol=1e-11, atol=1e-300
-    )
+    np.testing.assert_allclose(ours, expected, rtol=1e-11, atol=1e-300)
     assert distributions.gamma_p(2.0, 0.0).tolist() == [0.0]
+    of_one_shape = distributions.gamma_p(2.0, values[:3])
+    np.testing.assert_allclose(of_one_shape, special.gammainc(2.0, values[:3]), rtol=1e-11)
 
 
 def test_negative_binomial_quantiles_are_those_of_scipy() -> None:
@@ -95,7 +99,7 @@ def test_negative_binomial_quantiles_are_those_of_scipy() -> None:
     ours = distributions.negative_binomial_quantiles(means, sizes, SHARES)
 
     chances = sizes / (sizes + means)
-    expected = [stats.nbinom.ppf(share, sizes, chances) for share in SHARES]
+    expected = np.array([stats.nbinom.ppf(share, sizes, chances) for share in SHARES])
     np.testing.assert_array_equal(ours, np.maximum(expected, 0))
 
 

@@ -25,7 +25,7 @@ def gamma_p(shapes: npt.ArrayLike, values: npt.ArrayLike) -> Floats:
     P(k, m) is the chance of at least k events by a Poisson distribution of mean m, and
     1 - P(d / 2, x / 2) that of at least x by a chi-squared one of d degrees of freedom.
     """
-    shapes, values = _doubles(shapes), _doubles(values)
+    shapes, values = map(_doubles, np.broadcast_arrays(shapes, values))
     results = np.empty(len(shapes))
     _gamma_p(address(shapes), address(values), len(shapes), address(results))
     return results

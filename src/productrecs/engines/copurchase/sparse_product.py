@@ -65,7 +65,10 @@ def multiply(left: SparseRows, right: SparseRows, n_columns: int) -> SparseProdu
         n_rows,
         n_columns,
         addresses(*scratch),
-        *map(address, (ends, columns, sums, counts)),
+        address(ends),
+        address(columns),
+        address(sums),
+        address(counts),
     )
     rows = np.repeat(np.arange(n_rows), np.diff(ends, prepend=0))
     return SparseProduct(rows, columns[:size], sums[:size], counts[:size])
