@@ -49,6 +49,10 @@ def test_a_supplier_has_a_sheet_with_its_file(owner: Member) -> None:
     assert int(row["quantity"]) == 12 * int(row["packs"]) > 0
     assert f"A lamp lamp {row['quantity']} {row['packs']} of 12" in text
 
+    product = flat(text_of(owner.get("/dashboard/demand/product?id=lamp")))
+    assert "expected in 10 days of lead time" in product  # the settings say 14
+    assert "for 10 + 7 days" in product
+
     assert owner.post(f"{PAGE}/remove", page=PAGE, supplier="Lamps & Co").status == 303
     assert owner.post(f"{PAGE}/remove", page=PAGE, supplier="Lamps & Co").status == 404
 

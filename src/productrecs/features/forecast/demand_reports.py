@@ -89,6 +89,10 @@ COLUMNS: Final = (
     FigureDefinition(
         "safety_stock", "number", "stock kept for sales above that, at service_level"
     ),
+    FigureDefinition(
+        "lead_time_days", "count", "as its supplier has it, else as the settings have it"
+    ),
+    FigureDefinition("order_every_days", "count", "the same for days between orders"),
 )
 
 
