@@ -5,10 +5,10 @@ A place, a folder or an address, offers the models that its `models.json` lists:
 sidecar with its SHA-256, `NAME/model.onnx` the model; a text model has a tokenizer file.
 """
 
+import http.client
 import json
 import re
 import shutil
-import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -35,6 +35,7 @@ _MAX_BYTES: Final = 4 << 30
 _MAX_JSON_BYTES: Final = 1 << 20
 _CHUNK: Final = 1 << 20
 _SECONDS: Final = 60.0
+_READ_ERRORS: Final = (OSError, http.client.HTTPException, ValueError)
 
 
 class ModelPlaceError(ProductRecsError):
@@ -116,7 +117,7 @@ class ModelPlace:
         try:
             with self._open(path) as file:
                 content: bytes = file.read(_MAX_JSON_BYTES + 1)
-        except (OSError, urllib.error.URLError) as error:
+        except _READ_ERRORS as error:
             raise _unreadable(f"{self.place}/{path}", error) from error
         if len(content) > _MAX_JSON_BYTES:
             message = f"{self.place}/{path} is too large to be a list or a sidecar"
@@ -132,7 +133,7 @@ class ModelPlace:
                     if written > _MAX_BYTES:
                         message = f"{self.place}/{path} has more than 4 GiB"
                         raise ModelPlaceError(message)
-        except (OSError, urllib.error.URLError) as error:
+        except _READ_ERRORS as error:
             raise _unreadable(f"{self.place}/{path}", error) from error
 
     def _open(self, path: str) -> Any:
@@ -173,7 +174,7 @@ class InstalledModels:
         """Return the installed models by name."""
         used = set(self._used().values())
         found = []
-        for about in sorted(self._folder.glob(f"*/{_ABOUT}")):
+        for about in sorted(self._folder.glob(f"[!.]*/{_ABOUT}")):
             fields = json.loads(about.read_text("utf-8"))
             found.append(InstalledModel(**fields, is_used=fields["name"] in used))
         return found

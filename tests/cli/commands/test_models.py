@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from productrecs.cli.main import productrecs
 from productrecs.services import INSTALLED_MODELS_FOLDER, build_services
 from productrecs.settings import from_environment
-from productrecs.training.installed_models import InstalledModels
+from productrecs.training.installed_models import InstalledModels, ModelPlace
 from tests.records.pictures.test_onnx_inference import mean_colour
 from tests.support.text_models import model as text_model_file
 
@@ -199,6 +199,7 @@ def test_a_changed_file_does_not_serve(tmp_path: Path, mirror: Path) -> None:
         (("install", "../colours", "--from", "MIRROR"), "does not offer ../colours"),
         (("list", "--from", "MIRROR/empty"), "cannot be read"),
         (("list", "--from", "http://127.0.0.1:9"), "cannot be read"),
+        (("list", "--from", "http://[bad"), "cannot be read"),
     ],
 )
 def test_what_is_not_there_is_said(
@@ -217,3 +218,12 @@ def test_a_tokenizer_of_another_folder_is_refused(tmp_path: Path, mirror: Path) 
     said = run(tmp_path, "install", "words", "--from", str(mirror), "--yes", fails=True)
 
     assert "names the tokenizer" in said
+
+
+def test_an_install_that_was_killed_leaves_no_model(tmp_path: Path, mirror: Path) -> None:
+    data = tmp_path / "data"
+    models, place = InstalledModels(data / INSTALLED_MODELS_FOLDER), ModelPlace(str(mirror))
+    models.stage(place, place.offer("colours"))  # and nothing after it
+
+    assert "No models" in run(data, "list")
+    assert "Installed" in run(data, "install", "colours", "--from", str(mirror), "--yes")
