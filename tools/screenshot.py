@@ -35,13 +35,21 @@ SIZE: Final = (1280, 1180)
 NARROW: Final = (900, 1000)  # of the guides: their column is 736 pixels wide
 WIDTH: Final = 960
 QUALITY: Final = 70
+FRAME_MS: Final = 2_500
+LEARNED_MS: Final = 2_000  # an event is stored, and read by the next list
+RING: Final = "6px solid #d9772b"
+# A browser that names itself headless counts as a bot, and gets what all shoppers get.
+AGENT: Final = (
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0.0.0 Safari/537.36"
+)
 # A list has come when a card is in it and all pictures in sight are drawn.
 IS_THERE: Final = """() => {
   const lists = [...document.querySelectorAll("product-recs")]
     .filter(one => !one.hidden && one.getBoundingClientRect().top < innerHeight);
   const inside = lists.flatMap(one => [...(one.shadowRoot?.querySelectorAll("img") ?? [])]);
   const pictures = [...document.images, ...inside]
-    .filter(one => one.getBoundingClientRect().top < innerHeight);
+    .filter(one => one.getBoundingClientRect().top < innerHeight
+      && one.getBoundingClientRect().left < innerWidth);
   const came = one => one.shadowRoot?.querySelector("a[part=link]");
   return lists.length > 0 && lists.every(came)
     && pictures.every(one => one.complete && one.naturalWidth > 0);
@@ -100,9 +108,26 @@ def around(page: Page, shown: Locator, margin: int = 20) -> bytes:
     )
 
 
-def readme(page: Page) -> bytes:
-    """Return the demo's product page, for README.md."""
-    page.goto(PAGE, wait_until="load")
+def readme(page: Page) -> list[bytes]:
+    """Return the demo's home, the page of the tent that is clicked, and home again."""
+    home = opened(page, "/demo")
+    tent = page.locator(".hero a.button")
+    tent.evaluate(f"one => one.style.outline = {RING!r}")
+    frames = [page.screenshot()]
+    tent.click()
+    page.wait_for_url(f"**{PAGE}")
+    frames.append(opened(page, PAGE))
+    page.wait_for_timeout(LEARNED_MS)
+    frames.append(opened(page, "/demo"))
+    if frames[2] == home:
+        message = "the lists do not follow the click"
+        raise RuntimeError(message)
+    return frames
+
+
+def opened(page: Page, path: str) -> bytes:
+    """Open a page of the demo; return its picture when its lists are there."""
+    page.goto(path, wait_until="load")
     page.wait_for_function(IS_THERE, timeout=WAIT_MS)
     page.wait_for_timeout(500)  # for what fades in
     return page.screenshot()
@@ -178,15 +203,35 @@ def main() -> int:
                 base_url=address,
                 viewport={"width": width, "height": height},
                 color_scheme="light",
+                user_agent=AGENT,
             )
-            seen = Image.open(io.BytesIO(taken(page))).convert("RGB")
+            shots = taken(page)
             page.close()
-            if seen.width > WIDTH:
-                size = (WIDTH, round(seen.height * WIDTH / seen.width))
-                seen = seen.resize(size, Image.Resampling.LANCZOS)
-            seen.save(file, "WEBP", quality=QUALITY, method=6)
-            sys.stdout.write(f"{file.name}: {seen.size}, {file.stat().st_size:,} bytes\n")
+            write(file, shots if isinstance(shots, list) else [shots])
     return 0
+
+
+def write(file: Path, shots: list[bytes]) -> None:
+    """Write a picture, or several as an animation, no wider than `WIDTH`."""
+    frames = []
+    for shot in shots:
+        frame = Image.open(io.BytesIO(shot)).convert("RGB")
+        if frame.width > WIDTH:
+            size = (WIDTH, round(frame.height * WIDTH / frame.width))
+            frame = frame.resize(size, Image.Resampling.LANCZOS)
+        frames.append(frame)
+    first, *others = frames
+    first.save(
+        file,
+        "WEBP",
+        quality=QUALITY,
+        method=6,
+        save_all=bool(others),
+        append_images=others,
+        duration=FRAME_MS,
+        loop=0,
+    )
+    sys.stdout.write(f"{file.name}: {first.size}, {file.stat().st_size:,} bytes\n")
 
 
 if __name__ == "__main__":
