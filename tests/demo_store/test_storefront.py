@@ -43,12 +43,16 @@ class Recorder:
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
     status: int = 200
     relaxed: str = ""
+    did_you_mean: str | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer everything alike."""
         body = (await receive())["body"]
         self.requests.append((scope["method"], scope["path"], json.loads(body or b"null")))
-        answered = {"results": [{"id": "enamel-mug"}, {"id": "gone"}]}
+        answered: dict[str, Any] = {
+            "results": [{"id": "enamel-mug"}, {"id": "gone"}],
+            "did_you_mean": self.did_you_mean,
+        }
         if self.relaxed:
             answered["filters"] = [{"text": "under 50"}]
         headers = [(b"x-search-relaxed", self.relaxed.encode())]
@@ -259,6 +263,17 @@ def test_a_search_says_how_its_words_were_read(
     assert 'href="/demo/search?q=blue%20mug"' in page
     assert "Not everything here" not in plain
     assert "Filters in your words" not in plain
+
+
+@pytest.mark.parametrize("relaxed", ["spelling", "words"])
+def test_a_search_says_that_its_spelling_was_corrected(
+    browser: BrowserSession, service: Recorder, relaxed: str
+) -> None:
+    service.relaxed, service.did_you_mean = relaxed, "coffee grinder"
+    page = browser.get("/demo/search?q=cofee+grinder").text
+
+    assert "These are the results for \u201ccoffee grinder\u201d." in page
+    assert ("Not everything here" in page) == (relaxed == "words")
 
 
 def test_what_is_sold_out_cannot_be_put_into_the_cart(browser: BrowserSession) -> None:

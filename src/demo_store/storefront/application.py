@@ -22,7 +22,7 @@ from demo_store.storefront.cart import Cart
 from demo_store.storefront.demo_customers import demo_customer
 from demo_store.storefront.pages import ShopVisit, render_page
 from demo_store.storefront.picture_files import PictureFiles, pictures_folder
-from demo_store.storefront.service_client import ServiceClient
+from demo_store.storefront.service_client import ServiceClient, ServiceReply
 from demo_store.storefront.shop_products import (
     ShopProduct,
     ShopProductReader,
@@ -31,7 +31,13 @@ from demo_store.storefront.shop_products import (
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store_management import find_store
 
-EXAMPLE_QUERIES: Final = ("sleping bag", "wool moss", "umbrela", "espreso beans", "5 mm")
+EXAMPLE_QUERIES: Final = (
+    "sleeping bag",
+    "rain jacket",
+    "umbrella",
+    "espresso beans",
+    "tent under 200",
+)
 """The suggested searches; each has results in every season."""
 IS_DEMO: Final = "productrecs.demo"
 """Marks requests, so that the service's start page links to this shop."""
@@ -192,12 +198,14 @@ class Storefront:
         query = request.query_params.get("q", "").strip()[:_LONGEST_QUERY]
         products_found, filters, note = [], [], ""
         if query:
-            reply = await self._service.get("/v1/search", q=query, num=str(_MAX_RESULTS))
+            reply = await self._service.get(
+                "/v1/search", q=query, num=str(_MAX_RESULTS), suggest="1"
+            )
             products_found = products.some(
                 str(result["id"]) for result in reply.list("results")
             )
             filters = [_filter_chip(query, one["text"]) for one in reply.list("filters")]
-            note = _RELAXED_NOTES.get(reply.relaxed, "")
+            note = _note_of(reply)
         return render_page(
             self._visit_of(request, products),
             "search.html",
@@ -348,6 +356,16 @@ def _set_cookie(reply: Response, name: str, value: str) -> None:
         httponly=True,
         samesite="lax",
     )
+
+
+def _note_of(reply: ServiceReply) -> str:
+    """Return how the words of a search were read, if not as they were typed."""
+    note = _RELAXED_NOTES.get(reply.relaxed, "")
+    corrected = reply.text("did_you_mean")
+    if not corrected:
+        return note
+    spelling = f"These are the results for \u201c{corrected}\u201d."
+    return spelling if reply.relaxed == "spelling" else f"{spelling} {note}".rstrip()
 
 
 def _filter_chip(query: str, text: str) -> dict[str, str]:

@@ -27,6 +27,10 @@ class ServiceReply:
         reply = self.value if isinstance(self.value, dict) else {}
         return reply.get(name) or []
 
+    def text(self, name: str) -> str:
+        """Return a text in a reply; empty after an error or without one."""
+        return str(self.value.get(name) or "") if isinstance(self.value, dict) else ""
+
 
 class ServiceClient:
     """The service, as a shop sees it: its routes and the shop's publishable key."""
