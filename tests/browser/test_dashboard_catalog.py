@@ -187,7 +187,7 @@ def test_a_proposed_bundle_is_changed_priced_and_accepted(
     row = page.locator("tbody tr", has_text=PEGS).first
     expect(row).to_contain_text("Ridge tent for two")
     owner_page.check(axe)
-    row.get_by_role("link", name="Accept").click()
+    row.get_by_role("link", name="Set up").click()
 
     parts = page.locator("[name=part]")
     before = parts.input_value().split("\n")

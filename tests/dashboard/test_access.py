@@ -46,6 +46,24 @@ def test_no_page_opens_without_a_session(office: Office, page: object) -> None:
     assert "/dashboard/login" in (sent.header("location") or "")
 
 
+FORMS = [page.path for page in INNER if page.show is None]
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_the_address_of_a_form_leads_to_its_page(
+    office: Office, store: Store, path: str
+) -> None:
+    member = office.member(store)
+
+    reply = member.get(f"{path}?id=1")
+
+    location = reply.header("location") or ""
+    assert reply.status == 303
+    assert location.endswith("?id=1")
+    assert path.startswith(location.partition("?")[0])
+    assert member.get(f"{path}/no-such").status == 404
+
+
 def test_a_session_of_another_store_is_worth_nothing(office: Office, store: Store) -> None:
     other = add_store(office.services, f"other-{office.now_ms}.example")
     member = office.member(store)

@@ -61,6 +61,8 @@ def test_a_proposal_is_accepted_edited_removed_and_rejected(
     page = " ".join(text_of(member.get(PAGE)).split())
     assert "Tent + Mat" in page
     assert "Your shop applies the discount." in page
+    assert "Set up" in page
+    assert "Sum" not in page  # a proposal has no discount
     form = text_of(member.get(f"{FORM}?part=tent&part=mat"))
     assert "Accept bundle" in form
 
@@ -71,6 +73,7 @@ def test_a_proposal_is_accepted_edited_removed_and_rejected(
     page = " ".join(text_of(member.get(PAGE)).split())
     assert "Night" in page
     assert "Shown" in page
+    assert "Sum" in page
     assert "27.00" in page  # price
     assert "15.00" in page  # margin
     made = editor_of(office, shop).all()[0]

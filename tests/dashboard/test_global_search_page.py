@@ -51,6 +51,8 @@ def test_names_find_pages_products_and_rules_and_a_whole_id_a_customer(
     ("typed", "first"),
     [
         ("webhook", "/dashboard/settings/webhooks"),
+        ("weekly report", "/dashboard/security"),
+        ("models", "/dashboard/merchandising/settings"),
         ("newsletter", "/dashboard/widgets/mail"),
         ("mail", "/dashboard/widgets/mail"),
         ("google", "/dashboard/imports/product-feeds"),
@@ -58,7 +60,7 @@ def test_names_find_pages_products_and_rules_and_a_whole_id_a_customer(
         ("synonym", "/dashboard/search"),
         ("reorder", "/dashboard/demand"),
         ("feed", "/dashboard/imports/scheduled-feed"),
-        ("order", "/dashboard/imports"),
+        ("order", "/dashboard/demand/orders"),
         ("AI", "/dashboard/imports/shopping-assistants"),
         ("product feeds", "/dashboard/imports/product-feeds"),
     ],
@@ -74,6 +76,8 @@ def test_a_merchants_word_finds_the_page_before_products(
 def test_guides_are_found(member: Member) -> None:
     member.headers = {"hx-request": "true"}
     assert "/guides/shopify" in member.get("/dashboard/find?q=shopify").body.decode()
+    webhooks = text_of(member.get("/dashboard/find?q=webhooks")).split()
+    assert webhooks == ["Pages", "Webhooks", "Guides", "Webhooks", "guide"]
 
 
 def test_every_page_of_the_menu_is_found_by_its_title() -> None:

@@ -68,6 +68,24 @@ def test_wrong_terms_say_what_is_right(owner: Member) -> None:
     assert "Save the file as CSV in UTF-8" in text_of(binary)
 
 
+def test_an_upload_names_new_suppliers_and_the_audit_log_what_changed(
+    owner: Member,
+) -> None:
+    owner.post(f"{PAGE}/supplier", page=PAGE, supplier="Lamps & Co")
+    terms = b"product,supplier\nlamp,Lamp & Co\n"
+    uploaded = owner.send_file(f"{PAGE}/terms", terms, "terms.csv", page=PAGE)
+    first = text_of(owner.get(PAGE))
+    again = owner.send_file(f"{PAGE}/terms", terms, "terms.csv", page=PAGE)
+    second = text_of(owner.get(PAGE))
+    log = flat(text_of(owner.get("/dashboard/audit")))
+
+    assert (uploaded.status, again.status) == (303, 303)
+    assert "New supplier: Lamp & Co." in first
+    assert "New supplier" not in second
+    assert "Uploaded who supplies which product Lamp & Co: Products: 1" in log
+    assert "File: terms.csv" in log
+
+
 def test_a_budget_cuts_the_sheets(office: Office, owner: Member, selling: Store) -> None:
     saved = owner.post(f"{PAGE}/budget", page=PAGE, order_budget="100")
     text = flat(text_of(owner.get(PAGE)))

@@ -54,6 +54,7 @@ def test_an_added_address_shows_its_secret_once_and_only_to_the_owner(
     (endpoint,) = endpoints_of(office, store)
     assert (endpoint.url, endpoint.state) == (ADDRESS, EndpointState.ON)
     assert secret not in endpoint.secret  # stored encrypted
+    assert "Store the secret, then send a test." in text_of(added)
     assert office.services.cipher.decrypt(endpoint.secret) == secret
     shown = text_of(member.get(PAGE))
     assert "whsec_" not in shown
@@ -66,7 +67,11 @@ def test_an_added_address_shows_its_secret_once_and_only_to_the_owner(
     assert editor.post(f"{PAGE}/add", address=ADDRESS).status == 403
     with office.services.database.reading() as connection:
         lines = AuditRepository(connection, store.store_id).page(5)
-    assert any(line.action == "Added an address for webhooks" for line in lines)
+    assert any(
+        line.action == "Added an address for webhooks"
+        and line.detail.startswith("hooks.example: State: on")
+        for line in lines
+    )
     assert not any("secret-token" in line.detail + line.action for line in lines)
 
 

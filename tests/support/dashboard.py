@@ -69,8 +69,11 @@ class Member:
         return self._ask("GET", path, None, {})
 
     def post(self, path: str, *, page: str | None = None, **fields: str) -> Reply:
-        """Send a form with the token of `page` (else of the form's own address)."""
-        token = _TOKEN.search(self.get(page or path).body.decode())
+        """Send a form with the token of `page` (else of the page of the path)."""
+        seen = self.get(page or path)
+        if seen.status == 303:  # a path that only takes forms
+            seen = self.get(seen.header("location") or "")
+        token = _TOKEN.search(seen.body.decode())
         sent = {**fields, "csrf": token[1] if token else ""}
         return self.send(path, sent)
 

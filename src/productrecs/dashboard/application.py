@@ -50,6 +50,7 @@ from productrecs.dashboard.page_registry import (
     BY_PATH,
     current_page,
     navigation,
+    parent_page_of,
 )
 from productrecs.dashboard.pages.account.email_confirmation import (
     needs_confirmation,
@@ -356,6 +357,8 @@ def _authorize_and_call_handler(visit: Visit, page: Page | None) -> Reply:
     if page.is_of_login and visit.session is not None and visit.user.is_from_shop:
         raise RoleError(_FROM_SHOP)
     handler = page.change if visit.request.method == "POST" else page.show
+    if handler is None and page.change is not None:  # its address only takes forms
+        return _redirect_to_parent_page(visit)
     if handler is None:
         raise NotFoundError
     if visit.request.method != "POST" or page.is_signed:
@@ -402,6 +405,12 @@ def _role_error_text(role: Role, user: DashboardUser) -> str:
     if user.is_from_shop and role > Role.EDITOR:
         return _FROM_SHOP
     return f"Your role does not allow this. Ask the store's owner to make you {role.label}."
+
+
+def _redirect_to_parent_page(visit: Visit) -> Reply:
+    query = visit.request.url.query
+    path = parent_page_of(visit.page.path)
+    return visit.redirect(f"{path}?{query}" if query else path)
 
 
 def _redirect_to_login(visit: Visit) -> Reply:

@@ -93,6 +93,8 @@ def _audited_database(visit: Visit, page: Page, undo: tuple[str, str]) -> Databa
         for name, text in visit.form.pairs()
         if text.strip() and name not in _UNAUDITED and not _SENSITIVE.search(name)
     ]
+    if visit.file is not None:
+        sent.append(f"File: {visit.file.name[:_MAX_AUDITED]}")
     return visit.audited_database(action, "; ".join(sent), undo=undo)
 
 

@@ -13,6 +13,7 @@ from productrecs.dashboard.page import Visit
 from productrecs.dashboard.pages.analyse import (
     demand_forecast,
     experiments,
+    order_sheets_page,
     search_report_and_preview,
 )
 from productrecs.dashboard.pages.catalog import (
@@ -29,11 +30,17 @@ from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
     RuleDraft,
 )
 from productrecs.dashboard.pages.connect import file_imports
-from productrecs.dashboard.pages.settings import access_tokens, store_settings, team
+from productrecs.dashboard.pages.settings import (
+    access_tokens,
+    store_settings,
+    team,
+    webhooks,
+)
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.placements.bundle_editor import BundleEditor
+from productrecs.records.suppliers.repository import SupplierRepository
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.users.repository import UserRepository
@@ -302,6 +309,45 @@ def _token_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         yield ("token", token.token_id), {"": name, "May": may}
 
 
+def _supplier_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    with visit.database.reading() as connection:
+        repository = SupplierRepository(connection, visit.store.store_id)
+        suppliers, counts = repository.suppliers(), repository.product_counts()
+    for one in suppliers:
+        days = (one.lead_time_days, one.order_every_days)
+        lead_time, order_every = ("" if count is None else str(count) for count in days)
+        yield (
+            ("supplier", one.name),
+            {
+                "": one.name,
+                "Products": str(counts.get(one.name, 0)),
+                **_without_empty_values(
+                    {
+                        "Lead time in days": lead_time,
+                        "Days between two orders": order_every,
+                        "Minimum order": f"{one.minimum_order:g}"
+                        if one.minimum_order
+                        else "",
+                    }
+                ),
+            },
+        )
+
+
+def _webhook_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+    for endpoint in webhooks.endpoints_of(visit):
+        name = webhooks.host_without_path(endpoint.url)
+        messages = len(webhooks.EVENTS) - len(endpoint.left_out)
+        yield (
+            ("webhook", endpoint.endpoint_id),
+            {
+                "": name,
+                "State": endpoint.state.value,
+                "Kinds of messages": str(messages),
+            },
+        )
+
+
 def _without_empty_values(words: Mapping[str, Value]) -> Words:
     return {name: value for name, value in words.items() if value}
 
@@ -318,5 +364,7 @@ _READERS: Final[Mapping[str, _Reader]] = MappingProxyType(
         team.TEAM_PATH: _member_texts,
         access_tokens.ASSISTANT_PATH: _token_texts,
         file_imports.IMPORTS_PATH: _import_texts,
+        order_sheets_page.ORDERS_PATH: _supplier_texts,
+        webhooks.WEBHOOKS_PATH: _webhook_texts,
     }
 )

@@ -71,7 +71,7 @@ FINDABLE: Final = MappingProxyType(
         ),
         "/merchandising/settings": (
             "List settings",
-            "list settings recommendation options sold out repeats",
+            "list settings recommendation options sold out repeats models algorithms",
         ),
         "/merchandising/earnings": ("Margin and stock", "margin and stock profit weight"),
         "/placements": (
@@ -103,7 +103,10 @@ FINDABLE: Final = MappingProxyType(
         "/team": ("Team", "team users invite members roles colleagues"),
         "/security": (
             "Login and security",
-            "security password two-factor 2fa sessions login devices e-mail email",
+            """
+            security password two-factor 2fa sessions login devices e-mail email weekly
+            report
+        """,
         ),
         "/audit": ("Audit log", "audit log history changes who undo"),
     }

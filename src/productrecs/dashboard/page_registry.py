@@ -5,7 +5,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.dashboard.page import NavigationGroup, Page
+from productrecs.dashboard.page import HOME_PATH, NavigationGroup, Page
 from productrecs.dashboard.pages import home_and_dashboard_search
 from productrecs.dashboard.pages.account import (
     email_confirmation,
@@ -109,6 +109,16 @@ def current_page(path: str) -> str:
         if page.group is not None and f"{path}/".startswith(f"{page.path}/")
     ]
     return max(above, key=len, default="")
+
+
+def parent_page_of(path: str) -> str:
+    """Return the path of the nearest page above that a browser can open."""
+    while path != HOME_PATH:
+        path = path.rpartition("/")[0]
+        page = BY_PATH.get(path)
+        if page is not None and page.show is not None:
+            break
+    return path
 
 
 def navigation() -> Iterator[tuple[NavigationGroup, list[Page]]]:

@@ -68,11 +68,12 @@ def test_products_are_assigned_by_id_before_sku(database: Database, store: Store
     ]
     with database.transaction() as transaction:
         suppliers = SupplierRepository(transaction, store.store_id)
-        unknown = suppliers.assign(terms)
+        missing, new = suppliers.assign(terms)
         names = [one.name for one in suppliers.suppliers()]
         counts = suppliers.product_counts()
 
-    assert unknown == ["no-such"]
+    assert missing == ["no-such"]
+    assert new == ["Other", "Tents Ltd"]
     assert names == ["Other", "Tents Ltd"]  # a supplier of nothing is not added
     assert counts == {"Other": 1}  # the last line of a product counts
 
@@ -95,7 +96,10 @@ def test_stores_have_suppliers_of_their_own(database: Database, store: Store) ->
         own.assign([ProductTerms("tent", "Tents Ltd")])
         others = SupplierRepository(transaction, other.store_id)
 
-        assert others.assign([ProductTerms("tent", "Tents Ltd")]) == ["tent"]
+        assert others.assign([ProductTerms("tent", "Tents Ltd")]) == (
+            ["tent"],
+            [],
+        )
         assert not others.suppliers()
         with pytest.raises(UnknownSupplierError):
             others.remove("Tents Ltd")

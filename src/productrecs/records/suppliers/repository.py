@@ -1,6 +1,7 @@
 """Supplier repository: SQL of suppliers and of the terms of products."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -20,6 +21,13 @@ from productrecs.storage.sql.tables import product_terms, suppliers
 
 _supplier, _terms = suppliers.c, product_terms.c
 _TERMS: tuple[str, ...] = ("lead_time_days", "order_every_days", "minimum_order")
+
+
+class AssignedTerms(NamedTuple):
+    """What `assign` could not find: products that are missing, suppliers that it added."""
+
+    missing_products: list[str]
+    new_suppliers: list[str]
 
 
 class SupplierRepository:
@@ -76,8 +84,8 @@ class SupplierRepository:
             )
         )
 
-    def assign(self, terms: Sequence[ProductTerms]) -> list[str]:
-        """Store the terms of products; return the products that the catalog lacks.
+    def assign(self, terms: Sequence[ProductTerms]) -> AssignedTerms:
+        """Store the terms of products; return what was not stored before.
 
         Suppliers that are not stored yet are added, with the terms of the store's settings.
 
@@ -106,7 +114,8 @@ class SupplierRepository:
                     index_elements=[_terms.store_id, _terms.item], set_=changed
                 )
             )
-        return [one.product for one in terms if one.product not in numbers]
+        missing = [one.product for one in terms if one.product not in numbers]
+        return AssignedTerms(missing, added)
 
     def _save(self, changed: Sequence[Supplier]) -> None:
         for supplier in changed:

@@ -65,6 +65,10 @@ _LONGEST_ID: Final = 256
 
 def show_customers(visit: Visit) -> Reply:
     """Show the segments, and the customers with most revenue or with an order due."""
+    return _customers_page(visit)
+
+
+def _customers_page(visit: Visit, error: str = "", typed: str = "") -> Reply:
     zone, services, store = visit.store.settings.zone, visit.services, visit.store
     by = "next" if visit.query["by"] == "next" else "value"
     segment = visit.query["segment"] if visit.query["segment"] in SEGMENTS else ""
@@ -80,6 +84,10 @@ def show_customers(visit: Visit) -> Reply:
     ]
     return visit.render(
         "customers.html",
+        status=404 if error else 200,
+        title="Customers",
+        error=error,
+        typed=typed,
         figures=figures_by_name(segments),
         segments=rows_by_column(segments),
         names=SEGMENTS,
@@ -106,7 +114,11 @@ def _meanings(notes: tuple[str, ...]) -> dict[str, str]:
 
 def show_customer(visit: Visit) -> Reply:
     """Show the stored data of one shopper, found by any of their ids."""
-    return _customer_page(visit, visit.query["customer"][:_LONGEST_ID])
+    name = visit.query["customer"][:_LONGEST_ID]
+    try:
+        return _customer_page(visit, name)
+    except NotFoundError as error:
+        return _customers_page(visit, error=str(error), typed=name)
 
 
 def _customer_page(visit: Visit, name: str, error: str = "", typed: str = "") -> Reply:

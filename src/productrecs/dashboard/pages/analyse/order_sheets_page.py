@@ -1,6 +1,6 @@
 """Order sheets page: what to order from each supplier, and on which terms."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlencode
 
@@ -75,18 +75,25 @@ def upload_terms(visit: Visit) -> Reply:
         terms = parse_product_terms(visit.file.path.read_text("utf-8"))
         with visit.database.transaction() as transaction:
             suppliers = SupplierRepository(transaction, visit.store.store_id)
-            unknown = suppliers.assign(terms)
+            missing, new = suppliers.assign(terms)
     except UnicodeDecodeError:
         message = "Save the file as CSV in UTF-8, then choose it again."
         return _orders_page(visit, status=422, file_error=message)
     except SupplierError as error:
         return _orders_page(visit, status=422, file_error=_sentence(error))
-    stored = visit.formats.count(len(terms) - len(unknown), "product")
+    stored = visit.formats.count(len(terms) - len(missing), "product")
     message = f"Stored the terms of {stored}."
-    if unknown:
-        names = ", ".join(unknown[:_NAMED])
-        message += f" Your catalog lacks {len(unknown)}: {names}."
+    if new:
+        word = "supplier" if len(new) == 1 else "suppliers"
+        message += f" New {word}: {_first_names(new)}."
+    if missing:
+        message += f" Your catalog lacks {len(missing)}: {_first_names(missing)}."
     return visit.redirect(f"{ORDERS_PATH}#suppliers", message)
+
+
+def _first_names(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def save_budget(visit: Visit) -> Reply:

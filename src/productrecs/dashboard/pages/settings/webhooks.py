@@ -35,7 +35,7 @@ _MESSAGE_STATES: Final = {
 }
 
 
-_EVENTS: Final = {
+EVENTS: Final = {
     WebhookEvent.STOCKOUT_FORESEEN: "A stockout is foreseen",
     WebhookEvent.IMPORT_FINISHED: "An import has finished",
     WebhookEvent.IMPORT_FAILED: "An import has failed",
@@ -103,7 +103,7 @@ def choose_events(visit: Visit) -> Reply:
     endpoint, chosen = _chosen_endpoint(visit), visit.form.all("event")
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
-        left_out = {event for event in _EVENTS if event.value not in chosen}
+        left_out = {event for event in EVENTS if event.value not in chosen}
         webhooks.set_left_out(endpoint.endpoint_id, left_out)
     said = "From now on, the address gets the messages that you chose."
     return _redirect_to_endpoint(visit, endpoint, said)
@@ -121,12 +121,12 @@ def remove_endpoint(visit: Visit) -> Reply:
 def send_test_message(visit: Visit) -> Reply:
     """Write a sample of the chosen message, which the sender sends within seconds."""
     endpoint, chosen = _chosen_endpoint(visit), visit.form["event"]
-    event = next((one for one in _EVENTS if one.value == chosen), WebhookEvent.PING)
+    event = next((one for one in EVENTS if one.value == chosen), WebhookEvent.PING)
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         data = sample_message(event, visit.store.domain, visit.system_ms)
         webhooks.enqueue(endpoint.endpoint_id, event, data, visit.system_ms)
-    message = "A test message is sent: the log says what it got."
+    message = "The test message is being sent. The log below shows the answer."
     return _redirect_to_endpoint(visit, endpoint, message)
 
 
@@ -145,14 +145,20 @@ def replay_message(visit: Visit) -> Reply:
             message = "The log has no such message."
             raise NotFoundError(message)
     return _redirect_to_endpoint(
-        visit, endpoint, "The message is sent again, with the same id."
+        visit,
+        endpoint,
+        "The message is being sent again, with the same id.",
     )
 
 
-def _chosen_endpoint(visit: Visit) -> Endpoint:
+def endpoints_of(visit: Visit) -> list[Endpoint]:
+    """Return the store's addresses."""
     with visit.services.database.reading() as connection:
-        endpoints = WebhookRepository(connection, visit.store.store_id).endpoints()
-    for endpoint in endpoints:
+        return WebhookRepository(connection, visit.store.store_id).endpoints()
+
+
+def _chosen_endpoint(visit: Visit) -> Endpoint:
+    for endpoint in endpoints_of(visit):
         if endpoint.endpoint_id == visit.form["endpoint"]:
             return endpoint
     message = "This address was removed."
@@ -193,12 +199,12 @@ def _webhooks_page(
                 "id": endpoint.endpoint_id,
                 "address": endpoint.url
                 if visit.may_change
-                else _host_without_path(endpoint.url),
+                else host_without_path(endpoint.url),
                 "is_on": endpoint.state is EndpointState.ON,
                 "state": _STATES[endpoint.state],
                 "events": [
                     (event.value, text, event not in endpoint.left_out)
-                    for event, text in _EVENTS.items()
+                    for event, text in EVENTS.items()
                 ],
                 "counts": counts.get(endpoint.endpoint_id, dict.fromkeys(MessageState, 0)),
                 "secret": secret if endpoint.endpoint_id == chosen else "",
@@ -219,7 +225,7 @@ def _webhooks_page(
     )
 
 
-def _host_without_path(url: str) -> str:
+def host_without_path(url: str) -> str:
     """Return only the host: the path may hold the receiver's token."""
     return urlsplit(url).netloc
 
