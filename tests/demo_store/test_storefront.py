@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from http.cookies import SimpleCookie
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import pytest
 
@@ -41,6 +41,7 @@ class Recorder:
     """The service, as far as this shop calls it, and a record of its calls."""
 
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
+    queries: list[dict[str, str]] = field(default_factory=list)
     status: int = 200
     relaxed: str = ""
     did_you_mean: str | None = None
@@ -49,6 +50,7 @@ class Recorder:
         """Answer everything alike."""
         body = (await receive())["body"]
         self.requests.append((scope["method"], scope["path"], json.loads(body or b"null")))
+        self.queries.append(dict(parse_qsl(scope["query_string"].decode())))
         answered: dict[str, Any] = {
             "results": [{"id": "enamel-mug"}, {"id": "gone"}],
             "did_you_mean": self.did_you_mean,
@@ -250,6 +252,19 @@ def test_a_search_shows_what_the_service_found_and_the_shop_has(
 
     assert "1 thing," in page.text
     assert "/demo/product/enamel-mug" in page.text
+
+
+def test_a_search_names_the_shopper_as_the_search_box_does(
+    browser: BrowserSession, service: Recorder
+) -> None:
+    browser.cookies["pr_sid"] = "s_anna"
+    browser.get("/demo/search?q=mug")
+    browser.cookies["pr_sid"] = "no session"
+    browser.get("/demo/search?q=mug")
+
+    named, unnamed = service.queries[-2:]
+    assert named["session_id"] == "s_anna"
+    assert not {"session_id", "user_id"} & set(unnamed)
 
 
 def test_a_search_says_how_its_words_were_read(

@@ -103,6 +103,16 @@ def test_the_same_again_within_two_minutes_is_not_another(searches: TypedSearche
     assert (first, again, searches.counted()) == ({"tent": 1}, {}, {"tent": 1})
 
 
+@pytest.mark.parametrize("pause", [1.0, 3.5, 4.5, 60.0])
+def test_the_results_page_of_a_typed_query_is_the_same_search(
+    searches: TypedSearches, pause: float
+) -> None:
+    searches.type("mu", "mug")
+    searches.type("mug", each=pause)  # no counting in between
+
+    assert searches.counted() == {"mug": 1}
+
+
 def test_everybody_types_for_themselves(searches: TypedSearches) -> None:
     for who in ("anna", "ben"):
         searches.type("te", "tent", who=who)

@@ -198,8 +198,9 @@ class Storefront:
         query = request.query_params.get("q", "").strip()[:_LONGEST_QUERY]
         products_found, filters, note = [], [], ""
         if query:
+            shopper = {name: one for name, one in _shopper_ids(request).items() if one}
             reply = await self._service.get(
-                "/v1/search", q=query, num=str(_MAX_RESULTS), suggest="1"
+                "/v1/search", q=query, num=str(_MAX_RESULTS), suggest="1", **shopper
             )
             products_found = products.some(
                 str(result["id"]) for result in reply.list("results")
@@ -274,12 +275,9 @@ class Storefront:
         order_id = form.get("order_id", "")
         if not _ORDER_ID.fullmatch(order_id):
             order_id = _new_order_id()
-        customer = demo_customer(request.cookies.get(CUSTOMER, ""))
-        session = request.cookies.get(SESSION, "")
         order = {
             "order_id": order_id,
-            "user_id": customer.customer_id if customer else None,
-            "session_id": session if _SESSION_ID.fullmatch(session) else None,
+            **_shopper_ids(request),
             "currency": "EUR",
             "items": [
                 {
@@ -339,6 +337,16 @@ async def _choose_customer(_request: Request, form: Mapping[str, str]) -> Respon
     customer = demo_customer(form.get("customer", ""))
     _set_cookie(reply, CUSTOMER, customer.customer_id if customer else "")
     return reply
+
+
+def _shopper_ids(request: Request) -> dict[str, str | None]:
+    """Return the ids under which the widgets know the shopper."""
+    customer = demo_customer(request.cookies.get(CUSTOMER, ""))
+    session = request.cookies.get(SESSION, "")
+    return {
+        "user_id": customer.customer_id if customer else None,
+        "session_id": session if _SESSION_ID.fullmatch(session) else None,
+    }
 
 
 def _redirect(url: str) -> RedirectResponse:

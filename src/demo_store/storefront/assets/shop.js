@@ -26,7 +26,11 @@ addEventListener("load", () => {
 // What this page is about.
 if (page.page === "category") tell("category-view", { item_id: page.category });
 if (page.colour) tell("metadata-pref", { item_id: page.colour });
-if (page.query) tell("search-pref", { search_query: page.query });
+// The search box reports its own searches; a search by a link is reported here.
+document.addEventListener("click", ({ target }) => {
+  const link = target.closest('a[href*="/search?q="]');
+  if (link) tell("search-pref", { search_query: new URL(link.href).searchParams.get("q") });
+});
 document.querySelector("[data-results]")?.addEventListener("click", (event) => {
   const item = event.target.closest("[data-item]")?.dataset.item;
   if (item) tell("search-click", { item_id: item, search_query: page.query, widget: "search" });

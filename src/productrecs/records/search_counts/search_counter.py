@@ -3,7 +3,7 @@
 Questions that narrow results are counted beside them.
 
 While a shopper types, every letter sends a query. A query counts as a search once its
-results are shown for a few seconds; a repeat within a minute is not another search. The
+results are shown for a few seconds; a repeat within two minutes is not another search. The
 shopper's id is dropped afterwards.
 """
 
@@ -67,8 +67,9 @@ class SearchCounter:
         before = self._typing.pop(key, None)
         is_counted = False
         if before is not None:
-            is_counted = self._is_continuation(before, search, now)
-            if not is_counted and not _is_typing(before, search, now):
+            is_typing = _is_typing(before, search, now)
+            is_counted = not is_typing and _is_repeat(before, search, now)
+            if not is_typing:
                 self._count(before)
         self._typing[key] = _TypedQuery(search, now, is_counted)
         if len(self._typing) > MAX_TYPING:
@@ -103,13 +104,6 @@ class SearchCounter:
         for search, count in counts.items():
             self._add(search, count)
 
-    def _is_continuation(
-        self, before: _TypedQuery, search: ObservedSearch, now: float
-    ) -> bool:
-        """Return whether this repeats the last counted search."""
-        same = before.search.text == search.text
-        return same and before.is_counted and now - before.at < REPEAT_SECONDS
-
     def _count(self, typed: _TypedQuery) -> None:
         if not typed.is_counted:
             self._add(typed.search, 1)
@@ -119,6 +113,11 @@ class SearchCounter:
             self.lost += count
             return
         self._counted[search] += count
+
+
+def _is_repeat(before: _TypedQuery, search: ObservedSearch, now: float) -> bool:
+    """Return whether this is the same search again, such as its results page."""
+    return before.search.text == search.text and now - before.at < REPEAT_SECONDS
 
 
 def _is_typing(before: _TypedQuery, search: ObservedSearch, now: float) -> bool:
