@@ -82,6 +82,7 @@ def test_one_customer_is_shown_and_exported(office: Office, buying: Store) -> No
     text = flat(text_of(owner.get(f"{CUSTOMERS}/one?customer=anna")))
     assert "Orders 6" in text
     assert "Order lines 6" in text
+    assert "Ids of this customer anna Events" in text
     assert "Viewed a product lamp" in text
     page = f"{CUSTOMERS}/one?customer=anna"
     reply = owner.post(f"{CUSTOMERS}/export", page=page, customer="anna")

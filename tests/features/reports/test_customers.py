@@ -43,7 +43,8 @@ def ago(days: int) -> date:
     [
         (1, 0, 5, CustomerSegment.NEW),
         (1, 0, 31, CustomerSegment.ONCE),
-        (2, 30, 30, CustomerSegment.ACTIVE),
+        (2, 30, 29, CustomerSegment.ACTIVE),
+        (2, 30, 30, CustomerSegment.DUE),
         (2, 30, 41, CustomerSegment.DUE),
         (2, 30, 60, CustomerSegment.SLIPPING),
         (2, 30, 120, CustomerSegment.LOST),
@@ -55,6 +56,14 @@ def test_a_customers_segment_depends_on_their_own_rhythm(
     rhythm = expected_gap(occasions, span, usual_gap=30.0)
 
     assert customer_segment(occasions, ago(gone), rhythm, TODAY) is segment
+
+
+@pytest.mark.parametrize("rhythm", [0.4, 7.4, 7.6, 18.5])
+def test_an_active_customers_next_order_is_expected_after_today(rhythm: float) -> None:
+    for gone in range(30):
+        expected = expected_next_day(ago(gone), rhythm, TODAY)
+        is_active = customer_segment(3, ago(gone), rhythm, TODAY) is CustomerSegment.ACTIVE
+        assert is_active == (expected is not None and expected > TODAY)
 
 
 def test_a_rhythm_is_the_shops_first_and_then_their_own() -> None:
@@ -143,7 +152,7 @@ def test_only_orders_that_carry_a_customer_count(shop: ReportedStore) -> None:
 
 def test_segments_sum_to_all_customers(shop: ReportedStore) -> None:
     for number in range(12):
-        for gone in (60, 30) if number % 2 else (5,):
+        for gone in (59, 29) if number % 2 else (5,):
             shop.order(
                 f"A-{number}-{gone}",
                 NewOrderLine("tent", 1, 10.0 + number),

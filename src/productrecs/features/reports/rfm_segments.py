@@ -20,7 +20,7 @@ SHOP_WEIGHT: Final = 2
 """How many gaps of the shop's mean length are added to each customer's (shrinkage)."""
 
 DUE, SLIPPING, LOST = 1.0, 1.5, 3.0
-"""Expected gaps since the last order from which a customer is due, slipping or lost."""
+"""Expected gaps since the last order after which a customer is due, slipping or lost."""
 
 HIGH_SHARE, MIDDLE_SHARE = 0.1, 0.5
 _CLASSES: Final = 5
@@ -43,8 +43,8 @@ class CustomerSegment(StrEnum):
 
 
 MEANINGS: Final = {
-    CustomerSegment.NEW: "bought once, no longer ago than the store's usual gap",
-    CustomerSegment.ONCE: "bought once, longer ago than that",
+    CustomerSegment.NEW: "bought on one day, no longer ago than the store's usual gap",
+    CustomerSegment.ONCE: "bought on one day, longer ago than that",
     CustomerSegment.ACTIVE: "bought again; the next order is not due yet",
     CustomerSegment.DUE: (
         "bought again; the next order is due: 1 to 1.5 of their usual gaps ago"
@@ -155,7 +155,7 @@ def customer_segment(
     rhythms = days_since / rhythm if rhythm else 0.0
     if purchase_days == 1:
         return CustomerSegment.NEW if rhythms <= DUE else CustomerSegment.ONCE
-    if rhythms <= DUE:
+    if rhythm is None or today < _due_day(last_day, rhythm):
         return CustomerSegment.ACTIVE
     if rhythms <= SLIPPING:
         return CustomerSegment.DUE
@@ -166,7 +166,12 @@ def expected_next_day(last_day: date, rhythm: float | None, today: date) -> date
     """Return the expected day of the next order, today at the earliest; None if overdue."""
     if rhythm is None or (today - last_day).days > SLIPPING * rhythm:
         return None
-    return max(today, last_day + timedelta(days=round(rhythm)))
+    return max(today, _due_day(last_day, rhythm))
+
+
+def _due_day(last_day: date, rhythm: float) -> date:
+    """Return the day on which the next order is due."""
+    return last_day + timedelta(days=max(1, round(rhythm)))
 
 
 def purchase_histories(

@@ -38,7 +38,6 @@ SEGMENTS: Final = MappingProxyType(
 )
 _RECORDS: Final = MappingProxyType(
     {
-        "name": "Ids",
         "event": "Events",
         "purchase": "Order lines",
         "test": "Tests",
