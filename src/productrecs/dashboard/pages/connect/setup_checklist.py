@@ -19,6 +19,7 @@ from productrecs.http.pipeline.route_declaration import (
 )
 from productrecs.http.routes.public.embed_code import live_tags, widget_element
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.serving.activity_counts import WINDOW_MS
 from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID
 from productrecs.tenancy.accounts.repository import (
     ConnectionRepository,
@@ -224,7 +225,8 @@ def _steps(visit: Visit) -> list[ChecklistStep]:
             "orders",
             "Send your orders",
             is_done=activity.orders > 0,
-            told=f"{fmt.number(activity.orders)} in 30 days",
+            told=f"{fmt.number(activity.orders)} since "
+            f"{fmt.time(visit.now_ms - WINDOW_MS)}, imported ones too",
             help="Past orders make lists good from the first day; each new order keeps "
             "them good.",
             snippet=_order_snippet(base),
