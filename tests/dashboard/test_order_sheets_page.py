@@ -40,16 +40,20 @@ def test_a_supplier_has_a_sheet_with_its_file(owner: Member) -> None:
 
     assert (saved.status, uploaded.status) == (303, 303)
     text = flat(text_of(page))
+    assert "Products to order 1 1 today, 0 before the next order" in text
     assert re.search(r"A lamp lamp \d+ \d+ of 12", text)
     assert "Lamps & Co 1 10 7" in text
     assert link is not None
     reply = owner.get(link[1].replace("&amp;", "&"))
+    name = str(reply.header("content-disposition"))
+    assert re.search(r'"order-sheet-lamps-co-\d{4}-\d\d-\d\d\.csv"', name)
     (row,) = csv.DictReader(io.StringIO(reply.body.decode()))
     assert (row["supplier"], row["item_id"]) == ("Lamps & Co", "lamp")
     assert int(row["quantity"]) == 12 * int(row["packs"]) > 0
     assert f"A lamp lamp {row['quantity']} {row['packs']} of 12" in text
 
     product = flat(text_of(owner.get("/dashboard/demand/product?id=lamp")))
+    assert re.search(r"Days of cover 0\.\d from tomorrow on; stock runs out on \d", product)
     assert "expected in 10 days of lead time" in product  # the settings say 14
     assert "for 10 + 7 days" in product
 

@@ -91,8 +91,12 @@ def test_a_report_is_downloaded_as_it_is_shown(owner: Member) -> None:
     assert b"o-bert" not in narrow.body
 
 
-def test_days_that_are_none_are_refused_beside_the_field(owner: Member) -> None:
-    page = owner.get("/dashboard/impact?from=2026-03-02&until=2026-03-01")
+@pytest.mark.parametrize("last", ["until", "to"])
+@pytest.mark.parametrize("path", ["/dashboard", "/dashboard/impact"])
+def test_days_that_are_none_are_refused_beside_the_field(
+    owner: Member, path: str, last: str
+) -> None:
+    page = owner.get(f"{path}?from=2026-03-02&{last}=2026-03-01")
 
     text = text_of(page)
     assert "the first day must not be after the last" in text
@@ -124,8 +128,12 @@ def test_a_holdout_test_is_started_and_ended(owner: Member) -> None:
         refused = owner.post(path, page=page, holdout_percent=percent, holdout_test=name)
         assert refused.status == 422, (percent, name)
     begun = owner.post(path, page=page, holdout_percent="10", holdout_test="spring")
+    home = text_of(owner.get("/dashboard"))
+    assert "The holdout test measures how many." in home
     running = text_of(owner.get(page))
     ended = owner.post(path, page=page, then="end")
+    home = text_of(owner.get("/dashboard"))
+    assert "A holdout test measures how many; it is off now." in home
 
     assert (begun.status, ended.status) == (303, 303)
     assert "The test “spring” shows 10" in running

@@ -64,7 +64,8 @@ class Period:
 def chosen_period(visit: Visit) -> Period:
     """Return the period of a page's query; the default is 30 days."""
     query, zone = visit.query, visit.store.settings.zone
-    first, last, choice = query["from"], query["until"], query["days"]
+    first, last = query["from"], query["until"] or query["to"]
+    choice = query["days"]
     today = date.fromisoformat(parse_report_query(visit.now_ms, zone).last_day)
     error = ""
     if first or last:
@@ -131,7 +132,7 @@ def chosen_chart_days(
     choice = query["days"] if query["days"] in choices else list(choices)[-1]
     days = (*past, *ahead)
     begin, end = (*past[-choices[choice] :], *ahead)[0], days[-1]
-    first, last = query["from"], query["until"]
+    first, last = query["from"], query["until"] or query["to"]
     if not first and not last:
         return ChartDays(choice, begin, end)
     chosen = ChartDays("", first or days[0], last or end)

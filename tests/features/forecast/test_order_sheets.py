@@ -88,6 +88,27 @@ def test_what_is_due_before_the_next_order_is_ordered_now() -> None:
     assert sheets({"tent": later}) == {}
 
 
+def test_a_sheet_begins_with_what_is_due_first() -> None:
+    tent = actions()["tent"]
+    late, soon, early, risky = (
+        replace(
+            tent,
+            item_id=name,
+            order_date=TODAY + timedelta(days=days),
+            revenue_at_risk=at_risk,
+        )
+        for name, days, at_risk in (
+            *(("late", 5, 90.0), ("soon", 2, 1.0)),
+            *(("early", 0, 1.0), ("risky", 0, 9.0)),
+        )
+    )
+    made = sheets({one.item_id: one for one in (late, soon, early, risky)})
+
+    (sheet,) = made.values()
+    ordered = [line.action.item_id for line in sheet.lines]
+    assert ordered == ["risky", "early", "soon", "late"]
+
+
 def test_a_sheet_is_filled_to_the_minimum_order_in_packs() -> None:
     found = actions(pack_size=10)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from productrecs.core.report import Figure, FigureDefinition, Report
@@ -21,7 +21,6 @@ from productrecs.records.suppliers.repository import SupplierRepository
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import date
 
     from productrecs.core.report import ReportQuery, ReportValue
     from productrecs.storage.sql.database import Database
@@ -89,7 +88,7 @@ def plan_order_sheets(
     budget: float,
     today: date,
 ) -> list[OrderSheet]:
-    """Return the sheets by supplier, the products that lose most sales first.
+    """Return the sheets by supplier, sorted by order date, then by sales at risk.
 
     A product is on its sheet if it is due before the supplier's next order. A sheet below
     the supplier's minimum order takes more packs of the products that last shortest. A
@@ -122,10 +121,10 @@ def _is_due(action: StockAction, today: date) -> bool:
     return action.order_date < today + timedelta(days=action.order_every_days)
 
 
-def _urgency(line: OrderLine) -> tuple[float, date | None, str]:
+def _urgency(line: OrderLine) -> tuple[date, float, str]:
     return (
+        line.action.order_date or date.max,
         -(line.action.revenue_at_risk or 0.0),
-        line.action.order_date,
         line.action.item_id,
     )
 

@@ -124,8 +124,10 @@ def _orders_page(
     settings = visit.store.settings
     query = parse_report_query(visit.now_ms, settings.zone, limit=_ROWS)
     report = make_report(visit.services, visit.store, _REPORT, query)
+    today = today_of(visit.now_ms, settings.zone).isoformat()
+    rows = rows_by_column(report)
     sheets: dict[str, list[dict[str, object]]] = {}
-    for row in rows_by_column(report):
+    for row in rows:
         sheets.setdefault(str(row["supplier"]), []).append(dict(row))
     with visit.database.reading() as connection:
         repository = SupplierRepository(connection, visit.store.store_id)
@@ -147,7 +149,8 @@ def _orders_page(
         budget=f"{settings.order_budget:g}" if budget is None else budget,
         budget_error=budget_error,
         file=_sheet_file_address,
-        today=today_of(visit.now_ms, settings.zone).isoformat(),
+        today=today,
+        due_today=sum(bool(row["quantity"]) and row["order_date"] == today for row in rows),
     )
 
 

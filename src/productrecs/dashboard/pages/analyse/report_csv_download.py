@@ -1,15 +1,23 @@
 """CSV download: the table of any report in the registry."""
 
+import re
 from dataclasses import replace
 from typing import Final
 
+from productrecs.core.report import ReportQuery
 from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
     chosen_period,
     with_every_row,
 )
-from productrecs.report_registry import REPORT_TYPES, make_report, report_to_csv
+from productrecs.report_registry import (
+    CUSTOMERS,
+    FORECASTS,
+    REPORT_TYPES,
+    make_report,
+    report_to_csv,
+)
 
 FILTERS: Final = ("widget", "source", "position", "touch", "supplier")
 _TOUCHES: Final = ("click", "impression")
@@ -25,12 +33,20 @@ def download_report_csv(visit: Visit) -> Reply:
     query_of_rows = with_every_row(chosen_period(visit).by(*group_columns))
     query_of_rows = replace(query_of_rows, where=sale_filters(visit))
     report = make_report(visit.services, visit.store, name, query_of_rows)
-    file_name = f"{name}-{query_of_rows.first_day}-{query_of_rows.last_day}.csv"
+    file_name = _file_name(name, query_of_rows)
     return Reply(
         body=report_to_csv(report).encode(),
         media_type="text/csv; charset=utf-8",
         headers={"content-disposition": f'attachment; filename="{file_name}"'},
     )
+
+
+def _file_name(name: str, query: ReportQuery) -> str:
+    """Return a name with the days of the report, and of an order sheet the supplier."""
+    if name not in FORECASTS | CUSTOMERS:
+        return f"{name}-{query.first_day}-{query.last_day}.csv"
+    supplier = re.sub(r"[^a-z0-9]+", "-", (dict(query.where).get("supplier") or "").lower())
+    return "-".join(filter(None, (name, supplier.strip("-"), query.last_day))) + ".csv"
 
 
 def sale_filters(visit: Visit) -> tuple[tuple[str, str], ...]:
