@@ -53,7 +53,9 @@ def test_a_supplier_has_a_sheet_with_its_file(owner: Member) -> None:
     assert f"A lamp lamp {row['quantity']} {row['packs']} of 12" in text
 
     product = flat(text_of(owner.get("/dashboard/demand/product?id=lamp")))
-    assert re.search(r"Days of cover 0\.\d from tomorrow on; stock runs out on \d", product)
+    assert re.search(
+        r"Days of cover \d, counted from tomorrow; stock runs out on \d", product
+    )
     assert "expected in 10 days of lead time" in product  # the settings say 14
     assert "for 10 + 7 days" in product
 
