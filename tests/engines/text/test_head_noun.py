@@ -92,3 +92,50 @@ def test_a_known_word_is_not_completed_where_others_are_missing(tmp_path: Path) 
     found = find("keep coffee hot")
     assert found[0] == 3  # with every word, if it does
     assert set(found) == {1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("red trainers", [1]),
+        ("trainers red", [0, 1]),
+        ("trainers size m", [1]),
+        ("blood orange", [3, 4]),
+        ("red orange", [3]),
+        ("red m", [0, 2]),
+    ],
+)
+def test_a_colour_or_size_alone_is_no_match_beside_the_name_of_a_product(
+    tmp_path: Path, query: str, expected: list[int]
+) -> None:
+    products = (
+        ("Red lentils", ""),
+        ("Canvas shoes", "Low trainers."),
+        ("Gardening gloves, M", ""),
+        ("Orange juice", ""),
+        ("Blood pressure monitor", ""),
+    )
+    with IndexWriter(tmp_path, "en") as writer:
+        texts = (
+            ProductText(number, title, description=description)
+            for number, (title, description) in enumerate(products)
+        )
+        writer.put(texts, are_new=True)
+        writer.commit()
+    index, visible = SearchIndex(tmp_path, "en"), np.ones(len(products), dtype=np.bool_)
+
+    found = index.find(IndexQuery(index.analyse(f"{query} "), 5, visible)).items
+
+    assert sorted(found) == expected
+
+
+def test_a_colour_alone_is_found_where_no_visible_product_has_the_name(
+    tmp_path: Path,
+) -> None:
+    with IndexWriter(tmp_path, "en") as writer:
+        titles = ("Red lentils", "Trainers")
+        writer.put((ProductText(n, title) for n, title in enumerate(titles)), are_new=True)
+        writer.commit()
+    index, visible = SearchIndex(tmp_path, "en"), np.array([True, False])
+
+    assert index.find(IndexQuery(index.analyse("red trainers "), 5, visible)).items == [0]

@@ -107,6 +107,16 @@ def first_attribute_words(language: str) -> frozenset[str]:
 
 
 @memoized(RegisteredCache.LANGUAGES)
+def attribute_words(attribute: str, language: str) -> frozenset[str]:
+    """Return the words that may mean a colour or a material, see `AttributeMeaning`."""
+    return frozenset(
+        word
+        for word, meanings in attribute_meanings_by_word(language).items()
+        if any(meaning.attribute == attribute for meaning in meanings)
+    )
+
+
+@memoized(RegisteredCache.LANGUAGES)
 def attribute_meanings_by_word(language: str) -> Mapping[str, tuple[AttributeMeaning, ...]]:
     """Return for each word the colours and materials that it may mean.
 

@@ -8,6 +8,7 @@ from typing import Final
 import tantivy
 from tantivy import Occur, Query
 
+from productrecs.engines.text.colour_and_material_words import COLOR, attribute_words
 from productrecs.engines.text.index_schema import (
     CATEGORIES,
     CODES,
@@ -16,8 +17,10 @@ from productrecs.engines.text.index_schema import (
     HEAD,
     TITLE,
     colour_words,
+    has_head_nouns,
 )
 from productrecs.engines.text.query_interpreter import QueryInterpreter, QueryTerm
+from productrecs.engines.text.size_phrases import is_size_letter
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.word_interpreter import (
     WEIGHTS,
@@ -60,9 +63,15 @@ def all_words_query(interpreter: QueryInterpreter, terms: Sequence[QueryTerm]) -
 
 
 def some_words_queries(
-    interpreter: QueryInterpreter, terms: Sequence[QueryTerm]
+    interpreter: QueryInterpreter,
+    terms: Sequence[QueryTerm],
+    *,
+    with_attributes_alone: bool = False,
 ) -> Iterator[Query]:
     """Yield the queries for products with some of several words, strict ones first.
+
+    A colour or size alone is no match, except `with_attributes_alone`: of "red trainers",
+    other shoes are better than red lentils.
 
     First those with a match in titles, categories or codes, then in any text. Descriptions
     cost the most time and add little to a score. Each word in a title, category or code
@@ -85,11 +94,13 @@ def some_words_queries(
     if len(terms) > 2:  # noqa: PLR2004 - two of two words were searched before
         optional += build.adjacent_words_queries(terms)
     optional += build.head_noun_queries(terms, WEIGHTS.partial_heads)
+    names = range(len(terms)) if with_attributes_alone else _name_indexes(interpreter, terms)
     for word_queries in (
         short_queries,
         [build.term_query(term) for term in terms],
     ):
-        some = [(Occur.Should, query) for query in (*word_queries, *compound_queries)]
+        names_queries = [word_queries[index] for index in names]
+        some = [(Occur.Should, query) for query in (*names_queries, *compound_queries)]
         yield _with_optional_clauses(Query.boolean_query(some), optional)
 
 
@@ -255,6 +266,24 @@ def _head_index(interpreter: QueryInterpreter, terms: Sequence[QueryTerm]) -> in
     colours = colour_words(interpreter.language.code)
     candidates = [index for index, term in enumerate(terms) if term.typed not in colours]
     return candidates[-1] if candidates else len(terms) - 1
+
+
+def _name_indexes(
+    interpreter: QueryInterpreter, terms: Sequence[QueryTerm]
+) -> Sequence[int]:
+    """Return the indexes of the words that are no colour or size; all if there are none.
+
+    The head noun is neither: the last word of "blood orange" is a fruit.
+    """
+    code = interpreter.language.code
+    head = _head_index(interpreter, terms) if has_head_nouns(code) else None
+    colours = attribute_words(COLOR, code)
+    names = [
+        index
+        for index, term in enumerate(terms)
+        if not (is_size_letter(term.typed) or (term.typed in colours and index != head))
+    ]
+    return names or range(len(terms))
 
 
 def _term(schema: tantivy.Schema, name: str, term: str) -> Query:

@@ -70,6 +70,11 @@ def head_nouns(title: str, language: str) -> list[str]:
     return heads
 
 
+def has_head_nouns(language: str) -> bool:
+    """Return whether titles of a language end with their head noun."""
+    return language in _LINKS
+
+
 def colour_words(language: str) -> frozenset[str]:
     """Return the colour words of a language, in folded letters."""
     return _PLAIN_COLOURS.get(language, _NO_WORDS)

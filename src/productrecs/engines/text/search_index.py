@@ -276,19 +276,31 @@ class SearchRun:
             relaxed = QueryRelaxation.WORDS
         self._add_hits_of(all_words_query(self._interpreter, known_words), limit)
         self._every_word_count = len(self._items)
-        if self._every_word_count < self._min_complete:
-            for query in some_words_queries(self._interpreter, known_words):
+        if self._every_word_count < self._min_complete and self._add_partial_matches(
+            known_words, limit
+        ):
+            relaxed = QueryRelaxation.WORDS
+        return relaxed
+
+    def _add_partial_matches(self, known_words: Sequence[QueryTerm], limit: int) -> bool:
+        """Add products with some of the words; return whether there are any.
+
+        Those that have only a colour or size are added where nothing else was found.
+        """
+        for with_attributes_alone in (False, True):
+            for query in some_words_queries(
+                self._interpreter,
+                known_words,
+                with_attributes_alone=with_attributes_alone,
+            ):
                 hits_before = len(self._items)
                 self._add_hits_of(query, limit)
                 self._scale_tiers(hits_before)
                 if len(self._items) >= self._min_complete:
                     break
-            relaxed = (
-                QueryRelaxation.WORDS
-                if len(self._items) > self._every_word_count
-                else relaxed
-            )
-        return relaxed
+            if self._items:
+                break
+        return len(self._items) > self._every_word_count
 
     def _add_hits_of(self, query: tantivy.Query, limit: int) -> None:
         """Add the new visible products of a query, up to `limit`."""

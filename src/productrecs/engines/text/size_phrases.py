@@ -133,6 +133,14 @@ _SIZE_LIKE: Final = re.compile(
 )
 
 
+_SIZE_LETTER: Final = re.compile(rf"{_SIZE_WORDS}|{_CLEAR_LETTERS}|[sml]")
+
+
+def is_size_letter(word: str) -> bool:
+    """Return whether a word is the size of clothes in letters, or a word for "size"."""
+    return _SIZE_LETTER.fullmatch(word) is not None
+
+
 def may_name_size(words: Iterable[str]) -> bool:
     """Return whether a query's words may name a size; quicker than `sizes_in`."""
     return any(
