@@ -56,7 +56,13 @@ def shop(office: Office) -> Store:
     day = datetime.fromtimestamp(services.clock() / 1000, UTC).date().isoformat()
     with services.database.transaction() as transaction:
         counts = SearchCountRepository(transaction, made.store.store_id)
-        counts.add(day, {"davenport": SearchCount("davenport", 7, 7)})
+        counts.add(
+            day,
+            {
+                "davenport": SearchCount("davenport", 7, 7),
+                "sofa zebra": SearchCount("sofa zebra", 1, 1),
+            },
+        )
         counts.add_questions(day, [QuestionCount("attributes.season", 40, 10)])
     return made.store
 
@@ -87,7 +93,7 @@ def test_each_table_shows_five_searches_and_the_others_on_a_click(
 
     page = owner.get("/dashboard/search").body.decode()
 
-    shown, folded = page.split('<details class="more"><summary>2 more</summary>')[:2]
+    shown, folded = page.split('<details class="more"><summary>3 more</summary>')[:2]
     assert all(f">wish {n}</a></th>" in shown for n in range(4))
     assert ">wish 4</a></th>" not in shown
     assert all(f">wish {n}</a></th>" in folded for n in (4, 5))
@@ -157,6 +163,10 @@ def test_a_synonym_shows_its_effect_before_it_is_saved(
     assert [one.texts for one in editor.synonyms().values()] == [("davenport", "sofa")]
     assert "Sofa number 0" in text_of(owner.get("/dashboard/search?q=davenport"))
     assert "davenport 7 7 Finds products now" in flat(
+        text_of(owner.get("/dashboard/search"))
+    )
+
+    assert "sofa zebra 1 1 Finds similar products" in flat(
         text_of(owner.get("/dashboard/search"))
     )
 

@@ -94,7 +94,9 @@ def some_words_queries(
     if len(terms) > 2:  # noqa: PLR2004 - two of two words were searched before
         optional += build.adjacent_words_queries(terms)
     optional += build.head_noun_queries(terms, WEIGHTS.partial_heads)
-    names = range(len(terms)) if with_attributes_alone else _name_indexes(interpreter, terms)
+    names = (
+        range(len(terms)) if with_attributes_alone else _name_indexes(interpreter, terms)
+    )
     for word_queries in (
         short_queries,
         [build.term_query(term) for term in terms],

@@ -99,6 +99,17 @@ class ProductWordTable:
         is_own = own in self.analyzers and self.has_name(name, own)
         return not is_own and any(self.has_name(name, code) for code in others)
 
+    def is_homonym(self, name: Words, row: int, code: str) -> bool:
+        """Return whether a name of a row is the first name of another product.
+
+        A laptop may be called a notebook, but most notebooks are of paper.
+        """
+        stems = tuple(self.analyzers[code].stems(name))
+        others = (other for other in self.rows[code].get(stems, ()) if other != row)
+        return self.names[row][code][0] != name and any(
+            self.names[other][code][0] == name for other in others
+        )
+
     def _add(self, line: str) -> None:
         row = len(self.names)
         self.names.append({})
@@ -215,7 +226,10 @@ class _ForeignLanguageNames:
     def _names(self, typed: Words) -> tuple[Words, ...]:
         """Return what products of the catalog are called that `typed` names."""
         names = dict.fromkeys(
-            name for row in self._rows(typed) for name in self.table.names[row][self.into]
+            name
+            for row in self._rows(typed)
+            for name in self.table.names[row][self.into]
+            if self.code != self.into or not self.table.is_homonym(name, row, self.into)
         )
         return tuple(filter(self.is_sold, names))
 

@@ -69,6 +69,7 @@ class SearchResults:
     address: str | None = None  # redirect address of the merchant's rule
     filters: tuple[WordFilter, ...] = ()  # that words of the query name
     is_code: bool = False  # whether the query is the code of these products alone
+    has_every_word: bool = True  # whether a product has all words, or is pinned
 
 
 def truncate_query(query: str) -> str:
@@ -418,6 +419,8 @@ def _rank_hits(
         query.address,
         query.filters,
         index_hits.is_code,
+        has_every_word=bool(query.pinned or index_hits.complete)
+        or index_hits.relaxed in {QueryRelaxation.NOTHING, QueryRelaxation.SPELLING},
     )
 
 

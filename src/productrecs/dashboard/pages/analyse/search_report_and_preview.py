@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -94,6 +95,14 @@ class SearchPreview:
     address: str | None  # the target of a redirect
 
 
+class QueryOutcome(StrEnum):
+    """What a query finds."""
+
+    FOUND = "found"  # a product with all of its words, or a page
+    SIMILAR = "similar"  # only some of the words, or a similar meaning
+    NOTHING = "nothing"
+
+
 class SearchPreviews:
     """Preview searches of one visit, with the stored rules or with additional ones."""
 
@@ -113,14 +122,18 @@ class SearchPreviews:
         before = [one.row.item_id for one in self.now(query).products]
         return self._preview_search(query, self._rules_with(added), before, has_before=True)
 
-    def has_results(self, query: str) -> bool:
-        """Return whether the query finds a product or leads to a page now."""
+    def outcome(self, query: str) -> QueryOutcome:
+        """Return what the query finds now."""
         searchable = replace(
             self._searchable, search_rules=SearchRuleBook(1, self.synonyms, self.rules)
         )
         request = SearchRequest(f"{truncate_query(query).strip()} ", 1)
         results = find_products(searchable, request, self._visit.now_ms)
-        return bool(results.hits) or results.address is not None
+        if results.address is not None:
+            return QueryOutcome.FOUND
+        if not results.hits:
+            return QueryOutcome.NOTHING
+        return QueryOutcome.FOUND if results.has_every_word else QueryOutcome.SIMILAR
 
     def effect(self, added: Synonym | SearchRule) -> EffectOnQueries:
         """Return the effect of one more synonym or rule on the query set."""
@@ -368,7 +381,7 @@ def show_report_and_preview(visit: Visit) -> Reply:
             for name, title, nothing in _TABLES
         ],
         figures=figures,
-        has_results=previews.has_results,
+        outcome=previews.outcome,
         questions=questions_of_search(
             visit.database, visit.store, (period.asked.first_day, period.asked.last_day)
         ),
