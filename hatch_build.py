@@ -42,7 +42,7 @@ class BuildHook(BuildHookInterface):
             library = folder / kernels.LIBRARY.name
             processor = os.environ.get("KERNELS_FOR", "")
             platform = kernels.compile_kernels(library, processor)
-            build_data["force_include"][str(library)] = "productrecs/engines/kernels.so"
+            build_data["force_include"][str(library)] = "productrecs/engines/kernels.c.so"
             build_data["tag"], build_data["pure_python"] = f"py3-none-{platform}", False
         commit = os.environ.get("SOURCE_REVISION", "").strip() or _commit(self.root)
         if commit and not (Path(self.root) / _REVISION).exists():

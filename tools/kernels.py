@@ -17,7 +17,7 @@ from pathlib import Path
 
 ENGINES = Path(__file__).resolve().parent.parent / "src/productrecs/engines"
 SOURCE = ENGINES / "kernels.c"
-LIBRARY = ENGINES / "kernels.so"
+LIBRARY = ENGINES / "kernels.c.so"
 GLIBC = "2.28"
 """The oldest C library that Zig's output runs with: that of Debian 10."""
 

@@ -284,12 +284,12 @@ def test_a_look_with_a_picture_of_its_own_is_shown_proposed_for_and_forgotten(
 ) -> None:
     domain = shop.account.domain
     (tmp_path / "scene.jpg").write_bytes(SCENE)
-    written = {"item_id": "lamp", "title": "Play", "image": "scene.jpg"}
+    written = {"item_id": "scene", "title": "Play", "image": "scene.jpg"}
     (tmp_path / "looks.json").write_text(json.dumps(written))
     service.run("looks", "import", domain, str(tmp_path / "looks.json"), "--publish")
-    eventually(lambda: look_of(shop, "lamp"))
+    eventually(lambda: look_of(shop, "scene"))
 
-    address = look_of(shop, "lamp")["image_url"]
+    address = look_of(shop, "scene")["image_url"]
     base, _, path = address.partition("/look-pictures/")
     assert base == f"http://127.0.0.1:{service.port}"
     shown = picture(shop, f"/look-pictures/{path}")
@@ -308,13 +308,13 @@ def test_a_look_with_a_picture_of_its_own_is_shown_proposed_for_and_forgotten(
     )
     assert (again.status, again.body) == (304, b"")
 
-    look_id = look_of(shop, "lamp")["id"]
+    look_id = look_of(shop, "scene")["id"]
     proposed = propose(service, domain, look_id, "--accept", "1")
     products = [one["products"][0][0] for one in proposed]
     assert {"red-ball", "blue-cross"} <= {*products[:4]}
     assert all(0 < one["confidence"] <= 1 for one in proposed)
-    eventually(lambda: look_of(shop, "lamp")["hotspots"])
-    spot = look_of(shop, "lamp")["hotspots"][0]
+    eventually(lambda: look_of(shop, "scene")["hotspots"])
+    spot = look_of(shop, "scene")["hotspots"][0]
     assert (spot["item_id"], spot["product"]["id"]) == (products[0], products[0])
     assert spot["bbox"] == proposed[0]["box"]
     assert len(propose(service, domain, look_id)) < len(proposed)  # that place is taken

@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-LIBRARY: Final = Path(__file__).with_name("kernels.so")
-"""A wheel carries it; in a checkout `tools/kernels.py` makes it, which `make run` calls."""
+LIBRARY: Final = Path(__file__).with_name("kernels.c.so")
+"""A wheel carries it; in a checkout `tools/kernels.py` makes it, which `make run` calls.
+
+Its name has two dots, since Python would take `kernels.so` for a module of the package.
+"""
 
 _INT, _DOUBLE, _FLOAT, _ADDRESS = (
     ctypes.c_int64,

@@ -61,6 +61,9 @@ ELSEWHERE = (
     "productrecs.records.catalog.availability",  # told as a 422 by the schema
     "productrecs.core.time_window",  # likewise
     "productrecs.records.merchandising.",  # changed on the command line
+    "productrecs.records.sales_calendar.",  # likewise, and by the dashboard
+    "productrecs.records.suppliers.",  # likewise
+    "productrecs.training.installed_models",  # on the command line
     "productrecs.records.placements.",  # likewise
     "productrecs.records.orders.",  # reading a CSV
     "productrecs.records.uploads.order_upload",
