@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
+from productrecs.engines.text.tokenizer import fold_text
 
 COLOR: Final = "color"
 MATERIAL: Final = "material"
@@ -80,6 +81,12 @@ _MATERIALS: Final = {
     "papir|bambus|polyester|denim|flojl|gummi|rustfrit|kashmir|marmor|kobber|messing|"
     "rattan|aluminium",
 }  # fmt: skip
+_NEGATIONS: Final = {
+    "en": "not without", "de": "nicht ohne", "fr": "pas sans", "es": "no sin",
+    "it": "non senza", "nl": "niet zonder", "pl": "nie bez", "pt": "nao sem",
+    "sv": "inte utan", "da": "ikke uden",
+}  # fmt: skip
+_LINKS: Final = frozenset({"in", "of", "de", "en", "di", "von", "aus"})
 # Endings of adjectives: `*` in German, `+` in Polish.
 _ENDINGS: Final = {
     "*": ("", "e", "er", "es", "en", "em"),
@@ -104,6 +111,31 @@ class AttributeMeaning(NamedTuple):
 def first_attribute_words(language: str) -> frozenset[str]:
     """Return the first word of each text of `attribute_meanings_by_word`."""
     return frozenset(text.split()[0] for text in attribute_meanings_by_word(language))
+
+
+def without_excluded_attributes(text: str, language: str) -> str:
+    """Return a query without the colours and materials that it excludes: "not blue".
+
+    Others stay: titles say "without sugar". A query of nothing else stays too.
+    """
+    pieces = text.split()
+    folded = [fold_text(piece).strip(" ,;.!?") for piece in pieces]
+    negations = {*_NEGATIONS["en"].split(), *_NEGATIONS.get(language, "").split()}
+    if negations.isdisjoint(folded):
+        return text
+    meanings = attribute_meanings_by_word(language)
+    kept: list[str] = []
+    place = 0
+    while place < len(pieces):
+        end = place + 1
+        if end < len(pieces) and folded[end] in _LINKS:
+            end += 1
+        if folded[place] in negations and end < len(pieces) and folded[end] in meanings:
+            place = end + 1
+        else:
+            kept.append(pieces[place])
+            place += 1
+    return f"{' '.join(kept)} " if kept and len(kept) < len(pieces) else text
 
 
 @memoized(RegisteredCache.LANGUAGES)

@@ -12,6 +12,9 @@ import numpy as np
 from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
 from productrecs.engines.click_boosts import ClickBoostModel
+from productrecs.engines.text.colour_and_material_words import (
+    without_excluded_attributes,
+)
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
@@ -207,7 +210,9 @@ def resolve_query(
     store: SearchableStore, request: SearchRequest, now_ms: int
 ) -> ResolvedQuery:
     """Return the resolved query of a request at `now_ms`."""
-    query = store.index.analyse(request.query)
+    query = store.index.analyse(
+        without_excluded_attributes(request.query, store.index.language.code)
+    )
     rules = store.search_rules.rules_for(query, now_ms, store.catalog.zone)
     visible = _visible_items(store, request, rules, now_ms)
     return ResolvedQuery(
@@ -269,7 +274,7 @@ def read_filters_and_find(
     context = FilterContext(
         store.catalog, store.index, query.visible, store.currency, fields
     )
-    possible = possible_readings(context, request.query, query.query.words)
+    possible = possible_readings(context, query.query.text, query.query.words)
     for reading in possible[:-1]:
         read = _resolve_reading(store, query, reading)
         index_hits = find_with_filters(store, read, index_query(read), request.num)
