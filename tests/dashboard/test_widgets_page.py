@@ -112,6 +112,7 @@ def test_the_form_as_it_is_shown_changes_nothing(office: Office, store: Store) -
         ("locale", "!", "such as de-AT"),
         ("badges", "nothing", "name = text"),
         ("accent_color", "x" * 65, "64"),
+        ("accent_color", "blueish", "blueish is not a colour; write for example #0f766e"),
     ],
 )
 def test_an_error_is_shown_beside_its_field_and_nothing_is_lost(

@@ -15,13 +15,14 @@ from pydantic import (
     WithJsonSchema,
     create_model,
 )
-from pydantic_core import PydanticKnownError
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from productrecs.features.widgets.widget_config import MAX_CSS, ConfigChange, Unchanged
 from productrecs.features.widgets.widget_settings import (
     WIDGET_SETTINGS,
     SettingType,
     WidgetSetting,
+    read_colour,
 )
 from productrecs.schemas.field_readers import (
     CURRENCY_CODE,
@@ -47,6 +48,11 @@ MAX_KEYS: Final = 200
 MAX_FREE_TEXT: Final = 10_000
 _NAME: Final = "^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$"
 _LOCALE: Final = "^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$"
+# Only a page can evaluate these; hex and names are read here.
+_COLOUR_FUNCTION: Final = re.compile(
+    r"(rgba?|hsla?|hwb|lab|lch|oklab|oklch|color|color-mix|light-dark|var)\([^;{}]+\)", re.I
+)
+_COLOUR_KEYWORDS: Final = frozenset({"", "currentcolor", "transparent"})
 _read_integer: Final = integer_reader(-MAX_INTEGER)
 Reader = Callable[[Any], object]
 
@@ -56,6 +62,24 @@ def _text_reader(maximum: int) -> Reader:
         if not isinstance(value, str):
             raise PydanticKnownError("string_type")
         return check_string(value, maximum)
+
+    return read
+
+
+def _colour_reader(maximum: int) -> Reader:
+    read_text = _text_reader(maximum)
+
+    def read(value: object) -> str:
+        text = str(read_text(value)).strip()
+        is_known = text.lower() in _COLOUR_KEYWORDS or (
+            _COLOUR_FUNCTION.fullmatch(text) is not None
+            if "(" in text
+            else read_colour(text) is not None
+        )
+        if not is_known:
+            message = "{text} is not a colour; write for example #0f766e or teal"
+            raise PydanticCustomError("colour", message, {"text": text})
+        return text
 
     return read
 
@@ -116,6 +140,10 @@ def _text_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
     return _text_reader(setting.maximum), string_schema(0, setting.maximum)
 
 
+def _colour_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
+    return _colour_reader(setting.maximum), string_schema(0, setting.maximum)
+
+
 def _integer_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
     bounds = setting.minimum, setting.maximum
     return integer_reader(*bounds), integer_schema(*bounds)
@@ -138,6 +166,7 @@ _FORMS: Final[Mapping[SettingType, Callable[[WidgetSetting], tuple[Reader, Schem
     MappingProxyType(
         {
             SettingType.TEXT: _text_form,
+            SettingType.COLOUR: _colour_form,
             SettingType.NAME: lambda _: (_pattern_reader(_NAME), _pattern_schema(_NAME)),
             SettingType.WHOLE: _integer_form,
             SettingType.SWITCH: lambda _: (_read_switch, {"type": "boolean"}),

@@ -209,6 +209,7 @@ class SettingType(StrEnum):
     """The type of a setting's value."""
 
     TEXT = "text"
+    COLOUR = "colour"  # of CSS
     NAME = "name"  # a short identifier for a stylesheet or script
     WHOLE = "whole"
     SWITCH = "switch"
@@ -302,7 +303,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     ),
     WidgetSetting(
         "accent_color",
-        SettingType.TEXT,
+        SettingType.COLOUR,
         "a CSS colour for buttons and links; null uses the page's own",
         maximum=64,
     ),
