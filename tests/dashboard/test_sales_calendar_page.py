@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+from productrecs.dashboard.pages.analyse.sales_calendar import upcoming_events
+from productrecs.features.forecast.forecast_replies import today_of
+from productrecs.records.sales_calendar.calendar_entry import CalendarEntry, EntryKind
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.tenancy.accounts.store_management import find_store
-from tests.support.dashboard import text_of
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from tests.support.dashboard import add_store, text_of
 
 if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
@@ -53,6 +58,41 @@ def test_a_wrong_entry_keeps_what_was_typed(office: Office, store: Store) -> Non
         assert not SalesCalendarRepository(connection, store.store_id).entries()
 
 
+def test_days_ahead_come_from_the_calendar_before_a_forecast_knows_them(
+    office: Office,
+) -> None:
+    ahead = add_store(office.services, "ahead.example", demand_forecast="true")
+    member = office.member(ahead)
+    today = today_of(office.services.clock(), ahead.settings.zone)
+    first, after = (today + timedelta(days=count) for count in (27, 28))
+    before = flat(text_of(member.get(PAGE)))
+    for name, day in (("Summer sale", first), ("Too late", after)):
+        days = {"name": name, "first_day": day.isoformat(), "last_day": after.isoformat()}
+        member.post(f"{PAGE}/add", page=PAGE, **SALE | days)
+
+    shown = flat(text_of(member.get(PAGE))).partition("Campaigns and closed days")[0]
+
+    assert "No holiday, campaign or closed day." in before
+    assert "Summer sale the next nightly forecast uses it" in shown
+    assert "Too late" not in shown
+
+
+def test_days_ahead_are_holidays_and_entries_with_the_factor_of_the_last_forecast() -> None:
+    settings = StoreSettings(holiday_country="DE")
+    sale = CalendarEntry(EntryKind.CAMPAIGN, "Sale", "2026-12-20", "2026-12-24")
+    past = CalendarEntry(EntryKind.CLOSURE, "Past", "2026-12-01", "2026-12-02")
+    days = {"first_day": "2026-12-20", "last_day": "2026-12-24"}
+    forecast = [{"kind": "campaign", "name": "Sale", **days, "factor": 1.4}]
+
+    found = upcoming_events(settings, [past, sale], forecast, date(2026, 12, 3))
+
+    assert [(one.kind, one.first_day, one.factor) for one in found] == [
+        ("campaign", "2026-12-20", 1.4),
+        ("holiday", "2026-12-25", None),
+        ("holiday", "2026-12-26", None),
+    ]
+
+
 def test_the_country_of_the_holidays_is_checked(office: Office, store: Store) -> None:
     member = office.member(store)
 
@@ -60,6 +100,6 @@ def test_the_country_of_the_holidays_is_checked(office: Office, store: Store) ->
     saved = member.post(f"{PAGE}/country", page=PAGE, holiday_country="de-by")
 
     assert (wrong.status, saved.status) == (422, 303)
-    assert "The country of the holidays must be a country such as DE" in text_of(wrong)
+    assert "The country of the holidays must be the code of a country" in text_of(wrong)
     stored = find_store(office.services.database, store.domain).settings
     assert stored.holiday_country == "DE-BY"

@@ -405,7 +405,7 @@ def test_a_change_that_is_invalid_shows_its_error_and_no_effect(owner: Member) -
     )
 
     assert shown.status == 422
-    assert "A synonym is 2 to 20 different texts" in text_of(shown)
+    assert "A text of the synonym is empty" in text_of(shown)
     assert "Not saved yet" not in text_of(shown)
 
 

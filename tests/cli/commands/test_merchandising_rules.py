@@ -95,7 +95,7 @@ def test_a_rule_is_switched_and_removed_and_remembered(
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["add", "SHOP", "exclude"], "say which products"),
+        (["add", "SHOP", "exclude"], "choose products"),
         (["add", "SHOP", "pin", "--item", "a"], "position from 1 to 20"),
         (["add", "SHOP", "boost", "--item", "a", "--strength", "0.5"], "above 1"),
         (["add", "SHOP", "boost", "--item", "a", "--from", "soon"], "write a date such as"),

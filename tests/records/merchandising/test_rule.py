@@ -148,12 +148,16 @@ def test_a_rule_is_kept_in_normal_form() -> None:
 @pytest.mark.parametrize(
     ("content", "field", "words"),
     [
-        (RuleContent(RuleAction.EXCLUDE, RuleTarget()), "target", "say which products"),
-        (RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(" ",))), "target", "say which"),
+        (RuleContent(RuleAction.EXCLUDE, RuleTarget()), "target", "choose products"),
+        (
+            RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(" ",))),
+            "target",
+            "choose products",
+        ),
         (
             RuleContent(RuleAction.EXCLUDE, RuleTarget(title_words=("!",))),
             "target",
-            "say which",
+            "choose products",
         ),
         (RuleContent(RuleAction.BOOST, SALE, name="x" * 201), "name", str(MAX_NAME_LENGTH)),
         (RuleContent(RuleAction.BOOST, SALE, name="a\0b"), "name", "characters"),

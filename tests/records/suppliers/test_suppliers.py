@@ -130,6 +130,7 @@ def test_empty_terms_are_those_of_the_store() -> None:
         (("",), "a supplier's name has 1 to 100 characters"),
         (("A", "0"), "the lead time is a whole number from 1 to 365"),
         (("A", "", "week"), "the days between two orders is a whole number"),
+        (("A", "", "", "€200"), "as a number without a currency, such as 200"),
         (("A", "", "", "-1"), "the minimum order is an amount of at least 0"),
         (("A", "", "", "inf"), "the minimum order is an amount of at least 0"),
     ],

@@ -28,8 +28,8 @@ from productrecs.tenancy.accounts.store_settings import (
         ("language", "en-XX", "such as en"),
         ("week_start", "1", "one of monday, tuesday"),
         ("contact_email", "call us", "such as help@shop.example.com"),
-        ("holiday_country", "Germany", "a country such as DE"),
-        ("holiday_country", "DE-XX", "a country such as DE"),
+        ("holiday_country", "Germany", "the nearest: DE (Germany)"),
+        ("holiday_country", "DE-XX", "the code of a country, such as DE"),
     ],
 )
 def test_an_unknown_code_is_refused_and_the_nearest_named(

@@ -71,6 +71,9 @@ def validate_synonym(texts: Sequence[str], *, one_way: bool) -> Synonym:
         SearchRuleError: when it does not have two different texts.
     """
     distinct_texts = tuple(dict.fromkeys(" ".join(text.split()) for text in texts))
+    if "" in distinct_texts:
+        message = "a text of the synonym is empty; fill in each, such as couch and sofa"
+        raise SearchRuleError(message)
     if not MIN_WORDS <= len(distinct_texts) <= MAX_WORDS or not all(
         map(_is_text, distinct_texts)
     ):

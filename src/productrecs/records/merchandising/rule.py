@@ -292,7 +292,10 @@ def _validate_target(target: RuleTarget) -> RuleTarget:
         message = f"the lowest price ({low:g}) is above the highest ({high:g})"
         raise RuleError(message, "price_max")
     if clean.is_empty:
-        message = "say which products: by item, category, attribute, title words or price"
+        message = (
+            "choose products, categories, brands and other attributes, words in the title, "
+            "or a price"
+        )
         raise RuleError(message, "target")
     return clean
 

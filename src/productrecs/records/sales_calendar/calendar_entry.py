@@ -72,8 +72,11 @@ def parse_calendar_entry(
         raise CalendarEntryError(message)
     first = _day(first_day)
     last = _day(last_day) if last_day.strip() else first
-    if not 0 <= (last - first).days < MAX_ENTRY_DAYS:
-        message = f"the last day is 0 to {MAX_ENTRY_DAYS - 1} days after the first"
+    if last < first:
+        message = f"the last day, {last}, is before the first day, {first}"
+        raise CalendarEntryError(message)
+    if (last - first).days >= MAX_ENTRY_DAYS:
+        message = f"an entry has at most {MAX_ENTRY_DAYS} days; add the others separately"
         raise CalendarEntryError(message)
     change = None
     if EntryKind(kind) is EntryKind.CAMPAIGN:

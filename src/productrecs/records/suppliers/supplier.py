@@ -136,6 +136,7 @@ def _money(text: str) -> float:
     try:
         value = float(text)
     except ValueError as error:
+        message = "write the minimum order as a number without a currency, such as 200"
         raise SupplierError(message) from error
     if not math.isfinite(value) or not 0 <= value <= _MAX_MONEY:
         raise SupplierError(message)

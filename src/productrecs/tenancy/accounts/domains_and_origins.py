@@ -66,7 +66,10 @@ def normalise_origin(text: str) -> str:
     Raises:
         OriginError: for `null`, a wildcard, a path, or a scheme other than http and https.
     """
-    message = f"{text!r} is not an origin; write it like https://www.example.com"
+    message = (
+        f"{text!r} is not an origin; write https:// and the domain, without spaces and "
+        "without a path, such as https://www.example.com"
+    )
     try:
         parts = urlsplit(text.strip())
         port = parts.port

@@ -147,11 +147,16 @@ def _holiday_country(text: str) -> str:
         return ""
     try:
         import holidays  # noqa: PLC0415 - only when a country is set
+        from holidays.registry import COUNTRIES  # noqa: PLC0415 - as above
     except ModuleNotFoundError as error:
         message = "empty where the package productrecs[forecast] is not installed"
         raise ValueError(message) from error
     code, _, region = text.strip().upper().partition("-")
-    message = "a country such as DE, or with its region, such as DE-BY; empty for none"
+    names = {codes[1]: name.replace("_", " ").title() for name, codes in COUNTRIES.items()}
+    message = (
+        "the code of a country, such as DE, or with its region, such as DE-BY; empty for "
+        f"none{nearest_codes(text, names)}"
+    )
     if code not in known_codes().regions:
         raise ValueError(message)
     try:

@@ -1,7 +1,9 @@
 """Calendar page: campaigns, closed days and holidays that the forecast knows ahead."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, Final
 
 from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
@@ -16,9 +18,12 @@ from productrecs.records.sales_calendar.calendar_entry import (
 )
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.tenancy.accounts.store_management import change_settings
+from productrecs.tenancy.accounts.store_settings import StoreSettings
+from productrecs.training.demand.calendar_events import public_holidays
 
 CALENDAR_PATH: Final = "/dashboard/demand/calendar"
 COUNTRY: Final = "holiday_country"
+_DAYS_AHEAD: Final = 28
 COUNTRY_LABELS: Final = {COUNTRY: "The country of the holidays"}
 _KINDS: Final = (("campaign", "Campaign"), ("closure", "Closed"))
 _FIELDS: Final = (
@@ -31,8 +36,22 @@ _FIELDS: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class UpcomingEvent:
+    """A holiday, campaign or closure ahead.
+
+    `factor` is that of the last forecast; None if it did not know the event.
+    """
+
+    kind: str
+    name: str
+    first_day: str
+    last_day: str
+    factor: float | None
+
+
 def show_calendar(visit: Visit) -> Reply:
-    """Show the entries, and what the last forecast did with those ahead."""
+    """Show the days ahead, with what the last forecast made of them, and the entries."""
     return _calendar_page(visit)
 
 
@@ -85,6 +104,30 @@ def _entry_of(sent: Mapping[str, str]) -> CalendarEntry:
     return parse_calendar_entry(*(sent[name] for name in _FIELDS))
 
 
+def upcoming_events(
+    settings: StoreSettings,
+    entries: Iterable[CalendarEntry],
+    forecast: Iterable[Mapping[str, Any]],
+    today: date,
+) -> list[UpcomingEvent]:
+    """Return the events of the next 28 days, with what the last forecast made of them."""
+    last = today + timedelta(days=_DAYS_AHEAD - 1)
+    found = [
+        ("holiday", event.name, day, day)
+        for event in public_holidays(settings.holiday_country, today, last)
+        for day in [date.fromordinal(event.first).isoformat()]
+    ]
+    found += [
+        (entry.kind.value, entry.name, entry.first_day, entry.last_day)
+        for entry in entries
+        if entry.first_day <= last.isoformat() and entry.last_day >= today.isoformat()
+    ]
+    keys = ("kind", "name", "first_day", "last_day")
+    factors = {tuple(one[key] for key in keys): one["factor"] for one in forecast}
+    events = [UpcomingEvent(*one, factors.get(one)) for one in found]
+    return sorted(events, key=lambda event: (event.first_day, event.name))
+
+
 def _calendar_page(
     visit: Visit,
     status: int = 200,
@@ -97,11 +140,13 @@ def _calendar_page(
     with visit.database.reading() as connection:
         entries = SalesCalendarRepository(connection, visit.store.store_id).entries()
         run = ForecastRepository(connection, visit.store.store_id).newest_run()
+    today = today_of(visit.now_ms, settings.zone)
+    forecast = [] if run is None else run.total.get("events", [])
     return visit.render(
         "sales_calendar.html",
         status=status,
         entries=entries,
-        events=[] if run is None else run.total.get("events", []),
+        events=upcoming_events(settings, entries.values(), forecast, today),
         is_on=settings.demand_forecast,
         kinds=_KINDS,
         kind_names=dict(_KINDS),
@@ -109,7 +154,7 @@ def _calendar_page(
         error=error,
         country=settings.holiday_country if country is None else country,
         country_error=country_error,
-        today=today_of(visit.now_ms, settings.zone).isoformat(),
+        today=today.isoformat(),
     )
 
 

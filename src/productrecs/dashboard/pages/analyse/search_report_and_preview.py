@@ -344,7 +344,7 @@ class TypedQueryChange:
         """
         if self.action == "synonym":
             texts = [text for text in self.texts.split(",") if text.strip()]
-            return validate_synonym([self.query, *texts], one_way=False)
+            return validate_synonym([self.query, *(texts or [""])], one_way=False)
         if self.action == "pin":
             rule = SearchRule(SearchRuleAction.PIN, self.query, items=self.pins)
         else:
