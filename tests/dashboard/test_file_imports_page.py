@@ -203,7 +203,7 @@ def test_unknown_columns_are_chosen_by_hand(office: Office, store: Store) -> Non
     path = send(member, table, "artikel.csv", "items")
     work(office)
     unknown = member.get(path)
-    assert "were not recognised" in text_of(unknown)
+    assert "No column of this file was recognised as Product id" in text_of(unknown)
     assert "Start the import" not in text_of(unknown)
 
     chosen = {"map-id": "Stück", "map-title": "Was", "map-price": "Wert"}

@@ -73,6 +73,7 @@ def test_a_placement_is_made_changed_and_removed(office: Office, shop: Filled) -
     [
         ({"placement": "†"}, "A placement's name has 1 to 64"),
         ({"num": "many"}, "Write a whole number."),
+        ({"num": "99"}, "Products must be a whole number from 1 to 20."),
         ({"minimum": "9"}, "The minimum (9) is above the number of products (3)"),
         ({"filters": "colour"}, "A filter is categories:NAME"),
         ({"fallback": "new"}, "The fallback must be another strategy"),

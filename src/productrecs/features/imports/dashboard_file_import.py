@@ -29,6 +29,7 @@ from productrecs.features.imports.import_report import (
     item_counts,
     merchant_notes,
     merchant_text,
+    missing_fields_text,
     rejected_rows_csv,
     shown_errors,
 )
@@ -108,7 +109,8 @@ class DashboardFileImporter:
                 )
                 dry_run = dry_run_rows(store, file_import, source, on_share)
             except _ABOUT_THE_FILE as error:
-                return {**preview, "problem": merchant_text(error)}
+                text = missing_fields_text(error, preview) or merchant_text(error)
+                return {**preview, "problem": text}
         counts, problem = dry_run["counts"], dict[str, str]()
         if not counts["rows"]:
             problem["problem"] = _NO_ROWS

@@ -19,6 +19,7 @@ from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.plural import counted
 from productrecs.features.imports.feeds.column_mapping import MappingError
+from productrecs.features.imports.feeds.column_synonyms import FIELD_TITLES
 from productrecs.features.imports.feeds.format_detection import UnknownItemFormatError
 from productrecs.features.imports.feeds.value_parsing import FeedReading
 from productrecs.features.imports.feeds.xml_feed import BrokenFeedError, NotAFeedError
@@ -275,7 +276,23 @@ MERCHANT_TEXTS: Final[Mapping[type[ProductRecsError], str]] = MappingProxyType(
         NotAFeedError: "",
     }
 )
+_NO_COLUMNS: Final = (MissingColumnsError, UnknownItemFormatError)
 _COMMANDS: Final = (" --base-url sets another start.", ": productrecs settings")
+
+
+def missing_fields_text(error: ProductRecsError, preview: Mapping[str, Any]) -> str:
+    """Return which required fields no column has; "" if that is not the problem."""
+    missing = [
+        FIELD_TITLES.get(name, name)
+        for name in preview["required"]
+        if name not in preview["mapping"]
+    ]
+    if not isinstance(error, _NO_COLUMNS) or not missing or not preview["columns"]:
+        return ""
+    return (
+        f"No column of this file was recognised as {' or '.join(missing)}, which is "
+        "required. Choose below which column it is, then check the file again."
+    )
 
 
 def merchant_text(error: ProductRecsError) -> str:

@@ -66,7 +66,14 @@ RELATIVE: Final = MappingProxyType(
         RelativeFilter.SIMILAR_PRICE: "A similar price, up to a fifth more or less",
     }
 )
-_NUMBERS: Final = ("num", "minimum", "most_per_category", "most_per_brand")
+_NUMBERS: Final = MappingProxyType(
+    {
+        "num": "Products",
+        "minimum": "Hide below",
+        "most_per_category": "At most of one category",
+        "most_per_brand": "At most of one brand",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +277,7 @@ def _placement_form_page(
         matches_nothing=matches_nothing,
         title=f"Placement {draft.name}" if draft.is_stored else "New placement",
         draft=draft,
-        errors={} if error is None else {error.field: _sentence(error)},
+        errors={} if error is None else {error.field: _field_error(error)},
         strategies=[(key.value, text) for key, text in STRATEGIES.items()],
         relative=[(key.value, text) for key, text in RELATIVE.items()],
         usual=visit.store.settings.rec_num,
@@ -290,7 +297,7 @@ def _placement_preview(visit: Visit, draft: PlacementDraft, sent: Form) -> Place
         # A name is needed to save, not to look.
         content = validate_placement(_UNSAVED, draft.content())
     except PlacementError as error:
-        return PlacementPreview(item_id, shopper, draft.name, problem=_sentence(error))
+        return PlacementPreview(item_id, shopper, draft.name, problem=_field_error(error))
     histories = []
     if shopper:
         reader = visit.database.raw_reader()
@@ -322,6 +329,14 @@ def _limit_texts(visit: Visit, content: PlacementContent) -> list[str]:
     if content.most_per_brand is not None:
         found.append(f"at most {content.most_per_brand} of a brand")
     return found
+
+
+def _field_error(error: PlacementError) -> str:
+    """Return an error with the form's label instead of the field's name."""
+    text = str(error).removeprefix(f"{error.field} must be ")
+    if text == str(error) or error.field not in _NUMBERS:
+        return _sentence(error)
+    return f"{_NUMBERS[error.field]} must be {text}."
 
 
 def _sentence(error: Exception) -> str:
