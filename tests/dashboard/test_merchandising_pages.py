@@ -141,7 +141,7 @@ def test_a_rule_without_products_is_refused(office: Office, shop: Filled) -> Non
     reply = office.member(shop.store).post(RULE, action="exclude")
 
     assert reply.status == 422
-    assert "Say which products" in text_of(reply)
+    assert "Choose products, categories" in text_of(reply)
 
 
 def test_a_rule_is_changed_switched_removed_and_every_change_undone(
