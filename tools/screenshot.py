@@ -23,7 +23,7 @@ from tests.support.browser import MISSING, WAIT_MS, find_chromium, launched
 from tests.support.service import HOST, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Locator, Page
 
@@ -168,7 +168,7 @@ def forecast(page: Page) -> bytes:
     return page.locator("#chart").screenshot()
 
 
-TAKEN: Final = {
+TAKEN: Final[dict[Path, Callable[[Page], bytes | list[bytes]]]] = {
     README: readme,
     **{GUIDES / f"{one.__name__}.webp": one for one in (widgets, look, search, forecast)},
 }
