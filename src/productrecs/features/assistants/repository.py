@@ -89,9 +89,8 @@ class AssistantCallRepository:
             last_times[key] = max(call.at_ms, last_times.get(key, 0))
         for key in sorted(counts):
             self._add_row(key, counts[key], last_times[key])
-        columns, newest = assistant_calls.c, max(call.day for call in calls)
-        is_old = (columns.store_id == self._store_id) & (columns.day <= newest - CALL_DAYS)
-        self._connection.execute(assistant_calls.delete().where(is_old))
+        newest = max(call.day for call in calls)
+        _delete_old_days(self._connection, assistant_calls, self._store_id, newest)
 
     def _agents(self) -> set[str]:
         columns = assistant_calls.c
@@ -164,9 +163,8 @@ class AttributionCountRepository:
             counts[search.parameter, value, search.day] += 1
         for key in sorted(counts):
             self._add_row(key, counts[key])
-        columns, newest = assistant_attributions.c, max(one.day for one in searches)
-        is_old = (columns.store_id == self._store_id) & (columns.day <= newest - CALL_DAYS)
-        self._connection.execute(assistant_attributions.delete().where(is_old))
+        newest = max(search.day for search in searches)
+        _delete_old_days(self._connection, assistant_attributions, self._store_id, newest)
 
     def _values(self) -> defaultdict[str, set[str]]:
         columns = assistant_attributions.c
@@ -218,3 +216,11 @@ def count_attributed_searches(
     """Count a batch of searches of any stores."""
     for store_id, searches in AccountRepository(transaction).lock_each(batch):
         AttributionCountRepository(transaction, store_id).add(searches)
+
+
+def _delete_old_days(
+    connection: sa.Connection, table: sa.Table, store_id: StoreId, newest: int
+) -> None:
+    """Delete a store's counts of days that are `CALL_DAYS` or more before `newest`."""
+    is_old = (table.c.store_id == store_id) & (table.c.day <= newest - CALL_DAYS)
+    connection.execute(table.delete().where(is_old))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from productrecs.core.report import Figure, FigureDefinition, Report
 from productrecs.core.timestamps import iso
 from productrecs.features.forecast.demand_reports import NO_FORECAST, SUPPLIES_NOTE, TOO_OLD
-from productrecs.features.forecast.forecast_replies import today_of
+from productrecs.features.forecast.forecast_replies import HORIZON_DAYS, today_of
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.forecast.stock_actions import StockAction, plan_stock_actions
 from productrecs.records.suppliers.repository import SupplierRepository
@@ -151,12 +151,11 @@ def _filled_to_minimum(lines: list[OrderLine], minimum: float) -> list[OrderLine
 
 
 _MAX_FILL_DAYS: Final = 365
-_DAYS_EXPECTED: Final = 28
 
 
 def _days_of(action: StockAction, quantity: int) -> float:
     """Return how long stock and order last at the expected pace."""
-    pace = action.expected_28_days / _DAYS_EXPECTED
+    pace = action.expected_28_days / HORIZON_DAYS
     return math.inf if pace <= 0 else ((action.stock_qty or 0) + quantity) / pace
 
 

@@ -20,7 +20,7 @@ from productrecs.storage.sql.store_counters_and_versions import lock_head
 from productrecs.storage.sql.tables import product_terms, suppliers
 
 _supplier, _terms = suppliers.c, product_terms.c
-_TERMS: tuple[str, ...] = ("lead_time_days", "order_every_days", "minimum_order")
+_SUPPLIER_FIELDS: tuple[str, ...] = ("lead_time_days", "order_every_days", "minimum_order")
 
 
 class AssignedTerms(NamedTuple):
@@ -41,7 +41,7 @@ class SupplierRepository:
     def suppliers(self) -> list[Supplier]:
         """Return the suppliers by name."""
         query = (
-            sa.select(_supplier.name, *(_supplier[name] for name in _TERMS))
+            sa.select(_supplier.name, *(_supplier[name] for name in _SUPPLIER_FIELDS))
             .where(_supplier.store_id == self._store_id)
             .order_by(_supplier.name)
         )
@@ -122,12 +122,12 @@ class SupplierRepository:
             row = upsert(self._transaction, suppliers).values(
                 store_id=self._store_id,
                 name=supplier.name,
-                **{name: getattr(supplier, name) for name in _TERMS},
+                **{name: getattr(supplier, name) for name in _SUPPLIER_FIELDS},
             )
             self._transaction.execute(
                 row.on_conflict_do_update(
                     index_elements=[_supplier.store_id, _supplier.name],
-                    set_={name: row.excluded[name] for name in _TERMS},
+                    set_={name: row.excluded[name] for name in _SUPPLIER_FIELDS},
                 )
             )
         count = self._transaction.execute(

@@ -5,6 +5,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from productrecs.core.report import parse_report_query
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
@@ -48,7 +49,7 @@ def save_supplier(visit: Visit) -> Reply:
         with visit.database.transaction() as transaction:
             SupplierRepository(transaction, visit.store.store_id).save(supplier)
     except SupplierError as error:
-        return _orders_page(visit, status=422, sent=sent, error=_sentence(error))
+        return _orders_page(visit, status=422, sent=sent, error=sentence(error))
     return visit.redirect(f"{ORDERS_PATH}#suppliers", "Saved. The sheets follow it.")
 
 
@@ -63,7 +64,7 @@ def remove_supplier(visit: Visit) -> Reply:
             suppliers = SupplierRepository(transaction, visit.store.store_id)
             suppliers.remove(visit.form["supplier"])
     except UnknownSupplierError as error:
-        raise NotFoundError(_sentence(error)) from error
+        raise NotFoundError(sentence(error)) from error
     return visit.redirect(f"{ORDERS_PATH}#suppliers", "Removed.")
 
 
@@ -80,7 +81,7 @@ def upload_terms(visit: Visit) -> Reply:
         message = "Save the file as CSV in UTF-8, then choose it again."
         return _orders_page(visit, status=422, file_error=message)
     except SupplierError as error:
-        return _orders_page(visit, status=422, file_error=_sentence(error))
+        return _orders_page(visit, status=422, file_error=sentence(error))
     stored = visit.formats.count(len(terms) - len(missing), "product")
     message = f"Stored the terms of {stored}."
     if new:
@@ -156,11 +157,6 @@ def _orders_page(
 
 def _sheet_file_address(supplier: str) -> str:
     return f"{REPORT_FILE_PATH}?{urlencode({'report': _REPORT, 'supplier': supplier})}"
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error)
-    return f"{text[0].upper()}{text[1:]}."
 
 
 PAGES: Final = (

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final
 
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
-from productrecs.features.forecast.forecast_replies import today_of
+from productrecs.features.forecast.forecast_replies import HORIZON_DAYS, today_of
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.records.sales_calendar.calendar_entry import (
     CalendarEntry,
@@ -23,7 +24,6 @@ from productrecs.training.demand.calendar_events import public_holidays
 
 CALENDAR_PATH: Final = "/dashboard/demand/calendar"
 COUNTRY: Final = "holiday_country"
-_DAYS_AHEAD: Final = 28
 COUNTRY_LABELS: Final = {COUNTRY: "The country of the holidays"}
 _KINDS: Final = (("campaign", "Campaign"), ("closure", "Closed"))
 _FIELDS: Final = (
@@ -64,9 +64,7 @@ def add_entry(visit: Visit) -> Reply:
             calendar = SalesCalendarRepository(transaction, visit.store.store_id)
             calendar.add(entry, visit.now_ms)
     except CalendarEntryError as error:
-        message = str(error)
-        text = f"{message[0].upper()}{message[1:]}."
-        return _calendar_page(visit, status=422, sent=sent, error=text)
+        return _calendar_page(visit, status=422, sent=sent, error=sentence(error))
     return visit.redirect(CALENDAR_PATH, "Added. The next nightly forecast knows it.")
 
 
@@ -111,7 +109,7 @@ def upcoming_events(
     today: date,
 ) -> list[UpcomingEvent]:
     """Return the events of the next 28 days, with what the last forecast made of them."""
-    last = today + timedelta(days=_DAYS_AHEAD - 1)
+    last = today + timedelta(days=HORIZON_DAYS - 1)
     found = [
         ("holiday", event.name, day, day)
         for event in public_holidays(settings.holiday_country, today, last)
