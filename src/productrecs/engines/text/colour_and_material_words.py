@@ -82,9 +82,12 @@ _MATERIALS: Final = {
     "rattan|aluminium",
 }  # fmt: skip
 _NEGATIONS: Final = {
-    "en": "not without", "de": "nicht ohne", "fr": "pas sans", "es": "no sin",
-    "it": "non senza", "nl": "niet zonder", "pl": "nie bez", "pt": "nao sem",
-    "sv": "inte utan", "da": "ikke uden",
+    code: frozenset(f"not without {words}".split())
+    for code, words in {
+        "en": "", "de": "nicht ohne", "fr": "pas sans", "es": "no sin",
+        "it": "non senza", "nl": "niet zonder", "pl": "nie bez", "pt": "nao sem",
+        "sv": "inte utan", "da": "ikke uden",
+    }.items()
 }  # fmt: skip
 _LINKS: Final = frozenset({"in", "of", "de", "en", "di", "von", "aus"})
 # Endings of adjectives: `*` in German, `+` in Polish.
@@ -120,7 +123,7 @@ def without_excluded_attributes(text: str, language: str) -> str:
     """
     pieces = text.split()
     folded = [fold_text(piece).strip(" ,;.!?") for piece in pieces]
-    negations = {*_NEGATIONS["en"].split(), *_NEGATIONS.get(language, "").split()}
+    negations = _NEGATIONS.get(language, _NEGATIONS["en"])
     if negations.isdisjoint(folded):
         return text
     meanings = attribute_meanings_by_word(language)

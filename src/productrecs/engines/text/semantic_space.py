@@ -149,13 +149,16 @@ class SemanticSpace:
         self.projection = projection
         self.codes = np.ascontiguousarray(codes)
         self.threshold = threshold
-        self._signs = RandomSigns(self.codes.shape[1])
+        is_large = len(self.codes) >= _COMPARED_WHOLE
+        self._signs = RandomSigns(self.codes.shape[1]) if is_large else None
         lengths = np.zeros(len(self.codes), np.float32)
-        self._row_signs = np.zeros((self._signs.words, len(self.codes)), np.uint64)
+        words = 0 if self._signs is None else self._signs.words
+        self._row_signs = np.zeros((words, len(self.codes)), np.uint64)
         for begin in range(0, len(self.codes), _BATCH_ROWS):  # not all as float32 at once
             part = self.codes[begin : begin + _BATCH_ROWS].astype(np.float32)
             lengths[begin : begin + _BATCH_ROWS] = np.linalg.norm(part, axis=1)
-            self._row_signs[:, begin : begin + _BATCH_ROWS] = self._signs.of(part)
+            if self._signs is not None:
+                self._row_signs[:, begin : begin + _BATCH_ROWS] = self._signs.of(part)
         self._inverse = np.divide(
             1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0
         )
@@ -181,7 +184,7 @@ class SemanticSpace:
             else self.threshold
         )
         compared = visible[: len(self.codes)]
-        if len(self.codes) >= _COMPARED_WHOLE:
+        if self._signs is not None:
             signs = self._signs.of(query[None, :].astype(np.float32))[:, 0].copy()
             distances = differing_signs(self._row_signs, signs)[: len(visible)]
             compared = compared & (distances <= self._signs.max_distance(least))
