@@ -24,8 +24,8 @@ from benchmarks.speed.stores import DOMAIN, create_store, productrecs
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.visual_similarity import (
-    ImageVectors,
     NeighbourTable,
+    PicturedItems,
     similarity_floor,
 )
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
@@ -153,7 +153,7 @@ def _publish(data: Path, store_id: StoreId, catalog: Catalog, encoder: Path | No
         for named in categories
     ]
     vectors, count = embedding.vectors_of(seen, space).astype(np.float32), len(seen)
-    pictured = ImageVectors(
+    pictured = PicturedItems(
         vectors,
         np.arange(count, dtype=np.int32),
         np.array(kinds, np.int32),

@@ -24,7 +24,11 @@ from PIL import Image, ImageOps
 from benchmarks.quality.datasets import ROOT, MissingDataError, folder
 from benchmarks.quality.scenes import PHOTO_SIDE, measure_scenes, sheet_of, shop_of
 from benchmarks.report import Figure
-from productrecs.engines.visual import EmbeddingSpace, describe, fit_embedding_space
+from productrecs.engines.visual import (
+    DescriptorProjection,
+    describe,
+    fit_descriptor_projection,
+)
 from productrecs.engines.visual.image_descriptor import PICTURE_SIDE
 from productrecs.engines.visual.region_proposals import describe_photo_and_regions
 from productrecs.records.pictures.decode_picture import decode_to_pixels
@@ -107,7 +111,7 @@ def measure(report: Report) -> None:
     data = clothing()
     pictures = [decode_to_pixels(path.read_bytes(), PICTURE_SIDE) for path in data.paths]
     descriptors = np.stack([describe(one) for one in pictures])
-    space = fit_embedding_space(descriptors[data.is_catalog], data.groups)
+    space = fit_descriptor_projection(descriptors[data.is_catalog], data.groups)
     ours = space.vectors(descriptors)
     colours = np.stack([colours(one) for one in pictures])
     thumbnails = np.stack([_thumbnail(one) for one in pictures])
@@ -120,7 +124,7 @@ def measure(report: Report) -> None:
         _CLASS_GAIN,
         f"floors: 64 colours {floors[0]:.3f}, 12x12 grey {floors[1]:.3f}",
     )
-    bare = fit_embedding_space(descriptors[data.is_catalog], []).vectors(descriptors)
+    bare = fit_descriptor_projection(descriptors[data.is_catalog], []).vectors(descriptors)
     report.add(
         Figure(
             "pictures, clothing, precision@10, categories unknown",
@@ -139,7 +143,7 @@ def _measure_luma(report: Report) -> None:
     data = luma()
     pictures = [decode_to_pixels(path.read_bytes(), PICTURE_SIDE) for path in data.paths]
     descriptors = np.stack([describe(one) for one in pictures])
-    ours = fit_embedding_space(descriptors[data.is_catalog], data.groups).vectors(
+    ours = fit_descriptor_projection(descriptors[data.is_catalog], data.groups).vectors(
         descriptors
     )
     colours = np.stack([colours(one) for one in pictures])
@@ -181,7 +185,7 @@ def _measure_elsewhere(
 ) -> None:
     """Let products find themselves when they are shown as shoppers would show them."""
     catalog = np.flatnonzero(data.is_catalog)
-    space = fit_embedding_space(descriptors[catalog], data.groups)
+    space = fit_descriptor_projection(descriptors[catalog], data.groups)
     known = space.vectors(descriptors[catalog])
     lot, found = np.random.default_rng(2), dict[str, list[int]]()
     floors = [pictures[one] for one in lot.permutation(len(pictures))[:40]]
@@ -197,7 +201,7 @@ def _measure_elsewhere(
         report.add(Figure(f"pictures, luma, {name}, hit@1", value, "share", note=note))
 
 
-def _likes(space: EmbeddingSpace, known: Vectors, photo: Pixels) -> Vectors:
+def _likes(space: DescriptorProjection, known: Vectors, photo: Pixels) -> Vectors:
     """Return how much each known picture is like a shopper's photo, or a place in it."""
     views, around, *_ = describe_photo_and_regions(photo)
     whole = space.vectors(np.stack(views)).mean(axis=0, keepdims=True)
@@ -236,7 +240,7 @@ def _elsewhere(pixels: Pixels, floor: Pixels) -> Iterator[tuple[str, Pixels]]:
 
 
 def _measure_again(
-    report: Report, data: Photos, pictures: Sequence[Pixels], space: EmbeddingSpace
+    report: Report, data: Photos, pictures: Sequence[Pixels], space: DescriptorProjection
 ) -> None:
     catalog = np.flatnonzero(data.is_catalog)
     chosen = np.random.default_rng(1).permutation(len(catalog))[:_ASKED_AGAIN]
@@ -278,7 +282,7 @@ def _changed(pixels: Pixels, seed: int) -> Iterator[tuple[str, Pixels]]:
     yield "mirrored", np.ascontiguousarray(pixels[:, ::-1])
 
 
-def _measure_speed(report: Report, path: Path, space: EmbeddingSpace) -> None:
+def _measure_speed(report: Report, path: Path, space: DescriptorProjection) -> None:
     picture = Image.open(path).convert("RGB")
     large = ImageOps.fit(picture, (_PHOTO, _PHOTO), Image.Resampling.BICUBIC)
     saved = io.BytesIO()

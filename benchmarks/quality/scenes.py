@@ -17,7 +17,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from benchmarks.report import Figure
-from productrecs.engines.visual import VisualModel, fit_embedding_space
+from productrecs.engines.visual import VisualModel, fit_descriptor_projection
 from productrecs.engines.visual.image_descriptor import describe_parts
 from productrecs.engines.visual.region_proposals import (
     box_window,
@@ -25,9 +25,9 @@ from productrecs.engines.visual.region_proposals import (
     propose_regions,
 )
 from productrecs.engines.visual.visual_similarity import (
-    ImageVectors,
     MatchConfidence,
     NeighbourTable,
+    PicturedItems,
     fit_match_confidence,
     similarity_floor,
 )
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from benchmarks.report import Report
-    from productrecs.engines.visual import EmbeddingSpace
+    from productrecs.engines.visual import DescriptorProjection
     from productrecs.records.catalog.catalog_view import CatalogView
 
     Pixels = npt.NDArray[np.uint8]
@@ -64,7 +64,7 @@ class Shop:
     """A catalog with its pictures, as the analysis sees it."""
 
     model: VisualModel
-    space: EmbeddingSpace
+    space: DescriptorProjection
     categories: list[tuple[str, ...]]
     members: dict[str, list[int]]
     numbers: dict[str, int]
@@ -88,7 +88,7 @@ def shop_of(
     categories: list[tuple[str, ...]],
 ) -> Shop:
     """Return a shop of these pictures, row by row."""
-    space = fit_embedding_space(descriptors, groups)
+    space = fit_descriptor_projection(descriptors, groups)
     vectors, count = space.vectors(descriptors), len(descriptors)
     members: dict[str, list[int]] = {}
     for row, named in enumerate(categories):
@@ -99,7 +99,7 @@ def shop_of(
     codes = {name: code for code, name in enumerate(sorted(set(narrowest)))}
     kinds = np.array([codes[name] for name in narrowest], np.int32)
     rows, scores = np.full((count, 1), -1, np.int32), np.zeros((count, 1), np.float32)
-    pictured = ImageVectors(
+    pictured = PicturedItems(
         vectors, np.arange(count, dtype=np.int32), kinds, np.full(count, np.nan, np.float32)
     )
     numbers = {str(row): row for row in range(count)}

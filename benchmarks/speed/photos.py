@@ -29,9 +29,9 @@ from benchmarks.speed.servers import Server, busy_seconds, ready_service
 from benchmarks.speed.stores import DOMAIN, create_store, productrecs, scratch
 from benchmarks.speed.traffic import get
 from productrecs.core.ids import StoreId
-from productrecs.engines.visual import VisualModel, describe, fit_embedding_space
-from productrecs.engines.visual.embedding_space import DIMENSIONS
-from productrecs.engines.visual.visual_similarity import KEPT, ImageVectors, NeighbourTable
+from productrecs.engines.visual import VisualModel, describe, fit_descriptor_projection
+from productrecs.engines.visual.descriptor_projection import DIMENSIONS
+from productrecs.engines.visual.visual_similarity import KEPT, NeighbourTable, PicturedItems
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.files.model_files import publish_arrays
 from productrecs.storage.sql.database import Database
@@ -237,12 +237,15 @@ def _picture(data: Path, store_id: StoreId) -> int:
     scores = np.sort(lot.random((PICTURES, KEPT), dtype=np.float32))[:, ::-1]
     nothing = np.full(PICTURES, np.nan, np.float32)
     model = VisualModel(
-        ImageVectors(vectors, numbers, np.full(PICTURES, -1, np.int32), nothing),
+        PicturedItems(vectors, numbers, np.full(PICTURES, -1, np.int32), nothing),
         NeighbourTable(near, np.ascontiguousarray(scores)),
         0.1,
     )
     some = [describe(lot.integers(0, 256, (64, 64, 3), dtype=np.uint8)) for _ in range(64)]
-    arrays = {**model.to_arrays(), **fit_embedding_space(np.stack(some), []).to_arrays()}
+    arrays = {
+        **model.to_arrays(),
+        **fit_descriptor_projection(np.stack(some), []).to_arrays(),
+    }
     facts = {"embedder": BuiltInEmbedding.name, "learned_from": PICTURES}
     visual_id = publish_arrays(pictures_folder(data / "pictures", store_id), arrays, facts)
     database = Database.open(None, data)

@@ -13,7 +13,6 @@ from productrecs.engines.browse import (
     SessionIndex,
     SessionOptions,
     fit_sessions,
-    kernel,
     session_knn,
     sessionize,
 )
@@ -22,10 +21,12 @@ from productrecs.engines.browse.session_knn import SessionQuery, read_only, weig
 from tests.engines.references import next_items
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import ModuleType
+    from collections.abc import Callable, Sequence
 
-    from productrecs.engines.array_types_and_sorting import Ints, RankedItems
+    from productrecs.engines.array_types_and_sorting import Floats, Ints, Items, RankedItems
+
+SCORERS: Final = (session_knn.reference_next_items, session_knn.next_items_and_scores)
+"""The reference in numpy, and the compiled kernel."""
 
 Event = tuple[int, int, int]
 HOUR = 3_600_000
@@ -123,22 +124,24 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
         question = random_question(rng, 33, options, layout.owners)
         limit = int(rng.integers(1, 40))
 
-        compiled = kernel.next_items_and_scores(layout, weights, question, limit)
-        plain = session_knn.next_items_and_scores(layout, weights, question, limit)
+        compiled = session_knn.next_items_and_scores(layout, weights, question, limit)
+        plain = session_knn.reference_next_items(layout, weights, question, limit)
 
         np.testing.assert_array_equal(compiled[0], plain[0])
         np.testing.assert_array_equal(compiled[1], plain[1])
 
 
-@pytest.mark.parametrize("evaluator", [kernel, session_knn])
-def test_the_newer_of_equally_similar_sessions_vote(evaluator: ModuleType) -> None:
+@pytest.mark.parametrize("evaluate", SCORERS)
+def test_the_newer_of_equally_similar_sessions_vote(
+    evaluate: Callable[..., tuple[Items, Floats]],
+) -> None:
     # Without fading all five are alike; only the two newest may vote.
     options = SessionOptions(neighbours=2, days_scale=1e15)
     index = fitted(walks([0, 1], [0, 2], [0, 3], [0, 4], [0, 5]), 6, options)
     layout, weights = read_only(index.to_arrays()), weight_tables(options, np.zeros(9))
     question = SessionQuery(np.array([0], np.int32), 0, NOBODY, 1000, 2)
 
-    items = evaluator.next_items_and_scores(layout, weights, question, 9)[0]
+    items = evaluate(layout, weights, question, 9)[0]
 
     assert items.tolist() == [4, 5]
 
@@ -148,7 +151,7 @@ def test_the_kernel_and_its_reference_answer_alike(monkeypatch: pytest.MonkeyPat
     visits = [([1, 2, 3], 9), ([5], 3), ([19, 18, 1, 0, 4], 40)]
 
     first = [index.next_items(visit, 0, limit) for visit, limit in visits]
-    reference = session_knn.next_items_and_scores
+    reference = session_knn.reference_next_items
     monkeypatch.setattr(index_module, "next_items_and_scores", reference)
     second = [index.next_items(visit, 0, limit) for visit, limit in visits]
 
@@ -362,9 +365,7 @@ def before(items: list[int], one: int, other: int) -> bool:
     return items.index(one) < items.index(other)
 
 
-@pytest.mark.parametrize(
-    "answer", [session_knn.next_items_and_scores, kernel.next_items_and_scores]
-)
+@pytest.mark.parametrize("answer", SCORERS)
 def test_what_was_carted_counts_for_more_than_what_was_looked_at_since(
     monkeypatch: pytest.MonkeyPatch, answer: object
 ) -> None:

@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 from scipy import ndimage, sparse, special, stats
 
-from productrecs.engines import compiled_kernels, distributions
+from productrecs.engines import compiled_kernels, probability_distributions
 from productrecs.engines.array_types_and_sorting import csr_offsets
 from productrecs.engines.copurchase.sparse_product import SparseRows, multiply
-from productrecs.engines.visual.connected_parts import close_mask, label_parts, part_boxes
+from productrecs.engines.visual.connected_components import (
+    close_mask,
+    label_parts,
+    part_boxes,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,11 +87,11 @@ def test_the_incomplete_gamma_function_is_that_of_scipy() -> None:
     values: Floats = shapes * rng.random(10_000) * 3
     expected: Floats = special.gammainc(shapes, values)
 
-    ours = distributions.gamma_p(shapes, values)
+    ours = probability_distributions.gamma_p(shapes, values)
 
     np.testing.assert_allclose(ours, expected, rtol=1e-11, atol=1e-300)
-    assert distributions.gamma_p(2.0, 0.0).tolist() == [0.0]
-    of_one_shape = distributions.gamma_p(2.0, values[:3])
+    assert probability_distributions.gamma_p(2.0, 0.0).tolist() == [0.0]
+    of_one_shape = probability_distributions.gamma_p(2.0, values[:3])
     np.testing.assert_allclose(of_one_shape, special.gammainc(2.0, values[:3]), rtol=1e-11)
 
 
@@ -96,7 +100,7 @@ def test_negative_binomial_quantiles_are_those_of_scipy() -> None:
     means = np.concatenate(([0.0], np.round(10 ** rng.uniform(-2, 4, 4_000), 2)))
     sizes = 1 / rng.uniform(0.001, 5, 4_001)
 
-    ours = distributions.negative_binomial_quantiles(means, sizes, SHARES)
+    ours = probability_distributions.negative_binomial_quantiles(means, sizes, SHARES)
 
     chances = sizes / (sizes + means)
     expected = np.array([stats.nbinom.ppf(share, sizes, chances) for share in SHARES])

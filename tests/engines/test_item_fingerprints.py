@@ -12,7 +12,7 @@ from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase
 from productrecs.engines.item_fingerprints import item_fingerprints
 from productrecs.engines.registry import BROWSE, BUY, SIMILAR
 from productrecs.engines.visual import VisualModel
-from productrecs.engines.visual.visual_similarity import ImageVectors, NeighbourTable
+from productrecs.engines.visual.visual_similarity import NeighbourTable, PicturedItems
 from productrecs.training.trained_models import TrainedModels, empty_models
 
 VIEWS = [(1, 0, 10), (1, 1, 20), (2, 1, 30), (2, 2, 40), (3, 3, 50), (3, 4, 60)]
@@ -70,7 +70,7 @@ def test_a_mark_changes_with_what_the_items_picture_is_like() -> None:
         rows = np.array([[1], [0], [-1]], np.int32)
         near = NeighbourTable(rows, np.array([scores], np.float32).T)
         numbers, nothing = np.arange(3, dtype=np.int32), np.zeros(3, np.float32)
-        seen = ImageVectors(np.eye(3, dtype=np.float32), numbers, numbers, nothing)
+        seen = PicturedItems(np.eye(3, dtype=np.float32), numbers, numbers, nothing)
         marks_of_visits = np.array([5, 6, 7, 8])
         visual = VisualModel(seen, near, 0.0)
         return replace(empty_models(), fingerprints=marks_of_visits).replacing(

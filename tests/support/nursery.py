@@ -49,9 +49,6 @@ _LOADED: Final = (
             *("worker.store_jobs", "worker.file_import_jobs"),
             *("worker.search_indexer", "worker.picture_jobs", "worker.webhook_sender"),
             *("worker.child_process_jobs", "training.tuning.tune_store"),
-            # With the library that compiles them: half a second for each API process.
-            *("engines.browse.kernel", "engines.copurchase.kernel"),
-            "engines.text.similarity_kernel",
         )
     ),
 )

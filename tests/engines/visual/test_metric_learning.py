@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from productrecs.engines.visual import describe, fit_embedding_space
-from productrecs.engines.visual.fused_space import MIN_PAIRS, fit_supervised_space
+from productrecs.engines.visual import describe, fit_descriptor_projection
+from productrecs.engines.visual.feature_fusion import MIN_PAIRS, fit_supervised_space
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def test_visits_teach_what_shoppers_compare(
     assert verdict.teacher in {"visits", "both"}
     assert verdict.found[verdict.teacher] > 1.2 * verdict.found["categories"]
     assert same_shape(space.vectors(descriptors), shapes) > 1.1 * same_shape(
-        fit_embedding_space(descriptors, colours).vectors(descriptors), shapes
+        fit_descriptor_projection(descriptors, colours).vectors(descriptors), shapes
     )
     again, _ = fit_supervised_space(descriptors, colours, pairs)
     assert np.array_equal(again.kind, space.kind)
@@ -78,7 +78,7 @@ def test_visits_that_teach_nothing_are_not_believed(
     space, verdict = fit_supervised_space(descriptors, colours, pairs_of(None, seed))
 
     assert verdict.teacher == "categories"
-    assert np.array_equal(space.kind, fit_embedding_space(descriptors, colours).kind)
+    assert np.array_equal(space.kind, fit_descriptor_projection(descriptors, colours).kind)
 
 
 def test_few_visits_are_not_used(descriptors: Array, colours: list[Array]) -> None:

@@ -9,11 +9,11 @@ import pytest
 from PIL import Image, ImageEnhance
 
 from productrecs.engines.array_types_and_sorting import NO_RANKED
-from productrecs.engines.visual import describe, fit_embedding_space
-from productrecs.engines.visual.embedding_space import (
+from productrecs.engines.visual import describe, fit_descriptor_projection
+from productrecs.engines.visual.descriptor_projection import (
     DIMENSIONS,
     MIN_PICTURES,
-    EmbeddingSpace,
+    DescriptorProjection,
 )
 from productrecs.engines.visual.foreground import find_foreground, salient_boxes
 from productrecs.engines.visual.image_descriptor import (
@@ -31,7 +31,7 @@ from productrecs.engines.visual.region_proposals import (
     propose_regions,
 )
 from productrecs.engines.visual.visual_similarity import (
-    ImageVectors,
+    PicturedItems,
     merge_best_items,
     nearest_items_batch,
 )
@@ -53,16 +53,16 @@ def descriptors() -> Array:
 
 
 @pytest.fixture(scope="module")
-def space(descriptors: Array) -> EmbeddingSpace:
+def space(descriptors: Array) -> DescriptorProjection:
     shapes = [
         np.flatnonzero([kind[1] == shape for _ in range(EACH) for kind in KINDS])
         for shape in SHAPES
     ]
-    return fit_embedding_space(descriptors, shapes)
+    return fit_descriptor_projection(descriptors, shapes)
 
 
 def test_another_photo_of_a_product_finds_it_first(
-    space: EmbeddingSpace, descriptors: Array
+    space: DescriptorProjection, descriptors: Array
 ) -> None:
     catalog = space.vectors(descriptors[: len(KINDS)])
 
@@ -74,7 +74,7 @@ def test_another_photo_of_a_product_finds_it_first(
 
 @pytest.mark.parametrize("change", ["mirrored", "darker", "brighter", "cropped", "tall"])
 def test_a_changed_copy_is_the_nearest_of_its_original(
-    space: EmbeddingSpace, descriptors: Array, change: str
+    space: DescriptorProjection, descriptors: Array, change: str
 ) -> None:
     catalog = space.vectors(descriptors)
     hits = []
@@ -111,7 +111,7 @@ def test_what_is_no_picture_is_refused(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("level", [0, 128, 255])
-def test_an_even_picture_has_a_descriptor(space: EmbeddingSpace, level: int) -> None:
+def test_an_even_picture_has_a_descriptor(space: DescriptorProjection, level: int) -> None:
     vector = space.vectors(describe(np.full((50, 30, 3), level, np.uint8))[None])
 
     assert np.isfinite(vector).all()
@@ -214,12 +214,12 @@ def test_scaling_keeps_the_mean_and_even_planes() -> None:
 
 
 def test_learning_is_deterministic_and_survives_being_kept(
-    space: EmbeddingSpace, descriptors: Array
+    space: DescriptorProjection, descriptors: Array
 ) -> None:
     shapes = [np.arange(0, len(descriptors), 2), np.arange(1, len(descriptors), 2)]
-    one = fit_embedding_space(descriptors, shapes)
-    other = fit_embedding_space(descriptors, shapes)
-    kept = EmbeddingSpace.from_arrays(space.to_arrays())
+    one = fit_descriptor_projection(descriptors, shapes)
+    other = fit_descriptor_projection(descriptors, shapes)
+    kept = DescriptorProjection.from_arrays(space.to_arrays())
 
     assert all(
         np.array_equal(a, b)
@@ -227,14 +227,14 @@ def test_learning_is_deterministic_and_survives_being_kept(
     )
     assert np.array_equal(kept.vectors(descriptors), space.vectors(descriptors))
     with pytest.raises(ValueError, match="another format"):
-        EmbeddingSpace.from_arrays(
+        DescriptorProjection.from_arrays(
             {**space.to_arrays(), "space_mean": np.zeros(3, np.float32)}
         )
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, MIN_PICTURES - 1, MIN_PICTURES])
 def test_few_pictures_are_separated_too(descriptors: Array, count: int) -> None:
-    space = fit_embedding_space(descriptors[:count], [])
+    space = fit_descriptor_projection(descriptors[:count], [])
 
     vectors = space.vectors(descriptors[:20])
 
@@ -250,7 +250,7 @@ def test_what_categories_say_brings_their_pictures_together(descriptors: Array) 
     groups = [np.flatnonzero([one == shape for one in shapes]) for shape in SHAPES]
 
     def together(groups: list[Array]) -> float:
-        vectors = fit_embedding_space(descriptors, groups).vectors(descriptors)
+        vectors = fit_descriptor_projection(descriptors, groups).vectors(descriptors)
         likes = vectors @ vectors.T
         np.fill_diagonal(likes, -1)
         near = np.argsort(-likes, axis=1)[:, :10]
@@ -267,7 +267,7 @@ def test_the_best_of_several_lists_are_those_of_the_highest_scores() -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     nothing = np.full(300, np.nan, np.float32)
     numbers = np.arange(300, dtype=np.int32)
-    pictured = ImageVectors(vectors, numbers, np.full(300, -1, np.int32), nothing)
+    pictured = PicturedItems(vectors, numbers, np.full(300, -1, np.int32), nothing)
     queries = vectors[:5] + 0.3
 
     found = merge_best_items(nearest_items_batch(pictured, queries, 12), 12)

@@ -10,9 +10,9 @@ import pytest
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.visual_similarity import (
     KEPT,
-    ImageVectors,
     MatchConfidence,
     NeighbourTable,
+    PicturedItems,
     compute_neighbours,
     fit_match_confidence,
     nearest_items,
@@ -39,9 +39,9 @@ def unit_vectors(count: int, length: int, seed: int = 3) -> Array:
     return found
 
 
-def pictured(vectors: Array, kinds: list[int] | None = None) -> ImageVectors:
+def pictured(vectors: Array, kinds: list[int] | None = None) -> PicturedItems:
     count = len(vectors)
-    return ImageVectors(
+    return PicturedItems(
         vectors,
         np.arange(count, dtype=np.int32) * 2,
         np.array(kinds if kinds is not None else [-1] * count, dtype=np.int32),
@@ -109,7 +109,7 @@ def test_new_pictures_join_their_neighbours_lists_without_all_being_compared_aga
     known = pictured(vectors, lot.integers(0, 2, 150).tolist())
     added = np.array([3, 70, 71, 149])
     before = np.setdiff1d(np.arange(150), added)
-    part = ImageVectors(*(column[before] for column in known))
+    part = PicturedItems(*(column[before] for column in known))
     old = compute_neighbours(part, np.arange(len(before)), 0.2)
     rows = np.full((150, KEPT), -1, np.int32)
     scores = np.zeros((150, KEPT), np.float32)
@@ -158,7 +158,7 @@ def model(noise: float, count: int = 240, *, known: bool = True) -> VisualModel:
         np.full((count, 1), -1, np.int32), np.zeros((count, 1), np.float32)
     )
     labels: npt.NDArray[Any] = kinds if known else np.full(count, -1, np.int32)
-    pictured = ImageVectors(
+    pictured = PicturedItems(
         vectors, np.arange(count, dtype=np.int32), labels, np.ones(count)
     )
     return VisualModel(pictured, nothing, similarity_floor(vectors))

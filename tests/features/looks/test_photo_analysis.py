@@ -11,9 +11,9 @@ from productrecs.engines.array_types_and_sorting import RankedItems
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.region_proposals import USUAL_GARMENTS
 from productrecs.engines.visual.visual_similarity import (
-    ImageVectors,
     MatchConfidence,
     NeighbourTable,
+    PicturedItems,
 )
 from productrecs.features.looks.photo_analysis import (
     MAX_PRODUCTS,
@@ -57,7 +57,7 @@ def spots(
     vectors = np.zeros((count, 2), np.float32)
     vectors[: len(categories), 0] = vectors[len(categories) :, 1] = 1.0
     model = VisualModel(
-        ImageVectors(
+        PicturedItems(
             vectors,
             np.arange(count, dtype=np.int32),
             np.full(count, -1, np.int32),

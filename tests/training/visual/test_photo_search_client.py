@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from productrecs.core.ids import StoreId
-from productrecs.engines.visual import VisualModel, describe, fit_embedding_space
-from productrecs.engines.visual.visual_similarity import ImageVectors, NeighbourTable
+from productrecs.engines.visual import VisualModel, describe, fit_descriptor_projection
+from productrecs.engines.visual.visual_similarity import NeighbourTable, PicturedItems
 from productrecs.processes.child_process import WorkerProcess
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
@@ -70,10 +70,10 @@ def lookout() -> Iterator[PhotoWorkerClient]:
 
 def _published(root: Path) -> str:
     seen = np.stack([describe(pixels(drawn(*kind))) for kind in KINDS])
-    space, count = fit_embedding_space(seen, []), len(KINDS)
+    space, count = fit_descriptor_projection(seen, []), len(KINDS)
     near = np.full((count, 1), -1, np.int32)
     model = VisualModel(
-        ImageVectors(
+        PicturedItems(
             space.vectors(seen).astype(np.float32),
             np.arange(count, dtype=np.int32),
             np.arange(count, dtype=np.int32) % len(SHAPES),

@@ -1,14 +1,14 @@
 """Session-based kNN engine (`browse`): predicts next items from similar past sessions."""
 
-from productrecs.engines.browse.fit import (
+from productrecs.engines.browse.session_index import SessionIndex
+from productrecs.engines.browse.session_knn import InteractionType, SessionOptions
+from productrecs.engines.browse.sessionization import (
     PartitionSessions,
     build_session_index,
     fit_sessions,
     gather_visits,
     sessionize,
 )
-from productrecs.engines.browse.session_index import SessionIndex
-from productrecs.engines.browse.session_knn import InteractionType, SessionOptions
 
 __all__ = [
     "InteractionType",

@@ -1,6 +1,6 @@
 """Session index: an immutable set of past sessions that answers next-item queries.
 
-`fit.py` builds it from events.
+`sessionization.py` builds it from events.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from productrecs.engines.array_types_and_sorting import (
     stable_argsort,
 )
 from productrecs.engines.browse import session_knn
-from productrecs.engines.browse.kernel import next_items_and_scores
 from productrecs.engines.browse.session_knn import (
     SessionArrays,
     SessionOptions,
     SessionQuery,
     WeightTables,
+    next_items_and_scores,
     read_only,
     weight_tables,
 )

@@ -1,13 +1,13 @@
 """Complementary engine: products of other categories that complete a basket."""
 
-from productrecs.engines.complementary.engine import (
-    ComplementAndCopurchaseModel,
-    ComplementaryEngine,
-)
-from productrecs.engines.complementary.fit import (
+from productrecs.engines.complementary.complement_training import (
     BoughtTogetherPairs,
     ComplementOptions,
     fit_complements,
+)
+from productrecs.engines.complementary.engine import (
+    ComplementAndCopurchaseModel,
+    ComplementaryEngine,
 )
 from productrecs.engines.complementary.model import CategoryLift, ComplementModel
 

@@ -16,7 +16,10 @@ from productrecs.engines.array_types_and_sorting import (
     prefixed,
     without_prefix,
 )
-from productrecs.engines.complementary.fit import BoughtTogetherPairs, fit_complements
+from productrecs.engines.complementary.complement_training import (
+    BoughtTogetherPairs,
+    fit_complements,
+)
 from productrecs.engines.complementary.model import ComplementModel
 from productrecs.engines.copurchase import (
     CopurchaseModel,

@@ -1,13 +1,16 @@
 """Co-purchase models: items bought together, from baskets, without backfill."""
 
-from productrecs.engines.copurchase.fit import fit_copurchase, fit_widest_copurchase
-from productrecs.engines.copurchase.item_pairs import CopurchaseOptions
-from productrecs.engines.copurchase.item_sets import ItemSets, fit_item_sets
+from productrecs.engines.copurchase.copurchase_training import (
+    fit_copurchase,
+    fit_widest_copurchase,
+)
+from productrecs.engines.copurchase.frequent_item_sets import ItemSets, fit_item_sets
 from productrecs.engines.copurchase.model import (
     CopurchaseModel,
     CopurchaseModels,
     companion_hashes,
 )
+from productrecs.engines.copurchase.pair_counts import CopurchaseOptions
 from productrecs.engines.copurchase.variant_pooling import VariantGroups
 
 __all__ = [

@@ -1,7 +1,11 @@
-"""Companion lookup: arrays of the co-purchase model, and the reference of the kernel."""
+"""Companion lookup: items that several anchors vote for, in C or by the reference.
+
+The kernel adds the same numbers in the same order as the reference in numpy.
+"""
 
 from __future__ import annotations
 
+import threading
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -14,10 +18,13 @@ from productrecs.engines.array_types_and_sorting import (
     Scores,
     top_score_indexes,
 )
-from productrecs.engines.compiled_kernels import addresses
+from productrecs.engines.compiled_kernels import address, addresses, declare
+
+_memory = threading.local()
+_best_companions = declare("best_companions", "aaaaii")
 
 
-def best_companions(
+def reference_companions(
     layout: CompanionArrays, anchors: Ints, counts: Floats, limit: int
 ) -> tuple[Items, Scores]:
     """Return up to `limit` items that several anchors vote for, best first."""
@@ -66,3 +73,39 @@ class CompanionArrays(_CompanionArrays):
 
 _I4, _I8, _F4, _F8 = np.int32, np.int64, np.float32, np.float64
 KINDS: Final = (_I8, _I4, _F4, _F4, _F4, _F8)  # of `CompanionArrays`
+
+
+class CompanionScratch(NamedTuple):
+    """Scratch memory of one thread, reused by every query: 24 bytes an item."""
+
+    places: Items  # [n_items] 1: an item with votes; -1: an anchor; zero between queries
+    votes: Floats  # [n_items], all zero between queries
+    touched: Items  # [n_items]
+    best_items: Items  # [n_items]
+    best_scores: Scores  # [n_items]
+
+
+def thread_scratch(n_items: int) -> tuple[CompanionScratch, Any]:
+    """Return this thread's scratch memory, grown if needed, and its addresses."""
+    scratch: tuple[CompanionScratch, Any] | None = getattr(_memory, "scratch", None)
+    if scratch is None or len(scratch[0].votes) < n_items:
+        arrays = CompanionScratch(
+            places=np.zeros(n_items, dtype=np.int32),
+            votes=np.zeros(n_items),
+            touched=np.zeros(n_items, dtype=np.int32),
+            best_items=np.zeros(n_items, dtype=np.int32),
+            best_scores=np.zeros(n_items, dtype=np.float32),
+        )
+        _memory.scratch = scratch = arrays, addresses(*arrays)
+    return scratch
+
+
+def best_companions(
+    layout: CompanionArrays, anchors: Ints, counts: Floats, limit: int
+) -> tuple[Items, Scores]:
+    """Return up to `limit` items that several anchors vote for, best first."""
+    scratch, pointers = thread_scratch(len(layout.lean))
+    count = _best_companions(
+        layout.pointers, pointers, address(anchors), address(counts), len(anchors), limit
+    )
+    return scratch.best_items[:count].copy(), scratch.best_scores[:count].copy()

@@ -22,8 +22,11 @@ from productrecs.engines.array_types_and_sorting import (
     prefixed,
     without_prefix,
 )
-from productrecs.engines.copurchase.companion_lookup import KINDS, CompanionArrays
-from productrecs.engines.copurchase.kernel import best_companions
+from productrecs.engines.copurchase.companion_lookup import (
+    KINDS,
+    CompanionArrays,
+    best_companions,
+)
 from productrecs.engines.copurchase.pair_evidence import CERTAIN
 from productrecs.engines.item_fingerprints import (
     Words,

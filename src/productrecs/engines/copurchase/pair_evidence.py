@@ -23,7 +23,7 @@ from productrecs.engines.array_types_and_sorting import (
     run_numbers,
 )
 from productrecs.engines.copurchase.sparse_product import SparseRows, multiply
-from productrecs.engines.distributions import gamma_p
+from productrecs.engines.probability_distributions import gamma_p
 
 if TYPE_CHECKING:
     from productrecs.engines.array_types_and_sorting import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         Ints,
         Items,
     )
-    from productrecs.engines.copurchase.item_pairs import (
+    from productrecs.engines.copurchase.pair_counts import (
         Baskets,
         CopurchaseOptions,
         PairCounts,

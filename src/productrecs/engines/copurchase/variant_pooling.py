@@ -23,7 +23,7 @@ from productrecs.engines.array_types_and_sorting import (
     run_numbers,
     unique_sorted,
 )
-from productrecs.engines.copurchase.item_pairs import (
+from productrecs.engines.copurchase.pair_counts import (
     Baskets,
     PairCounts,
     WeightedSales,
@@ -35,7 +35,7 @@ from productrecs.engines.copurchase.item_pairs import (
 from productrecs.engines.copurchase.pair_evidence import EVIDENT, PairGrader
 
 if TYPE_CHECKING:
-    from productrecs.engines.copurchase.item_pairs import CopurchaseOptions
+    from productrecs.engines.copurchase.pair_counts import CopurchaseOptions
 
 _BLOCK_ITEMS: Final = 20_000  # items per block, which bounds the memory
 _COMPANION_PRODUCTS: Final = 40  # companion products per product

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.engines import distributions
+from productrecs.engines import probability_distributions
 from productrecs.engines.demand.demand_series import (
     DEFAULT_SHRINKAGE,
     HORIZON,
@@ -210,7 +210,7 @@ def negative_binomial_quantiles(mean: Floats | np.ndarray, dispersion: Floats) -
     pairs = np.stack((np.round(mean, 2).ravel(), size.ravel()))
     distinct_pairs, pair_index = np.unique(pairs, axis=1, return_inverse=True)
     mu, r = distinct_pairs
-    quantiles = distributions.negative_binomial_quantiles(mu, r, QUANTILES)
+    quantiles = probability_distributions.negative_binomial_quantiles(mu, r, QUANTILES)
     return quantiles[:, pair_index.ravel()].reshape(len(QUANTILES), *mean.shape)
 
 

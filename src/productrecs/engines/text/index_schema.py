@@ -104,22 +104,22 @@ _PLAIN_COLOURS: Final = {
 _BREAK: Final = "\n"
 
 
-class TermProfile(NamedTuple):
+class ProductStems(NamedTuple):
     """The stems of a product's title, and of the beginning of its description."""
 
     title: frozenset[str]
     lead: frozenset[str]
 
 
-def encode_profile(title: Iterable[str], lead: Iterable[str]) -> bytes:
+def encode_product_stems(title: Iterable[str], lead: Iterable[str]) -> bytes:
     """Return stems in their stored form."""
     return (" ".join(title) + _BREAK + " ".join(dict.fromkeys(lead))).encode()
 
 
-def decode_profile(text: bytes) -> TermProfile:
-    """Decode the result of `encode_profile`."""
+def decode_product_stems(text: bytes) -> ProductStems:
+    """Decode the result of `encode_product_stems`."""
     title, _, lead = text.decode().partition(_BREAK)
-    return TermProfile(frozenset(title.split()), frozenset(lead.split()))
+    return ProductStems(frozenset(title.split()), frozenset(lead.split()))
 
 
 FORMAT: Final = f"11 tantivy-{version('tantivy')}"
@@ -135,7 +135,7 @@ MAX_DESCRIPTION: Final = 12_000
 """Characters of a description that are indexed; later ones rarely matter."""
 
 _LEAD: Final = 300
-"""Characters of a description in the term profile; more would dilute it."""
+"""Characters of a description whose stems are stored; more would dilute it."""
 
 _PLAIN_TOKENIZER: Final = "plain"
 
@@ -247,7 +247,7 @@ def index_document(product: ProductText, language: LanguageAnalyzer) -> IndexedD
     lead = stems[2]
     if len(product.description) > _LEAD:
         lead = language.stems(indexed_words(product.description[:_LEAD]))
-    document.add_bytes(PROFILE, encode_profile(stems[0], lead))
+    document.add_bytes(PROFILE, encode_product_stems(stems[0], lead))
     return IndexedDocument(document, title + categories + description + codes)
 
 

@@ -37,10 +37,10 @@ from productrecs.engines.text.index_schema import (
     PROFILE,
     REVERSED,
     WORD,
+    ProductStems,
     ProductText,
-    TermProfile,
     code_keys,
-    decode_profile,
+    decode_product_stems,
     index_document,
     products_schema,
     register_tokenizers,
@@ -85,7 +85,7 @@ _MIN_LEAD: Final = 5
 
 
 def feedback_scores(
-    profiles: Sequence[TermProfile],
+    profiles: Sequence[ProductStems],
     scores: Sequence[float],
     terms: DocumentFrequencies,
     products: int,
@@ -341,7 +341,7 @@ class SearchRun:
             return
         doc = self._interpreter.searcher.doc
         profiles = [
-            decode_profile(doc(address)[PROFILE][0])
+            decode_product_stems(doc(address)[PROFILE][0])
             for address in self._addresses[exact:end]
         ]
         reader = self._interpreter.reader

@@ -2,7 +2,8 @@
 
 An encoder embeds texts as vectors of a few hundred numbers. A principal component analysis
 of the store's products reduces them to 128, stored as int8: 13 MB for 100,000 products.
-Their signs in a random rotation (1.6 MB) leave most products out of a search. The
+Their signs in a random rotation (1.6 MB) are compared first, in a tenth of the time, and
+leave most products out of a search. The
 similarity threshold is calibrated with pseudo-words.
 """
 
@@ -14,14 +15,23 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.array_types_and_sorting import Arrays, Bools, top_score_indexes
-from productrecs.engines.text.similarity_kernel import differing_signs, similar_rows
+from productrecs.engines.array_types_and_sorting import (
+    Arrays,
+    Bools,
+    Ints,
+    Scores,
+    top_score_indexes,
+)
+from productrecs.engines.compiled_kernels import address, declare
 
 Vectors = npt.NDArray[np.float32]
 """One row per text, each of length 1."""
 
 Codes = npt.NDArray[np.int8]
 """One row per item number; rows of zeros have no text."""
+
+_differing_signs = declare("differing_signs", "aaiia", None)
+_similar_rows = declare("similar_rows", "aaafaiiaa")
 
 DIMENSIONS: Final = 128
 REDUCED_FROM: Final = 1_000
@@ -186,9 +196,9 @@ class SemanticSpace:
         compared = visible[: len(self.codes)]
         if self._signs is not None:
             signs = self._signs.of(query[None, :].astype(np.float32))[:, 0].copy()
-            distances = differing_signs(self._row_signs, signs)[: len(visible)]
+            distances = _count_differing_signs(self._row_signs, signs)[: len(visible)]
             compared = compared & (distances <= self._signs.max_distance(least))
-        items, products = similar_rows(
+        items, products = _find_similar_rows(
             self.codes, query, self._inverse, np.float32(least * length), compared
         )
         best = top_score_indexes(items, products, limit)
@@ -258,3 +268,40 @@ def invent_words(words: Sequence[str]) -> list[str]:
         for first, second in pairs
     )
     return list(dict.fromkeys(word for word in pseudo_words if word not in existing_words))
+
+
+def _count_differing_signs(
+    signs: npt.NDArray[np.uint64], query_signs: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint16]:
+    """Return in how many bits each column of `signs` differs from the query's."""
+    n_words, n_rows = signs.shape
+    distances = np.empty(n_rows, np.uint16)
+    _differing_signs(
+        address(signs), address(query_signs), n_words, n_rows, address(distances)
+    )
+    return distances
+
+
+def _find_similar_rows(
+    rows: npt.NDArray[np.int8],
+    query: npt.NDArray[np.int8],
+    scales: npt.NDArray[np.float32],
+    min_product: np.float32,
+    compared: Bools,
+) -> tuple[Ints, Scores]:
+    """Return the compared rows with a scaled dot product above `min_product`, and it."""
+    compared = np.ascontiguousarray(compared)
+    count = min(rows.shape[0], compared.shape[0])
+    found, products = np.empty(count, np.int64), np.empty(count, np.float32)
+    size = _similar_rows(
+        address(rows),
+        address(query),
+        address(scales),
+        min_product,
+        address(compared),
+        count,
+        rows.shape[1],
+        address(found),
+        address(products),
+    )
+    return found[:size].copy(), products[:size].copy()

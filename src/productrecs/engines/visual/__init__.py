@@ -4,8 +4,11 @@ Pixels in, vectors and item numbers out. It reads and decodes no files and uses 
 pretrained weights: it is trained on the store's own pictures.
 """
 
-from productrecs.engines.visual.embedding_space import EmbeddingSpace, fit_embedding_space
+from productrecs.engines.visual.descriptor_projection import (
+    DescriptorProjection,
+    fit_descriptor_projection,
+)
 from productrecs.engines.visual.image_descriptor import describe
 from productrecs.engines.visual.visual_similarity import VisualModel
 
-__all__ = ["EmbeddingSpace", "VisualModel", "describe", "fit_embedding_space"]
+__all__ = ["DescriptorProjection", "VisualModel", "describe", "fit_descriptor_projection"]

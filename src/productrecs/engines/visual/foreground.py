@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.visual.connected_parts import (
+from productrecs.engines.visual.connected_components import (
     close_mask,
     label_parts,
     part_boxes,

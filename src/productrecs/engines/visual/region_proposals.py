@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.connected_parts import (
+from productrecs.engines.visual.connected_components import (
     close_mask,
     label_parts,
     part_boxes,

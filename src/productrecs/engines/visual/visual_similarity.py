@@ -37,7 +37,7 @@ _FLOOR: Final = 0.6  # quantile of the similarity of random pairs
 IMAGE_SHARE, KIND_SHARE, PRICE_SHARE = 0.7, 0.2, 0.1
 
 
-class ImageVectors(NamedTuple):
+class PicturedItems(NamedTuple):
     """The items with a picture, row by row."""
 
     vectors: Floats  # [n, d], of length 1
@@ -54,7 +54,7 @@ class NeighbourTable(NamedTuple):
 
 
 def nearest_items(
-    pictured: ImageVectors, query: Floats, limit: int, visible: Bools | None = None
+    pictured: PicturedItems, query: Floats, limit: int, visible: Bools | None = None
 ) -> RankedItems:
     """Return the `limit` visible items most similar to the unit vector `query`.
 
@@ -64,7 +64,7 @@ def nearest_items(
 
 
 def nearest_items_batch(
-    pictured: ImageVectors, queries: Floats, limit: int, visible: Bools | None = None
+    pictured: PicturedItems, queries: Floats, limit: int, visible: Bools | None = None
 ) -> list[RankedItems]:
     """Return `nearest_items` of each of `queries`, [n, d], in less time."""
     items = pictured.items
@@ -140,7 +140,7 @@ def similarity_floor(vectors: Floats) -> float:
 
 
 def compute_neighbours(
-    pictured: ImageVectors, rows: npt.NDArray[np.intp], floor: float
+    pictured: PicturedItems, rows: npt.NDArray[np.intp], floor: float
 ) -> NeighbourTable:
     """Return the neighbours of the given rows among all, only those above `floor`."""
     table = NeighbourTable(
@@ -160,7 +160,10 @@ def compute_neighbours(
 
 
 def update_neighbours(
-    pictured: ImageVectors, known: NeighbourTable, added: npt.NDArray[np.intp], floor: float
+    pictured: PicturedItems,
+    known: NeighbourTable,
+    added: npt.NDArray[np.intp],
+    floor: float,
 ) -> NeighbourTable:
     """Return the neighbours of all rows, when only the rows `added` are new.
 
@@ -188,7 +191,7 @@ def update_neighbours(
 
 
 def _blend_with_kind_and_price(
-    pictured: ImageVectors,
+    pictured: PicturedItems,
     rows: npt.NDArray[np.intp],
     others: npt.NDArray[np.intp],
     cosines: Floats,
@@ -237,7 +240,7 @@ def _insert_neighbour(
 class VisualModel:
     """Memory-mapped arrays, shared between processes; item queries are table lookups."""
 
-    pictured: ImageVectors
+    pictured: PicturedItems
     neighbours: NeighbourTable
     floor: float  # similarity of unrelated pictures
     digests: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -246,7 +249,7 @@ class VisualModel:
     @classmethod
     def empty(cls) -> "VisualModel":
         """Return the model of a store without pictures."""
-        nothing = ImageVectors(
+        nothing = PicturedItems(
             np.zeros((0, 1), np.float32),
             np.zeros(0, np.int32),
             np.zeros(0, np.int32),
@@ -332,7 +335,9 @@ class VisualModel:
             KeyError: when an array is missing.
         """
         items: Items = arrays["items"]
-        pictured = ImageVectors(arrays["vectors"], items, arrays["kinds"], arrays["prices"])
+        pictured = PicturedItems(
+            arrays["vectors"], items, arrays["kinds"], arrays["prices"]
+        )
         neighbours = NeighbourTable(arrays["near_rows"], arrays["near_scores"])
         digests = arrays.get("digests", np.zeros(0, np.int64))
         return cls(pictured, neighbours, float(arrays["floor"][0]), digests)

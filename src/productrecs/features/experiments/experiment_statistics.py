@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.distributions import gamma_p
+from productrecs.engines.probability_distributions import gamma_p
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

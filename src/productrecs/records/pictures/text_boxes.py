@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.connected_parts import label_parts, part_boxes
+from productrecs.engines.visual.connected_components import label_parts, part_boxes
 
 Map = npt.NDArray[np.floating[Any]]
 

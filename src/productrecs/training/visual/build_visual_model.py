@@ -18,12 +18,12 @@ import numpy.typing as npt
 from productrecs.core.clock import MINUTE_MS
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.engines.visual import VisualModel
-from productrecs.engines.visual.embedding_space import MIN_PICTURES
+from productrecs.engines.visual.descriptor_projection import MIN_PICTURES
 from productrecs.engines.visual.image_descriptor import LENGTH
 from productrecs.engines.visual.visual_similarity import (
     KEPT,
-    ImageVectors,
     NeighbourTable,
+    PicturedItems,
     compute_neighbours,
     similarity_floor,
     update_neighbours,
@@ -339,7 +339,7 @@ def _build_visual_model(
     is_new: npt.NDArray[np.bool_],
     serving: _ServingModel | None,
 ) -> VisualModel:
-    pictured = ImageVectors(
+    pictured = PicturedItems(
         vectors,
         np.array([item.number for item in items], dtype=np.int32),
         _category_codes(items),
@@ -361,7 +361,7 @@ def _build_visual_model(
 
 
 def _renumbered_neighbours(
-    serving: _ServingModel, pictured: ImageVectors, is_new: npt.NDArray[np.bool_]
+    serving: _ServingModel, pictured: PicturedItems, is_new: npt.NDArray[np.bool_]
 ) -> NeighbourTable:
     """Return the known neighbours by new rows, without removed items."""
     old_items, count = serving.arrays["items"], len(pictured.items)

@@ -6,19 +6,19 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual import EmbeddingSpace
-from productrecs.engines.visual.embedding_space import (
+from productrecs.engines.visual import DescriptorProjection
+from productrecs.engines.visual.descriptor_projection import (
     DIMENSIONS,
     KIND_SHARE,
     LOOKS_SHARE,
 )
-from productrecs.engines.visual.fused_space import (
+from productrecs.engines.visual.feature_fusion import (
     FUSED_BLOCKS,
     FUSED_DIMENSIONS,
     FUSED_SHARES,
     OWN_BLOCKS,
-    FeatureSpace,
-    fit_feature_space,
+    FeatureProjection,
+    fit_feature_projection,
     fit_supervised_space,
     fuse_vectors,
     reweight_queries,
@@ -92,7 +92,7 @@ class BuiltInEmbedding:
 
     def stored_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return the space among the arrays."""
-        return EmbeddingSpace.from_arrays(arrays).to_arrays()
+        return DescriptorProjection.from_arrays(arrays).to_arrays()
 
     def dimensions(self, space: Arrays) -> int:
         """Return the length of a vector."""
@@ -100,7 +100,7 @@ class BuiltInEmbedding:
 
     def vectors_of(self, descriptors: Descriptors, space: Arrays) -> Vectors:
         """Return the vectors of descriptors in the store's space."""
-        return EmbeddingSpace.from_arrays(space).vectors(descriptors)
+        return DescriptorProjection.from_arrays(space).vectors(descriptors)
 
     def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
         """Return queries without, with and without the learned category axes."""
@@ -164,11 +164,16 @@ class FusedEmbedding:
         """Return the spaces of both halves, and the teacher of the descriptor's."""
         own, features = _split_descriptors(examples.descriptors)
         space, teacher = self._own.fit(examples._replace(descriptors=own))
-        return space | fit_feature_space(features, examples.groups).to_arrays(), teacher
+        return space | fit_feature_projection(
+            features, examples.groups
+        ).to_arrays(), teacher
 
     def stored_space(self, arrays: Arrays) -> dict[str, npt.NDArray[Any]]:
         """Return both spaces among the arrays."""
-        return self._own.stored_space(arrays) | FeatureSpace.from_arrays(arrays).to_arrays()
+        return (
+            self._own.stored_space(arrays)
+            | FeatureProjection.from_arrays(arrays).to_arrays()
+        )
 
     def dimensions(self, space: Arrays) -> int:
         """Return the length of a vector."""
@@ -177,7 +182,7 @@ class FusedEmbedding:
     def vectors_of(self, descriptors: Descriptors, space: Arrays) -> Vectors:
         """Return the vectors of descriptors in the store's spaces."""
         own, features = _split_descriptors(descriptors)
-        encoded = FeatureSpace.from_arrays(space).vectors(features)
+        encoded = FeatureProjection.from_arrays(space).vectors(features)
         return fuse_vectors(self._own.vectors_of(own, space), encoded)
 
     def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:

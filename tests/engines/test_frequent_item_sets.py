@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.copurchase import ItemSets, fit_copurchase, fit_item_sets
-from productrecs.engines.copurchase.item_sets import ItemSetOptions
+from productrecs.engines.copurchase.frequent_item_sets import ItemSetOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

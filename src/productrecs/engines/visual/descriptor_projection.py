@@ -1,4 +1,4 @@
-"""Embedding space: linear maps from descriptors to vectors, fitted to the pictures."""
+"""Descriptor projection: linear maps from descriptors to vectors, fitted to pictures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ Descriptors = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingSpace:
+class DescriptorProjection:
     """Linear maps from descriptors to vectors: plain, memory-mappable arrays."""
 
     mean: Floats  # [LENGTH]
@@ -78,7 +78,7 @@ class EmbeddingSpace:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "EmbeddingSpace":
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "DescriptorProjection":
         """Return a stored space.
 
         Raises:
@@ -122,9 +122,9 @@ class EmbeddingSpace:
         return unit_rows(np.concatenate(weighted, axis=1))
 
 
-def fit_embedding_space(
+def fit_descriptor_projection(
     descriptors: Descriptors, groups: Sequence[npt.NDArray[np.intp]]
-) -> EmbeddingSpace:
+) -> DescriptorProjection:
     """Return the space of a store's pictures.
 
     `groups` are rows of pictures of one category. They may overlap and need not cover all
@@ -134,7 +134,7 @@ def fit_embedding_space(
     rows = sampled_rows(len(descriptors))
     sample = descriptors[rows].astype(np.float32)
     if len(rows) < MIN_PICTURES:
-        return _random_embedding_space(sample)
+        return _random_projection(sample)
     mean = sample.mean(axis=0)
     weights = _block_weights(sample)
     centred = (sample - mean) * weights
@@ -153,7 +153,7 @@ def fit_embedding_space(
         projected, [group for group in known_groups if len(group) >= MIN_GROUP]
     )
     kind = discriminant_axes(spreads, 2 * _BASIS)
-    return EmbeddingSpace(mean, weights, colour, shape, projected.mean(axis=0), kind)
+    return DescriptorProjection(mean, weights, colour, shape, projected.mean(axis=0), kind)
 
 
 def sampled_rows(count: int) -> npt.NDArray[np.intp]:
@@ -240,7 +240,7 @@ def discriminant_axes(spreads: ScatterMatrices | None, size: int) -> Floats:
     return axes
 
 
-def _random_embedding_space(sample: Floats) -> EmbeddingSpace:
+def _random_projection(sample: Floats) -> DescriptorProjection:
     """Return a space of random axes with equal weights, for too few pictures."""
     weights = np.empty(LENGTH, dtype=np.float32)
     start = 0
@@ -248,7 +248,7 @@ def _random_embedding_space(sample: Floats) -> EmbeddingSpace:
         weights[start : start + block.length] = _WEIGHTS[block.name] * _TYPICAL[block.name]
         start += block.length
     mean = sample.mean(axis=0) * 0.5 if len(sample) else np.zeros(LENGTH, np.float32)
-    return EmbeddingSpace(
+    return DescriptorProjection(
         mean,
         weights,
         random_axes(int(_IS_COLOUR.sum()), _BASIS),

@@ -1,4 +1,4 @@
-"""Session fit: past sessions from events, partition by partition of the shoppers.
+"""Sessionization: past sessions from events, partition by partition of the shoppers.
 
 A partition has all events of its shoppers. Joined partitions equal the fit of all events at
 once, bit for bit: sessions are ordered by their end, then by their owner.

@@ -17,7 +17,8 @@ from productrecs.engines.array_types_and_sorting import (
     ranks_within_runs,
     unique_sorted,
 )
-from productrecs.engines.copurchase.item_pairs import (
+from productrecs.engines.copurchase.model import CopurchaseModel, CopurchaseModels
+from productrecs.engines.copurchase.pair_counts import (
     Baskets,
     CopurchaseOptions,
     PairCounts,
@@ -32,7 +33,6 @@ from productrecs.engines.copurchase.item_pairs import (
     top_per_owner,
     without_repeated_baskets,
 )
-from productrecs.engines.copurchase.model import CopurchaseModel, CopurchaseModels
 from productrecs.engines.copurchase.pair_evidence import CHANCE, EVIDENT, PairGrader
 from productrecs.engines.copurchase.variant_pooling import (
     VariantGroups,

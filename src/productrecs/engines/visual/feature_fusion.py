@@ -1,4 +1,4 @@
-"""Fused space: a trained encoder's features and the built-in descriptor in one vector.
+"""Feature fusion: a trained encoder's features and the built-in descriptor in one vector.
 
 An encoder that was trained on general photos recognises objects; the descriptor has colours
 and edges. A vector has four blocks, each normalised before weighting: visual similarity and
@@ -19,16 +19,16 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.visual.embedding_space import (
+from productrecs.engines.visual.descriptor_projection import (
     DIMENSIONS,
     KIND,
     MIN_GROUP,
     MIN_PICTURES,
+    DescriptorProjection,
     Descriptors,
-    EmbeddingSpace,
     ScatterMatrices,
     discriminant_axes,
-    fit_embedding_space,
+    fit_descriptor_projection,
     principal_axes,
     random_axes,
     sampled_rows,
@@ -60,7 +60,7 @@ FUSED_SHARES: Final = (0.35, 0.1, 0.35, 0.2)
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureSpace:
+class FeatureProjection:
     """Linear maps from an encoder's features to vectors; plain arrays."""
 
     mean: Floats  # [features]
@@ -84,7 +84,7 @@ class FeatureSpace:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "FeatureSpace":
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> "FeatureProjection":
         """Return a stored space.
 
         Raises:
@@ -98,17 +98,17 @@ class FeatureSpace:
         )
 
 
-def fit_feature_space(
+def fit_feature_projection(
     features: Floats, groups: Sequence[npt.NDArray[np.intp]]
-) -> FeatureSpace:
-    """Return the space of a store's features, [n, d]; `groups` as `fit_embedding_space`."""
+) -> FeatureProjection:
+    """Fit the projection of features, [n, d]; `groups` as `fit_descriptor_projection`."""
     rows = sampled_rows(len(features))
     sample = unit_rows(features[rows])
     length = features.shape[1]
     mean = sample.mean(axis=0) if len(sample) else np.zeros(length, np.float32)
     no_kind_axes = np.zeros(_BASIS, np.float32), np.zeros((_BASIS, KIND), np.float32)
     if len(sample) < MIN_PICTURES:
-        return FeatureSpace(
+        return FeatureProjection(
             np.zeros(length, np.float32), random_axes(length, _BASIS), *no_kind_axes
         )
     axes = principal_axes(sample - mean, _BASIS, _WHITENING)
@@ -124,8 +124,8 @@ def fit_feature_space(
     )
     kind = discriminant_axes(spreads, _BASIS)
     if not kind.any():
-        return FeatureSpace(mean, axes, no_kind_axes[0], _axes_without_whitening(axes))
-    return FeatureSpace(mean, axes, projected.mean(axis=0), kind)
+        return FeatureProjection(mean, axes, no_kind_axes[0], _axes_without_whitening(axes))
+    return FeatureProjection(mean, axes, projected.mean(axis=0), kind)
 
 
 def _axes_without_whitening(axes: Floats) -> Floats:
@@ -191,13 +191,13 @@ class SupervisionChoice(NamedTuple):
 
 def fit_supervised_space(
     descriptors: Descriptors, groups: Sequence[npt.NDArray[np.intp]], pairs: Pairs
-) -> tuple[EmbeddingSpace, SupervisionChoice]:
+) -> tuple[DescriptorProjection, SupervisionChoice]:
     """Return the space of a store's pictures, trained with the best supervision.
 
     The default is categories. Visits, or both, replace them if they find significantly more
     test pairs among nearest neighbours; then all pairs are used. Deterministic.
     """
-    space = fit_embedding_space(descriptors, groups)
+    space = fit_descriptor_projection(descriptors, groups)
     if len(pairs) < MIN_PAIRS:
         return space, SupervisionChoice("categories", {})
     projected = space.project(descriptors)
@@ -247,7 +247,7 @@ def _unseen_pairs(late: Pairs, early: Pairs) -> Pairs:
 
 
 def _pair_hits(
-    space: EmbeddingSpace, descriptors: Descriptors, late: Pairs, early: Pairs
+    space: DescriptorProjection, descriptors: Descriptors, late: Pairs, early: Pairs
 ) -> npt.NDArray[np.bool_]:
     """Return, for each later pair, whether one is among the nearest of the other.
 

@@ -21,7 +21,7 @@ from productrecs.engines.array_types_and_sorting import (
     Scores,
     csr_offsets,
 )
-from productrecs.engines.copurchase.item_pairs import (
+from productrecs.engines.copurchase.pair_counts import (
     Baskets,
     gather_baskets,
     without_repeated_baskets,
