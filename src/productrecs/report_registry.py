@@ -24,6 +24,7 @@ from productrecs.features.forecast.demand_reports import (
     daily_forecast_report,
     stock_and_demand_report,
 )
+from productrecs.features.forecast.order_replay import order_replay_report
 from productrecs.features.forecast.order_sheets import order_sheet_report
 from productrecs.features.recommendations.earnings.earnings_replay import (
     earnings_report,
@@ -68,7 +69,7 @@ def _search_report_maker(
 EXPERIMENT: Final = "experiment"
 EARNINGS: Final = "earnings"
 CUSTOMERS: Final = frozenset({"customers", "customer-list"})
-FORECASTS: Final = frozenset({"demand", "forecast", "order-sheet"})
+FORECASTS: Final = frozenset({"demand", "forecast", "order-sheet", "order-replay"})
 
 REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
     {
@@ -140,6 +141,12 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
             "what to order today from each supplier, in packs, within the budget",
             lambda services, store, query: order_sheet_report(
                 services.database, store, query, services.clock()
+            ),
+        ),
+        "order-replay": ReportType(
+            "what the order sheets would have led to on the store's past sales",
+            lambda services, store, query: order_replay_report(
+                services.database, store, query
             ),
         ),
         "forecast": ReportType(

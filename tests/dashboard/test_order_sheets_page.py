@@ -103,3 +103,64 @@ def test_a_budget_cuts_the_sheets(office: Office, owner: Member, selling: Store)
     assert re.search(r"A lamp lamp 5 \D*100", text)  # at 20 each
     stored = find_store(office.services.database, selling.domain).settings
     assert stored.order_budget == 0
+
+
+def test_a_sheet_is_recorded_as_ordered_and_the_next_one_subtracts_it(
+    owner: Member,
+) -> None:
+    first = owner.get(PAGE).body.decode()
+    fields = {
+        name: re.findall(rf'name="{name}" value="([^"]*)"', first)[0]
+        for name in ("item", "units", "expected")
+    }
+    recorded = owner.post(f"{PAGE}/ordered", page=PAGE, supplier="", **fields)
+    page = owner.get(PAGE)
+    number = re.search(r'name="number" value="(\d+)"', page.body.decode())
+    log = flat(text_of(owner.get("/dashboard/audit")))
+
+    assert recorded.status == 303
+    assert "Recorded 1 product as ordered." in text_of(page)
+    assert "There is nothing to order before the next order." in text_of(page)
+    assert f"A lamp {fields['units']} " in flat(text_of(page))
+    assert "Recorded an order sheet as ordered Goods on order: Lines: 0 → 1" in log
+    assert number is not None
+    received = owner.post(f"{PAGE}/ordered/remove", page=PAGE, number=number[1])
+    again = owner.post(f"{PAGE}/ordered/remove", page=PAGE, number=number[1])
+    assert (received.status, again.status) == (303, 404)
+    assert "Nothing is on order." in text_of(owner.get(PAGE))
+
+
+def test_goods_on_order_are_added_by_hand_or_replaced_by_a_file(owner: Member) -> None:
+    added = owner.post(
+        f"{PAGE}/ordered/add",
+        page=PAGE,
+        product="lamp",
+        quantity="7",
+        expected_day="2020-01-01",
+        ordered_from="Lamps & Co",
+    )
+    late = flat(text_of(owner.get(PAGE)))
+    ghost, wrong = (
+        owner.post(
+            f"{PAGE}/ordered/add",
+            page=PAGE,
+            product=product,
+            quantity="7",
+            expected_day=day,
+            ordered_from="",
+        )
+        for product, day in (("ghost", "2030-01-01"), ("lamp", "soon"))
+    )
+    file = b"product,quantity,expected_day\nlamp,9,2030-01-01\nghost,1,2030-01-01\n"
+    replaced = owner.send_file(f"{PAGE}/ordered/file", file, "ordered.csv", page=PAGE)
+    text = flat(text_of(owner.get(PAGE)))
+    bad = owner.send_file(f"{PAGE}/ordered/file", b"a,b\n", "ordered.csv", page=PAGE)
+
+    assert (added.status, replaced.status) == (303, 303)
+    assert (ghost.status, wrong.status, bad.status) == (422, 422, 422)
+    assert "late: not counted Lamps & Co" in late
+    assert "Your catalog has no product ghost." in text_of(ghost)
+    assert "Write the expected day as 2026-03-01." in text_of(wrong)
+    assert "Stored 1 line. Your catalog lacks 1: ghost." in text
+    assert "A lamp 9 " in text
+    assert "names the columns product, quantity" in text_of(bad)

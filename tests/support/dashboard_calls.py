@@ -233,8 +233,19 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
                 "order_every": "",
                 "minimum_order": "",
                 "order_budget": "100",
+                "product": "lamp",
+                "quantity": "12",
+                "expected_day": "2026-03-20",
+                "ordered_from": "Tents Ltd",
+                "number": "1",
+                "item": "lamp",
+                "units": "12",
+                "expected": "2026-03-20",
             }
-            for form in ("", "/supplier", "/remove", "/terms", "/budget")
+            for form in (
+                *("", "/supplier", "/remove", "/terms", "/budget"),
+                *("/ordered", "/ordered/add", "/ordered/remove", "/ordered/file"),
+            )
         },
         **{
             f"/dashboard/demand/calendar{form}": {

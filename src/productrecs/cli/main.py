@@ -47,6 +47,7 @@ COMMANDS: Final = {
     "pictures": ".commands.pictures:pictures",
     "placements": ".commands.placements:placements",
     "plans": ".commands.plans:plans",
+    "purchase-orders": ".commands.purchase_orders:purchase_orders",
     "report": ".commands.report:report",
     "restore": ".commands.backup_and_restore:restore",
     "rules": ".commands.merchandising_rules:rules",

@@ -40,6 +40,9 @@ from productrecs.dashboard.product_table import titles_of
 from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.placements.bundle_editor import BundleEditor
+from productrecs.records.purchase_orders.repository import (
+    PurchaseOrderRepository,
+)
 from productrecs.records.suppliers.repository import SupplierRepository
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.tenancy.accounts.store_management import find_store
@@ -313,6 +316,12 @@ def _supplier_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
     with visit.database.reading() as connection:
         repository = SupplierRepository(connection, visit.store.store_id)
         suppliers, counts = repository.suppliers(), repository.product_counts()
+        ordered = PurchaseOrderRepository(connection, visit.store.store_id).lines()
+    units = sum(line.quantity for line in ordered.values())
+    yield (
+        ("goods on order", ""),
+        {"": "Goods on order", "Lines": str(len(ordered)), "Units": str(units)},
+    )
     for one in suppliers:
         days = (one.lead_time_days, one.order_every_days)
         lead_time, order_every = ("" if count is None else str(count) for count in days)

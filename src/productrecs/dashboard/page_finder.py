@@ -55,7 +55,7 @@ FINDABLE: Final = MappingProxyType(
         ),
         "/demand/orders": (
             "Order sheets",
-            "order sheets purchase orders suppliers vendors packs budget minimum",
+            "order sheets purchase orders suppliers vendors packs budget minimum on order",
         ),
         "/demand/calendar": (
             "Calendar",

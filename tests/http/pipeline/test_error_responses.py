@@ -63,6 +63,7 @@ ELSEWHERE = (
     "productrecs.records.merchandising.",  # changed on the command line
     "productrecs.records.sales_calendar.",  # likewise, and by the dashboard
     "productrecs.records.suppliers.",  # likewise
+    "productrecs.records.purchase_orders.",  # likewise
     "productrecs.training.installed_models",  # on the command line
     "productrecs.records.placements.",  # likewise
     "productrecs.records.orders.",  # reading a CSV

@@ -75,9 +75,14 @@ def _run_forecast(
     services: Services, store: Store, show_progress: Callable[[float], None]
 ) -> StoredForecastRun:
     # The training libraries take half a second to import: load them only here.
+    from productrecs.features.forecast.order_replay import (  # noqa: PLC0415
+        replay_and_store_orders,
+    )
     from productrecs.training.demand.forecast_run import forecast_and_publish  # noqa: PLC0415
 
     threads = min(os.cpu_count() or 1, _MAX_THREADS)
-    return forecast_and_publish(
+    run = forecast_and_publish(
         services.database, store, services.clock, show_progress, threads
     )
+    replay_and_store_orders(services.database, store, services.clock())
+    return run

@@ -34,7 +34,9 @@ _UNITS_OF_LINES: Final = (
 )
 _JOB: Final = "forecast"
 TOO_OLD: Final = "The forecast is too old; `productrecs forecast` makes a new one."
-SUPPLIES_NOTE: Final = "Goods on their way from suppliers are not known and not counted."
+SUPPLIES_NOTE: Final = (
+    "Goods on their way from suppliers are counted if they are entered as ordered."
+)
 
 COLUMNS: Final = (
     FigureDefinition("item_id", "text", "the product"),
@@ -93,6 +95,7 @@ COLUMNS: Final = (
         "lead_time_days", "count", "as its supplier has it, else as the settings have it"
     ),
     FigureDefinition("order_every_days", "count", "the same for days between orders"),
+    FigureDefinition("on_order", "count", "units that were ordered and have not arrived"),
 )
 
 

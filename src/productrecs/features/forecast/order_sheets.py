@@ -44,6 +44,8 @@ _COLUMNS: Final = (
     FigureDefinition(
         "over_budget", "count", "units that should be ordered, but the budget ended"
     ),
+    FigureDefinition("on_order", "count", "units that were ordered and have not arrived"),
+    FigureDefinition("lead_time_days", "count", "days until an order of today arrives"),
 )
 
 
@@ -154,9 +156,10 @@ _MAX_FILL_DAYS: Final = 365
 
 
 def _days_of(action: StockAction, quantity: int) -> float:
-    """Return how long stock and order last at the expected pace."""
+    """Return how long stock and orders last at the expected pace."""
     pace = action.expected_28_days / HORIZON_DAYS
-    return math.inf if pace <= 0 else ((action.stock_qty or 0) + quantity) / pace
+    units = (action.stock_qty or 0) + action.on_order + quantity
+    return math.inf if pace <= 0 else units / pace
 
 
 def _within_budget(
@@ -278,4 +281,6 @@ def _row(sheet: OrderSheet, line: OrderLine) -> tuple[ReportValue, ...]:
         None if action.order_date is None else action.order_date.isoformat(),
         action.revenue_at_risk,
         line.over_budget,
+        action.on_order,
+        action.lead_time_days,
     )

@@ -13,6 +13,10 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.repository import items_of_store, items_sql
+from productrecs.records.purchase_orders.purchase_order_line import OrderedUnits
+from productrecs.records.purchase_orders.repository import (
+    PurchaseOrderRepository,
+)
 from productrecs.storage.sql.dialects import raw_connection
 from productrecs.storage.sql.tables import forecast_runs, item_forecasts, stock_outs
 
@@ -91,6 +95,8 @@ class StockedItem(NamedTuple):
     minimum_order: float | None = None
     pack_size: int | None = None
     minimum_quantity: int | None = None
+    number: int = -1  # in the catalog
+    on_order: tuple[OrderedUnits, ...] = ()  # what was ordered and has not arrived
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +125,7 @@ _STOCKED_ITEMS: Final = (
     "SELECT i.item_id, i.sku, i.title, COALESCE(f.paid, i.price), i.cost, i.stock_qty, "  # noqa: S608 - own names
     "i.availability, i.available_from, i.available_until, f.method, f.spread, f.sold, "
     "p.supplier, s.lead_time_days, s.order_every_days, s.minimum_order, p.pack_size, "
-    "p.minimum_quantity, "
+    "p.minimum_quantity, i.number, "
     "f.ahead, CASE WHEN f.ahead IS NULL THEN f.days END FROM item_forecasts f "
     f"JOIN {items_sql(*_ITEM_COLUMNS)} i ON i.number = f.item "
     "LEFT JOIN product_terms p ON p.store_id = f.store_id AND p.item = f.item "
@@ -213,7 +219,11 @@ class ForecastRepository:
         means_and_p90s = (
             means_and_p90s.reshape(len(rows), 2, -1) if rows else np.zeros((0, 2, 0))
         )
-        items = [StockedItem._make(row[:-2]) for row in rows]
+        on_order = PurchaseOrderRepository(self._connection, self._store_id).on_order()
+        items = [
+            StockedItem._make((*row[:-2], tuple(on_order.get(str(row[0]), ()))))
+            for row in rows
+        ]
         return StockedItems(items, means_and_p90s[:, 0], means_and_p90s[:, 1])
 
     def _select_items_and_forecasts(

@@ -1,8 +1,4 @@
-"""Stock actions: alerts, order dates and quantities for each product, by money at stake.
-
-Days are counted from today, 0; day 1 is the first day ahead. After the forecast's last day,
-demand continues at its average.
-"""
+"""Stock actions: alerts, order dates and quantities for each product, by money at stake."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ import json
 from dataclasses import dataclass
 from datetime import date, timedelta, tzinfo
 from enum import StrEnum
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,7 +17,15 @@ from productrecs.features.forecast.forecast_replies import (
     stockout_day,
     today_of,
 )
+from productrecs.features.forecast.stock_plan import (
+    ExpectedDemand,
+    IncomingGoods,
+    ReplenishmentPolicy,
+    StockPlan,
+    plan_stock,
+)
 from productrecs.records.catalog.availability import Availability
+from productrecs.records.purchase_orders.purchase_order_line import MAX_DAYS_LATE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,142 +37,6 @@ if TYPE_CHECKING:
         StockedItems,
     )
     from productrecs.tenancy.accounts.store_settings import StoreSettings
-
-
-_NORMAL: Final = NormalDist()
-_NORMAL_P90: Final = 1.2816
-_MAX_ORDER_DAYS: Final = 365  # maximum days until a reported order
-_MIN_DAILY_SALES: Final = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class ReplenishmentPolicy:
-    """Replenishment policy: lead time in days, service level from 0 to 1, and so on.
-
-    Lead times, order days, packs and minimum quantities are one for all items, or [items].
-    """
-
-    lead_days: Floats | float
-    service: float  # probability that an order arrives before a stockout
-    order_days: Floats | float  # days that an order covers beyond its lead time
-    overstock_days: int
-    pack_size: Floats | float = 1.0  # an order is a multiple of it
-    minimum_quantity: Floats | float = 0.0  # of an order
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ExpectedDemand:
-    """Expected sales of items: `means` and `p90s` [items, days]; `spreads` [items].
-
-    `spreads` are the overdispersion of sums of days against independent days.
-    """
-
-    means: Floats
-    p90s: Floats
-    spreads: Floats
-
-    def sales_until(self, day: Floats | float) -> Floats:
-        """Return the expected sales up to the end of `day` ([items] or one)."""
-        known_days = self.means.shape[1]
-        if not isinstance(day, np.ndarray):
-            summed = self.means[:, : min(int(day), known_days)].sum(axis=1)
-            return np.asarray(summed + self.daily_sales * max(day - known_days, 0.0))
-        is_before = np.arange(known_days) < np.minimum(day, known_days)[:, None]
-        summed = (self.means * is_before).sum(axis=1)
-        return np.asarray(summed + self.daily_sales * np.maximum(day - known_days, 0))
-
-    @property
-    def daily_sales(self) -> Floats:
-        """Mean sales per day: [items]."""
-        return np.asarray(self.means.mean(axis=1))
-
-    def standard_deviation(self, days: Floats | float) -> Floats:
-        """Return the standard deviation of the sum of `days` days: [items]."""
-        upper = np.maximum(self.p90s - self.means, 0) / _NORMAL_P90
-        variance = np.maximum(upper**2, self.means).mean(axis=1)
-        return np.asarray(self.spreads * np.sqrt(variance * days))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StockPlan:
-    """The plan of each item: [items] each. Unknown (NaN, -1) if stock is unknown."""
-
-    order_in: Ints  # days until an order is due; 0 is today, -1 not within a year
-    quantity: Floats  # of that order, in whole units; 0 without an order
-    lost: Floats  # expected lost sales before an order of today arrives
-    surplus: Floats  # units beyond the demand of `overstock_days`
-    lead_demand: Floats  # expected sales of the lead time
-    safety: Floats  # units kept for sales above that, at the service level
-
-
-def plan_stock(
-    stock: Floats, demand: ExpectedDemand, policy: ReplenishmentPolicy
-) -> StockPlan:
-    """Return the plan for items with `stock` [items] units now, NaN if unknown.
-
-    An order is due on the first day when the remaining stock may not cover the lead time at
-    the service level. It covers lead time and `order_days` at that level. Demand is
-    modelled as normal. Goods in transit are unknown.
-    """
-    z_score = _NORMAL.inv_cdf(policy.service)
-    cycle_days = np.asarray(policy.lead_days + policy.order_days, np.float64)
-    safety = z_score * demand.standard_deviation(policy.lead_days)
-    is_known = np.isfinite(stock)
-    stock_left = np.where(is_known, stock, 0.0)
-    order_in = _first_order_days(stock_left - safety, demand, policy.lead_days)
-    target_stock = demand.sales_until(
-        np.maximum(order_in, 0) + cycle_days
-    ) + z_score * demand.standard_deviation(cycle_days)
-    is_due = is_known & (order_in >= 0)
-    quantity = np.where(is_due, np.ceil(np.maximum(target_stock - stock_left, 0)), 0.0)
-    quantity = np.where(quantity > 0, np.maximum(quantity, policy.minimum_quantity), 0.0)
-    quantity = np.ceil(quantity / policy.pack_size) * policy.pack_size
-    lead_demand = demand.sales_until(policy.lead_days)
-    lost_sales = _shortfall(
-        np.maximum(stock_left, 0), lead_demand, demand.standard_deviation(policy.lead_days)
-    )
-    surplus = np.floor(
-        np.maximum(stock_left - demand.sales_until(policy.overstock_days), 0)
-    )
-    return StockPlan(
-        np.where(is_due & (quantity > 0), order_in, -1),
-        quantity,
-        np.where(is_known, lost_sales, np.nan),
-        np.where(is_known, surplus, np.nan),
-        lead_demand,
-        safety,
-    )
-
-
-def _first_order_days(
-    stock_left: Floats, demand: ExpectedDemand, lead_days: Floats | float
-) -> Ints:
-    """Return the first day when `stock_left` does not cover the lead time.
-
-    -1 beyond a year.
-    """
-    known_days = demand.means.shape[1]
-    summed = np.cumsum(demand.means, axis=1)
-    is_sold_out = summed >= stock_left[:, None]
-    daily_sales = np.maximum(demand.daily_sales, _MIN_DAILY_SALES)
-    days_beyond = known_days + np.ceil((stock_left - summed[:, -1]) / daily_sales)
-    last_days = np.where(
-        is_sold_out.any(axis=1), np.argmax(is_sold_out, axis=1) + 1, days_beyond
-    )
-    days = np.maximum(np.where(stock_left <= 0, 0, last_days) - lead_days, 0)
-    is_finite = (demand.daily_sales > 0) & (days <= _MAX_ORDER_DAYS)
-    return np.asarray(np.where(is_finite, days, -1), np.int64)
-
-
-def _shortfall(stock: Floats, mean: Floats, standard_deviation: Floats) -> Floats:
-    """Return the expected demand beyond `stock`, at least 0."""
-    spread = np.maximum(standard_deviation, 1e-9)
-    gap = (stock - mean) / spread
-    density = np.exp(-(gap**2) / 2) / np.sqrt(2 * np.pi)
-    tail_probabilities = np.array([_NORMAL.cdf(-value) for value in gap.tolist()])
-    shortfalls = np.maximum(spread * (density - gap * tail_probabilities), 0)
-    return np.where(mean > 0, np.where(stock > 0, shortfalls, mean), 0.0)
-
 
 _MIN_UNITS_AT_RISK: Final = 0.5  # units at risk from which an alert is raised
 
@@ -218,6 +85,7 @@ class StockAction:
     order_every_days: int
     pack_size: int
     unit_cost: float | None  # the cost, else the price
+    on_order: int  # units that were ordered and have not arrived
 
 
 class StockActions:
@@ -235,7 +103,10 @@ class StockActions:
         self._lead_days = np.broadcast_to(policy.lead_days, size)
         self._order_days = np.broadcast_to(policy.order_days, size)
         self._stock = np.array([_units_in_stock(item) for item in self._items], np.float64)
-        self._plan = plan_stock(self._stock, ExpectedDemand(means, p90s, spreads), policy)
+        self._on_order = _goods_on_order(self._items, today)
+        self._plan = plan_stock(
+            self._stock, ExpectedDemand(means, p90s, spreads), policy, self._on_order
+        )
         self._expected = means.sum(axis=1)
         self._days_of_cover = days_of_cover_each(self._stock, means)
         prices = _nan_if_none([item.price for item in self._items])
@@ -245,6 +116,7 @@ class StockActions:
         self._unit_values = unit_values
         self._overstock_values = np.round(self._plan.surplus * unit_values, 2)
         self._alerts = _alerts(self._stock, self._plan)
+        self._units_on_order = self._on_order.arriving_until(np.full(size, np.inf))
         is_overstock = self._alerts == _ALERTS.index(StockAlert.OVERSTOCK)
         self._money = np.where(is_overstock, self._overstock_values, self._revenue_at_risk)
 
@@ -325,6 +197,7 @@ class StockActions:
             order_every_days=int(self._order_days[row]),
             pack_size=item.pack_size or 1,
             unit_cost=_none_if_nan(self._unit_values[row]),
+            on_order=int(self._units_on_order[row]),
         )
 
 
@@ -346,6 +219,22 @@ def _policy_of(
         overstock_days=settings.overstock_days,
         pack_size=of_items([one.pack_size for one in items], 1),
         minimum_quantity=of_items([one.minimum_quantity for one in items], 0),
+    )
+
+
+def _goods_on_order(items: Sequence[StockedItem], today: date) -> IncomingGoods:
+    """Return what was ordered; goods that are late by a few days count as of tomorrow."""
+    orders = [
+        (row, (date.fromisoformat(order.expected_day) - today).days, order.units)
+        for row, item in enumerate(items)
+        for order in item.on_order
+    ]
+    counted = [order for order in orders if order[1] >= -MAX_DAYS_LATE]
+    rows, days, units = zip(*counted, strict=True) if counted else ((), (), ())
+    return IncomingGoods(
+        np.array(rows, np.int64),
+        np.maximum(np.array(days, np.int64), 1),
+        np.array(units, np.float64),
     )
 
 

@@ -95,7 +95,7 @@ class SupplierRepository:
         """
         self._lock()
         known = {supplier.name for supplier in self.suppliers()}
-        numbers = self._item_numbers()
+        numbers = item_numbers_by_name(self._transaction, self._store_id)
         found = [one for one in terms if one.product in numbers]
         added = sorted({one.supplier for one in found} - known)
         self._save([Supplier(name) for name in added])
@@ -137,17 +137,18 @@ class SupplierRepository:
             message = f"a store has at most {MAX_SUPPLIERS} suppliers"
             raise SupplierError(message)
 
-    def _item_numbers(self) -> dict[str, int]:
-        """Return the numbers of the catalog's products by SKU and by id."""
-        item = items_of_store("item_id", "sku", "present", store_id=self._store_id)
-        query = sa.select(item.c.number, item.c.item_id, item.c.sku).where(
-            item.c.present.is_(True)
-        )
-        rows = list(self._transaction.execute(query))
-        by_sku = {sku: int(number) for number, _, sku in rows if sku}
-        return by_sku | {item_id: int(number) for number, item_id, _ in rows}
-
     def _lock(self) -> None:
         if not lock_head(self._transaction, self._store_id):
             message = "this store was deleted"
             raise StoreDeletedError(message)
+
+
+def item_numbers_by_name(connection: sa.Connection, store_id: StoreId) -> dict[str, int]:
+    """Return the numbers of the catalog's products by SKU and by id."""
+    item = items_of_store("item_id", "sku", "present", store_id=store_id)
+    query = sa.select(item.c.number, item.c.item_id, item.c.sku).where(
+        item.c.present.is_(True)
+    )
+    rows = list(connection.execute(query))
+    by_sku = {sku: int(number) for number, _, sku in rows if sku}
+    return by_sku | {item_id: int(number) for number, item_id, _ in rows}

@@ -6,12 +6,14 @@ import csv
 import io
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from productrecs.core.errors import ProductRecsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+Parsed = TypeVar("Parsed")
 
 MAX_SUPPLIERS: Final = 500
 MAX_NAME: Final = 100
@@ -60,8 +62,8 @@ def parse_supplier(
     """
     return Supplier(
         _parse_name(name),
-        _whole(lead_time_days, "the lead time", 1, MAX_DAYS),
-        _whole(order_every_days, "the days between two orders", 1, MAX_DAYS),
+        parse_units(lead_time_days, "the lead time", 1, MAX_DAYS),
+        parse_units(order_every_days, "the days between two orders", 1, MAX_DAYS),
         _money(minimum_order),
     )
 
@@ -72,22 +74,37 @@ def parse_product_terms(text: str) -> list[ProductTerms]:
     Raises:
         SupplierError: for the first invalid line, which it names.
     """
+    return read_csv_rows(text, TERM_COLUMNS, TERM_COLUMNS[:2], MAX_TERMS, _terms_of)
+
+
+def read_csv_rows(
+    text: str,
+    columns: Sequence[str],
+    required: Sequence[str],
+    limit: int,
+    parse: Callable[[Mapping[str, str | None]], Parsed],
+) -> list[Parsed]:
+    """Return what `parse` makes of each row of a CSV file with these `columns`.
+
+    Raises:
+        SupplierError: for the first invalid line, which it names.
+    """
     sample = text.removeprefix("\ufeff")
     header = sample.partition("\n")[0]
     delimiter = ";" if header.count(";") > header.count(",") else ","
     reader = csv.DictReader(io.StringIO(sample), delimiter=delimiter)
-    columns = [name.strip().lower() for name in reader.fieldnames or ()]
-    if not set(TERM_COLUMNS[:2]) <= set(columns):
-        message = f"the first line of the file names the columns {', '.join(TERM_COLUMNS)}"
+    names = [name.strip().lower() for name in reader.fieldnames or ()]
+    if not set(required) <= set(names):
+        message = f"the first line of the file names the columns {', '.join(columns)}"
         raise SupplierError(message)
-    reader.fieldnames = columns
-    found: list[ProductTerms] = []
+    reader.fieldnames = names
+    found: list[Parsed] = []
     for row in reader:
-        if len(found) >= MAX_TERMS:
-            message = f"a file has at most {MAX_TERMS} lines"
+        if len(found) >= limit:
+            message = f"a file has at most {limit} lines"
             raise SupplierError(message)
         try:
-            found.append(_terms_of(row))
+            found.append(parse(row))
         except SupplierError as error:
             message = f"line {reader.line_num}: {error}"
             raise SupplierError(message) from error
@@ -102,8 +119,8 @@ def _terms_of(row: Mapping[str, str | None]) -> ProductTerms:
     return ProductTerms(
         product,
         _parse_name(row["supplier"] or ""),
-        _whole(row.get("pack_size") or "", "the pack size", 1, MAX_UNITS) or 1,
-        _whole(row.get("minimum_quantity") or "", "the minimum quantity", 0, MAX_UNITS)
+        parse_units(row.get("pack_size") or "", "the pack size", 1, MAX_UNITS) or 1,
+        parse_units(row.get("minimum_quantity") or "", "the minimum quantity", 0, MAX_UNITS)
         or 0,
     )
 
@@ -116,7 +133,12 @@ def _parse_name(text: str) -> str:
     return name
 
 
-def _whole(text: str, what: str, lowest: int, highest: int) -> int | None:
+def parse_units(text: str, what: str, lowest: int, highest: int) -> int | None:
+    """Return a whole number, None for an empty text.
+
+    Raises:
+        SupplierError: when it is none from `lowest` to `highest`.
+    """
     if not text.strip():
         return None
     message = f"{what} is a whole number from {lowest} to {highest}"

@@ -1,6 +1,7 @@
-"""Order sheets page: what to order from each supplier, and on which terms."""
+"""Order sheets page: what to order from each supplier, on which terms; goods on order."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Final
 from urllib.parse import urlencode
 
@@ -10,12 +11,24 @@ from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
+from productrecs.dashboard.product_table import titles_of
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
     figures_by_name,
     rows_by_column,
 )
 from productrecs.features.forecast.forecast_replies import today_of
+from productrecs.records.purchase_orders.purchase_order_line import (
+    COLUMNS,
+    MAX_DAYS_LATE,
+    PurchaseOrderLine,
+    UnknownPurchaseOrderError,
+    parse_purchase_order_line,
+    parse_purchase_orders,
+)
+from productrecs.records.purchase_orders.repository import (
+    PurchaseOrderRepository,
+)
 from productrecs.records.suppliers.repository import SupplierRepository
 from productrecs.records.suppliers.supplier import (
     SupplierError,
@@ -29,6 +42,7 @@ from productrecs.tenancy.accounts.store_management import change_settings
 ORDERS_PATH: Final = "/dashboard/demand/orders"
 BUDGET_LABELS: Final = {"order_budget": "The budget"}
 _REPORT: Final = "order-sheet"
+_REPLAY: Final = "order-replay"
 _FIELDS: Final = ("supplier", "lead_time", "order_every", "minimum_order")
 _MAX_FILE: Final = 5_000_000
 _ROWS: Final = 10_000
@@ -92,6 +106,79 @@ def upload_terms(visit: Visit) -> Reply:
     return visit.redirect(f"{ORDERS_PATH}#suppliers", message)
 
 
+def add_purchase_order(visit: Visit) -> Reply:
+    """Store one product that was ordered."""
+    sent = {name: visit.form[name] for name in COLUMNS[:3]}
+    sent["supplier"] = visit.form["ordered_from"]
+    try:
+        missing = _store_purchase_orders(visit, [parse_purchase_order_line(sent)])
+    except SupplierError as error:
+        return _orders_page(visit, status=422, line=sent, line_error=sentence(error))
+    if missing:
+        message = f"Your catalog has no product {sent['product']}."
+        return _orders_page(visit, status=422, line=sent, line_error=message)
+    return visit.redirect(f"{ORDERS_PATH}#ordered", "Saved. The sheets follow it.")
+
+
+def record_sheet_as_ordered(visit: Visit) -> Reply:
+    """Store the shown quantities of a supplier's sheet as ordered."""
+    columns = (visit.form.each(name) for name in ("item", "units", "expected"))
+    try:
+        lines = [
+            parse_purchase_order_line(
+                dict(zip(COLUMNS, (*row, visit.form["supplier"]), strict=True))
+            )
+            for row in zip(*columns, strict=False)
+        ]
+        missing = _store_purchase_orders(visit, lines)
+    except SupplierError as error:
+        return _orders_page(visit, status=422, line_error=sentence(error))
+    stored = visit.formats.count(len(lines) - len(missing), "product")
+    return visit.redirect(f"{ORDERS_PATH}#ordered", f"Recorded {stored} as ordered.")
+
+
+def upload_purchase_orders(visit: Visit) -> Reply:
+    """Store the lines of a CSV file instead of all others."""
+    if visit.file is None:
+        return _orders_page(visit, status=422, line_error="Choose a CSV file.")
+    try:
+        lines = parse_purchase_orders(visit.file.path.read_text("utf-8"))
+        with visit.database.transaction() as transaction:
+            orders = PurchaseOrderRepository(transaction, visit.store.store_id)
+            missing = orders.replace(lines, visit.now_ms)
+    except UnicodeDecodeError:
+        message = "Save the file as CSV in UTF-8, then choose it again."
+        return _orders_page(visit, status=422, line_error=message)
+    except SupplierError as error:
+        return _orders_page(visit, status=422, line_error=sentence(error))
+    message = f"Stored {visit.formats.count(len(lines) - len(missing), 'line')}."
+    if missing:
+        message += f" Your catalog lacks {len(missing)}: {_first_names(missing)}."
+    return visit.redirect(f"{ORDERS_PATH}#ordered", message)
+
+
+def remove_purchase_order(visit: Visit) -> Reply:
+    """Delete a line: its goods arrived, or will not.
+
+    Raises:
+        NotFoundError: when there is none of this number.
+    """
+    number = visit.form["number"]
+    try:
+        with visit.database.transaction() as transaction:
+            orders = PurchaseOrderRepository(transaction, visit.store.store_id)
+            orders.remove([int(number) if number.isdecimal() else 0])
+    except UnknownPurchaseOrderError as error:
+        raise NotFoundError(sentence(error)) from error
+    return visit.redirect(f"{ORDERS_PATH}#ordered", "Removed. The sheets follow it.")
+
+
+def _store_purchase_orders(visit: Visit, lines: Sequence[PurchaseOrderLine]) -> list[str]:
+    with visit.database.transaction() as transaction:
+        orders = PurchaseOrderRepository(transaction, visit.store.store_id)
+        return orders.add(lines, visit.now_ms)
+
+
 def _first_names(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
@@ -117,27 +204,37 @@ def _orders_page(
     status: int = 200,
     *,
     sent: Mapping[str, str] | None = None,
-    error: str = "",
-    file_error: str = "",
     budget: str | None = None,
-    budget_error: str = "",
+    line: Mapping[str, str] | None = None,
+    **errors: str,
 ) -> Reply:
+    """Return the page; `errors` are by the template's names of them."""
     settings = visit.store.settings
     query = parse_report_query(visit.now_ms, settings.zone, limit=_ROWS)
     report = make_report(visit.services, visit.store, _REPORT, query)
-    today = today_of(visit.now_ms, settings.zone).isoformat()
+    today = today_of(visit.now_ms, settings.zone)
     rows = rows_by_column(report)
     sheets: dict[str, list[dict[str, object]]] = {}
     for row in rows:
-        sheets.setdefault(str(row["supplier"]), []).append(dict(row))
+        arrival = today + timedelta(days=int(str(row["lead_time_days"])))
+        sheets.setdefault(str(row["supplier"]), []).append(
+            {**row, "expected_day": arrival.isoformat()}
+        )
     with visit.database.reading() as connection:
         repository = SupplierRepository(connection, visit.store.store_id)
         suppliers, counts = repository.suppliers(), repository.product_counts()
+        ordered = PurchaseOrderRepository(connection, visit.store.store_id).lines()
+    shown_lines = dict(list(ordered.items())[:_SHOWN])
+    replay = make_report(visit.services, visit.store, _REPLAY, query)
     return visit.render(
         "order_sheets.html",
         status=status,
         is_on=settings.demand_forecast,
         figures=figures_by_name(report),
+        replay=replay,
+        replay_rows=rows_by_column(replay),
+        replay_figures=figures_by_name(replay),
+        replay_file=f"{REPORT_FILE_PATH}?{urlencode({'report': _REPLAY})}",
         sheets=sheets,
         shown=_SHOWN,
         notes=report.notes,
@@ -145,14 +242,22 @@ def _orders_page(
         counts=counts,
         settings=settings,
         sent=sent or dict.fromkeys(_FIELDS, ""),
-        error=error,
-        file_error=file_error,
         budget=f"{settings.order_budget:g}" if budget is None else budget,
-        budget_error=budget_error,
         file=_sheet_file_address,
-        today=today,
-        due_today=sum(bool(row["quantity"]) and row["order_date"] == today for row in rows),
+        ordered=shown_lines,
+        ordered_count=len(ordered),
+        titles=titles_of(visit, [one.product for one in shown_lines.values()]),
+        late_before=(today - timedelta(days=MAX_DAYS_LATE)).isoformat(),
+        line=line or dict.fromkeys(COLUMNS, ""),
+        today=today.isoformat(),
+        due_today=sum(
+            bool(row["quantity"]) and row["order_date"] == today.isoformat() for row in rows
+        ),
+        **dict.fromkeys(_ERRORS, "") | errors,
     )
+
+
+_ERRORS: Final = ("error", "file_error", "budget_error", "line_error")
 
 
 def _sheet_file_address(supplier: str) -> str:
@@ -189,5 +294,26 @@ PAGES: Final = (
         None,
         save_budget,
         action="Changed the budget of orders",
+    ),
+    *(
+        Page(
+            f"{ORDERS_PATH}/{name}",
+            "Order sheets",
+            None,
+            change,
+            action=action,
+            file_limit=file_limit,
+        )
+        for name, change, action, file_limit in (
+            ("ordered", record_sheet_as_ordered, "Recorded an order sheet as ordered", 0),
+            ("ordered/add", add_purchase_order, "Added goods on order", 0),
+            ("ordered/remove", remove_purchase_order, "Removed goods on order", 0),
+            (
+                "ordered/file",
+                upload_purchase_orders,
+                "Uploaded the goods on order",
+                _MAX_FILE,
+            ),
+        )
     ),
 )

@@ -32,6 +32,7 @@ from productrecs.storage.sql.tables.account_tables import (
 from productrecs.storage.sql.tables.planning_tables import (
     calendar_entries,
     product_terms,
+    purchase_order_lines,
     suppliers,
 )
 from productrecs.storage.sql.tables.record_tables import (
@@ -163,6 +164,7 @@ __all__ = [
     "placements",
     "product_terms",
     "purchase_lines",
+    "purchase_order_lines",
     "question_counts",
     "refused_identities",
     "relevance_judgements",

@@ -31,6 +31,20 @@ product_terms = sa.Table(
     sqlite_with_rowid=False,
 )
 
+# Goods that the merchant has ordered and that have not arrived.
+purchase_order_lines = sa.Table(
+    "purchase_order_lines",
+    metadata,
+    store_id_column(),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("item", sa.BigInteger, nullable=False),  # items.number
+    sa.Column("supplier", sa.String(100), nullable=False),  # "": unknown
+    sa.Column("quantity", sa.Integer, nullable=False),
+    sa.Column("expected_day", sa.String(10), nullable=False),  # 2026-03-01
+    sa.Column("created_at", sa.BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
 # Campaigns and closed days that the merchant entered, for the demand forecast.
 calendar_entries = sa.Table(
     "calendar_entries",

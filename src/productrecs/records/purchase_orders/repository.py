@@ -1,0 +1,119 @@
+"""Purchase order repository: SQL of the goods that a store has ordered."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final
+
+import sqlalchemy as sa
+
+from productrecs.core.ids import StoreId
+from productrecs.records.catalog.repository import items_of_store
+from productrecs.records.purchase_orders.purchase_order_line import (
+    OrderedUnits,
+    PurchaseOrderLine,
+    UnknownPurchaseOrderError,
+    check_count,
+)
+from productrecs.records.suppliers.repository import item_numbers_by_name
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.storage.sql.store_counters_and_versions import lock_head
+from productrecs.storage.sql.tables import purchase_order_lines
+
+_line: Final = purchase_order_lines.c
+
+
+class PurchaseOrderRepository:
+    """One store's purchase orders, inside one transaction; never commits."""
+
+    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+        """Work on `store_id`'s rows only."""
+        self._transaction = transaction
+        self._store_id = store_id
+
+    def lines(self) -> dict[int, PurchaseOrderLine]:
+        """Return the lines by number, the earliest expected day first."""
+        item = items_of_store("item_id", store_id=self._store_id)
+        query = (
+            sa.select(
+                _line.number,
+                item.c.item_id,
+                _line.quantity,
+                _line.expected_day,
+                _line.supplier,
+            )
+            .join_from(purchase_order_lines, item, _line.item == item.c.number)
+            .where(_line.store_id == self._store_id)
+            .order_by(_line.expected_day, _line.number)
+        )
+        rows = self._transaction.execute(query)
+        return {int(number): PurchaseOrderLine(*fields) for number, *fields in rows}
+
+    def on_order(self) -> dict[str, list[OrderedUnits]]:
+        """Return what has not arrived, by the product's id."""
+        found: dict[str, list[OrderedUnits]] = defaultdict(list)
+        for line in self.lines().values():
+            found[line.product].append(OrderedUnits(line.quantity, line.expected_day))
+        return found
+
+    def add(self, lines: Sequence[PurchaseOrderLine], now_ms: int) -> list[str]:
+        """Store more lines; return the products that the catalog lacks.
+
+        Raises:
+            SupplierError: when the store would have too many.
+            StoreDeletedError: when the store was deleted.
+        """
+        self._lock()
+        count, highest = self._transaction.execute(
+            sa.select(sa.func.count(), sa.func.max(_line.number)).where(
+                _line.store_id == self._store_id
+            )
+        ).one()
+        check_count(lines, int(count))
+        numbers = item_numbers_by_name(self._transaction, self._store_id)
+        found = [line for line in lines if line.product in numbers]
+        if found:
+            rows = [
+                {
+                    "store_id": self._store_id,
+                    "number": int(highest or 0) + 1 + place,
+                    "item": numbers[line.product],
+                    "supplier": line.supplier,
+                    "quantity": line.quantity,
+                    "expected_day": line.expected_day,
+                    "created_at": now_ms,
+                }
+                for place, line in enumerate(found)
+            ]
+            self._transaction.execute(purchase_order_lines.insert(), rows)
+        return [line.product for line in lines if line.product not in numbers]
+
+    def replace(self, lines: Sequence[PurchaseOrderLine], now_ms: int) -> list[str]:
+        """Store these lines instead of all others; return as `add` does.
+
+        Raises:
+            SupplierError: when there are too many.
+            StoreDeletedError: when the store was deleted.
+        """
+        self._lock()
+        self._transaction.execute(
+            purchase_order_lines.delete().where(_line.store_id == self._store_id)
+        )
+        return self.add(lines, now_ms)
+
+    def remove(self, numbers: Sequence[int]) -> None:
+        """Delete lines: they arrived, or will not.
+
+        Raises:
+            UnknownPurchaseOrderError: when there is none of these numbers.
+        """
+        query = purchase_order_lines.delete().where(
+            _line.store_id == self._store_id, _line.number.in_(numbers)
+        )
+        if not self._transaction.execute(query).rowcount:
+            message = f"there is no purchase order line {', '.join(map(str, numbers))}"
+            raise UnknownPurchaseOrderError(message)
+
+    def _lock(self) -> None:
+        if not lock_head(self._transaction, self._store_id):
+            message = "this store was deleted"
+            raise StoreDeletedError(message)
