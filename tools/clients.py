@@ -55,7 +55,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Operation:
+class CatalogOperation:
     """An operation of the description, as both clients need it."""
 
     name: str
@@ -123,7 +123,7 @@ def _successful(operation: Schema) -> dict[str, Any]:
     return next(dict(responses[code]) for code in responses if code.startswith("2"))
 
 
-def operations_of(document: Schema) -> list[Operation]:
+def operations_of(document: Schema) -> list[CatalogOperation]:
     """Return the operations, in the order of the description."""
     return [
         _operation(path, method, operation)
@@ -132,7 +132,7 @@ def operations_of(document: Schema) -> list[Operation]:
     ]
 
 
-def _operation(path: str, method: str, operation: Schema) -> Operation:
+def _operation(path: str, method: str, operation: Schema) -> CatalogOperation:
     parameters = operation.get("parameters", [])
     content = operation.get("requestBody", {}).get("content", {})
     schemes = {name for scheme in operation["security"] for name in scheme}
@@ -140,7 +140,7 @@ def _operation(path: str, method: str, operation: Schema) -> Operation:
     keys = [kind for scheme, kind in kinds.items() if scheme in schemes]
     reply = _successful(operation)["content"][_JSON]["schema"]["$ref"]
     headers = {one["name"] for one in parameters if one["in"] == "header"}
-    return Operation(
+    return CatalogOperation(
         name=operation["operationId"],
         method=method.upper(),
         path=path,
@@ -323,7 +323,7 @@ def _python_client(document: Schema) -> str:
     return "\n".join(lines)
 
 
-def _python_method(one: Operation, *, is_async: bool) -> str:
+def _python_method(one: CatalogOperation, *, is_async: bool) -> str:
     arguments = [f"{_python_name(each.name)}: str" for each in one.path_parameters]
     if one.body is not None:
         arguments.append(f"body: {python_type(one.body)}")
@@ -342,7 +342,7 @@ def _python_method(one: Operation, *, is_async: bool) -> str:
     )
 
 
-def _method_docstring(one: Operation, *, is_async: bool) -> str:
+def _method_docstring(one: CatalogOperation, *, is_async: bool) -> str:
     if is_async:
         return _docstring(f"{one.summary}: see `ProductRecs.{one.name}`.", 8)
     text = "\n\n".join(part for part in (f"{one.summary}.", one.description) if part)
@@ -368,7 +368,7 @@ def _python_name(name: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def _python_call(one: Operation) -> str:
+def _python_call(one: CatalogOperation) -> str:
     path = re.sub(r"\{(\w+)\}", r"{escaped(\1)}", one.path)
     arguments = [f'"{one.method}"', f'{"f" if path != one.path else ""}"{path}"']
     arguments.append(f'"{one.keys}"')
@@ -444,7 +444,7 @@ def _typescript_client(document: Schema) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _typescript_method(one: Operation) -> Iterator[str]:
+def _typescript_method(one: CatalogOperation) -> Iterator[str]:
     arguments = [f"{_camel(each.name)}: string" for each in one.path_parameters]
     if one.body is not None:
         arguments.append(f'body: Body<"{one.name}">')

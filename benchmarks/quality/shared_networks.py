@@ -17,7 +17,7 @@ from benchmarks.quality.next_item import ask, ours
 from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import SessionOptions
-from productrecs.records.events.daily_network_caps import NetworkCounts, NetworkVisit
+from productrecs.records.events.daily_network_caps import NetworkActivity, NetworkCounts
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _limited(split: Split) -> tuple[Split, float]:
             item
             for item in items
             if not counts.count_unless_excess(
-                _STORE, NetworkVisit(network, str(visit), (str(item),)), now_ms, least
+                _STORE, NetworkActivity(network, str(visit), (str(item),)), now_ms, least
             )
         ]
         if kept:

@@ -25,7 +25,7 @@ from benchmarks.report import Figure
 from benchmarks.speed.servers import Server, service
 from benchmarks.speed.stores import productrecs, scratch
 from productrecs.core.clock import DAY_MS, MINUTE_MS, system_ms
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events

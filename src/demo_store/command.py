@@ -19,7 +19,7 @@ from demo_store.generator import (
     DOMAIN,
     ORDER_COLUMNS,
     SEED,
-    DemoStore,
+    GeneratedStore,
     generate_demo_store,
 )
 from demo_store.placements import create_placements
@@ -123,7 +123,7 @@ _SEASON_DAYS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class DemoShop:
+class DemoStoreWithKey:
     """The demo store with its secret key, which is replaced at each start."""
 
     store: Store
@@ -173,7 +173,7 @@ def _check_port_is_free(settings: Settings) -> None:
         raise ListenError(message) from error
 
 
-def prepare_store(services: Services) -> DemoShop:
+def prepare_store(services: Services) -> DemoStoreWithKey:
     """Return the demo store; create it if missing, incomplete or of an old version."""
     try:
         store = find_store(services.database, DOMAIN)
@@ -185,10 +185,10 @@ def prepare_store(services: Services) -> DemoShop:
         delete_store(services.database, store)
         return _create_demo_store(services)
     secret = rotate_secret(services.database, store)
-    return DemoShop(store, secret, *_new_login(services, store))
+    return DemoStoreWithKey(store, secret, *_new_login(services, store))
 
 
-def print_access(shop: DemoShop, address: str, settings: Settings) -> None:
+def print_access(shop: DemoStoreWithKey, address: str, settings: Settings) -> None:
     """Print the demo's addresses, its keys, an example call and a link to a first store."""
     query = urlencode({"item_id": SAMPLE, "num": 4, "key": shop.store.publishable_key})
     click.echo(f"ProductRecs listens on {address} with the demo store {DOMAIN}")
@@ -203,7 +203,7 @@ def print_access(shop: DemoShop, address: str, settings: Settings) -> None:
     click.echo(f"curl '{address}/v1/recommendations?{query}'")
 
 
-def _create_demo_store(services: Services) -> DemoShop:
+def _create_demo_store(services: Services) -> DemoStoreWithKey:
     began = time.monotonic()
     plan = find_plan(services.settings.plans, "unlimited")
     registration = Registration(domain=DOMAIN, plan=plan, settings=SETTINGS)
@@ -218,7 +218,7 @@ def _create_demo_store(services: Services) -> DemoShop:
     _mark_complete(services, store)
     seconds = time.monotonic() - began
     click.echo(f"Made the demo store in {seconds:.0f} s.", err=True)
-    return DemoShop(store, secret, *_new_login(services, store))
+    return DemoStoreWithKey(store, secret, *_new_login(services, store))
 
 
 def _print_step(step: str) -> None:
@@ -302,7 +302,7 @@ def _import_events(services: Services, store: Store, events: Sequence[Event]) ->
 
 
 def _store_search_counts_and_holdout(
-    services: Services, store: Store, shop: DemoStore
+    services: Services, store: Store, shop: GeneratedStore
 ) -> None:
     """Count the searches by day, and store the result of the holdout test."""
     searches_by_day: dict[str, Counter[ObservedSearch]] = defaultdict(Counter)

@@ -7,12 +7,19 @@ from datetime import UTC, datetime, timedelta
 
 from demo_store.assortment import catalog_items, create_assortment
 from demo_store.random_choice import seeded_random
+from demo_store.shopper_simulation import simulate_year
 from demo_store.shoppers import create_shoppers
 from demo_store.simulated_visit import Event, SimulatedSearch
-from demo_store.simulation import simulate_year
 from demo_store.store_history import ORDER_COLUMNS, HoldoutExposure, StoreHistory
 
-__all__ = ["DAYS", "DOMAIN", "ORDER_COLUMNS", "SEED", "DemoStore", "generate_demo_store"]
+__all__ = [
+    "DAYS",
+    "DOMAIN",
+    "ORDER_COLUMNS",
+    "SEED",
+    "GeneratedStore",
+    "generate_demo_store",
+]
 
 DOMAIN = "demo.localhost"
 DAYS = 365
@@ -21,7 +28,7 @@ SEED = 2_026
 
 
 @dataclass(frozen=True, slots=True)
-class DemoStore:
+class GeneratedStore:
     """A shop's catalog and its year of history, in the formats of the public interface.
 
     `items` are objects of `POST /v1/items`; `events` those of `import-events`, including
@@ -39,7 +46,7 @@ class DemoStore:
 
 def generate_demo_store(
     seed: int, now_ms: int, is_held_out: Callable[[str], bool]
-) -> DemoStore:
+) -> GeneratedStore:
     """Return the shop at `now_ms` (UTC): deterministic for the same arguments.
 
     400 products, about 3,000 shoppers, 6,000 orders and 110,000 events over `DAYS` days,
@@ -64,4 +71,4 @@ def generate_demo_store(
         sold[row["item_id"]] += int(row["quantity"])
     items = catalog_items(assortment, days, sold, seeded_random(seed, "catalog"))
     searches = sorted(history.searches, key=lambda search: search.at_ms)
-    return DemoStore(items, rows, history.events(), searches, history.exposures())
+    return GeneratedStore(items, rows, history.events(), searches, history.exposures())

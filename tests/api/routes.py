@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from productrecs.features.assistants.related_products import SCHEMA_PATH
+from productrecs.features.assistants.related_products_extension import SCHEMA_PATH
 from productrecs.features.mail_slots.mail_slot import MailResource
 from productrecs.http.route_table import ROUTES
 from tests.support.pictures import drawn, encoded

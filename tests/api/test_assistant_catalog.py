@@ -13,7 +13,7 @@ import pytest
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.assistants.repository import AssistantCallRepository
-from productrecs.features.assistants.ucp_profile import Operation
+from productrecs.features.assistants.ucp_profile import CatalogOperation
 from tests.support.service import Merchant, Reply, Service, eventually, switch_on_assistants
 from tests.support.ucp_schemas import check_refusal, check_reply
 
@@ -379,9 +379,9 @@ def test_calls_are_counted_by_assistant(service: Service) -> None:
         return {agent: one.calls for agent, one in found.items()}
 
     expected: dict[str, dict[str, int]] = {
-        "agent.example": {Operation.SEARCH: 1, Operation.LOOKUP: 1},
-        "assistant": {Operation.SEARCH: 1},
-        "other.example": {Operation.SEARCH: 1},
+        "agent.example": {CatalogOperation.SEARCH: 1, CatalogOperation.LOOKUP: 1},
+        "assistant": {CatalogOperation.SEARCH: 1},
+        "other.example": {CatalogOperation.SEARCH: 1},
     }
     eventually(lambda: counts() == expected)
 

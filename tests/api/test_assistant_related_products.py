@@ -13,7 +13,7 @@ import jsonschema_rs
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.features.assistants.related_products import SCHEMA_PATH
+from productrecs.features.assistants.related_products_extension import SCHEMA_PATH
 from productrecs.features.looks.look import Hotspot, LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.tenancy.accounts.store_management import find_store

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from productrecs.application import create_declared_application
-from productrecs.cli.commands.openapi import to_http_file, to_postman_collection
+from productrecs.cli.commands.openapi_and_collections import (
+    to_http_file,
+    to_postman_collection,
+)
 from productrecs.http.openapi_document import openapi_document
 from tests.support.service import METRICS_TOKEN
 

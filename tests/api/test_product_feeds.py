@@ -10,8 +10,11 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.features.product_feeds.product_feed import FeedFormat
-from productrecs.features.product_feeds.repository import FeedFetches, FeedFetchRepository
+from productrecs.features.product_feed_export.feed_entries import FeedFormat
+from productrecs.features.product_feed_export.repository import (
+    FeedFetches,
+    FeedFetchRepository,
+)
 from tests.support.service import Merchant, Reply, Service, eventually, switch_on_feed
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ SEVERAL_STORES = {
     "placements/repository.py: _written": "the key that it is given begins with the store",
     "cli/doctor/repository.py: newest_job": OPERATOR,
     "cli/doctor/repository.py: waiting_jobs": OPERATOR,
-    "attribution/repository.py: log_positions": READS_ALL,
+    "attribution/repository.py: attribution_backlogs": READS_ALL,
     "live_events/repository.py: text of _WATCHED_SQL": READS_ALL,
     "relevance/repository.py: relevance_progress": READS_ALL,
     "privacy/repository.py: stores_in_progress": READS_ALL,

@@ -19,7 +19,7 @@ import pytest
 import sqlalchemy as sa
 
 from demo_store import command as demo
-from demo_store.generator import DOMAIN, SEED, DemoStore, generate_demo_store
+from demo_store.generator import DOMAIN, SEED, GeneratedStore, generate_demo_store
 from demo_store.simulated_visit import SimulatedSearch
 from demo_store.store_history import HoldoutExposure
 from demo_store.storefront.picture_files import pictures_folder
@@ -47,13 +47,13 @@ from tests.cli.conftest import BOTH, CommandLine
 from tests.support.demo import paint
 
 
-def small(seed: int, now_ms: int, is_held_out: Callable[[str], bool]) -> DemoStore:
+def small(seed: int, now_ms: int, is_held_out: Callable[[str], bool]) -> GeneratedStore:
     """Return a shop of three products, which is quicker to make than the whole one."""
     view: dict[str, object] = {"event": "detail-page-view", "session_id": "s_1"}
     view["timestamp"] = iso(now_ms)
     bought = view | {"event": "buy", "order_id": "A", "value": seed, "user_id": "c"}
     row = {"order_id": "B", "timestamp": iso(now_ms), "quantity": "-1", "price": str(seed)}
-    return DemoStore(
+    return GeneratedStore(
         items=[{"id": item} for item in "abc"],
         order_rows=[row | {"item_id": "a", "customer_id": "c"}],
         events=[

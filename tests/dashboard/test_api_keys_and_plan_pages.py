@@ -17,7 +17,7 @@ from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.tenancy.accounts.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store_management import (
-    OverlapError,
+    KeyOverlapError,
     all_stores,
     change_subscription,
     find_or_create_owner,
@@ -443,7 +443,7 @@ def test_the_last_use_of_a_key_is_shown_and_written_once(
 
 @pytest.mark.parametrize("hours", [-1, 25])
 def test_an_overlap_is_at_most_a_day(office: Office, store: Store, hours: int) -> None:
-    with pytest.raises(OverlapError):
+    with pytest.raises(KeyOverlapError):
         rotate_secret(
             office.services.database, store, office.now_ms, overlap_ms=hours * HOUR_MS
         )

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 from productrecs.dashboard.pages.analyse.sales_calendar import upcoming_events
 from productrecs.features.forecast.forecast_replies import today_of
-from productrecs.records.sales_calendar.calendar_entry import CalendarEntry, EntryKind
+from productrecs.records.sales_calendar.calendar_entry import (
+    CalendarEntry,
+    CalendarEntryKind,
+)
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -79,8 +82,8 @@ def test_days_ahead_come_from_the_calendar_before_a_forecast_knows_them(
 
 def test_days_ahead_are_holidays_and_entries_with_the_factor_of_the_last_forecast() -> None:
     settings = StoreSettings(holiday_country="DE")
-    sale = CalendarEntry(EntryKind.CAMPAIGN, "Sale", "2026-12-20", "2026-12-24")
-    past = CalendarEntry(EntryKind.CLOSURE, "Past", "2026-12-01", "2026-12-02")
+    sale = CalendarEntry(CalendarEntryKind.CAMPAIGN, "Sale", "2026-12-20", "2026-12-24")
+    past = CalendarEntry(CalendarEntryKind.CLOSURE, "Past", "2026-12-01", "2026-12-02")
     days = {"first_day": "2026-12-20", "last_day": "2026-12-24"}
     forecast = [{"kind": "campaign", "name": "Sale", **days, "factor": 1.4}]
 

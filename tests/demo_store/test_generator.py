@@ -14,7 +14,7 @@ import pytest
 
 from demo_store.assortment import DISCONTINUED, NEW, PREORDER, SCHEDULED
 from demo_store.departments import DEPARTMENTS
-from demo_store.generator import ORDER_COLUMNS, DemoStore, generate_demo_store
+from demo_store.generator import ORDER_COLUMNS, GeneratedStore, generate_demo_store
 from demo_store.shopping_patterns import BUNDLES, PERSONAS, REPEAT_PURCHASES
 from productrecs.records.search_counts.repository import PHOTO_SEARCHES
 
@@ -35,32 +35,34 @@ def when(entry: dict[str, object] | dict[str, str]) -> datetime:
 
 
 @pytest.fixture(scope="module")
-def shop() -> DemoStore:
+def shop() -> GeneratedStore:
     return generate_demo_store(7, at(NOW), held_out)
 
 
 @pytest.fixture(scope="module")
-def baskets(shop: DemoStore) -> list[set[str]]:
+def baskets(shop: GeneratedStore) -> list[set[str]]:
     orders: dict[str, set[str]] = defaultdict(set)
     for row in shop.order_rows:
         orders[row["order_id"]].add(row["item_id"])
     return list(orders.values())
 
 
-def test_the_same_seed_and_moment_give_the_same_shop(shop: DemoStore) -> None:
+def test_the_same_seed_and_moment_give_the_same_shop(shop: GeneratedStore) -> None:
     again = generate_demo_store(7, at(NOW), held_out)
 
     assert again == shop
 
 
-def test_another_seed_gives_another_year_in_the_same_departments(shop: DemoStore) -> None:
+def test_another_seed_gives_another_year_in_the_same_departments(
+    shop: GeneratedStore,
+) -> None:
     other = generate_demo_store(8, at(NOW), held_out)
 
     assert other.order_rows != shop.order_rows
     assert [item["id"] for item in other.items] == [item["id"] for item in shop.items]
 
 
-def test_the_shop_has_the_size_that_a_demo_promises(shop: DemoStore) -> None:
+def test_the_shop_has_the_size_that_a_demo_promises(shop: GeneratedStore) -> None:
     customers = {row["customer_id"] for row in shop.order_rows}
 
     assert len(shop.items) == 400
@@ -69,7 +71,7 @@ def test_the_shop_has_the_size_that_a_demo_promises(shop: DemoStore) -> None:
     assert len(customers) > 1_000
 
 
-def test_every_product_is_described_placed_and_priced(shop: DemoStore) -> None:
+def test_every_product_is_described_placed_and_priced(shop: GeneratedStore) -> None:
     ids = [str(item["id"]) for item in shop.items]
     skus = {item["sku"] for item in shop.items}
 
@@ -90,7 +92,7 @@ def test_every_product_is_described_placed_and_priced(shop: DemoStore) -> None:
         assert float(str(item.get("list_price", price + 1))) > price
 
 
-def test_products_have_the_attributes_that_their_texts_name(shop: DemoStore) -> None:
+def test_products_have_the_attributes_that_their_texts_name(shop: GeneratedStore) -> None:
     items = {item["id"]: item for item in shop.items}
     skillet, jumper = items["cast-iron-skillet-26-cm"], items["fishermans-jumper-ink"]
 
@@ -101,14 +103,14 @@ def test_products_have_the_attributes_that_their_texts_name(shop: DemoStore) -> 
     assert sum(bool(item["material"]) for item in shop.items) > 80
 
 
-def test_categories_are_paths_with_an_id_beside_each(shop: DemoStore) -> None:
+def test_categories_are_paths_with_an_id_beside_each(shop: GeneratedStore) -> None:
     tent = next(item for item in shop.items if item["id"] == "ridge-tent-for-two")
 
     assert tent["categories"] == ["Outdoor", "Outdoor > Tents and tarps"]
     assert tent["category_ids"] == ["outdoor", "outdoor/tents"]
 
 
-def test_every_habit_is_about_products_and_shelves_that_exist(shop: DemoStore) -> None:
+def test_every_habit_is_about_products_and_shelves_that_exist(shop: GeneratedStore) -> None:
     ids = {str(item["id"]) for item in shop.items}
     shelves = {shelf.id for department in DEPARTMENTS for shelf in department.shelves}
 
@@ -124,7 +126,7 @@ def test_every_habit_is_about_products_and_shelves_that_exist(shop: DemoStore) -
 
 
 def test_every_row_and_event_names_a_product_or_category_of_the_shop(
-    shop: DemoStore,
+    shop: GeneratedStore,
 ) -> None:
     ids = {str(item["id"]) for item in shop.items}
     categories = {str(item["category_ids"]).split("'")[-2] for item in shop.items}
@@ -140,7 +142,9 @@ def test_every_row_and_event_names_a_product_or_category_of_the_shop(
     assert set().union(*named.values()) <= ids
 
 
-def test_nothing_happens_after_now_and_everything_within_the_year(shop: DemoStore) -> None:
+def test_nothing_happens_after_now_and_everything_within_the_year(
+    shop: GeneratedStore,
+) -> None:
     moments = [when(event) for event in shop.events]
     moments += [when(row) for row in shop.order_rows]
 
@@ -149,7 +153,7 @@ def test_nothing_happens_after_now_and_everything_within_the_year(shop: DemoStor
     assert max(moments) > NOW - timedelta(days=1)
 
 
-def test_rows_and_events_stand_in_the_order_of_their_time(shop: DemoStore) -> None:
+def test_rows_and_events_stand_in_the_order_of_their_time(shop: GeneratedStore) -> None:
     rows = [when(row) for row in shop.order_rows]
     events = [when(event) for event in shop.events]
 
@@ -158,7 +162,7 @@ def test_rows_and_events_stand_in_the_order_of_their_time(shop: DemoStore) -> No
 
 
 def test_an_order_holds_a_product_once_and_has_the_columns_of_an_upload(
-    shop: DemoStore,
+    shop: GeneratedStore,
 ) -> None:
     pairs = Counter((row["order_id"], row["item_id"]) for row in shop.order_rows)
 
@@ -168,7 +172,7 @@ def test_an_order_holds_a_product_once_and_has_the_columns_of_an_upload(
 
 
 def test_events_are_json_with_an_identity_and_the_fields_of_their_kind(
-    shop: DemoStore,
+    shop: GeneratedStore,
 ) -> None:
     for event in shop.events:
         session = event.get("session_id", "s_0" if event["event"] == "buy" else "")
@@ -181,7 +185,7 @@ def test_events_are_json_with_an_identity_and_the_fields_of_their_kind(
     assert json.loads(json.dumps(shop.events)) == shop.events
 
 
-def test_sales_are_buy_events_and_returns_are_order_rows(shop: DemoStore) -> None:
+def test_sales_are_buy_events_and_returns_are_order_rows(shop: GeneratedStore) -> None:
     bought = Counter(
         (event["order_id"], event["item_id"], event["quantity"])
         for event in shop.events
@@ -195,12 +199,12 @@ def test_sales_are_buy_events_and_returns_are_order_rows(shop: DemoStore) -> Non
     )
 
 
-def recommended(shop: DemoStore, event: str) -> list[dict[str, Any]]:
+def recommended(shop: GeneratedStore, event: str) -> list[dict[str, Any]]:
     return [one for one in shop.events if one["event"] == event]
 
 
 def test_lists_are_seen_a_little_clicked_and_never_show_their_own_page(
-    shop: DemoStore,
+    shop: GeneratedStore,
 ) -> None:
     shown = Counter[str]()
     for event in recommended(shop, "rec-impression"):
@@ -219,7 +223,7 @@ def test_lists_are_seen_a_little_clicked_and_never_show_their_own_page(
     assert all(0.01 < clicked[one] / shown[one] < 0.08 for one in shown)
 
 
-def test_who_is_held_out_sees_no_list_and_buys_a_little_less(shop: DemoStore) -> None:
+def test_who_is_held_out_sees_no_list_and_buys_a_little_less(shop: GeneratedStore) -> None:
     arms = {one.identity: one.is_held_out for one in shop.exposures}
     began = min(one.first_ms for one in shop.exposures)
     during = [event for event in shop.events if at(when(event)) >= began]
@@ -241,7 +245,9 @@ def test_who_is_held_out_sees_no_list_and_buys_a_little_less(shop: DemoStore) ->
     assert bought[False] / visitors[False] > bought[True] / visitors[True]
 
 
-def test_searches_are_of_the_events_and_lead_to_clicks_at_times(shop: DemoStore) -> None:
+def test_searches_are_of_the_events_and_lead_to_clicks_at_times(
+    shop: GeneratedStore,
+) -> None:
     typed = [one for one in shop.searches if one.words != PHOTO_SEARCHES]
 
     assert Counter(one.words for one in typed) == Counter(
@@ -278,7 +284,7 @@ def test_strangers_are_not_bought_together(baskets: list[set[str]]) -> None:
     assert with_pasta < len(tents) / 20
 
 
-def test_things_used_up_are_bought_again_by_the_same_customer(shop: DemoStore) -> None:
+def test_things_used_up_are_bought_again_by_the_same_customer(shop: GeneratedStore) -> None:
     beans = defaultdict(set)
     for row in shop.order_rows:
         if row["item_id"] == "house-espresso-beans-1-kg" and row["customer_id"]:
@@ -299,7 +305,7 @@ def test_things_used_up_are_bought_again_by_the_same_customer(shop: DemoStore) -
     ],
 )
 def test_each_season_sells_its_own(
-    shop: DemoStore, product: str, high: tuple[int, ...], low: tuple[int, ...]
+    shop: GeneratedStore, product: str, high: tuple[int, ...], low: tuple[int, ...]
 ) -> None:
     sold = Counter(when(row).month for row in shop.order_rows if row["item_id"] == product)
 
@@ -310,19 +316,19 @@ def test_each_season_sells_its_own(
     assert in_season >= 5
 
 
-def test_weekends_are_busier_than_weekdays(shop: DemoStore) -> None:
+def test_weekends_are_busier_than_weekdays(shop: GeneratedStore) -> None:
     visits = Counter(when(event).weekday() for event in shop.events)
 
     assert min(visits[5], visits[6]) > max(visits[day] for day in range(4))
 
 
-def test_evenings_are_busier_than_nights(shop: DemoStore) -> None:
+def test_evenings_are_busier_than_nights(shop: GeneratedStore) -> None:
     hours = Counter(when(event).hour for event in shop.events)
 
     assert hours[20] > 5 * hours[3]
 
 
-def test_a_shopper_keeps_to_what_that_shopper_likes(shop: DemoStore) -> None:
+def test_a_shopper_keeps_to_what_that_shopper_likes(shop: GeneratedStore) -> None:
     place = {str(item["id"]): str(item["category_ids"]) for item in shop.items}
     seen: dict[object, list[str]] = defaultdict(list)
     for event in shop.events:
@@ -340,7 +346,7 @@ def test_a_shopper_keeps_to_what_that_shopper_likes(shop: DemoStore) -> None:
 
 
 def test_a_customer_is_recognised_from_the_session_in_which_they_sign_in(
-    shop: DemoStore,
+    shop: GeneratedStore,
 ) -> None:
     before: set[object] = set()
     signed_in: set[object] = set()
@@ -352,7 +358,7 @@ def test_a_customer_is_recognised_from_the_session_in_which_they_sign_in(
     assert len(before - signed_in) > 300
 
 
-def test_some_products_are_new_and_some_not_yet_out(shop: DemoStore) -> None:
+def test_some_products_are_new_and_some_not_yet_out(shop: GeneratedStore) -> None:
     today = NOW.date()
     opens = [
         date.fromisoformat(str(item["available_from"]))
@@ -372,7 +378,7 @@ def test_some_products_are_new_and_some_not_yet_out(shop: DemoStore) -> None:
     assert NEW // 2 <= len(recent) <= NEW + PREORDER + 4
 
 
-def test_discontinued_products_are_no_longer_bought(shop: DemoStore) -> None:
+def test_discontinued_products_are_no_longer_bought(shop: GeneratedStore) -> None:
     gone = {item["id"] for item in shop.items if item.get("availability") == "discontinued"}
     late = [
         row
@@ -386,7 +392,7 @@ def test_discontinued_products_are_no_longer_bought(shop: DemoStore) -> None:
     assert not late
 
 
-def test_what_goes_with_things_is_never_sold_out_or_gone(shop: DemoStore) -> None:
+def test_what_goes_with_things_is_never_sold_out_or_gone(shop: GeneratedStore) -> None:
     needed = {
         piece
         for habit in (*BUNDLES, *REPEAT_PURCHASES)
@@ -402,7 +408,7 @@ def test_what_goes_with_things_is_never_sold_out_or_gone(shop: DemoStore) -> Non
     assert not missing & needed
 
 
-def test_a_return_follows_its_order_and_never_joins_a_basket(shop: DemoStore) -> None:
+def test_a_return_follows_its_order_and_never_joins_a_basket(shop: GeneratedStore) -> None:
     sold: dict[tuple[str, str], datetime] = {}
     returns = []
     for row in shop.order_rows:

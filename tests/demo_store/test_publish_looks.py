@@ -11,7 +11,7 @@ from demo_store.publish_looks import index_pictures, publish_looks_and_set_title
 from demo_store.storefront.picture_files import PictureFiles
 from productrecs.features.looks.look import LookState
 from productrecs.features.looks.look_editor import LookEditor
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository

@@ -17,7 +17,7 @@ from demo_store.looks import LOOKS
 from demo_store.storefront.application import Storefront
 from demo_store.storefront.demo_customers import demo_customers
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings

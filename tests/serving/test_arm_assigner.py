@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from productrecs.core.ids import StoreId
-    from productrecs.records.experiments.repository import StoredShopper
+    from productrecs.records.experiments.repository import StoredIdentity
     from productrecs.storage.sql.database import Database
     from productrecs.storage.sql.dialects import RawReader
 
@@ -67,7 +67,7 @@ class AssignerProcess:
         return asyncio.run(self._ask(identities, self.fail))
 
     async def _ask(self, identities: tuple[str, ...], read: object) -> bool:
-        known = await self.arm_assigner.stored_shopper(
+        known = await self.arm_assigner.stored_identity(
             self.store_id,
             identities,
             read,  # type: ignore[arg-type]  # one of the two below
@@ -75,12 +75,12 @@ class AssignerProcess:
         arm = self.arm_assigner.assign_and_record(self.store_id, HALF, identities, known)
         return arm == HoldoutArm.HELD_OUT
 
-    async def read(self, what: Callable[[RawReader], StoredShopper]) -> StoredShopper:
+    async def read(self, what: Callable[[RawReader], StoredIdentity]) -> StoredIdentity:
         """Read what is asked."""
         self.reads += 1
         return what(self.reader)
 
-    async def fail(self, _what: object) -> StoredShopper:
+    async def fail(self, _what: object) -> StoredIdentity:
         """Be a database that does not answer."""
         self.reads += 1
         raise StorageBusyError("away")

@@ -20,10 +20,10 @@ from productrecs.serving.list_cache import (
     MAX_STALE_SECONDS,
     MIN_AGE_SECONDS,
     REFRESH_WITHIN_SECONDS,
+    ListCache,
     ListFingerprint,
     ListInputs,
     NoFingerprint,
-    RecommendationCache,
 )
 from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
 
@@ -43,8 +43,8 @@ def moment(*shown: int, models: str = "first", settings: object = SETTINGS) -> L
 
 def cache_with_list(
     first: ListInputs, request: object = "a", now: float = 100.0
-) -> RecommendationCache:
-    cache = RecommendationCache()
+) -> ListCache:
+    cache = ListCache()
     assert cache.get(first, request, now, written("never"), UNTOLD) is None
     cache.put(request, LIST, b"old", now, UNTOLD)
     return cache
@@ -122,7 +122,7 @@ def test_a_product_that_comes_and_other_settings_count_at_once(after: ListInputs
 
 
 def test_new_models_reach_every_list_in_use_within_the_lag_but_not_all_at_once() -> None:
-    cache, first, second = RecommendationCache(), moment(), moment(models="second")
+    cache, first, second = ListCache(), moment(), moment(models="second")
     for request in range(8_192):
         cache.get(first, request, 100.0, written("never"), UNTOLD)
         cache.put(request, LIST, b"old", 100.0, UNTOLD)
@@ -142,7 +142,7 @@ def test_new_models_reach_every_list_in_use_within_the_lag_but_not_all_at_once()
 
 
 def is_served_from_cache(
-    cache: RecommendationCache, at: ListInputs, request: object, now: float
+    cache: ListCache, at: ListInputs, request: object, now: float
 ) -> bool:
     """Ask for a list as everybody does, made anew if need be; tell whether it was kept."""
     if cache.get(at, request, now, written("old"), UNTOLD) is not None:
@@ -152,7 +152,7 @@ def is_served_from_cache(
 
 
 def test_where_very_many_are_kept_a_list_rests_that_was_just_made() -> None:
-    cache, first = RecommendationCache(), moment()
+    cache, first = ListCache(), moment()
     second = first._replace(models="second")
     for request in range(8_192):
         cache.get(first, request, 100.0, written("never"), UNTOLD)
@@ -202,7 +202,7 @@ def test_a_list_that_may_be_a_minute_behind_waits_for_no_other() -> None:
 
 
 def test_a_list_whose_mark_stays_outlives_new_models_for_minutes() -> None:
-    cache, first = RecommendationCache(), moment()
+    cache, first = ListCache(), moment()
     second, third = first._replace(models="second"), first._replace(models="third")
     cache.get(first, "a", 100.0, written("never"), UNTOLD)
     cache.put("a", LIST, b"old", 100.0, Rests(7))
@@ -216,13 +216,13 @@ def test_a_list_whose_mark_stays_outlives_new_models_for_minutes() -> None:
 FILLED = [*LIST, Pick(2, EngineName.CATEGORY, 0.1)]
 
 
-def filled() -> RecommendationCache:
+def filled() -> ListCache:
     cache = cache_with_list(moment())
     cache.put("a", FILLED, b"old", 100.0, Rests(7, 1))
     return cache
 
 
-def kept_on(cache: RecommendationCache, now: float, filling: int | None) -> bool:
+def kept_on(cache: ListCache, now: float, filling: int | None) -> bool:
     """Tell whether the list is kept when a new model comes at `now`."""
     rests_on = Rests(7, filling)
     models = moment(models=str(now))
@@ -259,7 +259,7 @@ def test_the_backfill_of_other_lists_is_not_fingerprinted() -> None:
 
 
 def test_a_list_whose_mark_is_another_is_made_anew_within_the_lag() -> None:
-    cache, second = RecommendationCache(), moment(models="second")
+    cache, second = ListCache(), moment(models="second")
     cache.get(moment(), "a", 100.0, written("never"), UNTOLD)
     cache.put("a", LIST, b"old", 100.0, Rests(7))
 
@@ -270,7 +270,7 @@ def test_a_list_whose_mark_is_another_is_made_anew_within_the_lag() -> None:
 
 
 def test_a_list_stays_when_its_body_had_to_leave() -> None:
-    cache, now = RecommendationCache(limit_bytes=4_000), moment()
+    cache, now = ListCache(limit_bytes=4_000), moment()
     for request in "abc":
         cache.get(now, request, 0.0, written("never"), UNTOLD)
         cache.put(request, LIST, b"x" * 600, 0.0, UNTOLD)
@@ -281,7 +281,7 @@ def test_a_list_stays_when_its_body_had_to_leave() -> None:
 
 
 def test_lists_without_products_are_made_anew_too() -> None:
-    cache = RecommendationCache()
+    cache = ListCache()
     cache.get(moment(), "a", 0.0, written("never"), UNTOLD)
     cache.put("a", [], b"empty", 0.0, UNTOLD)
 
@@ -290,7 +290,7 @@ def test_lists_without_products_are_made_anew_too() -> None:
 
 
 def test_the_least_recently_used_leave_first() -> None:
-    cache, now = RecommendationCache(limit_bytes=2_500), moment()
+    cache, now = ListCache(limit_bytes=2_500), moment()
     for request in ("a", "b", "c"):
         cache.get(now, request, 0.0, written("never"), UNTOLD)
         cache.put(request, LIST, b"x" * 200, 0.0, UNTOLD)

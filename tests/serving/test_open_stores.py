@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.merchandising.rule import (
     ListKind,

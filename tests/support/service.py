@@ -32,7 +32,7 @@ from productrecs.features.assistants.ucp_profile import catalog_path
 from productrecs.features.looks.look import SanitizedPicture
 from productrecs.features.looks.repository import LookRepository
 from productrecs.features.mail_slots.mail_slot import MailResource, sign_slot
-from productrecs.features.product_feeds.product_feed import FeedFormat, feed_path
+from productrecs.features.product_feed_export.feed_entries import FeedFormat, feed_path
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.storage.sql.database import Database

@@ -15,7 +15,7 @@ import pytest
 
 from productrecs.engines.engine_protocol import FitFingerprint
 from productrecs.engines.registry import BROWSE
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.event_log.repository import EventLogRepository

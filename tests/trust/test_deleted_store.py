@@ -21,7 +21,7 @@ from productrecs.features.experiments.experiment_result import (
 from productrecs.features.reports.customer_segments_report import compute_and_store_segments
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
-from productrecs.storage.sql.postgres import PostgresDialect
+from productrecs.storage.sql.postgres_dialect import PostgresDialect
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.tables import metadata
 from productrecs.training.repository import TrainingRepository

@@ -59,6 +59,11 @@ def test_what_was_refused_or_never_sent_is_unexpected() -> None:
 def test_what_was_acknowledged_once_stays_acknowledged() -> None:
     sent = history()
 
-    sent.note([Operation("acknowledged", Outcome.INFO), Operation("cut off", Outcome.OK)])
+    sent.note(
+        [
+            Operation("acknowledged", Outcome.INFO),
+            Operation("cut off", Outcome.OK),
+        ]
+    )
 
     assert sent.judge({}).lost == {"acknowledged", "an order", "cut off"}

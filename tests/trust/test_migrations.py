@@ -20,7 +20,7 @@ from alembic.config import Config
 from productrecs.processes.child_process import ForkedProcess
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import KNOWN, is_current, migrate
-from productrecs.storage.sql.sqlite import SqliteDialect
+from productrecs.storage.sql.sqlite_dialect import SqliteDialect
 from productrecs.storage.sql.tables import metadata
 from tests.architecture.test_tables import differences
 

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 from productrecs.core.errors import UnknownItemError
 from productrecs.core.timestamps import iso
 from productrecs.features.privacy.shopper_erasure import ShopperEraser
-from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
+from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent

@@ -20,7 +20,7 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.storage.sql.sqlite import SqliteDialect
+from productrecs.storage.sql.sqlite_dialect import SqliteDialect
 from tests.records.orders.import_support import new_store
 from tests.trust.history import History, Operation, Outcome
 from tests.trust.load import receipts, stored

@@ -19,7 +19,7 @@ from productrecs.features.search.relevance.repository import (
     RelevanceRepository,
     StoredMeasure,
 )
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.services import build_services
 from productrecs.settings import Settings, SmtpServer

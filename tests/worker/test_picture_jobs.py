@@ -15,7 +15,7 @@ from productrecs.core.clock import system_ms
 from productrecs.features.reports.tracking_health.tracking_issues import (
     find_tracking_issues,
 )
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
 from productrecs.records.pictures.picture_fetch_states import PictureCounts, file_digest

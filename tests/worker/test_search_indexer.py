@@ -10,7 +10,7 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.engines.text.search_index import IndexQuery
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.services import Services, build_services

@@ -20,7 +20,7 @@ from demo_store.looks import LOOKS, find_look
 from demo_store.storefront.assets import HOME, asset_response
 from demo_store.storefront.cart import Cart
 from demo_store.storefront.demo_customers import demo_customer
-from demo_store.storefront.pages import ShopVisit, render_page
+from demo_store.storefront.page_templates import PageContext, render_page
 from demo_store.storefront.picture_files import PictureFiles, pictures_folder
 from demo_store.storefront.service_client import ServiceClient, ServiceReply
 from demo_store.storefront.shop_products import (
@@ -296,8 +296,8 @@ class Storefront:
         _set_cookie(reply, CART, "")
         return reply
 
-    def _visit_of(self, request: Request, products: ShopProducts) -> ShopVisit:
-        return ShopVisit(
+    def _visit_of(self, request: Request, products: ShopProducts) -> PageContext:
+        return PageContext(
             domain=self._store.domain,
             cart=Cart.read(products, request.cookies.get(CART, "")),
             customer=demo_customer(request.cookies.get(CUSTOMER, "")),

@@ -354,7 +354,7 @@ def _read_quoted_row(
     parsed_alone = list(csv.reader((line + "\n", "x\n"), delimiter=separator))
     if len(parsed_alone) > 1:
         return parsed_alone[0]
-    continuation = _Continuation(lines, csv_format)
+    continuation = _QuotedCellLines(lines, csv_format)
     try:
         cells = next(csv.reader(continuation.feed(line), delimiter=separator, strict=True))
     except (csv.Error, StopIteration):
@@ -365,7 +365,7 @@ def _read_quoted_row(
     return cells
 
 
-class _Continuation:
+class _QuotedCellLines:
     """The lines that a quoted cell may span, inspected before they are consumed."""
 
     def __init__(self, lines: "_LineBuffer", csv_format: CsvFormat) -> None:

@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse
 from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.core.errors import ProductRecsError, QueueFullError
 from productrecs.core.ids import StoreId
-from productrecs.dashboard.assistant_tools.endpoint import answer_assistant
+from productrecs.dashboard.assistant_tools.mcp_endpoint import answer_assistant
 from productrecs.dashboard.audited_changes import run_audited_change
 from productrecs.dashboard.cookies import (
     FLASH,
@@ -41,8 +41,8 @@ from productrecs.dashboard.page import (
     LOGIN_PATH,
     MCP_PATH,
     Form,
-    NotFoundError,
     Page,
+    PageNotFoundError,
     Reply,
     Visit,
 )
@@ -217,7 +217,7 @@ class RoleError(ProductRecsError):
     """The user's role does not allow this."""
 
 
-_REFUSED: Final = {ForeignFormError: 403, RoleError: 403, NotFoundError: 404}
+_REFUSED: Final = {ForeignFormError: 403, RoleError: 403, PageNotFoundError: 404}
 
 
 def add_dashboard(application: FastAPI) -> None:
@@ -351,7 +351,7 @@ def _session_and_store(
 
 def _authorize_and_call_handler(visit: Visit, page: Page | None) -> Reply:
     if page is None:
-        raise NotFoundError
+        raise PageNotFoundError
     if visit.session is None and not page.is_public:
         return _redirect_to_login(visit)
     if page.is_of_login and visit.session is not None and visit.user.is_from_shop:
@@ -360,7 +360,7 @@ def _authorize_and_call_handler(visit: Visit, page: Page | None) -> Reply:
     if handler is None and page.change is not None:  # its address only takes forms
         return _redirect_to_parent_page(visit)
     if handler is None:
-        raise NotFoundError
+        raise PageNotFoundError
     if visit.request.method != "POST" or page.is_signed:
         return handler(visit)
     _check_origin_and_role(visit, page)

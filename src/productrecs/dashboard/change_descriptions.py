@@ -13,7 +13,7 @@ from productrecs.dashboard.page import Visit
 from productrecs.dashboard.pages.analyse import (
     demand_forecast,
     experiments,
-    order_sheets_page,
+    order_sheets,
     search_report_and_preview,
 )
 from productrecs.dashboard.pages.catalog import (
@@ -373,7 +373,7 @@ _READERS: Final[Mapping[str, _Reader]] = MappingProxyType(
         team.TEAM_PATH: _member_texts,
         access_tokens.ASSISTANT_PATH: _token_texts,
         file_imports.IMPORTS_PATH: _import_texts,
-        order_sheets_page.ORDERS_PATH: _supplier_texts,
+        order_sheets.ORDERS_PATH: _supplier_texts,
         webhooks.WEBHOOKS_PATH: _webhook_texts,
     }
 )

@@ -16,7 +16,7 @@ from fastapi import Request
 from productrecs.core.errors import ProductRecsError
 from productrecs.dashboard.cookies import FLASH, csrf_digest
 from productrecs.dashboard.formats import Formats
-from productrecs.dashboard.product_picture_urls import ProductPictures
+from productrecs.dashboard.product_picture_urls import ProductPictureUrls
 from productrecs.http.pipeline.route_context import Context
 from productrecs.http.pipeline.route_declaration import DASHBOARD_PATH
 from productrecs.services import Services
@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 _LOCAL_NAMES: Final = (".local", ".localhost", ".test", ".internal")
 
 
-class NotFoundError(ProductRecsError):
+class PageNotFoundError(ProductRecsError):
     """There is no such page, or nothing with this id in this store."""
 
     def __init__(self, message: str = "There is nothing at this address.") -> None:
@@ -236,9 +236,9 @@ class Visit:
         return self.context.stores.open_blocking(self.store)
 
     @cached_property
-    def pictures(self) -> ProductPictures:
+    def pictures(self) -> ProductPictureUrls:
         """The product pictures that this page may show."""
-        return ProductPictures.of(self.opened.state.catalog, self.store.domain)
+        return ProductPictureUrls.of(self.opened.state.catalog, self.store.domain)
 
     @cached_property
     def formats(self) -> Formats:

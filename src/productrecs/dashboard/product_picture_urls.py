@@ -31,8 +31,11 @@ _read: Final = msgspec.json.Decoder(_StoredPictureUrl).decode
 
 
 @dataclass(frozen=True, slots=True)
-class ProductPictures:
-    """A store's domain and the origins of its pictures, the most frequent first."""
+class ProductPictureUrls:
+    """Which picture URLs a page of this store may show.
+
+    `origins` are those of its pictures, the most frequent first.
+    """
 
     domain: str
     origins: tuple[str, ...]

@@ -21,8 +21,8 @@ from productrecs.records.experiments.arm_assignment import (
 )
 from productrecs.records.experiments.repository import (
     NOBODY,
-    StoredShopper,
-    read_stored_shopper,
+    StoredIdentity,
+    read_stored_identity,
 )
 from productrecs.storage.sql.dialects import RawReader
 
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 BACKOFF_SECONDS: Final = 2.0  # pause after the database did not answer
 
-Read = Callable[[Callable[[RawReader], StoredShopper]], Awaitable[StoredShopper]]
+Read = Callable[[Callable[[RawReader], StoredIdentity]], Awaitable[StoredIdentity]]
 
 
 class ArmAssigner:
@@ -49,9 +49,9 @@ class ArmAssigner:
         self._retry_at = 0.0
         self._write_later = write_later
 
-    async def stored_shopper(
+    async def stored_identity(
         self, store_id: StoreId, identities: Sequence[str], read: Read
-    ) -> StoredShopper:
+    ) -> StoredIdentity:
         """Return the stored data about a shopper; nothing while the database is away.
 
         `read` runs a short read of the database.
@@ -59,7 +59,7 @@ class ArmAssigner:
         if self._seconds() >= self._retry_at:
             try:
                 return await read(
-                    lambda reader: read_stored_shopper(reader, store_id, identities)
+                    lambda reader: read_stored_identity(reader, store_id, identities)
                 )
             except StorageError:
                 self._retry_at = self._seconds() + BACKOFF_SECONDS
@@ -73,7 +73,7 @@ class ArmAssigner:
         store_id: StoreId,
         split: ArmSplit,
         identities: Sequence[str],
-        known: StoredShopper,
+        known: StoredIdentity,
     ) -> str:
         """Return the arm of a shopper in a test, and record the exposure."""
         unit = self._unit(store_id, identities, known)
@@ -85,7 +85,7 @@ class ArmAssigner:
         return arm
 
     def _unit(
-        self, store_id: StoreId, identities: Sequence[str], known: StoredShopper
+        self, store_id: StoreId, identities: Sequence[str], known: StoredIdentity
     ) -> str:
         if known.unit is not None:
             return known.unit

@@ -29,11 +29,11 @@ from productrecs.records.events.shopper_history_cache import ShopperHistories
 from productrecs.records.experiments.repository import StoreExperiments
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rule_book import RulesView
-from productrecs.records.placements.repository import StorePlacements
+from productrecs.records.placements.repository import PlacementsAndBundles
 from productrecs.records.search_counts.repository import read_question_counts
 from productrecs.services import Services
 from productrecs.serving.cards import make_card
-from productrecs.serving.list_cache import RecommendationCache
+from productrecs.serving.list_cache import ListCache
 from productrecs.serving.search_cache import SearchCache
 from productrecs.storage.files.model_files import BrokenModelError
 from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
@@ -65,9 +65,9 @@ class CachedStore:
     pictures: ServedVisualModel
     search_rules: SearchRuleBook = field(default_factory=SearchRuleBook)  # of search
     looks: PublishedLooks = field(default_factory=PublishedLooks)
-    placements: StorePlacements = field(default_factory=StorePlacements)
+    placements: PlacementsAndBundles = field(default_factory=PlacementsAndBundles)
     experiments: StoreExperiments = field(default_factory=StoreExperiments)
-    recommendation_cache: RecommendationCache = field(default_factory=RecommendationCache)
+    recommendation_cache: ListCache = field(default_factory=ListCache)
     searches: SearchCache = field(default_factory=SearchCache)
     last_use: int = 0  # a counter value at the last use
     refused_model: str = ""  # a damaged model that is not loaded again
@@ -270,7 +270,9 @@ def _refresh_looks_placements_and_tests(
     if cached_store.looks.seq != looks_seq:
         cached_store.looks = PublishedLooks.load(reader, store_id, looks_seq)
     if cached_store.placements.seq != placements_seq:
-        cached_store.placements = StorePlacements.load(reader, store_id, placements_seq)
+        cached_store.placements = PlacementsAndBundles.load(
+            reader, store_id, placements_seq
+        )
         cached_store.state.bundles = cached_store.placements.bundles
         cached_store.experiments = StoreExperiments.load(
             reader, store_id, cached_store.placements

@@ -193,7 +193,7 @@ class _RefreshBudget:
         self._tokens, self._updated_at = min(_REFRESH_BURST, refilled), now
 
 
-class RecommendationCache:
+class ListCache:
     """Replies to requests without a shopper, by request.
 
     Invalidation, in one place:

@@ -38,7 +38,7 @@ _SECONDS: Final = 60.0
 _READ_ERRORS: Final = (OSError, http.client.HTTPException, ValueError)
 
 
-class ModelPlaceError(ProductRecsError):
+class ModelSourceError(ProductRecsError):
     """A place cannot be read, offers something else, or a name is unknown."""
 
 
@@ -64,7 +64,7 @@ class InstalledModel:
     is_used: bool = False
 
 
-class ModelPlace:
+class ModelSource:
     """A folder, or an address that begins with http:// or https://."""
 
     def __init__(self, place: str) -> None:
@@ -75,7 +75,7 @@ class ModelPlace:
         """Return the models that the place lists.
 
         Raises:
-            ModelPlaceError: when its list cannot be read.
+            ModelSourceError: when its list cannot be read.
         """
         try:
             listed = json.loads(self._read(_OFFERS))["models"]
@@ -85,25 +85,25 @@ class ModelPlace:
             ]
         except (ValueError, KeyError, TypeError) as error:
             message = f"{self.place}/{_OFFERS} is invalid: {error!r}"
-            raise ModelPlaceError(message) from error
+            raise ModelSourceError(message) from error
 
     def offer(self, name: str) -> OfferedModel:
         """Return one of them.
 
         Raises:
-            ModelPlaceError: when it is not among them.
+            ModelSourceError: when it is not among them.
         """
         for offer in self.offers():
             if offer.name == name and _NAME.fullmatch(name):
                 return offer
         message = f"{self.place} does not offer {name}; see `models list --from`"
-        raise ModelPlaceError(message)
+        raise ModelSourceError(message)
 
     def download(self, name: str, folder: Path) -> None:
         """Write the files of a model into an empty folder.
 
         Raises:
-            ModelPlaceError: when one cannot be read.
+            ModelSourceError: when one cannot be read.
         """
         sidecar = self._read(f"{name}/{_SIDECAR}")
         (folder / _SIDECAR).write_bytes(sidecar)
@@ -121,7 +121,7 @@ class ModelPlace:
             raise _unreadable(f"{self.place}/{path}", error) from error
         if len(content) > _MAX_JSON_BYTES:
             message = f"{self.place}/{path} is too large to be a list or a sidecar"
-            raise ModelPlaceError(message)
+            raise ModelSourceError(message)
         return content
 
     def _copy(self, path: str, target: Path) -> None:
@@ -132,7 +132,7 @@ class ModelPlace:
                     written += out.write(chunk)
                     if written > _MAX_BYTES:
                         message = f"{self.place}/{path} has more than 4 GiB"
-                        raise ModelPlaceError(message)
+                        raise ModelSourceError(message)
         except _READ_ERRORS as error:
             raise _unreadable(f"{self.place}/{path}", error) from error
 
@@ -143,8 +143,8 @@ class ModelPlace:
         return (Path(self.place) / path).open("rb")
 
 
-def _unreadable(path: str, error: Exception) -> ModelPlaceError:
-    return ModelPlaceError(f"{path} cannot be read: {error}")
+def _unreadable(path: str, error: Exception) -> ModelSourceError:
+    return ModelSourceError(f"{path} cannot be read: {error}")
 
 
 def _tokenizer_of(sidecar: bytes) -> str | None:
@@ -156,10 +156,10 @@ def _tokenizer_of(sidecar: bytes) -> str | None:
         name = str(fields.get("tokenizer", "tokenizer.json"))
     except (ValueError, KeyError, TypeError) as error:
         message = f"the model's {_SIDECAR} is invalid: {error!r}"
-        raise ModelPlaceError(message) from error
+        raise ModelSourceError(message) from error
     if not _NAME.fullmatch(name):
         message = f"the model's {_SIDECAR} names the tokenizer {name!r}"
-        raise ModelPlaceError(message)
+        raise ModelSourceError(message)
     return name
 
 
@@ -179,11 +179,11 @@ class InstalledModels:
             found.append(InstalledModel(**fields, is_used=fields["name"] in used))
         return found
 
-    def stage(self, place: ModelPlace, offer: OfferedModel) -> InstalledModel:
+    def stage(self, place: ModelSource, offer: OfferedModel) -> InstalledModel:
         """Fetch and verify a model; `install` or `discard` follows.
 
         Raises:
-            ModelPlaceError: when a file cannot be read.
+            ModelSourceError: when a file cannot be read.
             ModelFileError: when a file does not match its sidecar, or cannot be used.
         """
         staged = self._staged(offer.name)
@@ -203,11 +203,11 @@ class InstalledModels:
         """Put a staged model in the place of one of its name.
 
         Raises:
-            ModelPlaceError: when a model of this name is used.
+            ModelSourceError: when a model of this name is used.
         """
         if name in self._used().values():
             message = f"{name} is used; install another under a name of its own"
-            raise ModelPlaceError(message)
+            raise ModelSourceError(message)
         shutil.rmtree(self._folder / name, ignore_errors=True)
         self._staged(name).rename(self._folder / name)
 
@@ -219,7 +219,7 @@ class InstalledModels:
         """Let a model serve from the next start on, in the place of one of its kind.
 
         Raises:
-            ModelPlaceError: when it is not installed.
+            ModelSourceError: when it is not installed.
             ModelFileError: when its files were changed.
         """
         model = self._installed(name)
@@ -231,7 +231,7 @@ class InstalledModels:
         """Let what served before it serve again: the packaged model, or none.
 
         Raises:
-            ModelPlaceError: when it is not installed.
+            ModelSourceError: when it is not installed.
         """
         model = self._installed(name)
         used = {kind: one for kind, one in self._used().items() if one != name}
@@ -242,11 +242,11 @@ class InstalledModels:
         """Delete a model that is not used.
 
         Raises:
-            ModelPlaceError: when it is used, or not installed.
+            ModelSourceError: when it is used, or not installed.
         """
         if self._installed(name).is_used:
             message = f"{name} is used; `models stop {name}` and a restart come first"
-            raise ModelPlaceError(message)
+            raise ModelSourceError(message)
         shutil.rmtree(self._folder / name)
 
     def used_file(self, kind: str) -> Path | None:
@@ -259,7 +259,7 @@ class InstalledModels:
             if model.name == name:
                 return model
         message = f"{name} is not installed; `models list` shows what is"
-        raise ModelPlaceError(message)
+        raise ModelSourceError(message)
 
     def _staged(self, name: str) -> Path:
         return self._folder / f".staged-{name}"

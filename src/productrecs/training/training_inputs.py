@@ -25,7 +25,10 @@ from productrecs.training.partitioned_shopper_events import (
     select_rows,
 )
 from productrecs.training.repository import TrainingLogHead, TrainingRepository
-from productrecs.training.search.click_boost_inputs import SearchInputs, SearchRows
+from productrecs.training.search.click_boost_inputs import (
+    SearchInputs,
+    SearchInteractionRows,
+)
 
 Ints = npt.NDArray[np.int64]
 
@@ -344,10 +347,10 @@ def _purchases_from(rows: Sequence[tuple[Any, ...]]) -> Purchases:
     )
 
 
-def bought_rows(purchases: Purchases) -> SearchRows:
+def bought_rows(purchases: Purchases) -> SearchInteractionRows:
     """Return the lines that were bought and not returned, to attribute them to searches."""
     lines = select_rows(purchases, purchases.is_active & (purchases.quantities > 0))
-    return SearchRows(
+    return SearchInteractionRows(
         lines.line_seqs,
         lines.times,
         lines.items,

@@ -39,7 +39,7 @@ from productrecs.features.webhooks.repository import (
     WebhookRepository,
     stores_with_webhooks,
 )
-from productrecs.records.catalog.catalog_changes import mark_all_items_changed
+from productrecs.records.catalog.catalog_push import mark_all_items_changed
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.repository import (
     BOT_RETENTION_MS,

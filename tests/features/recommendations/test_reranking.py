@@ -33,7 +33,7 @@ from productrecs.features.recommendations.reranking import (
     compute_earning_index,
     rank_by_earnings,
 )
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store

@@ -19,7 +19,7 @@ from productrecs.features.experiments.experiment_result import (
     result_fields,
     stores_with_tests_to_measure,
 )
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from productrecs.core.clock import system_ms
-from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
+from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import ItemPatch, PackedPatch
 from productrecs.records.catalog.price_lists import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from productrecs.records.catalog.catalog_changes import (
+from productrecs.records.catalog.catalog_push import (
     mark_all_items_changed,
     remove_item,
     upsert_items,

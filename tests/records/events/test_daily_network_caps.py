@@ -13,8 +13,8 @@ from productrecs.features.reports.tracking_health.tracking_issues import (
 )
 from productrecs.records.events.daily_network_caps import (
     SHARE_OF_DAY,
+    NetworkActivity,
     NetworkCounts,
-    NetworkVisit,
 )
 from productrecs.records.events.event import CROWDED_NETWORK, EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
@@ -201,7 +201,7 @@ def test_orders_that_the_shops_server_did_not_confirm_show(shop: NetworkStore) -
 def test_the_share_grows_with_the_store_and_can_be_switched_off(shop: NetworkStore) -> None:
     others = 400
     for number in range(others):
-        sent = NetworkVisit(f"198.51.100.{number}", f"s_{number}", ("tent",))
+        sent = NetworkActivity(f"198.51.100.{number}", f"s_{number}", ("tent",))
         assert not shop.counts.count_unless_excess(shop.store.store_id, sent, NOON, 3)
     counted = int(others * SHARE_OF_DAY)
     for number in range(counted + 2):

@@ -33,7 +33,7 @@ from productrecs.records.placements.placement import (
     UnknownPlacementError,
 )
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.records.placements.repository import StorePlacements
+from productrecs.records.placements.repository import PlacementsAndBundles
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     find_store,
@@ -65,7 +65,7 @@ def served(editor: ExperimentEditor) -> StoreExperiments:
     reader = editor.database.raw_reader()
     try:
         store_id = editor.store.store_id
-        placements = StorePlacements.load(reader, store_id, 99)
+        placements = PlacementsAndBundles.load(reader, store_id, 99)
         return StoreExperiments.load(reader, store_id, placements)
     finally:
         reader.close()

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.repository import (
-    StoredShopper,
-    read_stored_shopper,
+    StoredIdentity,
+    read_stored_identity,
     store_exposures,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
@@ -52,10 +52,10 @@ def expose(
         store_exposures(transaction, [exposure])
 
 
-def met(database: Database, store_id: StoreId, *identities: str) -> StoredShopper:
+def met(database: Database, store_id: StoreId, *identities: str) -> StoredIdentity:
     reader = database.raw_reader()
     try:
-        return read_stored_shopper(reader, store_id, identities)
+        return read_stored_identity(reader, store_id, identities)
     finally:
         reader.close()
 
@@ -74,8 +74,8 @@ def test_a_customer_keeps_the_unit_of_the_session_that_led_to_them(
     expose(database, store_id, "s_1", "s_1")
     sign_in(database, store_id, "s_1", "anna")
 
-    assert met(database, store_id, "anna") == StoredShopper(("anna",), "s_1", None)
-    assert met(database, store_id, "s_1") == StoredShopper(("anna",), "s_1", None)
+    assert met(database, store_id, "anna") == StoredIdentity(("anna",), "s_1", None)
+    assert met(database, store_id, "s_1") == StoredIdentity(("anna",), "s_1", None)
     assert met(database, store_id, "anna", "s_1").unit == "s_1"
 
 
@@ -85,8 +85,8 @@ def test_a_session_not_stored_yet_leads_to_its_customer_all_the_same(
     sign_in(database, store_id, "s_1", "anna")
     sign_in(database, store_id, "s_2", "anna")
 
-    assert met(database, store_id, "anna") == StoredShopper(("anna",), None, "s_1")
-    assert met(database, store_id, "s_2") == StoredShopper(("anna",), None, "s_1")
+    assert met(database, store_id, "anna") == StoredIdentity(("anna",), None, "s_1")
+    assert met(database, store_id, "s_2") == StoredIdentity(("anna",), None, "s_1")
 
 
 def test_another_device_joins_its_customer_once_it_is_theirs(
@@ -108,12 +108,12 @@ def test_of_two_identities_the_first_that_is_known_decides(
     database: Database, store_id: StoreId
 ) -> None:
     expose(database, store_id, "s_1", "s_1")
-    assert met(database, store_id, "anna", "s_1") == StoredShopper(
+    assert met(database, store_id, "anna", "s_1") == StoredIdentity(
         ("anna", "s_1"), "s_1", None
     )
 
     expose(database, store_id, "anna", "s_0")
-    assert met(database, store_id, "anna", "s_1") == StoredShopper(("anna",), "s_0", None)
+    assert met(database, store_id, "anna", "s_1") == StoredIdentity(("anna",), "s_0", None)
 
 
 def test_the_first_exposure_is_kept(database: Database, store_id: StoreId) -> None:
@@ -141,8 +141,8 @@ def test_each_store_has_its_own(database: Database, store_id: StoreId) -> None:
     expose(database, store_id, "anna", "s_1")
     sign_in(database, store_id, "s_1", "anna")
 
-    assert met(database, other, "anna") == StoredShopper(("anna",), None, None)
-    assert met(database, other, "s_1") == StoredShopper(("s_1",), None, None)
+    assert met(database, other, "anna") == StoredIdentity(("anna",), None, None)
+    assert met(database, other, "s_1") == StoredIdentity(("s_1",), None, None)
 
 
 def test_exposures_of_a_deleted_store_are_dropped_and_those_of_others_stored(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.core.timestamps import parse_timestamp
-from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
+from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.merchandising.rule import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.placements import bundle_editor
 from productrecs.records.placements.bundle import (
@@ -24,7 +24,7 @@ from productrecs.records.placements.bundle import (
 from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.records.placements.repository import StorePlacements
+from productrecs.records.placements.repository import PlacementsAndBundles
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
@@ -57,7 +57,7 @@ def test_bundles_are_stored_versioned_and_separate_by_store(database: Database) 
     changed = editor.change(first.bundle_id, first.version, discount_amount=5.0)
 
     reader = database.raw_reader()
-    known = StorePlacements.load(reader, editor.store.store_id, 4)
+    known = PlacementsAndBundles.load(reader, editor.store.store_id, 4)
     reader.close()
     assert first.content == replace(CAMP, name="Camping night")
     assert changed.content.discount_percent is None  # one takes the other's place

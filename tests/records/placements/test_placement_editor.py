@@ -17,7 +17,7 @@ from productrecs.records.placements.placement import (
     validate_placement,
 )
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.records.placements.repository import StorePlacements
+from productrecs.records.placements.repository import PlacementsAndBundles
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def test_placements_are_stored_versioned_and_separate_by_store(database: Databas
     editor.add("home-hero_2", PlacementContent())
 
     reader = database.raw_reader()
-    known = StorePlacements.load(reader, editor.store.store_id, 3)
+    known = PlacementsAndBundles.load(reader, editor.store.store_id, 3)
     reader.close()
     assert first.content == WHOLE
     assert changed.content == replace(WHOLE, num=7)

@@ -10,7 +10,7 @@ from productrecs.core.clock import fixed_clock
 from productrecs.records.sales_calendar.calendar_entry import (
     MAX_ENTRIES,
     CalendarEntryError,
-    EntryKind,
+    CalendarEntryKind,
     UnknownCalendarEntryError,
     parse_calendar_entry,
 )
@@ -86,7 +86,7 @@ def test_an_entry_without_a_last_day_is_one_day() -> None:
     entry = parse_calendar_entry("closure", "Inventory", "2026-04-02", expected_change="5")
 
     assert (entry.first_day, entry.last_day) == ("2026-04-02", "2026-04-02")
-    assert entry.kind is EntryKind.CLOSURE
+    assert entry.kind is CalendarEntryKind.CLOSURE
     assert entry.expected_change is None  # closed is closed
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import fixed_clock
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.suppliers.repository import SupplierRepository
 from productrecs.records.suppliers.supplier import (

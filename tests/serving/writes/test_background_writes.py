@@ -14,9 +14,9 @@ from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.repository import store_exposures
 from productrecs.serving.writes import background_writes as module
 from productrecs.serving.writes.background_writes import (
+    BackgroundRecordKind,
     BackgroundWriter,
     RecordBuffer,
-    RecordKind,
     _in_one_transaction,
 )
 from productrecs.tenancy.accounts.store_management import Registration, register_store
@@ -116,7 +116,7 @@ def test_what_cannot_be_stored_waits_and_too_much_is_lost(
     store = register_store(sqlite_database, Registration("a.example"), lambda: 1)[0]
     writer = BackgroundWriter(sqlite_database)
     storing = _in_one_transaction(store_exposures)
-    writer.register(Exposure, RecordKind("exposures", storing, limit=3))
+    writer.register(Exposure, BackgroundRecordKind("exposures", storing, limit=3))
 
     def busy(*, synced: bool) -> NoReturn:
         message = f"busy {synced}"
@@ -173,7 +173,7 @@ def test_one_loop_stores_each_kind_and_a_stop_stores_the_rest(
 
     async def work() -> None:
         background = BackgroundWriter(sqlite_database)
-        background.register(Weighed, RecordKind("weights", store), last.append)
+        background.register(Weighed, BackgroundRecordKind("weights", store), last.append)
         background.start()
         background.add(Weighed(1))
         while not stored[1]:
@@ -198,7 +198,7 @@ def test_an_outage_has_a_line_at_its_start_and_one_at_its_end(
             raise StorageBusyError(message)
 
     background = BackgroundWriter(sqlite_database)
-    background.register(Exposure, RecordKind("exposures", store))
+    background.register(Exposure, BackgroundRecordKind("exposures", store))
     background.add(met("s_1"))
     with caplog.at_level(logging.INFO, module.__name__):
         for _ in range(4):

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from productrecs.core.errors import StorageBusyError, UnconfirmedWriteError
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.group_commit import GroupCommit, WriteTransaction
-from productrecs.storage.sql.postgres import connection_parameters
+from productrecs.storage.sql.postgres_dialect import connection_parameters
 from productrecs.storage.sql.tables import counters
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.errors import StorageBrokenError
-from productrecs.storage.sql import sqlite
+from productrecs.storage.sql import sqlite_dialect
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.group_commit import GroupCommit, WriteTransaction
 from productrecs.storage.sql.tables import counters
@@ -71,7 +71,7 @@ def disk(
     connection = apsw.Connection(str(data_folder / "productrecs.db"))
     connection.wal_checkpoint(None, apsw.SQLITE_CHECKPOINT_TRUNCATE)
     forgetful = ForgetfulDisk(data_folder)
-    monkeypatch.setattr(sqlite, "fdatasync", forgetful.sync)
+    monkeypatch.setattr(sqlite_dialect, "fdatasync", forgetful.sync)
     with sqlite_database.reading():  # else the last to close would remove the log
         yield forgetful
     connection.close()
@@ -153,7 +153,7 @@ def test_a_disk_that_fails_is_not_believed(
     def fail(_number: int) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(sqlite, "fdatasync", fail)
+    monkeypatch.setattr(sqlite_dialect, "fdatasync", fail)
 
     async def send() -> object:
         writer = GroupCommit(sqlite_database, lambda: broken.append(True))

@@ -19,7 +19,7 @@ from productrecs.features.forecast.forecast_replies import (
 )
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_order

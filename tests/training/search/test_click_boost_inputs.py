@@ -11,7 +11,10 @@ from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.ids import visitor_hash
 from productrecs.engines.click_boosts import CART, CLICK, PURCHASE
 from productrecs.records.events.event import EventKind
-from productrecs.training.search.click_boost_inputs import SearchInputs, SearchRows
+from productrecs.training.search.click_boost_inputs import (
+    SearchInputs,
+    SearchInteractionRows,
+)
 from productrecs.training.training_inputs import Purchases, bought_rows
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ class Log:
         yield [(seq, *row) for seq, row in enumerate(self._rows)]
 
 
-def bought(lines: list[tuple[Any, ...]]) -> SearchRows:
+def bought(lines: list[tuple[Any, ...]]) -> SearchInteractionRows:
     """Return order lines: (line_seq, ts, item, shopper, session, counts)."""
     columns = zip(*lines, strict=True) if lines else [()] * 6
     line_seqs, times, items, shoppers, sessions, counts = columns

@@ -10,7 +10,7 @@ import pytest
 
 from productrecs.core.clock import fixed_clock
 from productrecs.engines.text.search_index import IndexQuery
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.storage.files.object_store import ObjectStore
 from productrecs.storage.files.snapshot_cache import LocalIndexSnapshot, SnapshotCache

@@ -13,7 +13,7 @@ import pytest
 from productrecs.core.clock import fixed_clock
 from productrecs.engines.text.index_schema import FORMAT
 from productrecs.engines.text.search_index import IndexQuery, SearchIndex
-from productrecs.records.catalog.catalog_changes import (
+from productrecs.records.catalog.catalog_push import (
     mark_all_items_changed,
     remove_item,
     upsert_items,

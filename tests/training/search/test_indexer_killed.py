@@ -16,7 +16,7 @@ import pytest
 
 from productrecs.core.clock import fixed_clock
 from productrecs.engines.text.search_index import IndexQuery
-from productrecs.records.catalog.catalog_changes import upsert_items
+from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate

@@ -13,7 +13,7 @@ import pytest
 from productrecs.core.clock import system_ms
 from productrecs.engines.text.search_index import IndexQuery, QueryRelaxation
 from productrecs.engines.text.semantic_space import Projection, SemanticSpace
-from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
+from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog

@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.engines.visual import describe
-from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
+from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.pictures.picture_fetch_states import FetchOutcome, PictureState
 from productrecs.records.pictures.repository import (

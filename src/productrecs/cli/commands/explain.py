@@ -34,7 +34,7 @@ from productrecs.records.experiments.arm_assignment import (
     arm_of,
     holdout_split,
 )
-from productrecs.records.experiments.repository import read_stored_shopper
+from productrecs.records.experiments.repository import read_stored_identity
 from productrecs.services import Services
 from productrecs.serving.cached_store import load_store
 from productrecs.tenancy.accounts.store import Store
@@ -157,8 +157,8 @@ def _explain_list(
             placement = cached_store.placements.find(call["placement"])
         test = cached_store.experiments.by_placement.get(call["placement"] or "")
         if identities:
-            stored_shopper = read_stored_shopper(reader, store.store_id, identities)
-            assigned_identity = stored_shopper.name or identities[-1]
+            stored_identity = read_stored_identity(reader, store.store_id, identities)
+            assigned_identity = stored_identity.name or identities[-1]
             if store.settings.holdout_percent:
                 arm = arm_of(store.store_id, _holdout(store), assigned_identity)
             if placement is not None and test is not None:

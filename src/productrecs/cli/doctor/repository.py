@@ -35,7 +35,7 @@ class FailedJobs:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemGaps:
+class IncompleteItemCounts:
     """The numbers of items without a part that shoppers see."""
 
     items: int
@@ -44,7 +44,7 @@ class ItemGaps:
     without_picture: int
 
 
-class StoreSampler:
+class DoctorRepository:
     """Queries over one store's records, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
@@ -52,7 +52,7 @@ class StoreSampler:
         self._connection = connection
         self._store_id = store_id
 
-    def gaps(self) -> ItemGaps:
+    def gaps(self) -> IncompleteItemCounts:
         """Return the gaps of the catalog's visible items."""
         names = ("title", "product_url", "image_url")
         item = items_of_store(*names, "availability", "present", store_id=self._store_id)
@@ -63,7 +63,7 @@ class StoreSampler:
         query = sa.select(count(), *missing)
         shown = sa.func.coalesce(item.c.availability, "") != Availability.DISCONTINUED
         query = query.where(item.c.present.is_(True), shown)
-        return ItemGaps(*map(int, self._connection.execute(query).one()))
+        return IncompleteItemCounts(*map(int, self._connection.execute(query).one()))
 
     def has_https_pages(self) -> bool:
         """Return whether the page of any of its items has an https address."""

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
-from productrecs.cli.service_record import read_service_record
+from productrecs.cli.last_service_run import read_last_service_run
 from productrecs.processes.supervisor import ProcessState
 from productrecs.settings import Settings, SmtpServer
 
@@ -25,7 +25,7 @@ def check_service(settings: Settings) -> Iterator[CheckResult]:
 
     Nothing is known of a service that never ran here, or runs on another machine.
     """
-    service = read_service_record(settings.data)
+    service = read_last_service_run(settings.data)
     if service is None or not service.is_here:
         return
     if not service.is_running:

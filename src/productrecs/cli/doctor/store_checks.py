@@ -15,9 +15,9 @@ from productrecs.cli.doctor.feed_and_webhook_checks import (
     check_webhooks,
 )
 from productrecs.cli.doctor.repository import (
-    ItemGaps,
+    DoctorRepository,
+    IncompleteItemCounts,
     PurchaseSample,
-    StoreSampler,
     totp_secrets,
 )
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, system_ms
@@ -266,7 +266,7 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from _check_time_zone_and_origins(store)
     with services.database.reading() as connection:
         size = CatalogRepository(connection, store.store_id).size()
-        sampler = StoreSampler(connection, store.store_id)
+        sampler = DoctorRepository(connection, store.store_id)
         sold_lines = SoldLineRepository(connection, store.store_id)
         events = NewestEventRepository(connection, store.store_id)
         newest_event_ms, event_sample = events.newest_live_at(), events.sample()
@@ -293,7 +293,7 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from check_webhooks(services, store)
 
 
-def _check_catalog_gaps(store: Store, gaps: ItemGaps) -> Iterator[CheckResult]:
+def _check_catalog_gaps(store: Store, gaps: IncompleteItemCounts) -> Iterator[CheckResult]:
     """Yield gaps of product cards: a missing title is a problem, others a notice."""
     remedy = (
         "import the products again with these columns: productrecs import-items "
@@ -334,7 +334,7 @@ def check_scheme(services: Services, store: Store) -> Iterator[CheckResult]:
     if not base.startswith("http://") or urlsplit(base).hostname in _LOCAL:
         return
     with services.database.reading() as connection:
-        is_https = StoreSampler(connection, store.store_id).has_https_pages()
+        is_https = DoctorRepository(connection, store.store_id).has_https_pages()
     if is_https:
         message = f"its pages are HTTPS, where browsers block {base}"
         remedy = "put TLS in front of the service, and set PRODUCTRECS_BASE_URL=https://..."

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import click
 
+from productrecs.cli.last_service_run import write_service_run
 from productrecs.cli.main import run_command
 from productrecs.cli.processes.listening_socket import (
     listener_url,
@@ -20,7 +21,6 @@ from productrecs.cli.processes.listening_socket import (
     open_listening_socket,
     settings_from_options,
 )
-from productrecs.cli.service_record import write_service_record
 from productrecs.cli.settings_and_folder_owner import switch_to_folder_owner
 from productrecs.core.errors import StorageError
 from productrecs.core.private_folders import temp_folder
@@ -136,10 +136,10 @@ def supervise(
             with_slots(roles, metrics),
             on_ready=lambda: announce(settings, address),
             on_stop=listener.close,
-            on_change=partial(write_service_record, settings.data, address),
+            on_change=partial(write_service_run, settings.data, address),
         )
         status = supervisor.run()
-        write_service_record(settings.data, address, ())
+        write_service_run(settings.data, address, ())
         return status
 
 

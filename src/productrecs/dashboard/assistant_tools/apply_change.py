@@ -34,7 +34,7 @@ _NEXT_STEP: Final = (
 )
 
 
-class _RehearsedError(Exception):
+class _DryRunEndError(Exception):
     """The transaction of a dry run reached its end, and is rolled back."""
 
 
@@ -80,12 +80,12 @@ def _rehearse(visit: Visit, change: Handler) -> None:
     """
 
     def stop(_transaction: object) -> None:
-        raise _RehearsedError
+        raise _DryRunEndError
 
     database = visit.database.joined(stop)
     try:
         reply = change(replace(visit, services=replace(visit.services, database=database)))
-    except _RehearsedError:
+    except _DryRunEndError:
         return
     raise ToolError(_problem_of(reply))
 

@@ -20,7 +20,7 @@ from productrecs.dashboard.list_explanations import (
 )
 from productrecs.dashboard.page import Form, Visit
 from productrecs.dashboard.pages.analyse.demand_forecast import stock_status
-from productrecs.dashboard.pages.analyse.search_report_and_preview import SearchPreviews
+from productrecs.dashboard.pages.analyse.search_report_and_preview import SearchPreviewer
 from productrecs.dashboard.pages.catalog.merchandising import RuleRow, show_rules
 from productrecs.dashboard.pages.catalog.placements import (
     PlacementPreview,
@@ -194,7 +194,7 @@ def rule_fields(row: RuleRow) -> Result:
 
 def list_search_rules(visit: Visit, _: ToolArguments) -> Result:
     """Return the synonyms and the rules of single queries."""
-    previews = SearchPreviews(visit)
+    previews = SearchPreviewer(visit)
     return {
         "synonyms": [
             {"synonym": number, "texts": list(one.texts), "one_way": one.one_way}

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.features.assistants.related_products import MAX_COMPLEMENTED
+from productrecs.features.assistants.related_products_extension import MAX_COMPLEMENTED
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
 from productrecs.records.catalog.item_filters import Filters, PriceRange
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
     from productrecs.features.assistants.attribution_counts import AttributedSearch
     from productrecs.features.assistants.browser_tools import BrowserTool
-    from productrecs.features.assistants.ucp_profile import Operation
+    from productrecs.features.assistants.ucp_profile import CatalogOperation
 
 CALL_DAYS: Final = 30
 """How many days of calls are kept and counted."""
@@ -39,7 +39,7 @@ class AssistantCall(NamedTuple):
 
     store_id: StoreId
     agent: str  # the host of its profile, or BROWSER
-    operation: Operation | BrowserTool
+    operation: CatalogOperation | BrowserTool
     day: int
     at_ms: int
 
@@ -47,7 +47,7 @@ class AssistantCall(NamedTuple):
     def of(
         cls,
         store_id: StoreId,
-        operation: Operation | BrowserTool,
+        operation: CatalogOperation | BrowserTool,
         agent: str,
         now_ms: int,
     ) -> AssistantCall:
@@ -60,7 +60,7 @@ class AssistantCall(NamedTuple):
 
 
 @dataclass(slots=True)
-class AgentCalls:
+class RecentAssistantCalls:
     """The calls of one assistant in the last 30 days."""
 
     calls: dict[str, int] = field(default_factory=dict)  # by the operation's name
@@ -116,7 +116,7 @@ class AssistantCallRepository:
             row.on_conflict_do_update(index_elements=keys, set_=changed)
         )
 
-    def all(self, now_ms: int) -> dict[str, AgentCalls]:
+    def all(self, now_ms: int) -> dict[str, RecentAssistantCalls]:
         """Return the calls of each assistant of the last 30 days, the most first."""
         columns = assistant_calls.c
         names = (columns.agent, columns.operation)
@@ -124,11 +124,11 @@ class AssistantCallRepository:
         query = sa.select(*names, *counts).where(
             columns.store_id == self._store_id, columns.day > now_ms // DAY_MS - CALL_DAYS
         )
-        found: dict[str, AgentCalls] = {}
+        found: dict[str, RecentAssistantCalls] = {}
         for agent, operation, calls, last_ms in self._connection.execute(
             query.group_by(*names)
         ):
-            of_agent = found.setdefault(agent, AgentCalls())
+            of_agent = found.setdefault(agent, RecentAssistantCalls())
             of_agent.calls[operation] = int(calls)
             of_agent.last_ms = max(of_agent.last_ms, int(last_ms))
         ranked = sorted(found, key=lambda agent: (-sum(found[agent].calls.values()), agent))

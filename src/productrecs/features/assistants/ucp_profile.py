@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.features.assistants.related_products import (
+from productrecs.features.assistants.related_products_extension import (
     EXTENSION_VERSION,
     SEARCH,
     extension_entry,
@@ -41,7 +41,7 @@ _CATALOG_PAGES: Final = {
 }
 
 
-class Operation(StrEnum):
+class CatalogOperation(StrEnum):
     """An operation of the catalog, by its name as an MCP tool."""
 
     SEARCH = "search_catalog"
@@ -51,7 +51,7 @@ class Operation(StrEnum):
     @property
     def capability(self) -> str:
         """The capability that the operation belongs to."""
-        return SEARCH if self is Operation.SEARCH else _LOOKUP
+        return SEARCH if self is CatalogOperation.SEARCH else _LOOKUP
 
 
 def catalog_path(domain: str, version: UcpVersion | None = None) -> str:
@@ -110,7 +110,7 @@ def _capability(version: UcpVersion, page: str, schema: str) -> dict[str, str]:
 
 
 def envelope(
-    version: UcpVersion, operation: Operation, extension: str | None = None
+    version: UcpVersion, operation: CatalogOperation, extension: str | None = None
 ) -> dict[str, Any]:
     """Return the `ucp` member of a reply; `extension` names the one that it uses."""
     capabilities = {operation.capability: [{"version": version.value}]}
@@ -120,7 +120,7 @@ def envelope(
 
 
 def failure(
-    version: UcpVersion, operation: Operation, code: str, content: str
+    version: UcpVersion, operation: CatalogOperation, code: str, content: str
 ) -> dict[str, Any]:
     """Return the reply to a call that is right, but has no result."""
     message = {

@@ -40,7 +40,7 @@ from productrecs.features.attribution.repository import (
     ReachKey,
     Row,
     TouchpointColumns,
-    log_positions,
+    attribution_backlogs,
 )
 from productrecs.features.attribution.search_clicks import (
     IntentByTerm,
@@ -249,7 +249,7 @@ class Attributor:
 def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[StoreId]:
     """Return the stores with unread records, or another time zone, language or format."""
     with database.reading() as connection:
-        rows = log_positions(connection)
+        rows = attribution_backlogs(connection)
     return [
         row.store_id
         for row in rows

@@ -133,7 +133,7 @@ class TouchpointColumns(NamedTuple):
         return TouchpointColumns(*zip(*rows, strict=True)) if rows else TouchpointColumns()
 
 
-class SearchColumns(NamedTuple):
+class SearchClickColumns(NamedTuple):
     """Clicks on search results in the order of receipt, as columns."""
 
     seqs: tuple[int, ...] = ()
@@ -144,10 +144,12 @@ class SearchColumns(NamedTuple):
     positions: tuple[int | None, ...] = ()
     terms: tuple[str | None, ...] = ()
 
-    def since(self, time_ms: int) -> "SearchColumns":
+    def since(self, time_ms: int) -> "SearchClickColumns":
         """Return those of a time and later."""
         rows = [row for row in zip(*self, strict=True) if row[1] >= time_ms]
-        return SearchColumns(*zip(*rows, strict=True)) if rows else SearchColumns()
+        return (
+            SearchClickColumns(*zip(*rows, strict=True)) if rows else SearchClickColumns()
+        )
 
 
 class AttributionProgress(NamedTuple):
@@ -159,8 +161,8 @@ class AttributionProgress(NamedTuple):
     language: str  # the stemming language, which groups queries into intents
 
 
-class LogPosition(NamedTuple):
-    """The end of a store's log, and the processed position, if any."""
+class AttributionBacklog(NamedTuple):
+    """How far a store's log goes, and up to where it is attributed, if it is."""
 
     store_id: StoreId
     head: int
@@ -173,8 +175,8 @@ def last_purges(connection: sa.Connection) -> dict[StoreId, int]:
     return {row.store_id: row.computed_at for row in rows if row.computed_at is not None}
 
 
-def log_positions(connection: sa.Connection) -> list[LogPosition]:
-    """Return the log positions of every store."""
+def attribution_backlogs(connection: sa.Connection) -> list[AttributionBacklog]:
+    """Return how far the log of each store is attributed."""
     heads, progress_columns = heads_of_all_stores("seq"), attribution_marks.c
     progress = (
         progress_columns.seq,
@@ -188,7 +190,7 @@ def log_positions(connection: sa.Connection) -> list[LogPosition]:
     )
     rows = connection.execute(query.select_from(joined).order_by(heads.c.store_id))
     return [
-        LogPosition(
+        AttributionBacklog(
             StoreId(row[0]),
             row[1],
             None if row[2] is None else AttributionProgress(*row[2:]),
@@ -264,14 +266,16 @@ class AttributionRepository:
 
     def touchpoints(
         self, after_seq: int, up_to_seq: int
-    ) -> tuple[TouchpointColumns, SearchColumns]:
+    ) -> tuple[TouchpointColumns, SearchClickColumns]:
         """Return live touchpoints and search clicks of a range of the log."""
         rows = self.log.touchpoints(after_seq, up_to_seq)
         shown = [row for row in rows if row[2] in _RECOMMENDED]
         found = [(*row[:5], *row[7:]) for row in rows if row[2] not in _RECOMMENDED]
         return (
             TouchpointColumns(*zip(*shown, strict=True)) if shown else TouchpointColumns(),
-            SearchColumns(*zip(*found, strict=True)) if found else SearchColumns(),
+            SearchClickColumns(*zip(*found, strict=True))
+            if found
+            else SearchClickColumns(),
         )
 
     def other_ids(self, names: Iterable[str]) -> dict[str, list[LinkedCustomerId]]:

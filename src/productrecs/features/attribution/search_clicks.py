@@ -19,7 +19,7 @@ from productrecs.features.attribution.daily_sums import (
 )
 from productrecs.features.attribution.repository import (
     AttributionRepository,
-    SearchColumns,
+    SearchClickColumns,
     SearchKey,
 )
 from productrecs.features.attribution.touchpoint_index import VisitorHashCache
@@ -48,7 +48,7 @@ class IntentByTerm(dict[str, str]):
 
 def count_search_clicks(
     repository: AttributionRepository,
-    clicks: SearchColumns,
+    clicks: SearchClickColumns,
     codes: VisitorHashCache,
     days: LocalDayMapper,
     intents: IntentByTerm,

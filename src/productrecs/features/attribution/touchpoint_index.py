@@ -27,7 +27,7 @@ from productrecs.features.attribution.last_touch import (
 )
 from productrecs.features.attribution.repository import (
     AttributionRepository,
-    SearchColumns,
+    SearchClickColumns,
     TouchpointColumns,
 )
 from productrecs.records.events.event import EventKind
@@ -104,7 +104,9 @@ class TouchpointIndex:
         self.close_segment(repository)
         return self._read == seq
 
-    def add(self, columns: TouchpointColumns, searches: SearchColumns, up_to: int) -> None:
+    def add(
+        self, columns: TouchpointColumns, searches: SearchClickColumns, up_to: int
+    ) -> None:
         """Add the touchpoints up to log position `up_to`; none may be missing."""
         if columns.seqs or searches.seqs:
             new_tail, tail = _to_segment(columns, searches, self.codes), self._tail
@@ -146,7 +148,7 @@ class TouchpointIndex:
 
 
 def _to_segment(
-    columns: TouchpointColumns, searches: SearchColumns, codes: VisitorHashCache
+    columns: TouchpointColumns, searches: SearchClickColumns, codes: VisitorHashCache
 ) -> TouchpointSegment:
     """Return touchpoints of the log by kind."""
     pairs = pair_codes(codes.of(columns.shoppers), np.array(columns.items, np.int64))

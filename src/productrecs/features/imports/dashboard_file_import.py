@@ -9,7 +9,6 @@ from typing import Any, Final, TypeAlias
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.plural import counted
-from productrecs.features.imports.erased_shopper_rows import ErasedShopperRows, erased_since
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
 from productrecs.features.imports.import_preview import (
     ITEMS,
@@ -45,6 +44,10 @@ from productrecs.features.imports.order_file_reader import (
     inspect_order_file,
 )
 from productrecs.features.imports.order_import import OrderDryRun, OrderImport
+from productrecs.features.imports.pending_table_erasure import (
+    ErasedShopperRows,
+    erased_since,
+)
 from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     SENT_BY,
@@ -78,7 +81,7 @@ OnShare: TypeAlias = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class ImportedFile:
+class FileImportResult:
     """The result of an import; `rejects` is a CSV of the rows that failed."""
 
     result: Mapping[str, Any] = field(default_factory=dict)
@@ -139,7 +142,7 @@ class DashboardFileImporter:
 
     def import_file(
         self, store: Store, file_import: FileImport, path: Path, on_share: OnShare
-    ) -> ImportedFile:
+    ) -> FileImportResult:
         """Import the file.
 
         Raises:
@@ -157,7 +160,7 @@ class DashboardFileImporter:
             rejects = rejected_rows_csv(source.file, report.errors, is_table=is_table)
         errors = shown_errors(report.errors)
         stored = {"kind": kind, "errors": errors, "kept": len(report.errors)}
-        return ImportedFile({**result, **stored}, rejects)
+        return FileImportResult({**result, **stored}, rejects)
 
     def _drop_erased(self, store: Store, file_import: FileImport, path: Path) -> list[str]:
         """Drop the orders of shoppers erased since the file was sent; return a note."""

@@ -19,7 +19,6 @@ from productrecs.core.csv_reader import (
     read_rows,
 )
 from productrecs.core.errors import ProductRecsError
-from productrecs.features.imports.erased_shopper_rows import NO_LAYOUT
 from productrecs.features.imports.feeds.column_mapping import (
     FIELDS,
     REQUIRED,
@@ -41,6 +40,7 @@ from productrecs.features.imports.order_file_reader import (
     OrderFileFormat,
     detect_order_format,
 )
+from productrecs.features.imports.pending_table_erasure import NO_LAYOUT
 from productrecs.records.catalog.item import FIELD_DEFAULTS
 from productrecs.records.uploads.file_import import FileImport
 

@@ -29,7 +29,7 @@ from productrecs.features.imports.order_file_reader import (
     EmptyCatalogError,
     NoOrderTimesError,
 )
-from productrecs.records.catalog.catalog_changes import CatalogLimitError
+from productrecs.records.catalog.catalog_push import CatalogLimitError
 from productrecs.records.orders.order_history_import import RowCountsAndErrors, RowError
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store

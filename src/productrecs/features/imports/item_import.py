@@ -38,7 +38,7 @@ from productrecs.features.imports.item_staging import (
     find_stored_items,
     patch_of,
 )
-from productrecs.records.catalog.catalog_changes import (
+from productrecs.records.catalog.catalog_push import (
     PushResult,
     upsert_items,
 )

@@ -18,7 +18,7 @@ from productrecs.storage.sql.database import Database
 PAGE: Final = 1_000
 
 
-class ShopperRecord(NamedTuple):
+class ExportedShopperRow(NamedTuple):
     """A row of a kind with product names; `rows_by_kind` has the kinds."""
 
     kind: str
@@ -34,7 +34,7 @@ def shopper_names(database: Database, store_id: StoreId, name: str) -> tuple[str
 
 def shopper_records(
     database: Database, store_id: StoreId, names: Sequence[str]
-) -> Iterator[ShopperRecord]:
+) -> Iterator[ExportedShopperRow]:
     """Yield all records of a shopper, grouped by kind; nothing for an unknown one."""
     with database.reading() as connection:
         shoppers = ShopperRepository(connection, store_id)
@@ -51,11 +51,11 @@ def shopper_records(
 
 def _product_id(
     kind: str, page: Sequence[dict[str, Any]], catalog: CatalogRepository
-) -> Iterator[ShopperRecord]:
+) -> Iterator[ExportedShopperRow]:
     items = {row.get(column) for row in page for column in ("item", "about")}
     products = catalog.ids_of(item for item in items if item is not None and item >= 0)
     for row in page:
-        yield ShopperRecord(kind, row, products)
+        yield ExportedShopperRow(kind, row, products)
 
 
 def exported_shopper(
@@ -68,11 +68,11 @@ def exported_shopper(
         )
 
 
-def _event(record: ShopperRecord) -> Fields:
+def _event(record: ExportedShopperRow) -> Fields:
     return event_fields(record.row, record.products)
 
 
-def _purchase(record: ShopperRecord) -> Fields:
+def _purchase(record: ExportedShopperRow) -> Fields:
     row = record.row
     return {
         "order_id": row["order_id"],
@@ -86,7 +86,7 @@ def _purchase(record: ShopperRecord) -> Fields:
     }
 
 
-def _test(record: ShopperRecord) -> Fields:
+def _test(record: ExportedShopperRow) -> Fields:
     row = record.row
     return {
         "name": row["identity"],
@@ -96,11 +96,11 @@ def _test(record: ShopperRecord) -> Fields:
     }
 
 
-def _name(record: ShopperRecord) -> Fields:
+def _name(record: ExportedShopperRow) -> Fields:
     return {"session_id": record.row["session"], "user_id": record.row["customer"]}
 
 
-_RECORD_FIELDS: Final[dict[str, Callable[[ShopperRecord], dict[str, Any]]]] = {
+_RECORD_FIELDS: Final[dict[str, Callable[[ExportedShopperRow], dict[str, Any]]]] = {
     "name": _name,
     "event": _event,
     "bot": _event,

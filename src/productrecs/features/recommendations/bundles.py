@@ -138,7 +138,7 @@ def propose_bundles(
     accepted = by_state[BundleState.ACCEPTED]
     rejected = by_state[BundleState.REJECTED]
     rejected += [frozenset(content.proposed) for content in contents if content.proposed]
-    alternatives = _Alternatives(store)
+    alternatives = _InterchangeableProducts(store)
 
     def may_use(members: tuple[int, ...]) -> bool:
         if any(
@@ -289,7 +289,7 @@ def are_designs_of_one_product(title: str, other_title: str) -> bool:
     return len(words & other_words) >= _MIN_COMMON_WORDS * max(len(words | other_words), 1)
 
 
-class _Alternatives:
+class _InterchangeableProducts:
     """Which products replace each other; titles are read once."""
 
     def __init__(self, store: StoreState) -> None:

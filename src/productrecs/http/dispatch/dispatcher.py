@@ -41,7 +41,7 @@ from productrecs.http.pipeline.route_context import (
 from productrecs.http.pipeline.route_declaration import SECRET, Route
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_by_headers
 from productrecs.http.route_table import route_of
-from productrecs.http.routes.widget.shopper_access import access_of
+from productrecs.http.routes.widget.shopper_history_access import access_of
 from productrecs.http.transport.error_body import (
     INTERNAL_ERROR,
     INTERNAL_ERROR_DETAIL,

@@ -36,7 +36,7 @@ from productrecs.http.routes.widget.list_replies import answer_immediately
 from productrecs.http.routes.widget.recommendations import (
     parse_list_request,
 )
-from productrecs.http.routes.widget.shopper_access import access_of
+from productrecs.http.routes.widget.shopper_history_access import access_of
 from productrecs.http.transport.error_body import (
     OVERLOADED,
     ErrorBody,

@@ -133,7 +133,7 @@ def request_id_generator() -> Callable[[], bytes]:
     return lambda: b"%b%08x" % (prefix, next(numbers))
 
 
-class ServerInfo(Protocol):
+class ExchangeServer(Protocol):
     """What an exchange needs from the dispatcher."""
 
     new_request_id: Callable[[], bytes]
@@ -168,7 +168,11 @@ class HttpExchange:
     )
 
     def __init__(
-        self, server_info: ServerInfo, scope: Scope, headers: dict[bytes, bytes], send: Send
+        self,
+        server_info: ExchangeServer,
+        scope: Scope,
+        headers: dict[bytes, bytes],
+        send: Send,
     ) -> None:
         """Start unanswered."""
         self._server = server_info

@@ -29,7 +29,7 @@ from productrecs.features.assistants.ucp_profile import UnknownAssistantCatalogE
 from productrecs.features.guides.developer_guide_rendering import UnknownGuideError
 from productrecs.features.looks.look import UnknownPictureError
 from productrecs.features.mail_slots.mail_slot import UnknownMailSlotError
-from productrecs.features.product_feeds.product_feed import UnknownFeedError
+from productrecs.features.product_feed_export.feed_entries import UnknownFeedError
 from productrecs.features.widgets.widget_config import (
     TooManyWidgetTypesError,
     WidgetConfigTooLargeError,
@@ -66,7 +66,7 @@ from productrecs.http.transport.request_body import (
     ClientDisconnectedError,
     EncodedBodyError,
 )
-from productrecs.records.catalog.catalog_changes import CatalogLimitError
+from productrecs.records.catalog.catalog_push import CatalogLimitError
 from productrecs.records.catalog.price_lists import TooManyPriceListsError
 from productrecs.records.experiments.experiment import UnknownExperimentError
 from productrecs.records.pictures.decode_picture import PictureTooLargeError

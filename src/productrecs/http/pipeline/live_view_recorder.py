@@ -32,8 +32,8 @@ from productrecs.http.limits.client_address import address_of_client, public_net
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.schemas.validation_errors import BodyError
 from productrecs.serving.writes.background_writes import (
+    BackgroundRecordKind,
     BackgroundWriter,
-    RecordKind,
 )
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.storage_health import OutageLogLimiter
@@ -195,7 +195,7 @@ def _store_live_events(database: Database, batch: Sequence[ReceivedEventRequest]
             )
 
 
-_LIVE_EVENTS: Final = RecordKind(
+_LIVE_EVENTS: Final = BackgroundRecordKind(
     "live events",
     _store_live_events,
     every=2,

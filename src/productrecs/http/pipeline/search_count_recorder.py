@@ -21,8 +21,8 @@ from productrecs.records.search_counts.search_counter import (
     count_by_intent,
 )
 from productrecs.serving.writes.background_writes import (
+    BackgroundRecordKind,
     BackgroundWriter,
-    RecordKind,
 )
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -74,10 +74,12 @@ class SearchCountRecorder:
         self._accounts = accounts
         self._clock = clock
         self.tally = SearchCounter()
-        kind = RecordKind("search counts", self._store_counts, _FLUSH_EVERY)
+        kind = BackgroundRecordKind("search counts", self._store_counts, _FLUSH_EVERY)
         background.register(CountedSearch, kind, self._pop_counts)
         self._questions = QuestionCounter()
-        questions = RecordKind("question counts", self._store_questions, _FLUSH_EVERY)
+        questions = BackgroundRecordKind(
+            "question counts", self._store_questions, _FLUSH_EVERY
+        )
         background.register(CountedQuestion, questions, self._pop_questions)
 
     def count(

@@ -33,7 +33,7 @@ _PAIRED: Final = 20
 """With how many earlier products of its visit a product makes pairs."""
 
 
-class NetworkVisit(NamedTuple):
+class NetworkActivity(NamedTuple):
     """What a network sent: a visit or a purchase, and its products."""
 
     network: str
@@ -65,7 +65,7 @@ class NetworkCounts:
         self._totals = BoundedCache[tuple[StoreId, int], int](RegisteredCache.NETWORK_DAYS)
 
     def count_unless_excess(
-        self, store_id: StoreId, sent: NetworkVisit, now_ms: int, minimum: int
+        self, store_id: StoreId, sent: NetworkActivity, now_ms: int, minimum: int
     ) -> bool:
         """Count what a network sent, unless it has used up its share of the day."""
         day, unit_code = now_ms // DAY_MS, hash(sent.unit)
@@ -117,7 +117,7 @@ class DailyNetworkCap:
         least, servers = self._policy or self._read_policy()
         if least == 0 or any(_is_in(address, network) for address in servers):
             return False
-        sent = NetworkVisit(network, unit, tuple(items))
+        sent = NetworkActivity(network, unit, tuple(items))
         return self._counts.count_unless_excess(
             self._log.store_id, sent, self._now_ms, least
         )

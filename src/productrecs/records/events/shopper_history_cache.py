@@ -257,7 +257,7 @@ def _session_codes(facts: Sequence[tuple[Any, ...]]) -> dict[str | None, int]:
     return {name: 0 if name is None else visitor_hash(name) for name in names}
 
 
-class ResolvedName(NamedTuple):
+class ResolvedShopper(NamedTuple):
     """The person that a caller's name stands for."""
 
     person: str
@@ -274,7 +274,7 @@ class ShopperHistories:
         self._store_id = store_id
         self._limit = limit
         self._histories: OrderedDict[str, ShopperHistory] = OrderedDict()
-        self._names: dict[str, ResolvedName] = {}  # as used by callers -> as stored
+        self._names: dict[str, ResolvedShopper] = {}  # as used by callers -> as stored
         self._read_seq = -1  # the log position up to which changes were read
         self._removals = 0  # how often the log had lost events at the last read
 
@@ -353,8 +353,8 @@ class ShopperHistories:
             terms[seq] = term_of_event(reader, self._store_id, seq)
         return [(*fact, terms.get(fact[1])) for fact in facts]
 
-    def _resolve(self, shopper: str, reader: RawReader) -> ResolvedName:
-        name = ResolvedName(*customer_of_session(reader, self._store_id, shopper))
+    def _resolve(self, shopper: str, reader: RawReader) -> ResolvedShopper:
+        name = ResolvedShopper(*customer_of_session(reader, self._store_id, shopper))
         if len(self._names) >= self._limit * _NAMES_PER_PERSON:
             self._names.clear()
         self._names[shopper] = name

@@ -20,7 +20,7 @@ from productrecs.records.experiments.experiment import (
     changed_settings,
 )
 from productrecs.records.placements.placement import Placement
-from productrecs.records.placements.repository import StorePlacements
+from productrecs.records.placements.repository import PlacementsAndBundles
 from productrecs.storage.sql.dialects import RawReader, upsert
 from productrecs.storage.sql.store_counters_and_versions import log_seq
 from productrecs.storage.sql.tables import experiment_days, experiments, exposures
@@ -89,7 +89,7 @@ class StoreExperiments:
 
     @classmethod
     def load(
-        cls, reader: RawReader, store_id: StoreId, placements: StorePlacements
+        cls, reader: RawReader, store_id: StoreId, placements: PlacementsAndBundles
     ) -> Self:
         """Return the running tests of the store's placements and of search."""
         rows = reader.all(_ALL_SQL, (store_id,)) if placements.seq else []
@@ -104,7 +104,7 @@ class StoreExperiments:
 
 
 def _to_served_experiment(
-    experiment: Experiment, placements: StorePlacements
+    experiment: Experiment, placements: PlacementsAndBundles
 ) -> ServedExperiment | None:
     """Return what the arms get; None if that cannot be made any more."""
     content, split = experiment.content, experiment.split
@@ -208,7 +208,7 @@ def _experiment(row: Sequence[Any]) -> Experiment:
     return Experiment(name, number, content, ExperimentState(state), *times)
 
 
-class StoredShopper(NamedTuple):
+class StoredIdentity(NamedTuple):
     """The stored data about the identities in a call.
 
     `names` are the customers linked to the identities. `unit` is the name by which they
@@ -225,13 +225,13 @@ class StoredShopper(NamedTuple):
         return self.unit or self.session
 
 
-NOBODY: Final = StoredShopper((), None, None)
+NOBODY: Final = StoredIdentity((), None, None)
 """Without any stored data."""
 
 
-def read_stored_shopper(
+def read_stored_identity(
     reader: RawReader, store_id: StoreId, identities: Sequence[str]
-) -> StoredShopper:
+) -> StoredIdentity:
     """Return the shopper of a call; of two identities the first known one counts.
 
     A session leads to its customer, and a customer to all linked sessions. A shopper with
@@ -247,11 +247,11 @@ def read_stored_shopper(
             sessions = reader.all(_SESSION_UNIT_SQL, (store_id, store_id, name))
             unit = sessions[0][0] if sessions else None
         if unit is not None:
-            return StoredShopper(tuple(names), unit, session)
+            return StoredIdentity(tuple(names), unit, session)
         if session is None:
             sessions = reader.all(_FIRST_SESSION_SQL, (store_id, name))
             session = sessions[0][0] if sessions else None
-    return StoredShopper(tuple(names), None, session)
+    return StoredIdentity(tuple(names), None, session)
 
 
 def store_exposures(transaction: sa.Connection, batch: Sequence[Exposure]) -> None:

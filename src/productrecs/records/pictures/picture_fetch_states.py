@@ -82,7 +82,7 @@ class PictureStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class PictureProgress:
+class VisualModelProgress:
     """The catalog position that a store's pictures cover, and the serving visual model."""
 
     catalog_seq: int

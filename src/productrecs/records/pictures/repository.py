@@ -16,9 +16,9 @@ from productrecs.records.pictures.picture_fetch_states import (
     FetchOutcome,
     PictureCounts,
     PictureFailure,
-    PictureProgress,
     PictureState,
     PictureStatus,
+    VisualModelProgress,
     unpack_descriptor,
 )
 from productrecs.storage.sql.database import Database
@@ -101,7 +101,7 @@ class PictureRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def progress(self) -> PictureProgress:
+    def progress(self) -> VisualModelProgress:
         """Return the store's picture progress.
 
         Raises:
@@ -120,7 +120,7 @@ class PictureRepository:
         )
         if row is None:
             raise _store_deleted()
-        return PictureProgress(*row)
+        return VisualModelProgress(*row)
 
     def domain(self) -> str:
         """Return the store's domain, the base of relative URLs."""

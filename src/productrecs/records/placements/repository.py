@@ -32,7 +32,7 @@ _BUNDLES_SQL: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class StorePlacements:
+class PlacementsAndBundles:
     """A store's placements by name and accepted bundles by product, at one moment."""
 
     seq: int = -1

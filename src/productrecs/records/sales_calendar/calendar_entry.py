@@ -25,7 +25,7 @@ class UnknownCalendarEntryError(ProductRecsError):
     """The store has no entry with this number."""
 
 
-class EntryKind(StrEnum):
+class CalendarEntryKind(StrEnum):
     """What the days of an entry are."""
 
     CAMPAIGN = "campaign"
@@ -39,7 +39,7 @@ class CalendarEntry:
     `expected_change` is in per cent of ordinary sales; None: as past campaigns.
     """
 
-    kind: EntryKind
+    kind: CalendarEntryKind
     name: str
     first_day: str
     last_day: str
@@ -60,8 +60,8 @@ def parse_calendar_entry(
     Raises:
         CalendarEntryError: when one of them is invalid.
     """
-    if kind not in set(EntryKind):
-        message = f"the kind is one of {', '.join(EntryKind)}"
+    if kind not in set(CalendarEntryKind):
+        message = f"the kind is one of {', '.join(CalendarEntryKind)}"
         raise CalendarEntryError(message)
     name, category = name.strip(), category.strip()
     if not name or len(name) > MAX_NAME or not name.isprintable():
@@ -79,10 +79,10 @@ def parse_calendar_entry(
         message = f"an entry has at most {MAX_ENTRY_DAYS} days; add the others separately"
         raise CalendarEntryError(message)
     change = None
-    if EntryKind(kind) is EntryKind.CAMPAIGN:
+    if CalendarEntryKind(kind) is CalendarEntryKind.CAMPAIGN:
         change = _change(expected_change)
     return CalendarEntry(
-        EntryKind(kind), name, first.isoformat(), last.isoformat(), category, change
+        CalendarEntryKind(kind), name, first.isoformat(), last.isoformat(), category, change
     )
 
 

@@ -7,7 +7,7 @@ from productrecs.records.sales_calendar.calendar_entry import (
     MAX_ENTRIES,
     CalendarEntry,
     CalendarEntryError,
-    EntryKind,
+    CalendarEntryKind,
     UnknownCalendarEntryError,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
@@ -34,7 +34,7 @@ class SalesCalendarRepository:
         )
         return {
             row["number"]: CalendarEntry(
-                EntryKind(row["kind"]),
+                CalendarEntryKind(row["kind"]),
                 row["name"],
                 row["first_day"],
                 row["last_day"],

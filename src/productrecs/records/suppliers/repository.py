@@ -23,7 +23,7 @@ _supplier, _terms = suppliers.c, product_terms.c
 _SUPPLIER_FIELDS: tuple[str, ...] = ("lead_time_days", "order_every_days", "minimum_order")
 
 
-class AssignedTerms(NamedTuple):
+class TermsAssignment(NamedTuple):
     """What `assign` could not find: products that are missing, suppliers that it added."""
 
     missing_products: list[str]
@@ -84,7 +84,7 @@ class SupplierRepository:
             )
         )
 
-    def assign(self, terms: Sequence[ProductTerms]) -> AssignedTerms:
+    def assign(self, terms: Sequence[ProductTerms]) -> TermsAssignment:
         """Store the terms of products; return what was not stored before.
 
         Suppliers that are not stored yet are added, with the terms of the store's settings.
@@ -115,7 +115,7 @@ class SupplierRepository:
                 )
             )
         missing = [one.product for one in terms if one.product not in numbers]
-        return AssignedTerms(missing, added)
+        return TermsAssignment(missing, added)
 
     def _save(self, changed: Sequence[Supplier]) -> None:
         for supplier in changed:

@@ -61,7 +61,7 @@ class BackgroundRecord(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class RecordKind:
+class BackgroundRecordKind:
     """How records of one class are stored."""
 
     name: str
@@ -142,7 +142,7 @@ class RecordBuffer:
 
 @dataclass(slots=True)
 class _RecordQueue:
-    kind: RecordKind
+    kind: BackgroundRecordKind
     buffer: RecordBuffer
     logged_lost: int = 0
     outage: OutageLogLimiter = field(default_factory=OutageLogLimiter)
@@ -163,7 +163,7 @@ class BackgroundWriter:
     def register(
         self,
         record: type[BackgroundRecord],
-        kind: RecordKind,
+        kind: BackgroundRecordKind,
         source: Callable[[bool], None] | None = None,
     ) -> None:
         """Store records of a class as `kind` says.
@@ -242,41 +242,41 @@ def _in_one_transaction(
     return stored
 
 
-_KINDS: Final[dict[type[BackgroundRecord], RecordKind]] = {
-    Exposure: RecordKind(
+_KINDS: Final[dict[type[BackgroundRecord], BackgroundRecordKind]] = {
+    Exposure: BackgroundRecordKind(
         "exposures of a holdout test", _in_one_transaction(store_exposures)
     ),
-    KeyMisuse: RecordKind("key misuse", _in_one_transaction(store_key_misuse), 4),
-    RefusedKey: RecordKind(
+    KeyMisuse: BackgroundRecordKind("key misuse", _in_one_transaction(store_key_misuse), 4),
+    RefusedKey: BackgroundRecordKind(
         "refused keys",
         _in_one_transaction(store_refused_keys),
         4,
         limit=2_000,
         is_loss_logged=False,  # doctor only counts fewer
     ),
-    MailEngagement: RecordKind(
+    MailEngagement: BackgroundRecordKind(
         "mail counts",
         _in_one_transaction(count_mail_engagements),
         4,
         is_loss_logged=False,  # the page only counts fewer
     ),
-    MailProductSelection: RecordKind(
+    MailProductSelection: BackgroundRecordKind(
         "products of mails", _in_one_transaction(store_mail_products)
     ),
-    KeyUse: RecordKind("key uses", _in_one_transaction(store_key_uses), 10),
-    AssistantCall: RecordKind(
+    KeyUse: BackgroundRecordKind("key uses", _in_one_transaction(store_key_uses), 10),
+    AssistantCall: BackgroundRecordKind(
         "calls of assistants",
         _in_one_transaction(store_assistant_calls),
         4,
         is_loss_logged=False,  # the dashboard only counts fewer
     ),
-    AttributedSearch: RecordKind(
+    AttributedSearch: BackgroundRecordKind(
         "attribution of assistants",
         _in_one_transaction(count_attributed_searches),
         4,
         is_loss_logged=False,  # the dashboard only counts fewer
     ),
-    RefusedIdentity: RecordKind(
+    RefusedIdentity: BackgroundRecordKind(
         "refused identities",
         _in_one_transaction(count_refused_identities),
         4,

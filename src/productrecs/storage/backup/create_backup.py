@@ -34,8 +34,8 @@ from productrecs.storage.backup.backup_archive import (
 from productrecs.storage.sql import apsw_dbapi
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import is_current, migrate
-from productrecs.storage.sql.sqlite import SqliteDialect
 from productrecs.storage.sql.sqlite_connection import storage_error
+from productrecs.storage.sql.sqlite_dialect import SqliteDialect
 from productrecs.storage.sql.tables import metadata
 
 Row = tuple[object, ...]

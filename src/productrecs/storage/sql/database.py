@@ -22,8 +22,8 @@ from productrecs.storage.sql.dialects import (
     RawReader,
     raw_connection,
 )
-from productrecs.storage.sql.sqlite import SqliteDialect
 from productrecs.storage.sql.sqlite_connection import LOCK_WAIT_MS
+from productrecs.storage.sql.sqlite_dialect import SqliteDialect
 from productrecs.storage.sql.storage_health import StorageHealth
 
 
@@ -269,7 +269,7 @@ def _dialect_for(url: str | None, folder: Path) -> Dialect:
         return SqliteDialect(folder / "productrecs.db")
     if url.startswith(("postgres://", "postgresql://", "postgresql+psycopg://")):
         # Imported here because it is slow, and most installations do not need it.
-        from productrecs.storage.sql.postgres import PostgresDialect  # noqa: PLC0415
+        from productrecs.storage.sql.postgres_dialect import PostgresDialect  # noqa: PLC0415
 
         return PostgresDialect("postgresql://" + url.split("://", 1)[1])
     message = "DATABASE_URL must begin with postgresql://; leave it unset for SQLite"

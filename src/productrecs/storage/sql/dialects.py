@@ -3,7 +3,7 @@
 A repository writes a statement with SQLAlchemy or, on a hot path, as raw SQL that goes
 straight to the driver: for a short statement, SQLAlchemy costs several times the statement
 itself. Raw SQL is the same for both databases except for the placeholders here. SQLite is
-in `sqlite.py`, PostgreSQL in `postgres.py`.
+in `sqlite_dialect.py`, PostgreSQL in `postgres_dialect.py`.
 """
 
 from collections.abc import Callable, Iterable, Sequence

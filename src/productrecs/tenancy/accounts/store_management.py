@@ -60,7 +60,7 @@ MAX_OVERLAP_MS: Final = DAY_MS
 """The maximum time for which a replaced secret key is accepted next to the new one."""
 
 
-class OverlapError(ProductRecsError):
+class KeyOverlapError(ProductRecsError):
     """The overlap of a replaced key is too long."""
 
 
@@ -211,12 +211,12 @@ def rotate_secret(
     everywhere within seconds. A key from an earlier overlap is rejected at once.
 
     Raises:
-        OverlapError: when the overlap is not within 24 hours.
+        KeyOverlapError: when the overlap is not within 24 hours.
         StoreDeletedError: when the store was deleted.
     """
     if not 0 <= overlap_ms <= MAX_OVERLAP_MS:
         message = "the old key can work for 0 to 24 hours more"
-        raise OverlapError(message)
+        raise KeyOverlapError(message)
     secret = new_secret_key(for_tests=store.is_sandbox)
     now = system_ms() if now_ms is None else now_ms
     with database.transaction() as transaction:

@@ -77,7 +77,7 @@ class WrongCodeError(ProductRecsError):
     """The code is wrong, too old, or was used before."""
 
 
-class FactorError(ProductRecsError):
+class SecondFactorError(ProductRecsError):
     """This change of the second factor is not possible."""
 
 
@@ -101,7 +101,7 @@ def begin_second_factor(
     """Return a new secret, which a code must confirm.
 
     Raises:
-        FactorError: there is a second factor already.
+        SecondFactorError: there is a second factor already.
     """
     secret = new_totp_secret()
     with database.transaction() as transaction:
@@ -109,7 +109,7 @@ def begin_second_factor(
         found = logins.lock_factor(user)
         if found is not None and found.enabled_at is not None:
             message = "turn off the second factor that you have first"
-            raise FactorError(message)
+            raise SecondFactorError(message)
         stored = cipher.encrypt(secret)
         logins.put_factor(user, SecondFactor(user.user_id, stored, None, 0, ()))
     return secret

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
     from productrecs.tenancy.accounts.store_settings import StoreSettings
-    from productrecs.training.demand.repository import ItemFacts, StockOut
+    from productrecs.training.demand.repository import ForecastItemFacts, StockOut
 
 _Ints = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
@@ -214,8 +214,8 @@ def _read_sold_lines(
 
 
 def _backdate_first_catalog(
-    catalog: Sequence[ItemFacts], sale_times: _Ints
-) -> list[ItemFacts]:
+    catalog: Sequence[ForecastItemFacts], sale_times: _Ints
+) -> list[ForecastItemFacts]:
     """Return the catalog with the time since which each item can have sold.
 
     A store's first products were on sale before it sent them, for as long as it has orders:
@@ -233,7 +233,7 @@ def _backdate_first_catalog(
     ]
 
 
-def _item_numbers(sold: _Ints, catalog: Sequence[ItemFacts], now_ms: int) -> _Ints:
+def _item_numbers(sold: _Ints, catalog: Sequence[ForecastItemFacts], now_ms: int) -> _Ints:
     """Return the items to forecast: items with sales, and new items."""
     since_ms = now_ms - _UNSOLD_DAYS * DAY_MS
     new_items = [
@@ -274,7 +274,10 @@ def _daily_amounts(
 
 
 def _past_sale_days(
-    amounts: Amounts, item_facts: Sequence[ItemFacts | None], days: StoreDays, zone: tzinfo
+    amounts: Amounts,
+    item_facts: Sequence[ForecastItemFacts | None],
+    days: StoreDays,
+    zone: tzinfo,
 ) -> _Bools:
     """Return the days on which each item was on sale: from its first day, in its window."""
     has_sales = amounts > 0
@@ -340,7 +343,7 @@ def _first_day_of_silence(amounts: Amounts, on_sale: _Bools, recorded: int) -> i
 
 
 def _future_sale_days(
-    item_facts: Sequence[ItemFacts | None], days_ahead: StoreDays, zone: tzinfo
+    item_facts: Sequence[ForecastItemFacts | None], days_ahead: StoreDays, zone: tzinfo
 ) -> _Bools:
     """Return the future days on which each item is on sale, in stock or not."""
     is_on_sale = np.zeros((len(item_facts), days_ahead.count), np.bool_)
@@ -358,7 +361,7 @@ def _future_sale_days(
     return is_on_sale
 
 
-def _categories(item_facts: Sequence[ItemFacts | None]) -> npt.NDArray[np.int32]:
+def _categories(item_facts: Sequence[ForecastItemFacts | None]) -> npt.NDArray[np.int32]:
     """Return a code for each item's narrowest category; -1 without one."""
     codes: dict[str, int] = {}
     category_codes = [

@@ -26,7 +26,7 @@ _PAGE: Final = 50_000
 _CHUNK: Final = 500
 
 
-class ItemFacts(NamedTuple):
+class ForecastItemFacts(NamedTuple):
     """Catalog facts about one product id that a forecast needs."""
 
     number: int
@@ -91,7 +91,7 @@ class DemandRepository:
         """Return the sequence number of the store's log."""
         return log_seq(self._transaction, self._store_id)
 
-    def catalog(self) -> list[ItemFacts]:
+    def catalog(self) -> list[ForecastItemFacts]:
         """Return the facts of every product id of the store, present and past."""
         item = items_of_store(
             "present",
@@ -200,9 +200,9 @@ class DemandRepository:
         database.insert_rows(self._transaction, item_forecasts, own_rows)
 
 
-def _item_facts(row: sa.RowMapping) -> ItemFacts:
+def _item_facts(row: sa.RowMapping) -> ForecastItemFacts:
     availability = row["availability"]
-    return ItemFacts(
+    return ForecastItemFacts(
         number=int(row["number"]),
         present=bool(row["present"]),
         created_at=int(row["created_at"]),

@@ -37,7 +37,7 @@ _UNKNOWN: Final = 0
 _NO_ITEM: Final = -1
 
 
-class SearchRows(NamedTuple):
+class SearchInteractionRows(NamedTuple):
     """Interactions of shoppers, parallel arrays, in log order."""
 
     seqs: Ints  # sequence numbers in the log; a changed purchase line keeps its own
@@ -48,7 +48,7 @@ class SearchRows(NamedTuple):
     queries: Items  # indexes of terms; 0 for carts and purchases
 
 
-class _PagedSearchRows:
+class _PagedInteractionRows:
     """Rows that arrive page by page, joined when they are used."""
 
     def __init__(self) -> None:
@@ -58,10 +58,10 @@ class _PagedSearchRows:
         if page:
             self._pages.append(_to_rows(page))
 
-    def whole(self) -> SearchRows:
+    def whole(self) -> SearchInteractionRows:
         if len(self._pages) > 1:
             columns = zip(*self._pages, strict=True)
-            self._pages = [SearchRows._make(map(np.concatenate, columns))]
+            self._pages = [SearchInteractionRows._make(map(np.concatenate, columns))]
         return self._pages[0]
 
 
@@ -70,13 +70,13 @@ class SearchInputs:
     """One store's searches, and the carts since the first of them."""
 
     terms: list[str] = field(default_factory=list)  # by number
-    _searches: _PagedSearchRows = field(default_factory=_PagedSearchRows)
-    _carts: _PagedSearchRows = field(default_factory=_PagedSearchRows)
+    _searches: _PagedInteractionRows = field(default_factory=_PagedInteractionRows)
+    _carts: _PagedInteractionRows = field(default_factory=_PagedInteractionRows)
     _numbers: dict[str, int] = field(default_factory=dict)
     _intents: tuple[str, list[str]] = ("", [])  # intents of `terms` in one language
 
     @property
-    def searches(self) -> SearchRows:
+    def searches(self) -> SearchInteractionRows:
         """All searches, and the clicks on their results."""
         return self._searches.whole()
 
@@ -106,7 +106,9 @@ class SearchInputs:
         self._intents = (language.code, intents)
         return intents
 
-    def interactions(self, now_ms: int, purchases: SearchRows) -> SearchInteractions:
+    def interactions(
+        self, now_ms: int, purchases: SearchInteractionRows
+    ) -> SearchInteractions:
         """Return the interactions after searches; `queries` are indexes into `terms`."""
         searches = self.searches
         clicks = _select(searches, searches.items != _NO_ITEM)
@@ -155,12 +157,12 @@ class SearchInputs:
         return number
 
 
-def _to_rows(rows: Sequence[Sequence[Any]]) -> SearchRows:
+def _to_rows(rows: Sequence[Sequence[Any]]) -> SearchInteractionRows:
     """Return rows of (seq, ts, item, shopper, session, query) as arrays."""
-    columns = zip(*rows, strict=True) if rows else [()] * len(SearchRows._fields)
+    columns = zip(*rows, strict=True) if rows else [()] * len(SearchInteractionRows._fields)
     seqs, times, items, shoppers, sessions, queries = columns
     codes = {name: visitor_hash(name) for name in {*shoppers, *sessions} if name}
-    return SearchRows(
+    return SearchInteractionRows(
         np.array(seqs, np.int64),
         np.array(times, np.int64),
         np.array(items, np.int32),
@@ -170,11 +172,15 @@ def _to_rows(rows: Sequence[Sequence[Any]]) -> SearchRows:
     )
 
 
-def _select(rows: SearchRows, is_selected: npt.NDArray[np.bool_]) -> SearchRows:
-    return SearchRows._make(column[is_selected] for column in rows)
+def _select(
+    rows: SearchInteractionRows, is_selected: npt.NDArray[np.bool_]
+) -> SearchInteractionRows:
+    return SearchInteractionRows._make(column[is_selected] for column in rows)
 
 
-def _interaction_columns(rows: SearchRows, queries: Ints, weight: float) -> Columns:
+def _interaction_columns(
+    rows: SearchInteractionRows, queries: Ints, weight: float
+) -> Columns:
     """Return queries, items, shoppers, weights and times of the rows with a query."""
     has_query = queries >= 0
     searchers = np.where(rows.sessions != _UNKNOWN, rows.sessions, rows.shoppers)
@@ -184,7 +190,11 @@ def _interaction_columns(rows: SearchRows, queries: Ints, weight: float) -> Colu
 
 
 def _last_query_before(
-    rows: SearchRows, searches: SearchRows, window_ms: int, *, same_item: bool
+    rows: SearchInteractionRows,
+    searches: SearchInteractionRows,
+    window_ms: int,
+    *,
+    same_item: bool,
 ) -> Ints:
     """Return the query of the last search before each row by the same shopper; -1: none.
 
@@ -210,8 +220,8 @@ def _last_query_before(
 
 
 def _last_search_before(
-    rows: SearchRows,
-    searches: SearchRows,
+    rows: SearchInteractionRows,
+    searches: SearchInteractionRows,
     own_keys: Ints,
     other_keys: Ints,
     *,

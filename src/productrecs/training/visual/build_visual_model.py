@@ -28,7 +28,10 @@ from productrecs.engines.visual.visual_similarity import (
     similarity_floor,
     update_neighbours,
 )
-from productrecs.records.pictures.picture_fetch_states import DescribedItem, PictureProgress
+from productrecs.records.pictures.picture_fetch_states import (
+    DescribedItem,
+    VisualModelProgress,
+)
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.files.model_files import (
     BrokenModelError,
@@ -213,7 +216,7 @@ def build_and_publish_visual_model(
 
 
 def _record_no_pictures(
-    database: Database, store_id: StoreId, progress: PictureProgress
+    database: Database, store_id: StoreId, progress: VisualModelProgress
 ) -> None:
     """Record that there is nothing to learn from, so that it is not due again."""
     if progress.picture_seq > progress.visual_seq:
@@ -222,7 +225,7 @@ def _record_no_pictures(
 
 
 def _record_learned(
-    database: Database, store_id: StoreId, progress: PictureProgress
+    database: Database, store_id: StoreId, progress: VisualModelProgress
 ) -> None:
     """Record that metric learning ran up to here, so that it is not due again."""
     if progress.has_enough_new_data:
@@ -237,7 +240,7 @@ def _has_grown(serving: _ServingModel, items: Sequence[DescribedItem]) -> bool:
 
 
 def _serving_model(
-    folder: Path, progress: PictureProgress, embedding: DescriptorEmbedding
+    folder: Path, progress: VisualModelProgress, embedding: DescriptorEmbedding
 ) -> _ServingModel | None:
     if not progress.visual_id:
         return None

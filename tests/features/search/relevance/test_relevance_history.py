@@ -51,7 +51,7 @@ from productrecs.features.search.relevance.repository import (
 )
 from productrecs.features.search.search_rule_book import SearchRuleBook, SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
-from productrecs.records.catalog.catalog_changes import remove_item, upsert_items
+from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from productrecs.http.routes.server import item_changes
-from productrecs.records.catalog.catalog_changes import CatalogLimitError
+from productrecs.records.catalog.catalog_push import CatalogLimitError
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_management import catalog_limit

@@ -6,7 +6,7 @@ import errno
 import os
 from pathlib import Path
 
-from productrecs.storage.sql import sqlite
+from productrecs.storage.sql import sqlite_dialect
 
 
 def _fail(number: int) -> None:
@@ -16,4 +16,4 @@ def _fail(number: int) -> None:
     os.fdatasync(number)
 
 
-setattr(sqlite, "fdatasync", _fail)  # noqa: B010 - the fault itself
+setattr(sqlite_dialect, "fdatasync", _fail)  # noqa: B010 - the fault itself

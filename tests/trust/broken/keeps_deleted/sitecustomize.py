@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.storage.sql import sqlite, sqlite_connection
+from productrecs.storage.sql import sqlite_connection, sqlite_dialect
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.apsw_dbapi import ApswConnection
@@ -17,5 +17,5 @@ def _careless(connection: ApswConnection, log_pages: int = 8_000) -> None:
     connection.apsw.execute("PRAGMA secure_delete = OFF").fetchall()
 
 
-for _module in (sqlite_connection, sqlite):
+for _module in (sqlite_connection, sqlite_dialect):
     setattr(_module, "configure_connection", _careless)  # noqa: B010 - the fault itself

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from productrecs.http.routes.server import item_changes
-from productrecs.records.catalog.catalog_changes import PushResult, upsert_items
+from productrecs.records.catalog.catalog_push import PushResult, upsert_items
 from productrecs.records.catalog.repository import CatalogRepository
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from productrecs.dashboard.cookies import SESSION, VISITOR
 from productrecs.dashboard.page import (
     HOME_PATH,
     LOGIN_PATH,
-    NotFoundError,
     Page,
+    PageNotFoundError,
     Reply,
     Visit,
 )
@@ -113,7 +113,7 @@ def switch_store(visit: Visit) -> Reply:
     target = membership_in(visit.database, visit.user, StoreId(visit.form["to_store"]))
     if target is None:
         message = "Your login has no such store; open the page again."
-        raise NotFoundError(message)
+        raise PageNotFoundError(message)
     return start_session_and_redirect(visit, target, action="Switched to this store")
 
 

@@ -9,7 +9,13 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from productrecs.core.report import MAX_ROWS, parse_report_query
-from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import (
+    NavigationGroup,
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+)
 from productrecs.dashboard.product_table import titles_of
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
@@ -116,7 +122,7 @@ def show_customer(visit: Visit) -> Reply:
     name = visit.query["customer"][:_LONGEST_ID]
     try:
         return _customer_page(visit, name)
-    except NotFoundError as error:
+    except PageNotFoundError as error:
         return _customers_page(visit, error=str(error), typed=name)
 
 
@@ -157,7 +163,7 @@ def _names_and_records_of(visit: Visit, name: str) -> tuple[tuple[str, ...], lis
     records = list(itertools.islice(rows, _MOST_READ))
     if not records:
         message = "Nothing is stored of a customer with this id."
-        raise NotFoundError(message)
+        raise PageNotFoundError(message)
     return names, records
 
 

@@ -16,7 +16,13 @@ from productrecs.dashboard.charts import (
     ExpectedDay,
     forecast_chart,
 )
-from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import (
+    NavigationGroup,
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+)
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
@@ -369,7 +375,7 @@ def show_product_forecast(visit: Visit) -> Reply:
         stock_outs = repository.stock_outs(item_id, now_ms - _SHOWN_DAYS * DAY_MS)
     if item is None:
         message = "There is no such product."
-        raise NotFoundError(message)
+        raise PageNotFoundError(message)
     is_on = store.settings.demand_forecast
     reply = item_forecast_reply(item, run, store.settings.zone, now_ms, enabled=is_on)
     ahead = _expected_days(reply["forecast"])

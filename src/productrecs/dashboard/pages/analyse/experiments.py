@@ -8,8 +8,8 @@ from typing import Any, Final
 from productrecs.core.report import ReportValue, parse_report_query
 from productrecs.dashboard.page import (
     NavigationGroup,
-    NotFoundError,
     Page,
+    PageNotFoundError,
     Reply,
     RowRemoval,
     Visit,
@@ -226,7 +226,7 @@ def show_test(visit: Visit) -> Reply:
     """Show a test with its result.
 
     Raises:
-        NotFoundError: when the store has no such test.
+        PageNotFoundError: when the store has no such test.
     """
     return _test_page(visit, visit.query["test"])
 
@@ -237,7 +237,7 @@ def change_test(visit: Visit) -> Reply:
     try:
         experiment = _editor(visit).act(name, action, visit.form["variant"])
     except UnknownExperimentError as error:
-        raise NotFoundError(_sentence(error)) from error
+        raise PageNotFoundError(_sentence(error)) from error
     except (ExperimentError, UnknownPlacementError) as error:
         return _test_page(visit, name, _sentence(error))
     visit.refresh_store()
@@ -255,7 +255,7 @@ def _test_page(visit: Visit, name: str, error: str = "") -> Reply:
     try:
         test = _editor(visit).find(name)
     except UnknownExperimentError as unknown:
-        raise NotFoundError(_sentence(unknown)) from unknown
+        raise PageNotFoundError(_sentence(unknown)) from unknown
     query = parse_report_query(visit.now_ms, visit.store.settings.zone, test=name)
     report = make_report(visit.services, visit.store, "experiment", query)
     comparisons: dict[str, list[MetricComparison]] = {}

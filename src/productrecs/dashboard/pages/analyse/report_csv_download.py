@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from productrecs.core.report import ReportQuery
-from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import Page, PageNotFoundError, Reply, Visit
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
     chosen_period,
@@ -28,7 +28,7 @@ def download_report_csv(visit: Visit) -> Reply:
     name, query = visit.query["report"], visit.query
     if name not in REPORT_TYPES:
         message = "There is no such report."
-        raise NotFoundError(message)
+        raise PageNotFoundError(message)
     group_columns = tuple(column for column in query["by"].split(",") if column)
     query_of_rows = with_every_row(chosen_period(visit).by(*group_columns))
     query_of_rows = replace(query_of_rows, where=sale_filters(visit))

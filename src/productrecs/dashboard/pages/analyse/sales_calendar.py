@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import Any, Final
 
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import Page, PageNotFoundError, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
@@ -72,16 +72,16 @@ def remove_entry(visit: Visit) -> Reply:
     """Delete an entry.
 
     Raises:
-        NotFoundError: when there is none with this number.
+        PageNotFoundError: when there is none with this number.
     """
     number = visit.form["number"]
     if not number.isdecimal():
-        raise NotFoundError
+        raise PageNotFoundError
     with visit.database.transaction() as transaction:
         calendar = SalesCalendarRepository(transaction, visit.store.store_id)
         if int(number) not in calendar.entries():
             message = "This entry is already removed."
-            raise NotFoundError(message)
+            raise PageNotFoundError(message)
         calendar.remove(int(number))
     return visit.redirect(CALENDAR_PATH, "Removed.")
 

@@ -10,7 +10,13 @@ from urllib.parse import urlencode
 
 from productrecs.dashboard.charts import Chart, days_between, share_line_chart
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import (
+    NavigationGroup,
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+)
 from productrecs.dashboard.pages.settings.audit_log import AUDIT_PATH
 from productrecs.dashboard.product_table import ProductRow, known_product_rows
 from productrecs.dashboard.report_period import chosen_period
@@ -114,10 +120,10 @@ def change_query_set(visit: Visit) -> Reply:
     if action == "remove":
         if not remove_query(visit.database, store, visit.form["q"], now_ms):
             message = "This query was removed already."
-            raise NotFoundError(message)
+            raise PageNotFoundError(message)
         return visit.redirect(f"{RELEVANCE_PATH}#queries", "Removed from the set.")
     if action != "add":
-        raise NotFoundError
+        raise PageNotFoundError
     try:
         added = add_query(visit.database, store, visit.form["q"], now_ms)
     except RelevanceError as error:
@@ -240,7 +246,7 @@ def save_judgement(visit: Visit) -> Reply:
     text, grade = visit.form["q"], visit.form["grade"]
     number = visit.opened.state.catalog.number(visit.form["item"])
     if number is None or (grade and grade not in _GRADES):
-        raise NotFoundError
+        raise PageNotFoundError
     try:
         query_and_item = (text, number)
         grade_value = _GRADES.get(grade)
@@ -248,7 +254,7 @@ def save_judgement(visit: Visit) -> Reply:
             visit.database, visit.store, query_and_item, grade_value, visit.now_ms
         )
     except RelevanceError as error:
-        raise NotFoundError(sentence(error)) from error
+        raise PageNotFoundError(sentence(error)) from error
     if visit.is_partial:
         return _query_page(visit, "relevance_judge.html", text)
     return visit.redirect(f"{_query_address(text)}#p-{number}", "Judged.")
@@ -261,7 +267,7 @@ def _query_page(visit: Visit, template: str, text: str) -> Reply:
         judgements = [] if query is None else repository.judgements(query.intent)
     if query is None:
         message = "This query is not in the set. Add it on the page Search relevance."
-        raise NotFoundError(message)
+        raise PageNotFoundError(message)
     searchable = searchable_store(visit.opened)
     measure = measure_relevance(
         searchable, judged_queries([query], judgements), visit.now_ms

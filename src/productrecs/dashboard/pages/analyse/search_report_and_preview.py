@@ -11,8 +11,8 @@ from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.page import (
     Form,
     NavigationGroup,
-    NotFoundError,
     Page,
+    PageNotFoundError,
     Reply,
     RowRemoval,
     Visit,
@@ -103,7 +103,7 @@ class QueryOutcome(StrEnum):
     NOTHING = "nothing"
 
 
-class SearchPreviews:
+class SearchPreviewer:
     """Preview searches of one visit, with the stored rules or with additional ones."""
 
     def __init__(self, visit: Visit) -> None:
@@ -355,7 +355,7 @@ class TypedQueryChange:
 
 def show_report_and_preview(visit: Visit) -> Reply:
     """Show the searches of a period, and the preview of one query."""
-    query, previews = truncate_query(visit.query["q"]).strip(), SearchPreviews(visit)
+    query, previews = truncate_query(visit.query["q"]).strip(), SearchPreviewer(visit)
     preview: dict[str, Any] = {
         "q": query,
         "preview": previews.now(query) if query else None,
@@ -424,7 +424,7 @@ def show_improvement_effect(visit: Visit) -> Reply:
     """Show what an unsaved change does to the query set; the form keeps its fields."""
     typed_change = _read_query_change(visit.form)
     try:
-        effect = SearchPreviews(visit).effect(typed_change.validated_change())
+        effect = SearchPreviewer(visit).effect(typed_change.validated_change())
     except SearchRuleError as error:
         return _improvement_page(visit, typed_change, str(error))
     return _improvement_page(visit, typed_change, effect=effect)
@@ -461,7 +461,7 @@ def _improvement_page(
     error: str = "",
     effect: EffectOnQueries | None = None,
 ) -> Reply:
-    previews = SearchPreviews(visit)
+    previews = SearchPreviewer(visit)
     after, hint = None, ""
     if typed_change.query:
         try:
@@ -499,13 +499,13 @@ def remove_synonym_or_rule(visit: Visit) -> Reply:
     synonym, rule = visit.form["synonym"], visit.form["search_rule"]
     number = synonym or rule
     if not (number.isascii() and number.isdigit() and len(number) < 10):  # noqa: PLR2004 - digits
-        raise NotFoundError
+        raise PageNotFoundError
     remove = editor.remove_synonym if synonym else editor.remove_rule
     try:
         remove(int(number))
     except UnknownSearchRuleError as error:
         message = "This rule was removed already."
-        raise NotFoundError(message) from error
+        raise PageNotFoundError(message) from error
     return visit.redirect(f"{SEARCH_PATH}#rules", "Removed. Results follow in a second.")
 
 

@@ -7,8 +7,8 @@ from typing import Final, Self
 from productrecs.dashboard.page import (
     Form,
     NavigationGroup,
-    NotFoundError,
     Page,
+    PageNotFoundError,
     Reply,
     RowRemoval,
     Visit,
@@ -129,7 +129,7 @@ def show_bundle_form(visit: Visit) -> Reply:
     """Show the form of a stored bundle, of a proposal, or of a new bundle.
 
     Raises:
-        NotFoundError: when the store has no such bundle.
+        PageNotFoundError: when the store has no such bundle.
     """
     query = visit.query
     if query["bundle"]:
@@ -140,7 +140,7 @@ def show_bundle_form(visit: Visit) -> Reply:
             if row.bundle_id == bundle_id:
                 return _bundle_form_page(visit, BundleDraft.of_row(row))
         message = "There is no bundle with this number."
-        raise NotFoundError(message)
+        raise PageNotFoundError(message)
     parts = query.all("part")[:MAX_PARTS]
     return _bundle_form_page(visit, BundleDraft(parts=parts, proposed=parts))
 
@@ -168,7 +168,7 @@ def save_bundle(visit: Visit) -> Reply:
     except (BundleError, BundleChangedError) as error:
         return _bundle_form_page(visit, draft, error)
     except UnknownBundleError as error:
-        raise NotFoundError(_sentence(error)) from error
+        raise PageNotFoundError(_sentence(error)) from error
     visit.refresh_store()
     name = bundle.content.name or bundle.bundle_id
     message = f"“{name}” is saved. Pages follow within a second."
@@ -191,13 +191,13 @@ def remove_bundle_or_rejection(visit: Visit) -> Reply:
     """Remove a bundle, or forget a rejection.
 
     Raises:
-        NotFoundError: when the store has no such bundle.
+        PageNotFoundError: when the store has no such bundle.
     """
     editor = BundleEditor(visit.database, visit.store, visit.context.clock)
     try:
         editor.remove(_parse_bundle_id(visit.form["bundle"]) or 0)
     except UnknownBundleError as error:
-        raise NotFoundError(_sentence(error)) from error
+        raise PageNotFoundError(_sentence(error)) from error
     visit.refresh_store()
     message = "Removed. The set may be proposed again."
     return visit.redirect(BUNDLES_PATH, message)

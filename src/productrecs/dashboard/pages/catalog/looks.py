@@ -7,7 +7,13 @@ from typing import Final
 
 from productrecs.core.report import parse_report_query
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import (
+    NavigationGroup,
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+)
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.looks.look import (
     Look,
@@ -119,10 +125,10 @@ def look_id_of(text: str) -> int:
     """Return the id of a look that a form or query names.
 
     Raises:
-        NotFoundError: when it cannot be one.
+        PageNotFoundError: when it cannot be one.
     """
     if not (text.isascii() and text.isdigit() and len(text) < 16):  # noqa: PLR2004 - digits that a database can hold
-        raise NotFoundError
+        raise PageNotFoundError
     return int(text)
 
 

@@ -16,8 +16,8 @@ from productrecs.dashboard.list_explanations import (
 from productrecs.dashboard.page import (
     Form,
     NavigationGroup,
-    NotFoundError,
     Page,
+    PageNotFoundError,
     Reply,
     RowRemoval,
     Visit,
@@ -104,10 +104,10 @@ def rule_id_of(text: str) -> int:
     """Return the id of a rule that a form or query names.
 
     Raises:
-        NotFoundError: when it cannot be one.
+        PageNotFoundError: when it cannot be one.
     """
     if not (text.isascii() and text.isdigit() and len(text) < 16):  # noqa: PLR2004 - digits that a database can hold
-        raise NotFoundError
+        raise PageNotFoundError
     return int(text)
 
 
@@ -172,12 +172,12 @@ def undo_change(visit: Visit) -> Reply:
 
 @contextmanager
 def _unknown_rule_as_not_found() -> Iterator[None]:
-    """Convert the error of an unknown rule into `NotFoundError`."""
+    """Convert the error of an unknown rule into `PageNotFoundError`."""
     try:
         yield
     except UnknownRuleError as error:
         text = str(error)
-        raise NotFoundError(f"{text[:1].upper()}{text[1:]}.") from error
+        raise PageNotFoundError(f"{text[:1].upper()}{text[1:]}.") from error
 
 
 def _rule_row(visit: Visit, rule: Rule, titles: Mapping[str, str]) -> RuleRow:
@@ -266,7 +266,7 @@ def show_rule_form(visit: Visit) -> Reply:
     """Show the form of a stored rule, or of a new one prefilled from the query string.
 
     Raises:
-        NotFoundError: when the store has no such rule.
+        PageNotFoundError: when the store has no such rule.
     """
     if visit.query["rule"]:
         draft = RuleDraft.of_rule(_find_rule(visit, visit.query["rule"]))
@@ -275,7 +275,7 @@ def show_rule_form(visit: Visit) -> Reply:
     item = visit.query["item"]
     if item and visit.opened.state.catalog.number(item) is None:
         message = "There is no product with this id in your catalog."
-        raise NotFoundError(message)
+        raise PageNotFoundError(message)
     draft = RuleDraft(
         action=action if action in ACTIONS else RuleDraft().action,
         items=(item,) if item else (),
@@ -345,8 +345,10 @@ def _find_rule(visit: Visit, text: str) -> Rule:
     raise _no_such_rule()
 
 
-def _no_such_rule() -> NotFoundError:
-    return NotFoundError("This rule is not there any more. The history may bring it back.")
+def _no_such_rule() -> PageNotFoundError:
+    return PageNotFoundError(
+        "This rule is not there any more. The history may bring it back."
+    )
 
 
 def _rule_form_page(

@@ -13,8 +13,8 @@ from productrecs.dashboard.list_explanations import (
 from productrecs.dashboard.page import (
     Form,
     NavigationGroup,
-    NotFoundError,
     Page,
+    PageNotFoundError,
     Reply,
     RowRemoval,
     Visit,
@@ -198,7 +198,7 @@ def show_placement_form(visit: Visit) -> Reply:
     """Show the form of a stored placement, or of a new one.
 
     Raises:
-        NotFoundError: when the store has no such placement.
+        PageNotFoundError: when the store has no such placement.
     """
     name = visit.query["placement"]
     if not name:
@@ -206,7 +206,7 @@ def show_placement_form(visit: Visit) -> Reply:
     try:
         stored = editor_of(visit).find(name)
     except UnknownPlacementError as error:
-        raise NotFoundError(_sentence(error)) from error
+        raise PageNotFoundError(_sentence(error)) from error
     return _placement_form_page(visit, PlacementDraft.of_placement(stored), visit.query)
 
 
@@ -233,7 +233,7 @@ def remove_placement(visit: Visit) -> Reply:
     try:
         removed = editor_of(visit).remove(visit.form["placement"])
     except UnknownPlacementError as error:
-        raise NotFoundError(_sentence(error)) from error
+        raise PageNotFoundError(_sentence(error)) from error
     except PlacementError as error:
         return _placements_page(visit, _sentence(error))
     visit.refresh_store()

@@ -12,7 +12,13 @@ from productrecs.dashboard.list_explanations import (
     with_rules,
     with_sold_out,
 )
-from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import (
+    NavigationGroup,
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+)
 from productrecs.dashboard.product_table import known_product_rows
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import search_catalog
@@ -164,13 +170,13 @@ def show_product_and_lists(visit: Visit) -> Reply:
     """Show one product and its lists, now, filtered, or with a what-if change.
 
     Raises:
-        NotFoundError: when the store has no such product.
+        PageNotFoundError: when the store has no such product.
     """
     item_id = visit.query["id"]
     rows = known_product_rows(visit, [item_id])
     if not rows:
         message = "There is no product with this id in your catalog."
-        raise NotFoundError(message)
+        raise PageNotFoundError(message)
     row, state = rows[0], visit.opened.state
     what_if, excluded_id = visit.query["show"], visit.query["item"]
     what_if_state = _what_if_state(visit, what_if, excluded_id)

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from productrecs.dashboard.page import (
     NavigationGroup,
-    NotFoundError,
     Page,
+    PageNotFoundError,
     Reply,
     UploadedFile,
     Visit,
@@ -331,7 +331,7 @@ def _find_import(visit: Visit, import_id: str) -> FileImport:
         one = FileImportRepository(connection, visit.store.store_id).find(import_id)
     if one is None:
         message = "Your store has no import with this id."
-        raise NotFoundError(message)
+        raise PageNotFoundError(message)
     return one
 
 

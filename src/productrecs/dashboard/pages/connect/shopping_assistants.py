@@ -19,13 +19,13 @@ from productrecs.features.assistants.catalog_calls import (
 )
 from productrecs.features.assistants.repository import (
     CALL_DAYS,
-    AgentCalls,
     AssistantCallRepository,
     AttributionCountRepository,
+    RecentAssistantCalls,
 )
 from productrecs.features.assistants.ucp_profile import (
     PROFILE_FILE,
-    Operation,
+    CatalogOperation,
     catalog_path,
 )
 from productrecs.serving.assistant_catalog import AssistantCatalog
@@ -37,9 +37,9 @@ ASSISTANTS_PATH: Final = f"{IMPORTS_PATH}/shopping-assistants"
 
 
 _COLUMNS: Final = {
-    "Searches": (Operation.SEARCH, BrowserTool.SEARCH),
-    "Lookups": (Operation.LOOKUP,),
-    "Products": (Operation.PRODUCT,),
+    "Searches": (CatalogOperation.SEARCH, BrowserTool.SEARCH),
+    "Lookups": (CatalogOperation.LOOKUP,),
+    "Products": (CatalogOperation.PRODUCT,),
     "Recommendations": (BrowserTool.RECOMMEND,),
 }
 # The setting of each switch, and what follows from it.
@@ -77,7 +77,9 @@ def show_assistants(visit: Visit) -> Reply:
         is_browser_on=store.settings.browser_assistants,
         profile=f"{visit.base_url}{catalog_path(store.domain)}/{PROFILE_FILE}",
         agents=[
-            _agent_fields(name, calls.get(name, AgentCalls()), sold.get(name, ClickSales()))
+            _agent_fields(
+                name, calls.get(name, RecentAssistantCalls()), sold.get(name, ClickSales())
+            )
             for name in names
         ],
         origins=_origins(searches, sold_of_campaigns),
@@ -121,7 +123,9 @@ def _origins(
     return rows
 
 
-def _agent_fields(name: str, calls: AgentCalls, sold: ClickSales) -> dict[str, Any]:
+def _agent_fields(
+    name: str, calls: RecentAssistantCalls, sold: ClickSales
+) -> dict[str, Any]:
     return {
         "name": "In shoppers' browsers" if name == BROWSER else name,
         "counts": [

@@ -90,14 +90,14 @@ class FormField:
 
 
 @dataclass(frozen=True, slots=True)
-class WidgetDraft:
+class ParsedWidgetForm:
     """A parsed form: the change of the saved settings, and the errors."""
 
     change: ConfigChange
     errors: Mapping[str, str]
 
 
-def read_settings_form(form: Form) -> WidgetDraft:
+def read_settings_form(form: Form) -> ParsedWidgetForm:
     """Return the parsed form; invalid fields are not in the change."""
     settings: dict[str, object] = {}
     errors: dict[str, str] = {}
@@ -114,7 +114,7 @@ def read_settings_form(form: Form) -> WidgetDraft:
     }
     while True:
         try:
-            return WidgetDraft(parse_widget_config(body), errors)
+            return ParsedWidgetForm(parse_widget_config(body), errors)
         except BodyError as error:
             for problem in error.problems:
                 name = str(problem.loc[-1] if len(problem.loc) < 3 else problem.loc[2])  # noqa: PLR2004

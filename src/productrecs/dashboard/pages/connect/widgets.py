@@ -6,9 +6,15 @@ from typing import Any, Final
 
 import msgspec
 
-from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import (
+    NavigationGroup,
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+)
 from productrecs.dashboard.pages.connect.widget_settings_form import (
-    WidgetDraft,
+    ParsedWidgetForm,
     change_to_defaults,
     changed_settings,
     grouped_form_fields,
@@ -78,7 +84,9 @@ def save_widget_settings(visit: Visit) -> Reply:
             repository = WidgetRepository(transaction, visit.store.store_id)
             repository.change(widget_type, draft.change, visit.now_ms)
     except (WidgetConfigTooLargeError, TooManyWidgetTypesError) as error:
-        too_large = WidgetDraft(draft.change, {"strings": f"{str(error).capitalize()}."})
+        too_large = ParsedWidgetForm(
+            draft.change, {"strings": f"{str(error).capitalize()}."}
+        )
         return _widgets_page(
             visit, widget_type, _read_saved_config(visit, widget_type), too_large
         )
@@ -124,7 +132,10 @@ def preview_draft(visit: Visit) -> Reply:
 
 
 def _widgets_page(
-    visit: Visit, widget_type: str, saved: WidgetConfig, draft: WidgetDraft | None = None
+    visit: Visit,
+    widget_type: str,
+    saved: WidgetConfig,
+    draft: ParsedWidgetForm | None = None,
 ) -> Reply:
     form = None if draft is None else visit.form
     errors = {} if draft is None else draft.errors
@@ -158,7 +169,7 @@ def _widgets_page(
 
 
 def _live_form_values(
-    visit: Visit, widget_type: str, saved: WidgetConfig, draft: WidgetDraft | None
+    visit: Visit, widget_type: str, saved: WidgetConfig, draft: ParsedWidgetForm | None
 ) -> dict[str, Any]:
     """Return the live parts of the form: changes, contrast and the preview's settings."""
     store = visit.store.settings
@@ -178,7 +189,7 @@ def _live_form_values(
     }
 
 
-def _apply_draft(saved: WidgetConfig, draft: WidgetDraft) -> WidgetConfig:
+def _apply_draft(saved: WidgetConfig, draft: ParsedWidgetForm) -> WidgetConfig:
     """Return the saved settings with a draft's changes, unless they are too large."""
     try:
         return saved.merged_with(draft.change)
@@ -318,11 +329,11 @@ def _check_widget_type(text: str) -> str:
     """Return a widget type; the default if none is named.
 
     Raises:
-        NotFoundError: when it is not a valid type name.
+        PageNotFoundError: when it is not a valid type name.
     """
     if text and not is_widget_type(text):
         message = "There is no widget type of this name."
-        raise NotFoundError(message)
+        raise PageNotFoundError(message)
     return text or DEFAULT_TYPE
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from productrecs.dashboard.page import MCP_PATH, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import MCP_PATH, Page, PageNotFoundError, Reply, Visit
 from productrecs.dashboard.pages.settings.api_keys_and_plan import ACCOUNT_PATH
 from productrecs.tenancy.users.access_tokens.access_token import (
     MAX_TOKENS,
@@ -51,13 +51,13 @@ def revoke_token(visit: Visit) -> Reply:
     """Revoke a token: its next call is refused.
 
     Raises:
-        NotFoundError: when it was revoked already.
+        PageNotFoundError: when it was revoked already.
     """
     with visit.database.transaction() as transaction:
         tokens = AccessTokenRepository(transaction, visit.store.store_id)
         if not tokens.remove(visit.form["token"]):
             message = "This token was revoked already."
-            raise NotFoundError(message)
+            raise PageNotFoundError(message)
     return visit.redirect(
         ASSISTANT_PATH, "The token is revoked. Calls with it are refused."
     )

@@ -7,7 +7,13 @@ that removed something brings it back with Undo.
 from typing import Final
 
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import (
+    NavigationGroup,
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+)
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.storage.sql.audit_log import AuditRepository
 from productrecs.storage.sql.removed_rows import (
@@ -43,13 +49,13 @@ def undo_removal(visit: Visit) -> Reply:
     """Bring back what a line of the log removed.
 
     Raises:
-        NotFoundError: when the line is unknown, or was undone already.
+        PageNotFoundError: when the line is unknown, or was undone already.
     """
     with visit.database.reading() as connection:
         entry = AuditRepository(connection, visit.store.store_id).find(visit.form["entry"])
     if entry is None or not entry.undo:
         message = "This was undone already."
-        raise NotFoundError(message)
+        raise PageNotFoundError(message)
     removed = removed_rows_of(entry.undo)
     try:
         _restore_rows_and_mark_undone(visit, removed, entry.entry_id)

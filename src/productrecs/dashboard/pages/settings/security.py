@@ -11,8 +11,8 @@ from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     LOGIN_PATH,
     NavigationGroup,
-    NotFoundError,
     Page,
+    PageNotFoundError,
     Reply,
     Visit,
 )
@@ -36,7 +36,7 @@ from productrecs.tenancy.users.login_and_sessions import (
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.two_factor import (
-    FactorError,
+    SecondFactorError,
     WrongCodeError,
     begin_second_factor,
     challenged_user,
@@ -103,14 +103,14 @@ def end_session(visit: Visit) -> Reply:
         return visit.redirect(SECURITY_PATH, "Your other sessions ended.")
     if not end_other_sessions(visit.database, session_of(visit), chosen):
         message = "You have no such session; it may have ended already."
-        raise NotFoundError(message)
+        raise PageNotFoundError(message)
     return visit.redirect(SECURITY_PATH, "The session ended.")
 
 
 def session_of(visit: Visit) -> Session:
     """Return the session of a page that is not public."""
     if visit.session is None:
-        raise NotFoundError
+        raise PageNotFoundError
     return visit.session
 
 
@@ -153,7 +153,7 @@ def begin_two_factor(visit: Visit) -> Reply:
     """Create a secret and show its QR code; a code has to confirm it."""
     try:
         begin_second_factor(visit.database, visit.services.cipher, visit.user)
-    except FactorError as error:
+    except SecondFactorError as error:
         return _two_factor_page(visit, status=422, error=sentence(error))
     return visit.redirect(TWO_FACTOR_PATH)
 

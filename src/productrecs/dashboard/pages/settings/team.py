@@ -3,7 +3,13 @@
 from typing import Final
 
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import NavigationGroup, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import (
+    NavigationGroup,
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+)
 from productrecs.dashboard.pages.account.login import (
     start_session_and_redirect,
     start_session_or_ask_for_code,
@@ -104,7 +110,7 @@ def withdraw_invitation(visit: Visit) -> Reply:
     try:
         withdraw(visit.database, visit.store.store_id, visit.form["invitation"])
     except UnknownMemberError as error:
-        raise NotFoundError(sentence(error)) from error
+        raise PageNotFoundError(sentence(error)) from error
     return visit.redirect(TEAM_PATH, "The invitation is withdrawn.")
 
 
@@ -115,7 +121,7 @@ def set_role(visit: Visit) -> Reply:
         role = _submitted_role(visit)
         before = change_role(visit.database, store_id, member, role)
     except UnknownMemberError as error:
-        raise NotFoundError(sentence(error)) from error
+        raise PageNotFoundError(sentence(error)) from error
     except MemberError as error:
         return _team_page(visit, status=422, member_error=sentence(error))
     name = before.email or "The owner"
@@ -127,7 +133,7 @@ def remove(visit: Visit) -> Reply:
     try:
         gone = remove_member(visit.database, visit.store.store_id, visit.form["member"])
     except UnknownMemberError as error:
-        raise NotFoundError(sentence(error)) from error
+        raise PageNotFoundError(sentence(error)) from error
     except MemberError as error:
         return _team_page(visit, status=422, member_error=sentence(error))
     name = gone.email or "The owner"

@@ -3,7 +3,7 @@
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
-from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import Page, PageNotFoundError, Reply, Visit
 from productrecs.dashboard.pages.settings.store_settings import STORE_SETTINGS_PATH
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.sample_messages import sample_message
@@ -134,7 +134,7 @@ def replay_message(visit: Visit) -> Reply:
     """Send a message of the log again.
 
     Raises:
-        NotFoundError: when the log does not have it.
+        PageNotFoundError: when the log does not have it.
     """
     endpoint, number = _chosen_endpoint(visit), visit.form["number"]
     with visit.database.transaction() as transaction:
@@ -143,7 +143,7 @@ def replay_message(visit: Visit) -> Reply:
             endpoint.endpoint_id, _message_number(number), visit.system_ms
         ):
             message = "The log has no such message."
-            raise NotFoundError(message)
+            raise PageNotFoundError(message)
     return _redirect_to_endpoint(
         visit,
         endpoint,
@@ -162,7 +162,7 @@ def _chosen_endpoint(visit: Visit) -> Endpoint:
         if endpoint.endpoint_id == visit.form["endpoint"]:
             return endpoint
     message = "This address was removed."
-    raise NotFoundError(message)
+    raise PageNotFoundError(message)
 
 
 def _message_number(text: str) -> int:

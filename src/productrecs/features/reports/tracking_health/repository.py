@@ -11,7 +11,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.records.events.newest_events.repository import (
     NewestEventRepository,
-    UnknownProducts,
+    UnknownProductCounts,
 )
 from productrecs.records.purchases.repository import PurchaseRepository
 from productrecs.records.purchases.sold_lines.repository import (
@@ -94,7 +94,7 @@ class TrackingHealthRepository:
         orders, lines = self._connection.execute(query).one()
         return int(orders or 0), int(lines or 0)
 
-    def unknown(self) -> UnknownProducts:
+    def unknown(self) -> UnknownProductCounts:
         """Return how many of the newest live events name products outside the catalog."""
         return self._newest_events().unknown_products(self._since(), _SAMPLE)
 
@@ -137,8 +137,8 @@ _PRODUCT_EVENTS: Final = 2_000
 _CUSTOMER: Final = "SELECT customer FROM shopper_links WHERE store_id = ? AND session = ?"
 
 
-class UnconfirmedShares(NamedTuple):
-    """Counts of the newest live records: what crowded networks and pages alone reported."""
+class UncountedRecordCounts(NamedTuple):
+    """Of the newest live records, how many do not count or are not confirmed."""
 
     records: int  # events and lines
     excess: int  # of these, beyond their networks' shares
@@ -183,13 +183,13 @@ class TrackingIssueRepository:
         """Return whether the newest live events hold a view of a product of the catalog."""
         return self._newest_events.has_product_view(self._since())
 
-    def unconfirmed_shares(self) -> UnconfirmedShares:
+    def uncounted_records(self) -> UncountedRecordCounts:
         """Return how many of the newest live records anybody may have invented."""
         since = self._since()
         seen, crowded = self._newest_events.excess_counts(since)
         lines, unconfirmed, excess = self._sold_lines().unconfirmed_counts(since)
         purchases = PurchaseRepository(self._connection, self._store_id)
-        return UnconfirmedShares(
+        return UncountedRecordCounts(
             records=seen + lines,
             excess=crowded + excess,
             lines=lines,
@@ -197,7 +197,7 @@ class TrackingIssueRepository:
             confirmed_at=purchases.confirmed_order_at(),
         )
 
-    def unknown_products(self) -> UnknownProducts:
+    def unknown_products(self) -> UnknownProductCounts:
         """Return how many of the newest live events name products outside the catalog."""
         return self._newest_events.unknown_products(self._since(), _PRODUCT_EVENTS)
 

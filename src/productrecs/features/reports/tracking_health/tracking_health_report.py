@@ -19,7 +19,7 @@ from productrecs.features.reports.tracking_health.tracking_issues import (
     find_tracking_issues,
 )
 from productrecs.records.events.event import EventKind
-from productrecs.records.events.newest_events.repository import UnknownProducts
+from productrecs.records.events.newest_events.repository import UnknownProductCounts
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
 from productrecs.tenancy.accounts.store import Store
@@ -134,7 +134,7 @@ def _event_flow_figures(
     )
 
 
-def _unknown_product_figures(found: UnknownProducts) -> Iterator[Figure]:
+def _unknown_product_figures(found: UnknownProductCounts) -> Iterator[Figure]:
     yield _figure(
         "unknown_items",
         "share",

@@ -15,9 +15,9 @@ from productrecs.features.reports.tracking_health.repository import (
     TouchpointToCheck,
     TrackingHealthRepository,
     TrackingIssueRepository,
-    UnconfirmedShares,
+    UncountedRecordCounts,
 )
-from productrecs.records.events.newest_events.repository import UnknownProducts
+from productrecs.records.events.newest_events.repository import UnknownProductCounts
 from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineShopper
@@ -64,7 +64,7 @@ def find_tracking_issues(
         unmatched = [buyer for buyer in buyers if not repository.was_shown_to(buyer)]
         other_ids = [repository.other_ids(buyer) for buyer in unmatched]
         times, products = repository.event_times(), repository.unknown_products()
-        shares = repository.unconfirmed_shares()
+        shares = repository.uncounted_records()
         pictures = PictureRepository(connection, store.store_id)
         counts, failure = pictures.counts(), pictures.most_frequent_failure()
         health = TrackingHealthRepository(connection, store.store_id)
@@ -191,7 +191,7 @@ def _touchpoint_issues(
         )
 
 
-def _unknown_product_issues(found: UnknownProducts) -> Iterator[TrackingIssue]:
+def _unknown_product_issues(found: UnknownProductCounts) -> Iterator[TrackingIssue]:
     if found.references < MIN_RECORDS or found.unknown <= UNKNOWN_SHARE * found.references:
         return
     message = (
@@ -203,7 +203,7 @@ def _unknown_product_issues(found: UnknownProducts) -> Iterator[TrackingIssue]:
 
 
 def _invented_record_issues(
-    store: Store, shares: UnconfirmedShares, now_ms: int
+    store: Store, shares: UncountedRecordCounts, now_ms: int
 ) -> Iterator[TrackingIssue]:
     """Yield unusual shares of what anybody can send with the publishable key."""
     if shares.excess >= MIN_RECORDS and shares.excess > INVENTED_SHARE * shares.records:

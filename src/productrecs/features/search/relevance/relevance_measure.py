@@ -119,7 +119,7 @@ def of_common_queries(
 
 
 @dataclass(frozen=True, slots=True)
-class _Standard:
+class _NdcgStandard:
     """What two lists of one query are compared by."""
 
     sellable: Mask  # the products of the best possible order
@@ -178,7 +178,7 @@ def measure_relevance(
         BrokenIndexError: when the index is damaged.
     """
     return _measure_queries(
-        searchable, queries, now_ms, _Standard.of(searchable, now_ms), collapse=True
+        searchable, queries, now_ms, _NdcgStandard.of(searchable, now_ms), collapse=True
     )
 
 
@@ -186,7 +186,7 @@ def _measure_queries(
     searchable: SearchableStore,
     queries: Iterable[JudgedQuery],
     now_ms: int,
-    standard: _Standard,
+    standard: _NdcgStandard,
     *,
     collapse: bool | None,
 ) -> RelevanceMeasure:
@@ -213,7 +213,7 @@ def score_earlier_results(
 
     Products that left the catalog since are left out: search does not answer for them.
     """
-    standard = _Standard.of(searchable, now_ms)
+    standard = _NdcgStandard.of(searchable, now_ms)
     scores = []
     for query in queries:
         if query.intent in results:
@@ -309,9 +309,9 @@ def compare_configurations(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    standard = _Standard.of(now, now_ms)  # of both: what a change hides is a loss
+    standard = _NdcgStandard.of(now, now_ms)  # of both: what a change hides is a loss
     if standard.groups.is_empty:
-        standard = replace(standard, groups=_Standard.of(changed, now_ms).groups)
+        standard = replace(standard, groups=_NdcgStandard.of(changed, now_ms).groups)
     is_unseen_by_widget = {now.collapse, changed.collapse} == {"request", "always"}
     before, after = (
         _measure_queries(

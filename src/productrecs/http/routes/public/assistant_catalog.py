@@ -25,14 +25,14 @@ from productrecs.features.assistants.catalog_calls import (
     agent_of_header,
     parse_call,
 )
-from productrecs.features.assistants.related_products import (
+from productrecs.features.assistants.related_products_extension import (
     SCHEMA_PATH,
     extension_name,
     extension_schema,
 )
 from productrecs.features.assistants.repository import AssistantCall
 from productrecs.features.assistants.ucp_profile import (
-    Operation,
+    CatalogOperation,
     UcpVersion,
     UnknownAssistantCatalogError,
     envelope,
@@ -62,10 +62,10 @@ if TYPE_CHECKING:
 routes = Routes("public")
 
 _PROFILE_CACHE: Final = "public, max-age=300"
-_CALLS: Final[Mapping[Operation, type[CatalogCall]]] = {
-    Operation.SEARCH: SearchCall,
-    Operation.LOOKUP: LookupCall,
-    Operation.PRODUCT: ProductCall,
+_CALLS: Final[Mapping[CatalogOperation, type[CatalogCall]]] = {
+    CatalogOperation.SEARCH: SearchCall,
+    CatalogOperation.LOOKUP: LookupCall,
+    CatalogOperation.PRODUCT: ProductCall,
 }
 _encode: Final = msgspec.json.Encoder().encode
 _PRICE: Final = {"amount": 19900, "currency": "EUR"}
@@ -84,7 +84,7 @@ _PRODUCT: Final = {
         }
     ],
 }
-_ENVELOPE: Final = envelope(UcpVersion.AUGUST_2026, Operation.SEARCH)
+_ENVELOPE: Final = envelope(UcpVersion.AUGUST_2026, CatalogOperation.SEARCH)
 
 Version = Annotated[
     str,
@@ -216,7 +216,7 @@ async def assistant_search(
     Typing mistakes are corrected; `context.intent` moves products of that meaning up.
     In place of `query`, `like`, `complements` or `looks` asks for related products.
     """
-    return await _rest_reply(request, store_domain, version, Operation.SEARCH)
+    return await _rest_reply(request, store_domain, version, CatalogOperation.SEARCH)
 
 
 @routes.post(
@@ -232,7 +232,7 @@ async def assistant_lookup(
     request: Request, store_domain: Domain, version: Version
 ) -> Response:
     """Return the products of up to 50 ids of products and variants, each once."""
-    return await _rest_reply(request, store_domain, version, Operation.LOOKUP)
+    return await _rest_reply(request, store_domain, version, CatalogOperation.LOOKUP)
 
 
 @routes.post(
@@ -248,11 +248,11 @@ async def assistant_product(
     request: Request, store_domain: Domain, version: Version
 ) -> Response:
     """Return a product, and which of its variants fit the options selected so far."""
-    return await _rest_reply(request, store_domain, version, Operation.PRODUCT)
+    return await _rest_reply(request, store_domain, version, CatalogOperation.PRODUCT)
 
 
 async def _rest_reply(
-    request: Request, domain: str, version: str, operation: Operation
+    request: Request, domain: str, version: str, operation: CatalogOperation
 ) -> Response:
     request.scope[ERROR_FIELDS] = partial(
         _refusal_fields, parse_version(version), operation
@@ -266,7 +266,7 @@ async def _rest_reply(
 
 
 def _refusal_fields(
-    version: UcpVersion, operation: Operation, code: str, detail: str
+    version: UcpVersion, operation: CatalogOperation, code: str, detail: str
 ) -> dict[str, Any]:
     """Return what the protocol wants in the body of an error, beside its code."""
     return failure(version, operation, code, detail) | {"content": detail}
@@ -349,7 +349,7 @@ class AssistantRequest:
             message = f"not JSON: {error.problems[0].msg}"
             raise InvalidCatalogCallError(message) from error
 
-    async def answer(self, operation: Operation, body: object) -> dict[str, Any]:
+    async def answer(self, operation: CatalogOperation, body: object) -> dict[str, Any]:
         """Return the reply to a call, and meter it.
 
         Raises:
@@ -369,7 +369,7 @@ class AssistantRequest:
         self._count(operation, call)
         return reply
 
-    def _count(self, operation: Operation, call: CatalogCall) -> None:
+    def _count(self, operation: CatalogOperation, call: CatalogCall) -> None:
         context, store_id = self.exchange.context, self.store.store_id
         now_ms = context.clock()
         answered = AssistantCall.of(store_id, operation, self.agent, now_ms)
@@ -378,14 +378,14 @@ class AssistantRequest:
             for one in attributed_searches(store_id, call.attribution, now_ms):
                 context.write_client.write_later(one)
 
-    def _empty_reply(self, operation: Operation) -> dict[str, Any]:
-        if operation is Operation.PRODUCT:
+    def _empty_reply(self, operation: CatalogOperation) -> dict[str, Any]:
+        if operation is CatalogOperation.PRODUCT:
             message = "the catalog cannot be read at present"
             return failure(self.version, operation, "unavailable", message)
         return {"ucp": envelope(self.version, operation), "products": []}
 
     async def _catalog_reply(
-        self, operation: Operation, call: CatalogCall
+        self, operation: CatalogOperation, call: CatalogCall
     ) -> dict[str, Any]:
         context = self.exchange.context
         catalog = AssistantCatalog(

@@ -14,8 +14,8 @@ from productrecs.features.assistants.catalog_calls import (
     InvalidCatalogCallError,
     agent_host,
 )
-from productrecs.features.assistants.related_products import RELATED_INPUTS
-from productrecs.features.assistants.ucp_profile import Operation
+from productrecs.features.assistants.related_products_extension import RELATED_INPUTS
+from productrecs.features.assistants.ucp_profile import CatalogOperation
 from productrecs.http.openapi_responses import error_responses
 from productrecs.http.pipeline.mcp_messages import NO_MESSAGE, NOT_JSON, is_message
 from productrecs.http.pipeline.route_declaration import NONE, Routes
@@ -73,7 +73,7 @@ _SELECTED: Final = {
 
 
 def _tool_description(
-    operation: Operation, description: str, own: dict[str, Any], required: list[str]
+    operation: CatalogOperation, description: str, own: dict[str, Any], required: list[str]
 ) -> dict[str, Any]:
     properties = own | {"context": _CONTEXT, "filters": _FILTERS}
     catalog = {"type": "object", "properties": properties, "required": required}
@@ -97,20 +97,20 @@ def _tool_description(
 
 _TOOLS: Final = [
     _tool_description(
-        Operation.SEARCH,
+        CatalogOperation.SEARCH,
         "Search the shop's products by words, filters or both; or, in place of words, for "
         "products like one or like a photo, bought together with some, or of a look.",
         {"query": _TEXT, "pagination": _PAGINATION} | RELATED_INPUTS,
         [],
     ),
     _tool_description(
-        Operation.LOOKUP,
+        CatalogOperation.LOOKUP,
         "Look up products of the shop by the ids of products or variants.",
         {"ids": _TEXTS | {"minItems": 1, "maxItems": 50}},
         ["ids"],
     ),
     _tool_description(
-        Operation.PRODUCT,
+        CatalogOperation.PRODUCT,
         "Get one product of the shop with its options, and which of them are available.",
         {"id": _TEXT, "selected": _SELECTED, "preferences": _TEXTS},
         ["id"],
@@ -220,7 +220,7 @@ async def _call_method(
 
 
 async def _call_tool(admitted: AssistantRequest, params: dict[str, Any]) -> dict[str, Any]:
-    names = [operation.value for operation in Operation]
+    names = [operation.value for operation in CatalogOperation]
     if params.get("name") not in names:
         message = f"there is no such tool; there are {', '.join(names)}"
         raise _RpcError(_INVALID_PARAMS, message)
@@ -231,7 +231,7 @@ async def _call_tool(admitted: AssistantRequest, params: dict[str, Any]) -> dict
     meta = arguments.get("meta")
     named = meta.get("ucp-agent") if isinstance(meta, dict) else None
     admitted.agent = agent_host(named.get("profile") if isinstance(named, dict) else None)
-    operation = Operation(params["name"])
+    operation = CatalogOperation(params["name"])
     try:
         reply = await admitted.answer(operation, arguments.get("catalog"))
     except (InvalidCatalogCallError, CatalogCallTooLargeError) as error:

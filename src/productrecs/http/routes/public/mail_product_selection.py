@@ -36,7 +36,7 @@ from productrecs.http.pipeline.route_context import HEAD_ONLY
 from productrecs.http.routes.widget.list_parameters import split_item_ids
 from productrecs.http.routes.widget.list_replies import answer_list
 from productrecs.http.routes.widget.recommendations import MAX_ANCHORS
-from productrecs.http.routes.widget.shopper_access import (
+from productrecs.http.routes.widget.shopper_history_access import (
     IDENTITY,
     IdentityQuery,
     access_in_route,

@@ -32,7 +32,7 @@ from productrecs.http.routes.public.mail_product_selection import (
     meter_within_quota,
     verify_slot_request,
 )
-from productrecs.http.routes.widget.shopper_access import IDENTITY
+from productrecs.http.routes.widget.shopper_history_access import IDENTITY
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.pictures.decode_picture import NotAPictureError
 from productrecs.records.pictures.draw_product_card import (

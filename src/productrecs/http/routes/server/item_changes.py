@@ -26,7 +26,7 @@ from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import id_of_path
 from productrecs.http.transport.request_body import read_body
-from productrecs.records.catalog.catalog_changes import (
+from productrecs.records.catalog.catalog_push import (
     PushResult,
     remove_item,
     upsert_items,

@@ -24,7 +24,7 @@ from productrecs.http.openapi_responses import (
 from productrecs.http.pipeline.live_view_recorder import EventRequestSender
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.pipeline.route_declaration import EITHER, SECRET, Routes
-from productrecs.http.routes.widget.shopper_access import (
+from productrecs.http.routes.widget.shopper_history_access import (
     record_refused_identities,
 )
 from productrecs.http.transport.request_body import read_body

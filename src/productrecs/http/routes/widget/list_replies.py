@@ -28,9 +28,9 @@ from productrecs.features.recommendations.sold_out_replacements import (
 from productrecs.features.recommendations.source_recipes import PageType
 from productrecs.features.recommendations.trending import trending_list
 from productrecs.http.pipeline.route_context import Context
-from productrecs.http.routes.widget.shopper_access import (
+from productrecs.http.routes.widget.shopper_history_access import (
     NO_HISTORIES,
-    ShopperAccess,
+    ShopperHistoryAccess,
     UsableHistories,
     read_usable_histories,
     with_identity_warning,
@@ -39,8 +39,8 @@ from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.experiments.arm_assignment import HoldoutArm, holdout_split
 from productrecs.records.experiments.repository import (
     NOBODY,
-    StoredShopper,
-    read_stored_shopper,
+    StoredIdentity,
+    read_stored_identity,
 )
 from productrecs.records.placements.placement import Placement
 from productrecs.serving.cached_store import CachedStore
@@ -75,7 +75,7 @@ def answer_immediately(
     context: Context,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
-    access: ShopperAccess,
+    access: ShopperHistoryAccess,
 ) -> bytes | None:
     """Return the body of a reply that need not be waited for; None for any other.
 
@@ -90,7 +90,7 @@ def answer_immediately(
     identities, known = list_request.identities, NOBODY
     if is_tested(cached_store, list_request.placement):
         store_id = cached_store.state.catalog.store_id
-        known = read_stored_shopper(context.reader, store_id, identities)
+        known = read_stored_identity(context.reader, store_id, identities)
     histories = read_usable_histories(
         context, cached_store, context.reader, identities, access
     )
@@ -102,7 +102,7 @@ async def answer_list(
     context: Context,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
-    access: ShopperAccess,
+    access: ShopperHistoryAccess,
 ) -> bytes:
     """Return the body of a reply; without a shopper it may come from the cache."""
     body = await _list_body(context, cached_store, list_request, access)
@@ -114,7 +114,7 @@ def _with_anchor_and_warning(
     cached_store: CachedStore,
     list_request: RecommendationRequest,
     body: bytes,
-    access: ShopperAccess,
+    access: ShopperHistoryAccess,
 ) -> bytes:
     """Return the reply with the page's product, if requested, and with warnings."""
     body = _with_anchor(body, context, cached_store, list_request)
@@ -125,7 +125,7 @@ async def _list_body(
     context: Context,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
-    access: ShopperAccess,
+    access: ShopperHistoryAccess,
 ) -> bytes:
     if not list_request.identities:
         return _anonymous_list_body(context, cached_store, list_request)
@@ -136,7 +136,7 @@ async def _list_body(
     store_id = cached_store.state.catalog.store_id
     # At the same time, so that the request waits only once for a database that hangs.
     known, histories = await asyncio.gather(
-        context.arm_assigner.stored_shopper(store_id, identities, context.read),
+        context.arm_assigner.stored_identity(store_id, identities, context.read),
         _read_histories_or_none(context, cached_store, identities, access),
     )
     return _list_body_by_arm(context, cached_store, list_request, histories, known)
@@ -147,7 +147,7 @@ def _list_body_by_arm(
     cached_store: CachedStore,
     list_request: RecommendationRequest,
     histories: UsableHistories,
-    known: StoredShopper,
+    known: StoredIdentity,
 ) -> bytes:
     """Return the body of a shopper's list, by their arms of the store's tests."""
     identities = list_request.identities
@@ -175,7 +175,7 @@ async def answer_trending(
     identities = identities_of(None, list_request.user_id)
     if identities and cached_store.state.settings.holdout_percent:
         store_id = cached_store.state.catalog.store_id
-        known = await context.arm_assigner.stored_shopper(
+        known = await context.arm_assigner.stored_identity(
             store_id, identities, context.read
         )
         if is_held_out(context, cached_store, identities, known):
@@ -288,7 +288,7 @@ def is_held_out(
     context: Context,
     cached_store: CachedStore,
     identities: Sequence[str],
-    known: StoredShopper,
+    known: StoredIdentity,
 ) -> bool:
     """Return whether a shopper is in the arm of the holdout test without lists."""
     settings = cached_store.state.settings
@@ -355,7 +355,7 @@ async def _read_histories_or_none(
     context: Context,
     cached_store: CachedStore,
     identities: Sequence[str],
-    access: ShopperAccess,
+    access: ShopperHistoryAccess,
 ) -> UsableHistories:
     try:
         return await context.read(

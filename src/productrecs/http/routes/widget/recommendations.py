@@ -23,7 +23,7 @@ from productrecs.http.pipeline.query_parser import (
 )
 from productrecs.http.pipeline.route_context import QuickCall
 from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Routes
-from productrecs.http.routes.widget.assistant_call_counts import (
+from productrecs.http.routes.widget.browser_assistant_calls import (
     ASSISTANT,
     AssistantQuery,
     count_call,
@@ -48,7 +48,7 @@ from productrecs.http.routes.widget.list_replies import (
     answer_trending,
     identities_of,
 )
-from productrecs.http.routes.widget.shopper_access import (
+from productrecs.http.routes.widget.shopper_history_access import (
     IDENTITY,
     IdentityQuery,
     SessionQuery,

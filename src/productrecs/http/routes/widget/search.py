@@ -40,18 +40,12 @@ from productrecs.http.pipeline.search_count_recorder import (
     Searcher,
     searcher_of_scope,
 )
-from productrecs.http.routes.widget.assistant_call_counts import (
+from productrecs.http.routes.widget.browser_assistant_calls import (
     ASSISTANT,
     AssistantQuery,
     count_call,
 )
-from productrecs.http.routes.widget.list_parameters import (
-    FilterQuery,
-    PriceListQuery,
-    open_store_with_price_list,
-    store_with_price_list,
-)
-from productrecs.http.routes.widget.search_page_fields import (
+from productrecs.http.routes.widget.faceted_search import (
     EXTRA_PROPERTIES,
     AnsweredQuery,
     CollapseQuery,
@@ -71,10 +65,16 @@ from productrecs.http.routes.widget.search_page_fields import (
     redirect_of,
     search_page_reply,
 )
-from productrecs.http.routes.widget.shopper_access import (
+from productrecs.http.routes.widget.list_parameters import (
+    FilterQuery,
+    PriceListQuery,
+    open_store_with_price_list,
+    store_with_price_list,
+)
+from productrecs.http.routes.widget.shopper_history_access import (
     IDENTITY,
     IdentityQuery,
-    ShopperAccess,
+    ShopperHistoryAccess,
     access_in_route,
     access_of,
     with_identity_warning,
@@ -82,7 +82,7 @@ from productrecs.http.routes.widget.shopper_access import (
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.records.catalog.repository import read_descriptions
 from productrecs.records.experiments.experiment import CONTROL
-from productrecs.records.experiments.repository import StoredShopper
+from productrecs.records.experiments.repository import StoredIdentity
 from productrecs.serving.cached_store import CachedStore, searchable_store
 from productrecs.serving.card_replies import (
     search_body,
@@ -288,7 +288,7 @@ def _is_known(searcher: Searcher) -> bool:
 
 
 def _assign_search_arm(
-    context: Context, cached_store: CachedStore, shopper: str, known: StoredShopper
+    context: Context, cached_store: CachedStore, shopper: str, known: StoredIdentity
 ) -> SearchArm:
     """Return a shopper's arm of the running test of search, and record the exposure."""
     test, settings = cached_store.experiments.search, cached_store.state.settings
@@ -316,11 +316,11 @@ def _cached_reply_counted(
     return reply
 
 
-async def _read_stored_shopper(
+async def _read_stored_identity(
     context: Context, cached_store: CachedStore, shopper: str
-) -> StoredShopper:
+) -> StoredIdentity:
     store_id = cached_store.state.catalog.store_id
-    return await context.arm_assigner.stored_shopper(store_id, (shopper,), context.read)
+    return await context.arm_assigner.stored_identity(store_id, (shopper,), context.read)
 
 
 def _words_of(search: SearchRequest | ResultsPageRequest) -> str:
@@ -332,7 +332,7 @@ async def answer_search(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
-    access: ShopperAccess,
+    access: ShopperHistoryAccess,
 ) -> QuickReply:
     """Return the reply to a search, and count it as `searcher`'s.
 
@@ -353,7 +353,7 @@ async def _cached_or_computed_reply(
 ) -> QuickReply:
     arm = SearchArm(cached_store.state.settings)
     if _is_tested(cached_store, search, searcher):
-        known = await _read_stored_shopper(context, cached_store, str(searcher))
+        known = await _read_stored_identity(context, cached_store, str(searcher))
         arm = _assign_search_arm(context, cached_store, str(searcher), known)
     cached = _cached_reply_counted(context, cached_store, search, searcher, arm)
     if cached is not None:

@@ -43,7 +43,7 @@ _SHOWN_TO: Final = (
 )
 
 
-class UnknownProducts(NamedTuple):
+class UnknownProductCounts(NamedTuple):
     """Counts of the newest events with a product."""
 
     references: int
@@ -105,7 +105,7 @@ class NewestEventRepository:
         )
         return self._connection.execute(query.limit(1)).first() is not None
 
-    def unknown_products(self, after_seq: int, limit: int) -> UnknownProducts:
+    def unknown_products(self, after_seq: int, limit: int) -> UnknownProductCounts:
         """Return how many of the newest events name products outside the catalog."""
         newest = self._product_numbers(after_seq, limit)
         item = items_of_store("item_id", "present", store_id=self._store_id)
@@ -116,7 +116,7 @@ class NewestEventRepository:
             sa.func.max(item.c.item_id).filter(is_unknown),
         ).select_from(newest.join(item, item.c.number == newest.c.item))
         references, unknown, example = self._connection.execute(query).one()
-        return UnknownProducts(int(references), int(unknown), example or "")
+        return UnknownProductCounts(int(references), int(unknown), example or "")
 
     def unknown_items(
         self, after_seq: int, sample: int, limit: int

@@ -14,7 +14,7 @@ import msgspec
 from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.records.catalog.catalog_changes import restore_items
+from productrecs.records.catalog.catalog_push import restore_items
 from productrecs.records.catalog.item import Item, unpacked_fields
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.erasures.repository import erased_names_in

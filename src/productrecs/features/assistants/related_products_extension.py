@@ -1,4 +1,4 @@
-"""Related products: this service's own extension of the protocol's catalog search.
+"""Related products extension: what we add to the protocol's catalog search.
 
 A search may ask for products like a product or a photo, for what is bought together with
 products, or for the look of a product. The protocol binds an extension's name to the domain

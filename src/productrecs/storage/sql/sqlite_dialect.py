@@ -1,4 +1,4 @@
-"""SQLite: connections, transactions, raw SQL, errors, and the WAL checkpointer.
+"""SQLite dialect: connections, transactions, raw SQL, errors, and the WAL checkpointer.
 
 It is opened as requirements R1 to R4 say: WAL, synchronous=FULL (with NORMAL a power cut
 loses acknowledged rows), BEGIN IMMEDIATE for every write, no memory map, and deleted

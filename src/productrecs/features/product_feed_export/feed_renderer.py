@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from productrecs.features.product_feeds.feed_formats import (
-    FeedSeller,
-    feed_lines,
-    longest_id,
-)
-from productrecs.features.product_feeds.product_feed import (
+from productrecs.features.product_feed_export.feed_entries import (
     FeedCounts,
     FeedFormat,
     ProductLabeller,
     feed_products,
+)
+from productrecs.features.product_feed_export.feed_formats import (
+    FeedSeller,
+    feed_lines,
+    longest_id,
 )
 from productrecs.records.catalog.item import with_whole_addresses
 from productrecs.records.catalog.repository import CatalogRepository

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from productrecs.core.report import parse_report_query
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import Page, PageNotFoundError, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
@@ -71,14 +71,14 @@ def remove_supplier(visit: Visit) -> Reply:
     """Delete a supplier with its products' terms.
 
     Raises:
-        NotFoundError: when there is none of this name.
+        PageNotFoundError: when there is none of this name.
     """
     try:
         with visit.database.transaction() as transaction:
             suppliers = SupplierRepository(transaction, visit.store.store_id)
             suppliers.remove(visit.form["supplier"])
     except UnknownSupplierError as error:
-        raise NotFoundError(sentence(error)) from error
+        raise PageNotFoundError(sentence(error)) from error
     return visit.redirect(f"{ORDERS_PATH}#suppliers", "Removed.")
 
 

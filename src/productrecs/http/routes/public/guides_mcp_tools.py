@@ -1,4 +1,4 @@
-"""MCP tools: list, read and search the guides. Imported by the first call."""
+"""MCP tools of the guides: list, read and search the guides. Imported by the first call."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType

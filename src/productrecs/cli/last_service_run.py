@@ -1,4 +1,4 @@
-"""Service record: which processes ran last on a data folder, written for `doctor`."""
+"""Last service run: which processes ran last on a data folder, written for `doctor`."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ _RECORD: Final = "service.json"
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceRecord:
+class ServiceRun:
     """The service that last ran on a data folder; once it has ended, without processes."""
 
     host: str  # the machine
@@ -43,20 +43,18 @@ class ServiceRecord:
         return True
 
 
-def write_service_record(
-    data: Path, address: str, processes: Sequence[ProcessState]
-) -> None:
+def write_service_run(data: Path, address: str, processes: Sequence[ProcessState]) -> None:
     """Record for `doctor` which processes of the service run on a data folder."""
-    service = ServiceRecord(socket.gethostname(), os.getpid(), address, tuple(processes))
+    service = ServiceRun(socket.gethostname(), os.getpid(), address, tuple(processes))
     draft = data / f".{_RECORD}"
     with contextlib.suppress(OSError):  # a full or read-only disk, which doctor finds
         draft.write_bytes(msgspec.json.encode(service))
         draft.replace(data / _RECORD)
 
 
-def read_service_record(data: Path) -> ServiceRecord | None:
+def read_last_service_run(data: Path) -> ServiceRun | None:
     """Return the service that last ran on a data folder, if there was one."""
     try:
-        return msgspec.json.decode((data / _RECORD).read_bytes(), type=ServiceRecord)
+        return msgspec.json.decode((data / _RECORD).read_bytes(), type=ServiceRun)
     except (OSError, msgspec.MsgspecError):
         return None

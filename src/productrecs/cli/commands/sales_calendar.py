@@ -10,7 +10,7 @@ from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.records.sales_calendar.calendar_entry import (
     CalendarEntry,
-    EntryKind,
+    CalendarEntryKind,
     parse_calendar_entry,
 )
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
@@ -53,7 +53,7 @@ def list_entries(domain: str, *, as_json: bool, data: Path | None) -> None:
 
 @calendar.command("add")
 @click.argument("domain")
-@click.argument("kind", type=click.Choice([kind.value for kind in EntryKind]))
+@click.argument("kind", type=click.Choice([kind.value for kind in CalendarEntryKind]))
 @click.argument("name")
 @click.argument("first_day")
 @click.argument("last_day", default="")

@@ -17,13 +17,13 @@ import msgspec
 
 from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.currency_digits import digits_after_point
-from productrecs.features.product_feeds.product_feed import FeedFormat
+from productrecs.features.product_feed_export.feed_entries import FeedFormat
 from productrecs.records.catalog.availability import Availability, is_buyable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from productrecs.features.product_feeds.product_feed import FeedEntry
+    from productrecs.features.product_feed_export.feed_entries import FeedEntry
 
 _NOT_IN_XML: Final = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF))
 _META_AVAILABILITY: Final[Mapping[Availability, str]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from productrecs.features.assistants.related_products import (
+from productrecs.features.assistants.related_products_extension import (
     SCHEMA_PATH,
     SEARCH,
     extension_name,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
-from productrecs.features.product_feeds.product_feed import (
+from productrecs.features.product_feed_export.feed_entries import (
     ExclusionReason,
     FeedCounts,
     FeedFormat,

@@ -12,7 +12,7 @@ from typing import Final, Self
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import Form, NotFoundError, Page, Reply, Visit
+from productrecs.dashboard.page import Form, Page, PageNotFoundError, Reply, Visit
 from productrecs.dashboard.pages.catalog.looks import (
     LOOKS_PATH,
     STATES,
@@ -179,24 +179,24 @@ def show_look_editor(visit: Visit) -> Reply:
     """Show one look; with `propose`, with hotspots that are not stored yet.
 
     Raises:
-        NotFoundError: when the store has no such look.
+        PageNotFoundError: when the store has no such look.
     """
     look = _find_look(visit, visit.query["look"])
     draft = LookDraft.of_content(look.content)
     if not visit.query["propose"] or not visit.may_change:
-        return _look_editor_page(visit, look, draft)
+        return _editor_page(visit, look, draft)
     try:
         proposed = _propose_hotspots(visit, look)
     except ProductRecsError as error:
         note = f"No hotspots could be proposed: {error}. Add them by hand."
-        return _look_editor_page(visit, look, draft, note=note)
+        return _editor_page(visit, look, draft, note=note)
     note = "No product of your catalog was recognised in the photo. Add hotspots by hand."
     if proposed:
         count_text = (
             "1 hotspot is" if len(proposed) == 1 else f"{len(proposed)} hotspots are"
         )
         note = f"{count_text} proposed. Correct what is wrong, then save."
-    return _look_editor_page(
+    return _editor_page(
         visit, look, replace(draft, spots=(*draft.spots, *proposed)), note=note
     )
 
@@ -208,7 +208,7 @@ def save_or_publish_look(visit: Visit) -> Reply:
     editor, is_publishing = editor_of(visit), visit.form["then"] == "publish"
     if is_publishing and not draft.spots:
         errors = {"look": "Add at least one hotspot before you publish the look."}
-        return _look_editor_page(visit, look, draft, status=422, errors=errors)
+        return _editor_page(visit, look, draft, status=422, errors=errors)
     try:
         content = draft.content(titles_of(visit, draft.item_ids))
         is_public = is_publishing or look.state is LookState.PUBLISHED
@@ -217,12 +217,10 @@ def save_or_publish_look(visit: Visit) -> Reply:
             and "anyway" not in visit.form
             and not _has_visible_product(visit, content)
         ):
-            return _look_editor_page(visit, look, draft, status=422, is_hidden=True)
+            return _editor_page(visit, look, draft, status=422, is_hidden=True)
         editor.edit(look.look_id, content)
     except LookError as error:
-        return _look_editor_page(
-            visit, look, draft, status=422, errors=errors_by_field(error)
-        )
+        return _editor_page(visit, look, draft, status=422, errors=errors_by_field(error))
     message = "Saved."
     if is_publishing:
         editor.publish(look.look_id)
@@ -251,7 +249,7 @@ def replace_photo(visit: Visit) -> Reply:
         editor.show_picture(look.look_id, store_photo(visit, editor))
     except (LookError, *UNREADABLE) as error:
         draft = LookDraft.of_content(look.content)
-        return _look_editor_page(
+        return _editor_page(
             visit, look, draft, status=422, errors={"file": sentence(error)}
         )
     visit.refresh_store()
@@ -266,7 +264,7 @@ def restore_version(visit: Visit) -> Reply:
     try:
         editor_of(visit).restore(look.look_id, version)
     except UnknownLookError as error:
-        raise NotFoundError(_NO_VERSION) from error
+        raise PageNotFoundError(_NO_VERSION) from error
     visit.refresh_store()
     message = "The earlier version is back. The one before is listed below."
     return visit.redirect(f"{EDIT_PATH}?look={look.look_id}", message)
@@ -276,7 +274,7 @@ def show_look_preview(visit: Visit) -> Reply:
     """Show the saved look, or an earlier version, as shoppers see it.
 
     Raises:
-        NotFoundError: when there is none.
+        PageNotFoundError: when there is none.
     """
     look, version = _find_look(visit, visit.query["look"]), visit.query["version"]
     if version:
@@ -287,7 +285,7 @@ def show_look_preview(visit: Visit) -> Reply:
             if str(look_version.version) == version
         ]
         if not matching:
-            raise NotFoundError(_NO_VERSION)
+            raise PageNotFoundError(_NO_VERSION)
         look = replace(look, content=matching[0].content)
     return look_preview(visit, look)
 
@@ -306,7 +304,7 @@ def preview_draft(visit: Visit) -> Reply:
 def add_hotspot(visit: Visit) -> Reply:
     """Show the form with one more hotspot, for browsers without JavaScript."""
     look, draft = _find_look(visit, visit.form["look"]), LookDraft.of_form(visit.form)
-    return _look_editor_page(
+    return _editor_page(
         visit, look, replace(draft, spots=(*draft.spots, HotspotDraft.new()))
     )
 
@@ -334,7 +332,7 @@ def _find_look(visit: Visit, text: str) -> Look:
         return editor_of(visit).one(look_id_of(text))
     except UnknownLookError as error:
         message = "There is no such look in your store."
-        raise NotFoundError(message) from error
+        raise PageNotFoundError(message) from error
 
 
 def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
@@ -358,7 +356,7 @@ def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
     return visit.wait(visit.context.photo_pool.run(visit.store.store_id, search))
 
 
-def _look_editor_page(
+def _editor_page(
     visit: Visit,
     look: Look,
     draft: LookDraft,

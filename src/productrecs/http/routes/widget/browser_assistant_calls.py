@@ -1,4 +1,4 @@
-"""Assistant call counts: counts the calls of assistants in shoppers' browsers."""
+"""Browser assistant calls: counts the calls of assistants in shoppers' browsers."""
 
 from __future__ import annotations
 

@@ -11,17 +11,17 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from productrecs.features.product_feeds.feed_formats import (
-    FeedSeller,
-    feed_lines,
-    longest_id,
-)
-from productrecs.features.product_feeds.product_feed import (
+from productrecs.features.product_feed_export.feed_entries import (
     ExclusionReason,
     FeedCounts,
     FeedFormat,
     ProductLabeller,
     feed_products,
+)
+from productrecs.features.product_feed_export.feed_formats import (
+    FeedSeller,
+    feed_lines,
+    longest_id,
 )
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import Item

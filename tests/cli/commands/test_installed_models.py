@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from productrecs.cli.main import productrecs
 from productrecs.services import INSTALLED_MODELS_FOLDER, build_services
 from productrecs.settings import from_environment
-from productrecs.training.installed_models import InstalledModels, ModelPlace
+from productrecs.training.installed_models import InstalledModels, ModelSource
 from tests.records.pictures.test_onnx_inference import mean_colour
 from tests.support.text_models import model as text_model_file
 
@@ -222,7 +222,10 @@ def test_a_tokenizer_of_another_folder_is_refused(tmp_path: Path, mirror: Path) 
 
 def test_an_install_that_was_killed_leaves_no_model(tmp_path: Path, mirror: Path) -> None:
     data = tmp_path / "data"
-    models, place = InstalledModels(data / INSTALLED_MODELS_FOLDER), ModelPlace(str(mirror))
+    models, place = (
+        InstalledModels(data / INSTALLED_MODELS_FOLDER),
+        ModelSource(str(mirror)),
+    )
     models.stage(place, place.offer("colours"))  # and nothing after it
 
     assert "No models" in run(data, "list")

@@ -4,8 +4,11 @@ from typing import Final
 
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.file_imports import IMPORTS_PATH
-from productrecs.features.product_feeds.product_feed import FeedFormat, feed_path
-from productrecs.features.product_feeds.repository import FETCH_DAYS, FeedFetchRepository
+from productrecs.features.product_feed_export.feed_entries import FeedFormat, feed_path
+from productrecs.features.product_feed_export.repository import (
+    FETCH_DAYS,
+    FeedFetchRepository,
+)
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 
 FEEDS_PATH: Final = f"{IMPORTS_PATH}/product-feeds"

@@ -1,4 +1,4 @@
-"""Erased shopper rows: a table that waits for the merchant loses their orders."""
+"""Pending table erasure: a table that waits for import loses an erased shopper's rows."""
 
 import io
 from collections.abc import Callable, Iterator, Sequence

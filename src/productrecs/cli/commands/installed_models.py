@@ -12,8 +12,8 @@ from productrecs.services import INSTALLED_MODELS_FOLDER
 from productrecs.training.installed_models import (
     InstalledModel,
     InstalledModels,
-    ModelPlace,
-    ModelPlaceError,
+    ModelSource,
+    ModelSourceError,
     is_sha256,
 )
 
@@ -43,7 +43,7 @@ def _megabytes(model: InstalledModel) -> str:
 @data_option
 def list_models(*, place: str | None, as_json: bool, data: Path | None) -> None:
     """List the installed models, or with --from what a place offers."""
-    found = ModelPlace(place).offers() if place else _installed_models(data).list()
+    found = ModelSource(place).offers() if place else _installed_models(data).list()
     if as_json:
         print_json([asdict(one) for one in found])
         return
@@ -77,14 +77,14 @@ def install(name: str, *, place: str, sha256: str, yes: bool, data: Path | None)
     if expected and not is_sha256(expected):
         message = "--sha256 takes 64 hexadecimal digits"
         raise click.UsageError(message)
-    installed, source = _installed_models(data), ModelPlace(place)
+    installed, source = _installed_models(data), ModelSource(place)
     try:
         model = installed.stage(source, source.offer(name))
         click.echo(f"{model.name}: {model.kind}, {_megabytes(model)}, {model.licence}")
         click.echo(f"from {model.source}, SHA-256 {model.sha256}")
         if expected and model.sha256 != expected:
             message = f"{name} has another SHA-256 than --sha256 says; it was not installed"
-            raise ModelPlaceError(message)
+            raise ModelSourceError(message)
         if not yes:
             click.confirm("Install it?", abort=True)
         installed.install(name)

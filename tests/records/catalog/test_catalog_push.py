@@ -12,7 +12,7 @@ from productrecs.core.ids import StoreId
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.records.catalog import repository
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.catalog_changes import (
+from productrecs.records.catalog.catalog_push import (
     CatalogLimitError,
     PushResult,
     remove_item,

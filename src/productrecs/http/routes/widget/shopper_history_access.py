@@ -1,4 +1,4 @@
-"""Shopper access: how much of a shopper's history a call may use.
+"""Shopper history access: how much of a shopper's history a call may use.
 
 An id proves nothing: customers' numbers can be guessed. The secret key and a signed
 identity prove whose list it is. Without them the store's setting `customer_lists` decides:
@@ -54,7 +54,7 @@ IdentityQuery = Annotated[
 ]
 
 
-class ShopperAccess(NamedTuple):
+class ShopperHistoryAccess(NamedTuple):
     """What one call proves, and what it may use without proof."""
 
     mode: str  # the setting `customer_lists`: what a call may use without proof
@@ -87,7 +87,7 @@ def access_of(
     query: Mapping[str, str],
     peer: str,
     headers: Mapping[bytes, bytes],
-) -> ShopperAccess:
+) -> ShopperHistoryAccess:
     """Return the access of a call with these parameters."""
     is_trusted = caller.credential is SECRET
     mode = caller.store.settings.customer_lists
@@ -101,7 +101,9 @@ def access_of(
             customer = signed_id
     network = None if is_trusted else public_network_of(address_of_client(peer, headers))
     session = query.get("session_id") or ""
-    return ShopperAccess(mode, customer, session, check, signed_id, is_trusted, network)
+    return ShopperHistoryAccess(
+        mode, customer, session, check, signed_id, is_trusted, network
+    )
 
 
 def record_refused_identities(
@@ -115,7 +117,7 @@ def record_refused_identities(
 
 
 def with_identity_warning(
-    context: Context, cached_store: CachedStore, body: bytes, access: ShopperAccess
+    context: Context, cached_store: CachedStore, body: bytes, access: ShopperHistoryAccess
 ) -> bytes:
     """Return the body of a reply, with a warning if the call's identity was refused."""
     if not access.check.is_refused:
@@ -137,7 +139,7 @@ SessionQuery = Annotated[
 ]
 
 
-def access_in_route(request: Request, query: Mapping[str, str]) -> ShopperAccess:
+def access_in_route(request: Request, query: Mapping[str, str]) -> ShopperHistoryAccess:
     """Return the access of a declared route's call."""
     exchange: RequestContext = request.scope["productrecs"]
     headers, peer = dict(request.scope["headers"]), peer_of(request.scope)
@@ -149,7 +151,7 @@ def read_usable_histories(
     cached_store: CachedStore,
     reader: RawReader,
     ids: Sequence[str],
-    access: ShopperAccess,
+    access: ShopperHistoryAccess,
 ) -> UsableHistories:
     """Return the histories of a call's ids, as far as it may use them.
 
@@ -185,7 +187,7 @@ def _proven_history(
     cached: ShopperHistories,
     reader: RawReader,
     ids: Sequence[str],
-    access: ShopperAccess,
+    access: ShopperHistoryAccess,
 ) -> ShopperHistory | None:
     """Return the history of the customer that a call proves; None without proof."""
     if access.is_signed:
@@ -201,7 +203,7 @@ def _proven_history(
 def _is_anonymous(
     context: Context,
     cached_store: CachedStore,
-    access: ShopperAccess,
+    access: ShopperHistoryAccess,
     customer: str | None,
 ) -> bool:
     """Return whether the call's network named too many; it names a `customer` now."""

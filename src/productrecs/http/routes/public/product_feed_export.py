@@ -12,15 +12,15 @@ from fastapi.responses import StreamingResponse
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.errors import StorageError
 from productrecs.features.forecast.demand_reports import stock_labels
-from productrecs.features.product_feeds.feed_formats import media_type
-from productrecs.features.product_feeds.feed_renderer import FeedRenderer
-from productrecs.features.product_feeds.product_feed import (
+from productrecs.features.product_feed_export.feed_entries import (
     FeedCounts,
     FeedFormat,
     UnknownFeedError,
     is_signed,
 )
-from productrecs.features.product_feeds.repository import FeedFetchRepository
+from productrecs.features.product_feed_export.feed_formats import media_type
+from productrecs.features.product_feed_export.feed_renderer import FeedRenderer
+from productrecs.features.product_feed_export.repository import FeedFetchRepository
 from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.route_declaration import NONE, Routes

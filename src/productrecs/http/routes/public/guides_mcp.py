@@ -1,4 +1,4 @@
-"""MCP server: POST /mcp serves the guides to language models (Model Context Protocol).
+"""Guides over MCP: POST /mcp serves the guides to language models (Model Context Protocol).
 
 It is stateless: each call is complete, replies are JSON, and no stream stays open. The SDK
 is imported by the first call, to save memory in processes that are never asked.
@@ -102,6 +102,6 @@ async def answer_mcp_message(request: Request) -> Response:
 
 def _load_server(base: str) -> "Handle":
     # Imported here, by the first call: 30 MB that most processes never need.
-    from productrecs.http.routes.public.mcp_tools import server_at  # noqa: PLC0415
+    from productrecs.http.routes.public.guides_mcp_tools import server_at  # noqa: PLC0415
 
     return server_at(base).handle

@@ -1,4 +1,4 @@
-"""Product feed: what a feed says of each product, which products it leaves out, and why.
+"""Feed entries: what a feed says of each product, which products it leaves out, and why.
 
 A feed has what a product's page shows, and up to three labels for campaigns: how well the
 product sells, its stock, and the class of its margin. Feeds that cannot carry labels leave

@@ -1,4 +1,4 @@
-"""Pages: the templates, and what every page shows of the shop and the shopper."""
+"""Page templates, and what every page shows of the shop and the shopper."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -25,7 +25,7 @@ _HEADERS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class ShopVisit:
+class PageContext:
     """The shop's and the shopper's data that every page shows."""
 
     domain: str
@@ -46,7 +46,12 @@ class ShopVisit:
 
 
 def render_page(
-    visit: ShopVisit, template: str, status: int = 200, *, query: str = "", **values: object
+    visit: PageContext,
+    template: str,
+    status: int = 200,
+    *,
+    query: str = "",
+    **values: object,
 ) -> HTMLResponse:
     """Return a page; `query` stands in its search box, `values` are the template's."""
     html = _TEMPLATES.get_template(template).render(

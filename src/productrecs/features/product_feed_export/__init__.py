@@ -1,0 +1,1 @@
+"""Product feed export: the catalog as files that Google, Meta and ChatGPT fetch."""

@@ -1,1 +1,0 @@
-"""Product feeds: the catalog as files that Google, Meta and ChatGPT fetch."""
