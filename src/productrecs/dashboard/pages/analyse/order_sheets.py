@@ -161,7 +161,7 @@ def remove_purchase_order(visit: Visit) -> Reply:
     """Delete a line: its goods arrived, or will not.
 
     Raises:
-        NotFoundError: when there is none of this number.
+        PageNotFoundError: when there is none of this number.
     """
     number = visit.form["number"]
     try:
@@ -169,7 +169,7 @@ def remove_purchase_order(visit: Visit) -> Reply:
             orders = PurchaseOrderRepository(transaction, visit.store.store_id)
             orders.remove([int(number) if number.isdecimal() else 0])
     except UnknownPurchaseOrderError as error:
-        raise NotFoundError(sentence(error)) from error
+        raise PageNotFoundError(sentence(error)) from error
     return visit.redirect(f"{ORDERS_PATH}#ordered", "Removed. The sheets follow it.")
 
 
