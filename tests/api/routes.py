@@ -240,6 +240,16 @@ TABLE: Final[Mapping[tuple[str, str], Row]] = MappingProxyType(
         ("DELETE", "/integration/bundles"): Row(
             SECRET, lambda merchant: Call(_bundle(merchant))
         ),
+        ("GET", "/integration/purchase-orders"): Row(
+            SECRET, _always("/integration/purchase-orders")
+        ),
+        ("PUT", "/integration/purchase-orders"): Row(
+            SECRET,
+            _always(
+                "/integration/purchase-orders",
+                body(lines=[{"item_id": "x", "quantity": 1, "expected_day": "2026-03-01"}]),
+            ),
+        ),
         ("GET", "/integration/tests"): Row(SECRET, _always("/integration/tests")),
         ("POST", "/integration/tests"): Row(
             SECRET, lambda _: Call("/integration/tests", _test())
@@ -330,6 +340,7 @@ NEED_A_PLAN: Final = {
     ("PUT", "/integration/recommender-settings"),
     ("POST", "/integration/bundles"),
     ("PUT", "/integration/bundles"),
+    ("PUT", "/integration/purchase-orders"),
     ("POST", "/integration/tests"),
     ("PUT", "/integration/tests"),
     ("POST", "/integration/engines/init"),

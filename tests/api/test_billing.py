@@ -96,6 +96,7 @@ FREE: Final = {
     ("GET", "/integration/widget-config"),
     ("GET", "/integration/recommender-settings"),
     ("GET", "/integration/bundles"),
+    ("GET", "/integration/purchase-orders"),
     ("GET", "/integration/tests"),
     ("DELETE", "/integration/bundles"),
     ("GET", "/integration/status"),

@@ -61,6 +61,7 @@ UNFIT: Final[Mapping[Route, str]] = {
     ("PUT", "/integration/recommender-settings"): JSON,
     ("POST", "/integration/bundles"): JSON,
     ("PUT", "/integration/bundles"): JSON,
+    ("PUT", "/integration/purchase-orders"): JSON,
     ("POST", "/integration/tests"): JSON,
     ("PUT", "/integration/tests"): JSON,
     ("DELETE", "/integration/bundles"): "id=x",

@@ -250,6 +250,15 @@ CALLS: Final[dict[tuple[str, str], Callable[[A], Calls]]] = {
     ("DELETE", "/integration/bundles"): lambda a: [
         Call(f"/integration/bundles?id={a.bundle_id}")
     ],
+    ("GET", "/integration/purchase-orders"): _plain("/integration/purchase-orders"),
+    ("PUT", "/integration/purchase-orders"): lambda _: [
+        Call(
+            "/integration/purchase-orders",
+            body(
+                lines=[{"item_id": ONLY_A, "quantity": 1, "expected_day": "2026-03-01"}],
+            ),
+        )
+    ],
     ("GET", "/integration/tests"): _plain("/integration/tests"),
     ("POST", "/integration/tests"): lambda _: [
         Call("/integration/tests", body(name=f"test-{next(_COUNT)}", variants=[VARIANT]))

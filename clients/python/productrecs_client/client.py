@@ -31,15 +31,18 @@ from productrecs_client.types import (
     ListBundlesReply,
     ListItemsReply,
     ListOrdersReply,
+    ListPurchaseOrdersReply,
     ListTestsReply,
     LookReply,
     MailProductsReply,
     Order,
     Photo,
     PhotoSearch,
+    PurchaseOrders,
     PushItemsReply,
     RecommenderSettings,
     RecommendReply,
+    ReplacePurchaseOrdersReply,
     ReportReply,
     SearchByPhotoReply,
     SearchReply,
@@ -764,6 +767,26 @@ class ProductRecs(Transport):
         call = Call("DELETE", "/integration/bundles", "secret", query={"id": id})
         return self._send(DeleteBundleReply, call)
 
+    def list_purchase_orders(self) -> ListPurchaseOrdersReply:
+        """List goods on order.
+
+        Return what was ordered and has not arrived, by product.
+
+        A line ends when it is removed, on the page *Order sheets* or by the next list.
+        """
+        call = Call("GET", "/integration/purchase-orders", "secret")
+        return self._send(ListPurchaseOrdersReply, call)
+
+    def replace_purchase_orders(self, body: PurchaseOrders) -> ReplacePurchaseOrdersReply:
+        """Replace the goods on order.
+
+        Store these lines instead of all others: what your purchasing system has open.
+
+        The order sheets subtract what arrives in time. A repeat changes nothing.
+        """
+        call = Call("PUT", "/integration/purchase-orders", "secret", body=body)
+        return self._send(ReplacePurchaseOrdersReply, call)
+
     def list_tests(self) -> ListTestsReply:
         """List the tests of placements and of search.
 
@@ -872,7 +895,8 @@ class ProductRecs(Transport):
         Args:
             name: One of attribution, credited-sales, credited-items, search,
                 search-no-results, search-no-clicks, widgets, experiment, customers,
-                customer-list, health, earnings, demand, order-sheet, forecast.
+                customer-list, health, earnings, demand, order-sheet, order-replay,
+                forecast.
             from_: The first day, in the store's time zone; default: 30 days in
                 total.
             until: The last day; default: today.
@@ -1302,6 +1326,18 @@ class AsyncProductRecs(AsyncTransport):
         """Delete a bundle: see `ProductRecs.delete_bundle`."""
         call = Call("DELETE", "/integration/bundles", "secret", query={"id": id})
         return await self._send(DeleteBundleReply, call)
+
+    async def list_purchase_orders(self) -> ListPurchaseOrdersReply:
+        """List goods on order: see `ProductRecs.list_purchase_orders`."""
+        call = Call("GET", "/integration/purchase-orders", "secret")
+        return await self._send(ListPurchaseOrdersReply, call)
+
+    async def replace_purchase_orders(
+        self, body: PurchaseOrders
+    ) -> ReplacePurchaseOrdersReply:
+        """Replace the goods on order: see `ProductRecs.replace_purchase_orders`."""
+        call = Call("PUT", "/integration/purchase-orders", "secret", body=body)
+        return await self._send(ReplacePurchaseOrdersReply, call)
 
     async def list_tests(self) -> ListTestsReply:
         """List the tests of placements and of search: see `ProductRecs.list_tests`."""

@@ -429,6 +429,12 @@ class ListPrices(TypedDict):
     list_price: float | None
 
 
+class ListPurchaseOrdersReply(TypedDict):
+    """List purchase orders reply."""
+
+    lines: list[StoredPurchaseOrderLine]
+
+
 class ListTestsReply(TypedDict):
     """List tests reply."""
 
@@ -650,6 +656,23 @@ class Product(TypedDict):
     """
 
 
+class PurchaseOrderLine(TypedDict):
+    """Units of one product that a supplier will deliver."""
+
+    item_id: str | int
+    """The product's id or SKU."""
+    quantity: int | str | None
+    expected_day: str
+    """The day on which the goods can be sold."""
+    supplier: NotRequired[str | None]
+
+
+class PurchaseOrders(TypedDict):
+    """All goods on order."""
+
+    lines: list[PurchaseOrderLine]
+
+
 class PushItemsReply(TypedDict):
     """Push items reply."""
 
@@ -727,6 +750,14 @@ class RefinementOption(TypedDict):
     value: str
     count: int
     filter: str
+
+
+class ReplacePurchaseOrdersReply(TypedDict):
+    """Replace purchase orders reply."""
+
+    ok: Literal[True]
+    stored: int
+    unknown: list[str]
 
 
 class ReportColumn(TypedDict):
@@ -952,6 +983,15 @@ class StoredOrderLine(TypedDict):
     quantity: float | None
     price: float | None
     total: float | None
+
+
+class StoredPurchaseOrderLine(TypedDict):
+    """Stored purchase order line."""
+
+    item_id: str
+    quantity: int
+    expected_day: str
+    supplier: str | None
 
 
 class StoredRecommenderSettings(TypedDict):

@@ -1,5 +1,5 @@
 // Made by `python -m tools.clients`; do not change it by hand.
-import type { operations, AnalyzePhotoReply, ConnectReply, DashboardLinkReply, DeleteBundleReply, DeleteItemReply, ForecastItemReply, ForecastSummaryReply, GetUploadReply, InitEnginesReply, LinkCustomerIdsReply, ListBundlesReply, ListItemsReply, ListOrdersReply, ListTestsReply, LookReply, MailProductsReply, PushItemsReply, RecommendReply, ReportReply, SearchByPhotoReply, SearchReply, StatusReply, StoredBundle, StoredItem, StoredOrder, StoredRecommenderSettings, StoredTest, StoredWidgetConfig, SyncEnginesReply, SyncOrderReply, TrackReply, TrainReply, TrendingReply, UploadOrdersReply } from "./schema.js";
+import type { operations, AnalyzePhotoReply, ConnectReply, DashboardLinkReply, DeleteBundleReply, DeleteItemReply, ForecastItemReply, ForecastSummaryReply, GetUploadReply, InitEnginesReply, LinkCustomerIdsReply, ListBundlesReply, ListItemsReply, ListOrdersReply, ListPurchaseOrdersReply, ListTestsReply, LookReply, MailProductsReply, PushItemsReply, RecommendReply, ReplacePurchaseOrdersReply, ReportReply, SearchByPhotoReply, SearchReply, StatusReply, StoredBundle, StoredItem, StoredOrder, StoredRecommenderSettings, StoredTest, StoredWidgetConfig, SyncEnginesReply, SyncOrderReply, TrackReply, TrainReply, TrendingReply, UploadOrdersReply } from "./schema.js";
 import { type CallOptions, Transport } from "./transport.js";
 
 type Name = keyof operations;
@@ -372,6 +372,28 @@ export class ProductRecs extends Transport {
    */
   deleteBundle(query: Query<"delete_bundle">, options: CallOptions = {}): Promise<DeleteBundleReply> {
     return this.send({ method: "DELETE", path: `/integration/bundles`, keys: "secret", query }, options);
+  }
+
+  /**
+   * List goods on order.
+   *
+   * Return what was ordered and has not arrived, by product.
+   *
+   * A line ends when it is removed, on the page *Order sheets* or by the next list.
+   */
+  listPurchaseOrders(options: CallOptions = {}): Promise<ListPurchaseOrdersReply> {
+    return this.send({ method: "GET", path: `/integration/purchase-orders`, keys: "secret" }, options);
+  }
+
+  /**
+   * Replace the goods on order.
+   *
+   * Store these lines instead of all others: what your purchasing system has open.
+   *
+   * The order sheets subtract what arrives in time. A repeat changes nothing.
+   */
+  replacePurchaseOrders(body: Body<"replace_purchase_orders">, options: CallOptions = {}): Promise<ReplacePurchaseOrdersReply> {
+    return this.send({ method: "PUT", path: `/integration/purchase-orders`, keys: "secret", body }, options);
   }
 
   /**

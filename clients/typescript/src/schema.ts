@@ -555,6 +555,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/purchase-orders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List goods on order
+         * @description Return what was ordered and has not arrived, by product.
+         *
+         *     A line ends when it is removed, on the page *Order sheets* or by the next list.
+         */
+        get: operations["list_purchase_orders"];
+        /**
+         * Replace the goods on order
+         * @description Store these lines instead of all others: what your purchasing system has open.
+         *
+         *     The order sheets subtract what arrives in time. A repeat changes nothing.
+         */
+        put: operations["replace_purchase_orders"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/tests": {
         parameters: {
             query?: never;
@@ -1299,6 +1327,9 @@ export interface components {
             price: number | null;
             list_price: number | null;
         };
+        ListPurchaseOrdersReply: {
+            lines: components["schemas"]["StoredPurchaseOrderLine"][];
+        };
         ListTestsReply: {
             tests: components["schemas"]["StoredTest"][];
         };
@@ -1496,6 +1527,35 @@ export interface components {
             /** @description With `anchor`, in `source=buy` lists: whether enough orders contain both products. The widget ticks only such products. */
             certain?: boolean;
         };
+        /**
+         * PurchaseOrderLine
+         * @description Units of one product that a supplier will deliver.
+         */
+        PurchaseOrderLine: {
+            /**
+             * Item Id
+             * @description The product's id or SKU.
+             */
+            item_id: string | number;
+            /** Quantity */
+            quantity: number | string | null;
+            /**
+             * Expected Day
+             * Format: date
+             * @description The day on which the goods can be sold.
+             */
+            expected_day: string;
+            /** Supplier */
+            supplier?: string | null;
+        };
+        /**
+         * PurchaseOrders
+         * @description All goods on order.
+         */
+        PurchaseOrders: {
+            /** Lines */
+            lines: components["schemas"]["PurchaseOrderLine"][];
+        };
         PushItemsReply: {
             /** @constant */
             ok: true;
@@ -1558,6 +1618,12 @@ export interface components {
             value: string;
             count: number;
             filter: string;
+        };
+        ReplacePurchaseOrdersReply: {
+            /** @constant */
+            ok: true;
+            stored: number;
+            unknown: string[];
         };
         ReportColumn: {
             name: string;
@@ -1744,6 +1810,13 @@ export interface components {
             quantity: number | null;
             price: number | null;
             total: number | null;
+        };
+        StoredPurchaseOrderLine: {
+            item_id: string;
+            quantity: number;
+            /** Format: date */
+            expected_day: string;
+            supplier: string | null;
         };
         StoredRecommenderSettings: {
             rec_num: number;
@@ -2005,6 +2078,7 @@ export type ListBundlesReply = components['schemas']['ListBundlesReply'];
 export type ListItemsReply = components['schemas']['ListItemsReply'];
 export type ListOrdersReply = components['schemas']['ListOrdersReply'];
 export type ListPrices = components['schemas']['ListPrices'];
+export type ListPurchaseOrdersReply = components['schemas']['ListPurchaseOrdersReply'];
 export type ListTestsReply = components['schemas']['ListTestsReply'];
 export type ListedLook = components['schemas']['ListedLook'];
 export type ListedLookHotspot = components['schemas']['ListedLookHotspot'];
@@ -2022,6 +2096,8 @@ export type PlacementReply = components['schemas']['PlacementReply'];
 export type PriceFacet = components['schemas']['PriceFacet'];
 export type PriceRange = components['schemas']['PriceRange'];
 export type Product = components['schemas']['Product'];
+export type PurchaseOrderLine = components['schemas']['PurchaseOrderLine'];
+export type PurchaseOrders = components['schemas']['PurchaseOrders'];
 export type PushItemsReply = components['schemas']['PushItemsReply'];
 export type QueryFilter = components['schemas']['QueryFilter'];
 export type RecommendReply = components['schemas']['RecommendReply'];
@@ -2029,6 +2105,7 @@ export type RecommendedBundle = components['schemas']['RecommendedBundle'];
 export type RecommenderSettings = components['schemas']['RecommenderSettings'];
 export type Refinement = components['schemas']['Refinement'];
 export type RefinementOption = components['schemas']['RefinementOption'];
+export type ReplacePurchaseOrdersReply = components['schemas']['ReplacePurchaseOrdersReply'];
 export type ReportColumn = components['schemas']['ReportColumn'];
 export type ReportFigure = components['schemas']['ReportFigure'];
 export type ReportReply = components['schemas']['ReportReply'];
@@ -2048,6 +2125,7 @@ export type StoredBundle = components['schemas']['StoredBundle'];
 export type StoredItem = components['schemas']['StoredItem'];
 export type StoredOrder = components['schemas']['StoredOrder'];
 export type StoredOrderLine = components['schemas']['StoredOrderLine'];
+export type StoredPurchaseOrderLine = components['schemas']['StoredPurchaseOrderLine'];
 export type StoredRecommenderSettings = components['schemas']['StoredRecommenderSettings'];
 export type StoredTest = components['schemas']['StoredTest'];
 export type StoredVariant = components['schemas']['StoredVariant'];
@@ -3429,6 +3507,69 @@ export interface operations {
             };
         };
     };
+    list_purchase_orders: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The goods on order, the earliest expected day first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "lines": [
+                     *         {
+                     *           "item_id": "tent",
+                     *           "quantity": 24,
+                     *           "expected_day": "2026-03-20",
+                     *           "supplier": "Tents Ltd"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ListPurchaseOrdersReply"];
+                };
+            };
+        };
+    };
+    replace_purchase_orders: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PurchaseOrders"];
+            };
+        };
+        responses: {
+            /** @description How many lines are stored, and the products that the catalog lacks. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "ok": true,
+                     *       "stored": 1,
+                     *       "unknown": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ReplacePurchaseOrdersReply"];
+                };
+            };
+        };
+    };
     list_tests: {
         parameters: {
             query?: never;
@@ -3732,7 +3873,7 @@ export interface operations {
     report: {
         parameters: {
             query?: {
-                /** @description One of attribution, credited-sales, credited-items, search, search-no-results, search-no-clicks, widgets, experiment, customers, customer-list, health, earnings, demand, order-sheet, forecast. */
+                /** @description One of attribution, credited-sales, credited-items, search, search-no-results, search-no-clicks, widgets, experiment, customers, customer-list, health, earnings, demand, order-sheet, order-replay, forecast. */
                 name?: string;
                 /** @description The first day, in the store's time zone; default: 30 days in total. */
                 from?: string | null;

@@ -32,6 +32,7 @@ from productrecs.schemas.integration import (
 from productrecs.schemas.items import ItemsPush
 from productrecs.schemas.orders import OrderBody
 from productrecs.schemas.photos import PhotoBody, PhotoSearchBody
+from productrecs.schemas.purchase_orders import PurchaseOrdersBody
 from productrecs.tenancy.billing.call_meter import BillingStatus
 
 MODELS: Final[Sequence[type[BaseModel]]] = (
@@ -42,6 +43,7 @@ MODELS: Final[Sequence[type[BaseModel]]] = (
     PhotoSearchBody,
     ConnectBody,
     EnginesInitBody,
+    PurchaseOrdersBody,
     CustomerIdChangesBody,
     DashboardLinkBody,
     RecommenderSettingsBody,
