@@ -219,7 +219,8 @@ def create_store(engine: Engine, name: str, port: int) -> Merchant:
 
 def test_the_image_serves_read_only_and_without_rights(engine: Engine) -> None:
     name, port = "pr-one", free_port()
-    options = hardening(services("compose.yaml")["productrecs"])
+    service = services("compose.yaml")["productrecs"]
+    options = hardening(service) + [f"--volume=pr-{one}" for one in service["volumes"]]
 
     engine.start(
         *(name, *options),
@@ -245,6 +246,8 @@ def test_the_image_serves_read_only_and_without_rights(engine: Engine) -> None:
     touched = engine.execute(name, "touch", "/opt/productrecs/x", "/x")
     assert touched.stderr.count("Read-only file system") == 2
     assert engine.execute(name, "touch", "/data/x", f"{TMP}/x").returncode == 0
+    backup = engine.execute(name, "productrecs", "backup", "/backups/now.tar.gz")
+    assert backup.returncode == 0, backup.stderr
     assert engine.run("podman", "healthcheck", "run", name).returncode == 0
 
     engine.must("podman", "stop", "--time", "45", name)
