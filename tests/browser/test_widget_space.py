@@ -309,7 +309,8 @@ def test_without_an_answer_no_gap_is_left_after_three_seconds(
         page.wait_for_function(f"performance.now() - window.began > {WITHIN_MS}")
 
         assert max(page.evaluate(GAPS)) <= LINE, case
-        page.wait_for_timeout(400)
+    wide.wait_for_timeout(400)
+    for page in waiting.values():
         check_nothing_shifted(page)
 
 

@@ -84,7 +84,7 @@ class Outbox:
     @contextlib.contextmanager
     def sending(self) -> Iterator[None]:
         """Send what is due while the block runs."""
-        sender = WebhookSender(self.services)
+        sender = WebhookSender(self.services, idle_seconds=0.1)
         thread = threading.Thread(target=sender.run)
         thread.start()
         try:

@@ -33,9 +33,10 @@ _UNREADABLE: Final = "not sent: its secret cannot be read; make a new secret"
 class WebhookSender:
     """Sends until `stop`."""
 
-    def __init__(self, services: Services) -> None:
-        """Send nothing yet."""
+    def __init__(self, services: Services, idle_seconds: float = _IDLE_SECONDS) -> None:
+        """Send nothing yet; look for due messages every `idle_seconds`."""
         self._services = services
+        self._idle_seconds = idle_seconds
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._busy = set[StoreId]()
@@ -57,7 +58,7 @@ class WebhookSender:
                     if self._outage.is_due():
                         facts = {"error": operator_text(error)}
                         _log.warning("webhooks not sent", extra=facts)
-                self._wake.wait(_IDLE_SECONDS)
+                self._wake.wait(self._idle_seconds)
         if self._renew_at:
             with contextlib.suppress(StorageError):
                 self._lease.release()

@@ -26,6 +26,13 @@ serve.background_roles = lambda settings: [
 ]
 """
 
+# Nor does one wait half a minute for its API.
+IMPATIENT_FOR_API = """
+from productrecs.cli.processes import serve
+patient = serve.ProcessRole
+serve.ProcessRole = lambda *parts, **_: patient(*parts, hung_after=16.0)
+"""
+
 
 def findings(service: Service) -> list[str]:
     """Return what doctor says is wrong with the service."""
@@ -55,12 +62,17 @@ def process(service: Service, name: str) -> int:
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[Service]:
     """Give a running service that waits less for its background."""
-    start = tmp_path / "start"
-    start.mkdir()
-    (start / "sitecustomize.py").write_text(IMPATIENT)
-    service = Service(tmp_path / "data", broken=start).prepare()
+    service = impatient_service(tmp_path, IMPATIENT, {}).prepare()
     with service:
         yield service
+
+
+def impatient_service(folder: Path, code: str, variables: dict[str, str]) -> Service:
+    """Return a service whose processes run `code` when they start."""
+    start = folder / "start"
+    start.mkdir()
+    (start / "sitecustomize.py").write_text(code)
+    return Service(folder / "data", variables=variables, broken=start)
 
 
 @pytest.mark.timeout(300)
@@ -110,7 +122,7 @@ def test_systemd_hears_when_it_serves_and_while_it_is_well(tmp_path: Path) -> No
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
         systemd.bind(str(tmp_path / "notify"))
         variables = {"NOTIFY_SOCKET": str(tmp_path / "notify")}
-        service = Service(tmp_path / "data", variables=variables).prepare()
+        service = impatient_service(tmp_path, IMPATIENT_FOR_API, variables).prepare()
         service.launch()
         try:
             assert heard(systemd, 60) == "READY=1"
