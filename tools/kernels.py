@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 ENGINES = Path(__file__).resolve().parent.parent / "src/productrecs/engines"
-SOURCE = ENGINES / "kernels.c"
+SOURCES = (ENGINES / "kernels.c", ENGINES / "text/words.c")
 LIBRARY = ENGINES / "kernels.c.so"
 GLIBC = "2.28"
 """The oldest C library that Zig's output runs with: that of Debian 10."""
@@ -59,7 +59,7 @@ def compile_kernels(library: Path = LIBRARY, processor: str = "") -> str:
     # In place at once: processes of other tests may be loading the library.
     with tempfile.TemporaryDirectory(dir=library.parent) as folder:
         made = Path(folder) / library.name
-        words = [*command, *_OPTIONS, "-o", str(made), str(SOURCE), "-lm"]
+        words = [*command, *_OPTIONS, "-o", str(made), *map(str, SOURCES), "-lm"]
         done = subprocess.run(words, check=False, capture_output=True, text=True)  # noqa: S603 - our own words
         if done.returncode:
             message = f"{' '.join(words)}\n{done.stderr}"
@@ -71,7 +71,8 @@ def compile_kernels(library: Path = LIBRARY, processor: str = "") -> str:
 def is_current() -> bool:
     """Return whether the checkout's library is as new as its source."""
     try:
-        return os.stat(LIBRARY).st_mtime >= os.stat(SOURCE).st_mtime  # noqa: PTH116
+        made = os.stat(LIBRARY).st_mtime  # noqa: PTH116
+        return made >= max(os.stat(source).st_mtime for source in SOURCES)  # noqa: PTH116
     except FileNotFoundError:
         return False
 

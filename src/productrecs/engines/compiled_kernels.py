@@ -1,7 +1,8 @@
-"""Compiled kernels: the engines' inner loops in C (`kernels.c`), called through ctypes.
+"""Compiled kernels: the engines' inner loops in C (`kernels.c` and `text/words.c`).
 
-ctypes releases the GIL during a call. A call takes arrays by address: they have to be
-contiguous, of the type that `kernels.c` names, and alive until it returns.
+They are called through ctypes, which releases the GIL during a call. A call takes arrays by
+address: they have to be contiguous, of the type that the C file names, and alive until it
+returns.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ LIBRARY: Final = Path(__file__).with_name("kernels.c.so")
 Its name has two dots, since Python would take `kernels.so` for a module of the package.
 """
 
-_INT, _DOUBLE, _FLOAT, _ADDRESS = (
-    ctypes.c_int64,
-    ctypes.c_double,
-    ctypes.c_float,
-    ctypes.c_void_p,
-)
+_INT, _ADDRESS = ctypes.c_int64, ctypes.c_void_p
+_KINDS: Final = {
+    "a": _ADDRESS,
+    "b": ctypes.c_char_p,
+    "d": ctypes.c_double,
+    "f": ctypes.c_float,
+    "i": _INT,
+}
 
 
 def _load() -> ctypes.CDLL:
@@ -40,17 +43,20 @@ def _load() -> ctypes.CDLL:
 
 
 _library: Final = _load()
+_library_with_gil: Final = ctypes.PyDLL(str(LIBRARY))
 
 
-def declare(name: str, signature: str, result: Any = _INT) -> Any:
+def declare(
+    name: str, signature: str, result: Any = _INT, *, keeps_gil: bool = False
+) -> Any:
     """Return a function of the library.
 
-    `signature` has a letter for each argument: `a` for an address, `i` for a whole number
-    of 64 bits, `d` for a double and `f` for a float.
+    `signature` has a letter for each argument: `a` for an address, `b` for bytes, `i` for a
+    whole number of 64 bits, `d` for a double and `f` for a float. A call of a microsecond
+    keeps the GIL, since getting it back takes longer while another thread runs.
     """
-    function = getattr(_library, name)
-    kinds = {"a": _ADDRESS, "i": _INT, "d": _DOUBLE, "f": _FLOAT}
-    function.argtypes = [kinds[letter] for letter in signature]
+    function = getattr(_library_with_gil if keeps_gil else _library, name)
+    function.argtypes = [_KINDS[letter] for letter in signature]
     function.restype = result
     return function
 

@@ -122,13 +122,12 @@ def decode_product_stems(text: bytes) -> ProductStems:
     return ProductStems(frozenset(title.split()), frozenset(lead.split()))
 
 
-FORMAT: Final = f"11 tantivy-{version('tantivy')}"
+FORMAT: Final = f"12 tantivy-{version('tantivy')}"
 """Format version: changes when older indexes must not be read."""
 
 HEAD = "head"
 TITLE, CODES, CATEGORIES, DESCRIPTION = "title", "codes", "categories", "description"
-NUMBER, EXACT, WORD, COUNT = "number", "exact", "word", "count"
-REVERSED, PROFILE = "backwards", "gist"
+NUMBER, EXACT, PROFILE, NEW_WORDS = "number", "exact", "gist", "new_words"
 FIELDS: Final = (TITLE, CATEGORIES, DESCRIPTION, CODES, HEAD)
 
 MAX_DESCRIPTION: Final = 12_000
@@ -169,12 +168,40 @@ def products_schema() -> tantivy.Schema:
 
 
 def words_schema() -> tantivy.Schema:
-    """Return the fields of the vocabulary index: words and their frequency."""
+    """Return the fields of the vocabulary: a document has the new words of a commit."""
     builder = tantivy.SchemaBuilder()
-    builder.add_text_field(WORD, stored=True, tokenizer_name="raw", index_option="basic")
-    builder.add_text_field(REVERSED, tokenizer_name="raw", index_option="basic")
-    builder.add_integer_field(COUNT, fast=True)
+    builder.add_integer_field(NUMBER, indexed=True)
+    builder.add_bytes_field(NEW_WORDS, stored=True)
     return builder.build()
+
+
+def new_words_document(number: int, counts: Mapping[str, int]) -> tantivy.Document:
+    """Return the document of words, with the products that have them."""
+    document = tantivy.Document()
+    document.add_integer(NUMBER, number)
+    lines = "\n".join(f"{count} {word}" for word, count in counts.items())
+    document.add_bytes(NEW_WORDS, lines.encode("utf-8", "surrogatepass"))
+    return document
+
+
+def read_new_words(searcher: tantivy.Searcher, first: int) -> dict[str, int]:
+    """Return the words of the documents from number `first` on, with their products.
+
+    Raises:
+        ValueError: when a document is missing.
+    """
+    schema, counts = words_schema(), dict[str, int]()
+    for number in range(first, searcher.num_docs):
+        query = tantivy.Query.term_query(schema, NUMBER, number, index_option="basic")
+        hits = searcher.search(query, 1, count=False).hits
+        if not hits:
+            message = f"the words of commit {number} are missing"
+            raise ValueError(message)
+        lines = searcher.doc(hits[0][1])[NEW_WORDS][0].decode("utf-8", "surrogatepass")
+        for line in lines.split("\n"):
+            count, _, word = line.partition(" ")
+            counts[word] = int(count)
+    return counts
 
 
 def register_tokenizers(index: tantivy.Index) -> tantivy.Index:

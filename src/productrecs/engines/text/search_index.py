@@ -31,18 +31,17 @@ from productrecs.engines.text.index_queries import (
     title_query,
 )
 from productrecs.engines.text.index_schema import (
-    COUNT,
     EXACT,
     NUMBER,
     PROFILE,
-    REVERSED,
-    WORD,
     ProductStems,
     ProductText,
     code_keys,
     decode_product_stems,
     index_document,
+    new_words_document,
     products_schema,
+    read_new_words,
     register_tokenizers,
     translate_index_errors,
     words_schema,
@@ -381,7 +380,6 @@ PRODUCTS, WORDS = "products", "words"
 """The folders of an index: products and vocabulary."""
 
 _MIN_HEAP: Final = 15_000_000
-_WORDS_HEAP: Final = 80_000_000
 """Minimum memory of the writer: large batches give few, fast segments."""
 
 
@@ -403,7 +401,7 @@ class SearchIndex:
             self._products.reload()
             words = self._words.searcher()
             self.language = LanguageAnalyzer(language)
-            self._reader = self._read_state(Vocabulary(words, self._words.schema))
+            self._reader = self._read_state(Vocabulary().read_on(words))
 
     def __len__(self) -> int:
         """Return the number of indexed products."""
@@ -528,9 +526,10 @@ class IndexWriter:
             products = tantivy.Index(products_schema(), str(folder / PRODUCTS))
             self._words_index = tantivy.Index(words_schema(), str(folder / WORDS))
             self._products = register_tokenizers(products).writer(heap, 1)
-            self._words = self._words_index.writer(_WORDS_HEAP, 1)
+            self._words = self._words_index.writer(_MIN_HEAP, 1)
             self._words_index.config_reader("manual")
         self._new_words: dict[str, int] = {}
+        self._known_words: frozenset[str] | None = None
 
     def put(self, products: Iterable[ProductText], *, are_new: bool = False) -> None:
         """Add products; replaces documents of the same numbers."""
@@ -579,15 +578,14 @@ class IndexWriter:
         """Add the words that the vocabulary index lacks."""
         self._words_index.reload()
         searcher = self._words_index.searcher()
+        if self._known_words is None:
+            self._known_words = frozenset(read_new_words(searcher, 0))
         new_words = {
             word: count
             for word, count in self._new_words.items()
-            if word and searcher.doc_freq(WORD, word) == 0
+            if word and word not in self._known_words
         }
-        for word, count in new_words.items():
-            document = tantivy.Document()
-            document.add_text(WORD, word)
-            document.add_text(REVERSED, word[::-1])
-            document.add_integer(COUNT, count)
-            self._words.add_document(document)
+        if new_words:
+            self._words.add_document(new_words_document(searcher.num_docs, new_words))
+            self._known_words |= new_words.keys()
         self._new_words.clear()

@@ -10,8 +10,8 @@ Compound words are split and joined by the same words, without a dictionary:
 "Jacke" finds "Winterjacke", and "Winterjacke" finds "Winter Jacke".
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 import tantivy
@@ -20,22 +20,20 @@ from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.engines.text.index_schema import (
     CATEGORIES,
     CODES,
-    COUNT,
     DESCRIPTION,
     HEAD,
-    REVERSED,
     TITLE,
-    WORD,
+    read_new_words,
 )
+from productrecs.engines.text.packed_words import SHORT_WORD, NearWord, PackedWords
 from productrecs.engines.text.tokenizer import is_code
 
-SHORT_WORD: Final = 4
 ONE_EDIT_FROM: Final = 5
 TWO_EDITS_FROM: Final = 9
-_DISTANT_KEY: Final = 3  # cache key beside the distances 1 and 2
 _MAX_FOUND: Final = 64
 _MIN_START: Final = 3
 _ENTRY_BYTES: Final = 600
+_NEWER_SHARE: Final = 8  # of all words; more of them are packed with the others
 
 
 class FuzzyMatch(NamedTuple):
@@ -121,11 +119,10 @@ def is_slip(typed: str, word: str) -> bool:
 class Vocabulary:
     """The words of one index, in their original spelling; thread-safe."""
 
-    def __init__(self, searcher: tantivy.Searcher, schema: tantivy.Schema) -> None:
-        """Look words up in the vocabulary index, which must not change."""
-        self.size: int = searcher.num_docs
-        self._searcher = searcher
-        self._schema = schema
+    def __init__(self, parts: Sequence[PackedWords] = (), commits: int = 0) -> None:
+        """Look words up in `parts`, which have the words of the first `commits`."""
+        self._parts = parts
+        self._commits = commits
         self._cache: BoundedCache[tuple[str, int], list[FuzzyMatch]] = BoundedCache(
             RegisteredCache.SPELLINGS, _ENTRY_BYTES
         )
@@ -133,15 +130,30 @@ class Vocabulary:
     def read_on(self, searcher: tantivy.Searcher) -> "Vocabulary":
         """Return the vocabulary of `searcher`: this one, if no word was added.
 
-        Words are never deleted from an index, so an equal count means equal words.
+        Words are never deleted. New ones are packed apart from the others until they are
+        many, since packing takes as long as there are words.
+
+        Raises:
+            ValueError: when words are missing in the index.
         """
-        if searcher.num_docs == self.size:
+        if searcher.num_docs == self._commits:
             return self
-        return Vocabulary(searcher, self._schema)
+        added = read_new_words(searcher, self._commits)
+        older, newer = self._parts[:1], self._parts[1:]
+        for part in newer:
+            added = part.counts() | added
+        if not older or len(added) * _NEWER_SHARE > len(older[0]):
+            for part in older:
+                added = part.counts() | added
+            older = ()
+        return Vocabulary((*older, PackedWords(added)), searcher.num_docs)
 
     def has(self, word: str) -> bool:
         """Return whether the index has ever contained exactly this word."""
-        return bool(word) and self._searcher.doc_freq(WORD, word) > 0
+        for part in self._parts:  # noqa: SIM110 - a generator takes as long as the look-up
+            if word in part:
+                return True
+        return False
 
     def splits(self, word: str, cuts: Iterable[int]) -> list[tuple[str, str]]:
         """Return the parts of a word at each of `cuts` where both are catalog words."""
@@ -149,13 +161,13 @@ class Vocabulary:
         return [(word[:at], word[at:]) for at in valid_starts if self.has(word[at:])]
 
     def corrections(self, word: str, distance: int) -> list[FuzzyMatch]:
-        """Return corrections of `word` within an edit distance of 1 or 2."""
-        matches = self._cache.get((word, distance))
-        if matches is None:
-            matches = self._cache.put(
-                (word, distance), self._find_corrections(word, distance)
-            )
-        return matches
+        """Return corrections of `word` at an edit distance of 1 or 2."""
+        min_length = ONE_EDIT_FROM if distance == 1 else TWO_EDITS_FROM
+        return [
+            match
+            for match in self._near(word, distance)
+            if match.distance == distance and len(match.word) >= min_length
+        ]
 
     def distant_corrections(self, word: str) -> list[FuzzyMatch]:
         """Return words that are too far from `word` to be corrections by themselves.
@@ -163,82 +175,63 @@ class Vocabulary:
         Words of 5 to 8 letters two edits away, and of 4 letters one edit away: many words
         have some, so only context or frequency tells which is meant.
         """
-        if is_code(word) or not SHORT_WORD - 1 <= len(word) <= TWO_EDITS_FROM + 1:
+        if not SHORT_WORD - 1 <= len(word) <= TWO_EDITS_FROM + 1:
             return []
-        matches = self._cache.get((word, _DISTANT_KEY))
-        if matches is None:
-            near = self._most_frequent(self._query(word, 1, prefix=False), _MAX_FOUND)
-            far = self._most_frequent(self._query(word, 2, prefix=False), _MAX_FOUND)
-            found = [(other, 1) for other in near if len(other) == SHORT_WORD]
-            found += [
-                (other, 2) for other in far if ONE_EDIT_FROM <= len(other) < TWO_EDITS_FROM
-            ]
-            matches = [
-                FuzzyMatch(other, distance, other[0] == word[0])
-                for other, distance in found
-                if other != word and not is_code(other)
-            ]
-            self._cache.put((word, _DISTANT_KEY), matches)
-        return matches
+        return [
+            match
+            for match in self._near(word, 2)
+            if match.distance == 1 + (len(match.word) > SHORT_WORD)
+            and len(match.word) < TWO_EDITS_FROM
+        ]
 
     def completions(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words that begin with `start`, without itself."""
-        if not start:
-            return []
-        words = self._most_frequent(self._query(start, 0, prefix=True), limit + 1)
+        words = self._most_frequent(PackedWords.with_start, start, limit + 1)
         return [word for word in words if word != start][:limit]
 
     def words_ending_with(self, end: str, limit: int) -> list[str]:
         """Return the most frequent words that end with `end`, without itself."""
-        query = tantivy.Query.fuzzy_term_query(
-            self._schema, REVERSED, end[::-1], distance=0, prefix=True
-        )
-        return [word for word in self._most_frequent(query, limit + 1) if word != end][
-            :limit
-        ]
+        words = self._most_frequent(PackedWords.with_end, end, limit + 1)
+        return [word for word in words if word != end][:limit]
 
     def mistyped_completions(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words whose beginning is one edit from `start`."""
         if is_code(start) or len(start) < ONE_EDIT_FROM - 1:
             return []
-        query = self._query(start, 1, prefix=True)
-        return [
-            word
-            for word in self._most_frequent(query, limit)
-            if len(word) >= ONE_EDIT_FROM and word[0] == start[0] and not is_code(word)
-        ]
-
-    def _find_corrections(self, word: str, distance: int) -> list[FuzzyMatch]:
-        min_length = ONE_EDIT_FROM if distance == 1 else TWO_EDITS_FROM
-        if is_code(word) or len(word) < min_length - distance:
-            return []
-        nearer_words = {word}
-        if distance > 1:
-            nearer_words.update(
-                candidate.word for candidate in self.corrections(word, distance - 1)
-            )
-        words = self._most_frequent(self._query(word, distance, prefix=False), _MAX_FOUND)
-        return [
-            FuzzyMatch(candidate, distance, candidate[0] == word[0])
-            for candidate in words
-            if len(candidate) >= min_length
-            and candidate not in nearer_words
-            and not is_code(candidate)
-        ]
-
-    def _query(self, word: str, distance: int, *, prefix: bool) -> tantivy.Query:
-        return tantivy.Query.fuzzy_term_query(
-            self._schema, WORD, word, distance=distance, prefix=prefix
-        )
-
-    def _most_frequent(self, query: tantivy.Query, limit: int) -> list[str]:
-        searcher = self._searcher
-        hits = searcher.search(query, limit, count=False, order_by_field=COUNT).hits
-        return [searcher.doc(address)[WORD][0] for _, address in hits]
+        return self._most_frequent(PackedWords.with_near_start, start, limit)
 
     def memory_bytes(self) -> int:
-        """Return the approximate size of the cache."""
-        return self._cache.memory_bytes()
+        """Return the approximate size of the words and the cache."""
+        words = sum(part.memory_bytes() for part in self._parts)
+        return words + self._cache.memory_bytes()
+
+    def _near(self, word: str, max_distance: int) -> list[FuzzyMatch]:
+        """Return the most frequent words near a word; a code has none."""
+        matches = self._cache.get((word, max_distance))
+        if matches is None:
+            found = [] if is_code(word) else self._find_near(word, max_distance)
+            matches = [
+                FuzzyMatch(one.word, one.distance, one.word[0] == word[0]) for one in found
+            ]
+            self._cache.put((word, max_distance), matches)
+        return matches
+
+    def _find_near(self, word: str, max_distance: int) -> list[NearWord]:
+        near = [part.near(word, max_distance, _MAX_FOUND) for part in self._parts]
+        return _merge(near, _MAX_FOUND * max_distance)
+
+    def _most_frequent(
+        self, find: Callable[[PackedWords, str, int], list[NearWord]], text: str, limit: int
+    ) -> list[str]:
+        found = _merge([find(part, text, limit) for part in self._parts], limit)
+        return [one.word for one in found]
+
+
+def _merge(found: Sequence[list[NearWord]], limit: int) -> list[NearWord]:
+    """Return the most frequent words of several parts."""
+    if len(found) == 1:
+        return found[0]
+    return sorted(chain.from_iterable(found), key=lambda one: -one.products)[:limit]
 
 
 _COUNTS_BYTES: Final = 300
