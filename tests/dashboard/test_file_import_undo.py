@@ -86,7 +86,7 @@ def test_an_import_of_orders_is_undone_row_by_row(office: Office, store: Store) 
     )
     path = imported(office, store, changing)
     counts = find_import(office, store, path).result["counts"]
-    assert (counts["inserted"], counts["overwritten"], counts["repeated"]) == (700, 1, 2)
+    assert (counts["inserted"], counts["overwritten"], counts["added_up"]) == (700, 1, 2)
     assert len(lines(office, store)) == 701
 
     page = undone(office, store, path)

@@ -141,13 +141,14 @@ def test_orders_are_counted_and_a_second_time_already_stored(
         checked = text_of(member.get(path))
         assert "2 orders from 1 Oct 2026 to 2 Oct 2026" in checked
         assert re.search(r"3\s+quantity\s+two\s+is not a number", checked)
-        assert re.search(r"To import\s+2\s+Repeated\s+1\s+", checked)
+        assert re.search(r"To import\s+2\s+Added up\s+1\s+", checked)
+        assert "1 line repeats an article of its order: the quantities are added" in checked
         assert "Waiting" in text_of(press(member, path, "start"))
         work(office)
         pages.append(" ".join(text_of(member.get(path)).split()))
 
-    assert "New 2 Changed 0 Already stored 0 Repeated 1 Left out 0 Failed 1" in pages[0]
-    assert "New 0 Changed 0 Already stored 3 Left out 0 Failed 1" in pages[1]
+    assert "New 2 Changed 0 Already stored 0 Added up 1 Left out 0 Failed 1" in pages[0]
+    assert "New 0 Changed 0 Already stored 2 Added up 1 Left out 0 Failed 1" in pages[1]
 
 
 def flat(reply: Reply) -> str:

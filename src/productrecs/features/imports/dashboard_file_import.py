@@ -199,6 +199,7 @@ class DashboardFileImporter:
             _shares(source.size, on_share),
             notes.append,
             ordered_today=file_import.choices.ordered_today,
+            adds_repeats=True,
         ).dry_run(source.file)
         to_import = report.lines - report.lines_repeated
         return {
@@ -221,8 +222,9 @@ class DashboardFileImporter:
             MAX_REJECTED_ROWS,
             file_import.choices.ordered_today,
             ImportChangeJournal(file_import.import_id),
+            adds_repeats=True,
         ).run(source.file)
-        notes += _time_notes(report, file_import)
+        notes += [*_repeat_notes(report), *_time_notes(report, file_import)]
         return {"counts": order_counts(report), "notes": notes}, report
 
     def _orders(
@@ -340,7 +342,9 @@ def _order_notes(report: OrderDryRun, file_import: FileImport, zone: tzinfo) -> 
     notes = []
     if report.first and report.last:
         days = (_day(report.first, zone), _day(report.last, zone))
-        notes.append(f"{report.orders:,} orders from {days[0]} to {days[1]}.")
+        orders = counted(report.orders, "order")
+        notes.append(f"{orders} from {days[0]} to {days[1]}.")
+    notes += _repeat_notes(report)
     if report.returns:
         lines = counted(report.returns, "line")
         notes.append(f"{lines} with a quantity below 0: imported as returned.")
@@ -354,6 +358,17 @@ def _order_notes(report: OrderDryRun, file_import: FileImport, zone: tzinfo) -> 
             "once you send the products."
         )
     return notes + _time_notes(report, file_import)
+
+
+def _repeat_notes(report: OrderHistoryImportReport) -> list[str]:
+    """Return what happens to lines of one order and article."""
+    if not report.lines_repeated:
+        return []
+    repeat = "repeats an article of its order"
+    if report.lines_repeated > 1:
+        repeat = "repeat an article of their order"
+    lines = counted(report.lines_repeated, "line")
+    return [f"{lines} {repeat}: the quantities are added."]
 
 
 def _time_notes(report: OrderHistoryImportReport, file_import: FileImport) -> list[str]:

@@ -56,7 +56,8 @@ class OrderImport:
 
     `on_bytes` gets the number of further bytes read, `on_note` notes for the user. New
     lines without a readable time are of today if they were `ordered_today`, else errors.
-    `changes` stores what is needed to undo the import.
+    `changes` stores what is needed to undo the import. With `adds_repeats`, lines of one
+    order and item are added up; else the last one counts.
     """
 
     services: ImportServices
@@ -67,6 +68,7 @@ class OrderImport:
     max_errors: int = MAX_ERRORS
     ordered_today: bool = False
     changes: ImportChangeJournal | None = None
+    adds_repeats: bool = False
 
     def run(self, file: BinaryIO) -> OrderHistoryImportReport:
         """Store every line; an interrupted import resumes with the same file.
@@ -85,6 +87,7 @@ class OrderImport:
             max_errors=self.max_errors,
             times=self._times(),
             changes=self.changes,
+            adds_repeats=self.adds_repeats,
         )
         report = history.run(file, self.orders.csv_format, self.on_bytes, reader)
         self._finish(file, reader, report)
@@ -100,6 +103,7 @@ class OrderImport:
         report, line_keys = OrderDryRun(max_errors=self.max_errors), set[int]()
         orders_seen, items, times = set[int](), set[str](), set[int]()
         reader, time_index = self.orders.reader(), time_column(self.orders.csv_format)
+        report.adds_repeats = self.adds_repeats or reader.sums
         for number, line in (
             (row[0], line)
             for row in self._counted_rows(file, report)

@@ -40,6 +40,7 @@ from productrecs.records.orders.order_history_line import (
     row_message,
     time_problem,
 )
+from productrecs.records.orders.repeated_lines import RepeatedLines, count_repeated_keys
 from productrecs.records.purchases.repository import (
     OrderImportProgress,
     PurchaseChannel,
@@ -103,7 +104,8 @@ class OrderHistoryImportReport(RowCountsAndErrors):
     """The result of an import: `lines_imported` are new, `lines_updated` were changed.
 
     `lines` is the number of order lines in all rows that could be read; `lines_repeated`
-    had the order and the item of an earlier row of the file, and replaced it.
+    had the order and the item of another row of the file, and replaced it, or were added
+    to it where `adds_repeats`.
     `rows_undated` had no readable time; `undated` lists the first of those with a text.
     `not_bought` counts the rows of orders that are not purchases, such as cancelled ones,
     by the order's status. All other rows repeated stored data.
@@ -113,6 +115,7 @@ class OrderHistoryImportReport(RowCountsAndErrors):
     lines_imported: int = 0
     lines_updated: int = 0
     lines_repeated: int = 0
+    adds_repeats: bool = False
     rows_undated: int = 0
     undated: list[RowError] = field(default_factory=list)
     not_bought: dict[str, int] = field(default_factory=dict)
@@ -235,7 +238,8 @@ class ChunkSize:
 class RowReader(Protocol):
     """Parser of a file's rows, in order, into order lines.
 
-    With `sums`, a later line of an order and item includes the earlier ones.
+    With `sums`, a later line of an order and item includes the earlier ones. Other readers
+    may read a file again.
     """
 
     sums: bool
@@ -255,7 +259,8 @@ class OrderHistoryImport:
 
     `submitted_ms` is the upload time: lines without a readable time get that day, also if
     the import resumes days later. `journal` stores the import's progress; by default it
-    is stored under the file's digest.
+    is stored under the file's digest. With `adds_repeats`, lines of one order and item in
+    the file are added up; else the last one counts.
     """
 
     database: Database
@@ -267,6 +272,7 @@ class OrderHistoryImport:
     max_errors: int = MAX_ERRORS
     times: TimeRule = ANY_TIME
     changes: LineChangeJournal | None = None
+    adds_repeats: bool = False
 
     def run(
         self,
@@ -288,21 +294,26 @@ class OrderHistoryImport:
         journal = self.journal or FileImportProgressStore(
             self.database, self.store_id, csv_format_used.digest, self.submitted_ms
         )
-        progress, report = (
-            journal.start(),
-            OrderHistoryImportReport(max_errors=self.max_errors),
-        )
         if reader is None:
             times = detect_time_format(file, csv_format_used, "timestamp")
             reader = OrderHistoryLineReader(
                 csv_format_used.columns, csv_format_used.separator, self.zone, times
             )
+        progress, report = (
+            journal.start(),
+            OrderHistoryImportReport(
+                max_errors=self.max_errors, adds_repeats=self.adds_repeats or reader.sums
+            ),
+        )
+        repeats = self._find_repeats(file, csv_format_used, reader)
         chunk: list[OrderHistoryLine] = []
         time_index = time_column(csv_format_used)
         size, last_row = ChunkSize(), progress.rows_done
         for row in read_rows(file, csv_format_used, on_bytes):
             report.rows += 1
-            lines = read_and_count_lines(reader, row, time_index, report, self.times)
+            lines = repeats.add_up(
+                read_and_count_lines(reader, row, time_index, report, self.times)
+            )
             if not lines or row[0] <= progress.rows_done:
                 continue
             chunk += lines
@@ -312,15 +323,34 @@ class OrderHistoryImport:
                 chunk_lines = _last_of_order_item(chunk) if reader.sums else chunk
                 progress = self._store_chunk(journal, chunk_lines, progress, report, size)
                 chunk = []
+        chunk += repeats.unfinished_sums()
         if chunk:
             progress = replace(progress, rows_done=last_row)
             chunk_lines = _last_of_order_item(chunk) if reader.sums else chunk
             progress = self._store_chunk(journal, chunk_lines, progress, report, size)
         _count_lines(report, progress)
+        report.lines_repeated += repeats.added
         with self.database.transaction() as transaction:
             log = LockedStoreLog(self.database, transaction, self.store_id, self.numbers)
             journal.finish(log, progress, report)
         return report
+
+    def _find_repeats(
+        self, file: BinaryIO, csv_format: CsvFormat, reader: RowReader
+    ) -> RepeatedLines:
+        """Read the file for lines of one order and item, which are to be added up."""
+        if not self.adds_repeats or reader.sums:
+            return RepeatedLines({})
+        time_index, discarded = time_column(csv_format), OrderHistoryImportReport()
+        return RepeatedLines(
+            count_repeated_keys(
+                line
+                for row in read_rows(file, csv_format)
+                for line in read_and_count_lines(
+                    reader, row, time_index, discarded, self.times
+                )
+            )
+        )
 
     def _store_chunk(
         self,
@@ -419,7 +449,7 @@ def order_counts(report: OrderHistoryImportReport) -> dict[str, int]:
         "inserted": report.lines_imported,
         "overwritten": report.lines_updated,
         "deduplicated": report.lines - changed,
-        "repeated": report.lines_repeated,
+        "added_up" if report.adds_repeats else "repeated": report.lines_repeated,
         "left_out": sum(report.not_bought.values()),
         "skipped": report.rows_skipped,
     }

@@ -52,7 +52,7 @@ _TIMES: Final = (
     ("%d.%m.%Y %H:%M:%S", "31.12.2026 23:59:59"),
 )
 _HISTORY: Final = 50
-_RARE: Final = frozenset({"repeated", "folded"})
+_RARE: Final = frozenset({"repeated", "added_up", "folded"})
 _STATES: Final = {
     ImportStatus.CHECKING: ("Checking", ""),
     ImportStatus.CHECKED: ("Ready to start", "good"),
@@ -76,6 +76,11 @@ _COUNTS: Final = (
         "repeated",
         "Repeated",
         "Rows whose order line or product has a later row: it counts.",
+    ),
+    (
+        "added_up",
+        "Added up",
+        "Rows of an article that its order has in another row: their quantities are added.",
     ),
     ("unchanged", "Unchanged", "Products that are stored as the file has them."),
     ("folded", "Merged", "Rows of variants and pictures, which belong to another row."),
