@@ -11,11 +11,17 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS, fixed_clock
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import visitor_hash
+from productrecs.core.report import ReportQuery
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.privacy import shopper_erasure
 from productrecs.features.privacy.repository import ErasureRepository
 from productrecs.features.privacy.shopper_erasure import ShopperEraser, replay_erasures
 from productrecs.features.privacy.shopper_export import shopper_names, shopper_records
+from productrecs.features.reports.customer_segments_report import (
+    compute_and_store_segments,
+    customer_list_report,
+    stores_due_for_segments,
+)
 from productrecs.records.erasures.repository import ERASURE_GRACE_MS
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
@@ -178,6 +184,26 @@ def test_what_they_bought_stays_without_them_and_others_stay_as_they_were(
     # Many searched for a tent, and somebody else for a mug.
     assert column(place.shop, search_counts.c.text) == ["mug", "tent"]
     assert column(place.shop, shopper_links.c.customer) == [OTHER, OTHER]
+
+
+def test_the_other_customers_stay_listed_until_segments_are_computed_again(
+    place: Installation,
+) -> None:
+    shop = place.shop
+    live(shop)
+    compute_and_store_segments(shop.database, shop.store, NOON)
+
+    def names() -> list[str]:
+        query = ReportQuery("2026-03-01", "2026-03-31")
+        report = customer_list_report(shop.database, shop.store, query)
+        return sorted(str(row[0]) for row in report.rows)
+
+    assert names() == sorted([ME, OTHER])
+    place.erase(ME)
+    assert names() == [OTHER]
+    assert ME not in everything(shop.database)
+    due = stores_due_for_segments(shop.database, [shop.store], NOON)
+    assert due == [shop.store.store_id]
 
 
 def test_another_store_is_untouched(place: Installation) -> None:

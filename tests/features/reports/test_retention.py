@@ -166,9 +166,7 @@ def test_an_erasure_deletes_rare_queries_of_days_that_are_purged(
     assert {row.text for row in rows(shop, search_days)} == set(at)
 
     with shop.database.transaction() as transaction:
-        ShopperRepository(transaction, shop.store.store_id).reset_attribution_and_segments(
-            10
-        )
+        ShopperRepository(transaction, shop.store.store_id).reset_attribution(10)
     read_on(shop)
 
     assert {row.text for row in rows(shop, search_days)} == {"mug"}

@@ -12,13 +12,13 @@ from productrecs.records.events.repository import shopper_bot_events, shopper_ev
 from productrecs.records.purchases.repository import shopper_lines
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
 from productrecs.storage.sql.store_counters_and_versions import increment
+from productrecs.storage.sql.stored_insights import read_insight, store_insight
 from productrecs.storage.sql.tables import (
     attribution_marks,
     erasures,
     exposures,
     file_imports,
     import_changes,
-    insights,
     live_events,
     mail_choices,
     search_days,
@@ -27,7 +27,7 @@ from productrecs.storage.sql.tables import (
 )
 
 _DELETING: Final = -1  # attribution reads the log from its beginning again
-_BY_NAME: Final = "customers"  # the only result that names customers
+_SEGMENTS: Final = "customers"  # the only stored insight that names customers
 _NAMES_OF_LINES: Final = frozenset({"shopper", "person", "session"})
 _UNFINISHED: Final = ("queued", "running")
 _CHECKING: Final = "checking"
@@ -184,8 +184,8 @@ class ShopperRepository:
             )
             self._transaction.execute(deletion)
 
-    def reset_attribution_and_segments(self, max_count: int) -> None:
-        """Reset attribution and customers, so that they are recomputed from the log.
+    def reset_attribution(self, max_count: int) -> None:
+        """Reset attribution, so that it is recomputed from the log.
 
         Settled days are not. Their queries from fewer shoppers than `max_count` go, as the
         events that would say who typed them may be purged.
@@ -203,10 +203,21 @@ class ShopperRepository:
             attribution_marks.c.store_id == self._store_id
         )
         self._transaction.execute(progress_update.values(seq=_DELETING))
-        deletion = insights.delete().where(
-            insights.c.store_id == self._store_id, insights.c.name == _BY_NAME
-        )
-        self._transaction.execute(deletion)
+
+    def delete_names_from_customer_list(self, names: Sequence[str]) -> None:
+        """Delete the shopper from the customers by name; the segments are due again.
+
+        The sums of all customers stay until then.
+        """
+        stored = read_insight(self._transaction, self._store_id, _SEGMENTS)
+        if stored is None:
+            return
+        people = [person for person in stored.result["people"] if person[0] not in names]
+        result = {**stored.result, "people": people}
+        kept = stored._replace(
+            applied_seq=0, result=result
+        )  # computed again within minutes
+        store_insight(self._transaction, self._store_id, _SEGMENTS, kept)
 
     def views_caught_up(self, seq: int) -> bool:
         """Return whether attribution has processed the log again at least up to `seq`."""

@@ -249,7 +249,8 @@ class ShopperEraser:
             seq = LockedStoreLog(self.database, transaction, store_id).take_seqs(1)
             shoppers = ShopperRepository(transaction, store_id)
             shoppers.unlink(names)
-            shoppers.reset_attribution_and_segments(MAX_RARE_SEARCHES)
+            shoppers.reset_attribution(MAX_RARE_SEARCHES)
+            shoppers.delete_names_from_customer_list(names)
             ErasureRepository(transaction, store_id).clear(erasure.erasure_id, seq)
         return True
 
