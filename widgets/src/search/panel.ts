@@ -8,6 +8,7 @@ import { CAMERA } from "../core/photo";
 
 const LEAST_WIDTH = 440;
 const EDGE = 8;
+const GAP = 6;
 
 export class Panel {
   readonly list: HTMLElement;
@@ -63,14 +64,18 @@ export class Panel {
     const { style } = this.element;
     const screen = document.documentElement.clientWidth;
     const at = box.getBoundingClientRect();
-    const around = (this.element.offsetParent ?? document.body).getBoundingClientRect();
     const width = Math.min(Math.max(at.width, LEAST_WIDTH), screen - 2 * EDGE);
     const isRtl = getComputedStyle(box).direction === "rtl";
     const wanted = isRtl ? at.right - width : at.left;
     const left = Math.min(Math.max(wanted, EDGE), screen - EDGE - width);
+    // What it is placed by, and how a page scales it, is measured: a page has many ways.
+    style.left = style.top = "0";
     style.width = `${width}px`;
-    style.left = `${left - around.left}px`;
-    style.top = `${at.bottom - around.top + 6}px`;
+    const origin = this.element.getBoundingClientRect();
+    const scale = origin.width / width || 1;
+    style.width = `${width / scale}px`;
+    style.left = `${(left - origin.left) / scale}px`;
+    style.top = `${(at.bottom + GAP - origin.top) / scale}px`;
     this.list.append(...options);
   }
 
