@@ -66,7 +66,8 @@ def test_suggestions_stand_below_the_box_and_cover_nothing_of_it(
             above, below = box.bounding_box(), panel.bounding_box()
             page.keyboard.press("Escape")
 
-            assert above and below
+            assert above
+            assert below
             gap = below["y"] - above["y"] - above["height"]
             assert gap == pytest.approx(GAP_PX, abs=1)
             left, right = below["x"], below["x"] + below["width"]
