@@ -3,6 +3,8 @@
 Holidays: Online Retail in groups, forecast from each second week between two dates, with
 the public holidays of England. Campaigns: made-up stores (`made_demand`) with four past
 weeks that sold e^.5 of the usual, or the usual, and one week ahead of which it is known.
+Prices: made-up stores whose products were reduced four times each, and one week ahead in
+which all cost 30 % less. The forecast knows the reduced price, and what past orders paid.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from productrecs.engines.demand.calendar_effects import (
 )
 from productrecs.engines.demand.demand_series import HORIZON, DemandOptions
 from productrecs.engines.demand.forecast import forecast_demand, with_calendar_effects
+from productrecs.engines.demand.price_elasticity import PaidPrices, price_elasticity
 from productrecs.training.demand.calendar_events import public_holidays
 
 if TYPE_CHECKING:
@@ -50,6 +53,27 @@ def measure(report: Report) -> None:
                 errors.append(_errors(amounts, made_demand.FIRST_DAY, _ORIGIN, events))
             title = f"campaigns of e^{change:g}, {make.__name__.replace('_', ' ')}"
             _add(report, title, np.array(errors))
+        for elasticity in (-2.0, -1.0, 0.0):
+            errors = [_price_errors(make(seed, _DAYS), elasticity, seed) for seed in _SEEDS]
+            title = f"prices, elasticity {elasticity:g}, {make.__name__.replace('_', ' ')}"
+            _add(report, title, np.array(errors))
+
+
+def _price_errors(amounts: Amounts, elasticity: float, seed: int) -> list[list[float]]:
+    rng, prices = np.random.default_rng(seed), np.ones(amounts.shape)
+    for row in prices:
+        for start in rng.integers(30, _ORIGIN - 20, 4):
+            row[start : start + rng.integers(5, 15)] = rng.choice([0.9, 0.8, 0.7])
+    ahead = _STARTS[-1]
+    prices[:, ahead : ahead + _LENGTH] = 0.7
+    amounts = rng.poisson(amounts * prices**elasticity).astype(np.float32)
+    rows, days = np.nonzero(amounts[:, :_ORIGIN])
+    paid = PaidPrices(rows, days, prices[rows, days])
+    first = made_demand.FIRST_DAY
+    found = price_elasticity(history(amounts[:, :_ORIGIN], first), paid)
+    last_day = first + ahead + _LENGTH - 1
+    sale = CalendarEvent(DayKind.CAMPAIGN, "Sale", first + ahead, last_day, price=0.7)
+    return _errors(amounts, first, _ORIGIN, [sale], found)
 
 
 def _holiday_errors(name: str) -> Floats:
@@ -78,7 +102,11 @@ def _with_campaigns(
 
 
 def _errors(
-    amounts: Amounts, first: int, origin: int, events: list[CalendarEvent]
+    amounts: Amounts,
+    first: int,
+    origin: int,
+    events: list[CalendarEvent],
+    elasticity: float = 0.0,
 ) -> list[list[float]]:
     """Return pinball, RMSSE and the total's WAPE, without and with the calendar."""
     known, came = amounts[:, :origin], amounts[:, origin : origin + HORIZON]
@@ -86,7 +114,7 @@ def _errors(
     demand, options = history(known, first), DemandOptions(threads=1)
     found = []
     for usable in ([], events):
-        effects = CalendarEffects(demand, usable)
+        effects = CalendarEffects(demand, usable, elasticity)
         ordinary = effects.remove_from_history()
         verdict = run_backtest(ordinary, options, lambda _share: None)
         everything = np.ones((demand.items, HORIZON), np.bool_)

@@ -255,6 +255,7 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
                 "last_day": "",
                 "entry_category": "",
                 "expected_change": "30",
+                "price_change": "-20",
                 "holiday_country": "DE",
             }
             for form in ("", "/add", "/remove", "/country")

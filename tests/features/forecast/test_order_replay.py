@@ -129,7 +129,7 @@ def test_recorded_days_without_stock_are_beside_it(
     recorded = report["rows"][-1]
     assert (recorded["rule"], recorded["days_out"]) == ("as recorded", 3)
     assert recorded["stock_value"] is None
-    assert any("recorded since 2026-02-20" in note for note in report["notes"])
+    assert any("at noon, since 2026-02-20." in note for note in report["notes"])
 
 
 def test_a_short_history_is_not_replayed(database: Database, store: Store) -> None:

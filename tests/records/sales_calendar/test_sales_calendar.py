@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
 
 NOW = 1_772_000_000_000
-SALE = parse_calendar_entry("campaign", " Sale ", "2026-03-01", "2026-03-07", "Tents", "30")
+SALE = parse_calendar_entry(
+    *("campaign", " Sale ", "2026-03-01", "2026-03-07", "Tents", "30", "-20")
+)
 
 
 @pytest.fixture
@@ -94,6 +96,8 @@ def test_an_entry_without_a_last_day_is_one_day() -> None:
     ("changed", "message"),
     [
         ({"kind": "party"}, "the kind is one of campaign, closure"),
+        ({"price_change": "-95"}, "the price change is -90 to 100 per cent"),
+        ({"price_change": "half"}, "the price change is -90 to 100 per cent"),
         ({"name": "  "}, "the name has 1 to 100 characters"),
         ({"name": "x" * 101}, "the name has 1 to 100 characters"),
         ({"first_day": "soon"}, "'soon' is not a day"),

@@ -357,6 +357,37 @@ def test_the_days_ahead_have_what_the_calendar_knows(
     ]
 
 
+def test_a_sale_price_ahead_sells_what_reduced_prices_sold(
+    database: Database, store: Store
+) -> None:
+    names = [f"tent-{number}" for number in range(8)]
+    rows = [
+        f"{name}-{back}-{one},{name},{TODAY - timedelta(days=back)}T18:00:00,1,{price}"
+        for number, name in enumerate(names)
+        for back in range(1, 81)
+        for price in [16 if back // 8 == number + 1 else 20]  # a week at 20 % less
+        for one in range(6 if price < 20 else 3)
+    ]
+    sell(database, store, *rows)
+    facts: dict[str, Any] = {name: {"price": 20.0} for name in names}
+    stock(database, store, **facts)
+    sale = parse_calendar_entry(
+        "campaign", "Sale", "2026-03-05", "2026-03-06", price_change="-20"
+    )
+    with database.transaction() as transaction:
+        SalesCalendarRepository(transaction, store.store_id).add(sale, NIGHT)
+
+    run(database, store)
+
+    with database.reading() as connection:
+        made = ForecastRepository(connection, store.store_id).newest_run()
+    assert made is not None
+    assert [event["factor"] for event in made.total["events"]] == [
+        pytest.approx(2, rel=0.15)
+    ]
+    assert 0.8 ** made.total["price_elasticity"] == pytest.approx(2, rel=0.15)
+
+
 def test_the_holidays_are_those_of_the_country_and_its_region(
     database: Database, store: Store
 ) -> None:

@@ -24,6 +24,7 @@ class _DaysAndScope(TypedDict):
     last_day: str
     category: str
     expected_change: str
+    price_change: str
 
 
 @click.group()
@@ -63,6 +64,11 @@ def list_entries(domain: str, *, as_json: bool, data: Path | None) -> None:
     "expected_change",
     default="",
     help="The expected change in per cent, such as 30; default: as past campaigns.",
+)
+@click.option(
+    "--price-change",
+    default="",
+    help="The change of prices in per cent, such as -20; default: none.",
 )
 @json_option
 @data_option
@@ -117,7 +123,9 @@ def _line(entry: CalendarEntry) -> str:
     last = "" if entry.last_day == entry.first_day else f" to {entry.last_day}"
     category = f", {entry.category}" if entry.category else ""
     change = "" if entry.expected_change is None else f", {entry.expected_change:+g} %"
-    return f"{entry.first_day}{last}  {entry.kind.value}: {entry.name}{category}{change}"
+    price = "" if entry.price_change is None else f", prices {entry.price_change:+g} %"
+    days, kind = f"{entry.first_day}{last}", entry.kind.value
+    return f"{days}  {kind}: {entry.name}{category}{change}{price}"
 
 
 def _fields(number: int, entry: CalendarEntry) -> dict[str, object]:
@@ -129,4 +137,5 @@ def _fields(number: int, entry: CalendarEntry) -> dict[str, object]:
         "last_day": entry.last_day,
         "category": entry.category or None,
         "expected_change": entry.expected_change,
+        "price_change": entry.price_change,
     }

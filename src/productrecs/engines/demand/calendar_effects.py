@@ -43,7 +43,8 @@ class CalendarEvent:
     """Days that differ from ordinary ones, in the past or ahead.
 
     `first` and `last` are date ordinals. `items` [items] are the items concerned, None for
-    all. `stated` is the factor that the merchant expects, None if unknown.
+    all. `stated` is the factor that the merchant expects, None if unknown. `price` is the
+    factor of the prices, None as usual.
     """
 
     kind: DayKind
@@ -52,6 +53,7 @@ class CalendarEvent:
     last: int
     items: Bools | None = None
     stated: float | None = None
+    price: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,9 +122,14 @@ def _convolved(values: Floats, kernel: Floats) -> Floats:
 class CalendarEffects:
     """The measured effects of a store's calendar."""
 
-    def __init__(self, demand: DailyDemand, events: Sequence[CalendarEvent]) -> None:
-        """Measure the effects of `events` on `demand`."""
-        self._demand, self._events = demand, events
+    def __init__(
+        self,
+        demand: DailyDemand,
+        events: Sequence[CalendarEvent],
+        elasticity: float = 0.0,
+    ) -> None:
+        """Measure the effects of `events` on `demand`; 0 is no known price elasticity."""
+        self._demand, self._events, self._elasticity = demand, events, elasticity
         self._occurrences: list[_Occurrence] = []
         for scope in _scopes(events):
             self._occurrences += _occurrences(demand, scope, events)
@@ -151,6 +158,8 @@ class CalendarEffects:
             return 0.0
         if event.stated is not None:
             return event.stated
+        if event.price is not None and self._elasticity:
+            return float(min(event.price**self._elasticity, _MAX_FACTOR))
         same_kind = [one for one in self._occurrences if one.event.kind is event.kind]
         same_name = [one for one in same_kind if one.event.name == event.name]
         if event.kind is DayKind.HOLIDAY and _is_usually_closed(same_kind, same_name):

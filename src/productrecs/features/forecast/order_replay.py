@@ -302,18 +302,22 @@ def _recorded_since(inputs: DemandInputs, outs: Sequence[StockOut]) -> str | Non
 def _recorded_rows(
     inputs: DemandInputs, replay: _Replay, outs: Sequence[StockOut], now_ms: int
 ) -> list[list[Any]]:
-    """Return the row of the recorded days without stock at noon; none without records."""
+    """Return the row of the recorded days without stock at noon.
+
+    None without counted days after the first record.
+    """
     numbers = {item.number for item in replay.items}
     first = replay.start + replay.counted_from
     noons = inputs.days.midnights[first:-1] + DAY_MS // 2
+    noons = noons[noons >= min((out.since for out in outs), default=now_ms)]
     days_out = sum(
         int(((noons >= out.since) & (noons < (out.until or now_ms))).sum())
         for out in outs
         if out.item in numbers
     )
-    if not outs:
+    if not len(noons):
         return []
-    share = round(days_out / max(len(replay.items) * len(noons), 1), 4)
+    share = round(days_out / (len(replay.items) * len(noons)), 4)
     return [[_RECORDED, days_out, share, *[None] * (len(_COLUMNS) - 3)]]
 
 
@@ -386,9 +390,9 @@ def _notes(result: Mapping[str, Any]) -> tuple[str, ...]:
             f"{result['products']} of {result['eligible']} products are replayed, from "
             "those that sell most to those that sell least."
         )
-    if result["recorded_since"] is not None:
+    if result["rows"][-1][0] == _RECORDED:
         notes.append(
-            "As recorded: days on which these products were out of stock at noon. Stock "
-            f"is recorded since {result['recorded_since']} at the latest."
+            "As recorded: days on which these products were out of stock at noon, since "
+            f"{result['recorded_since']}."
         )
     return tuple(notes)

@@ -15,6 +15,7 @@ MAX_NAME: Final = 100
 MAX_CATEGORY: Final = 1_000
 MAX_ENTRY_DAYS: Final = 92
 _MIN_CHANGE, _MAX_CHANGE = -100.0, 900.0
+_MIN_PRICE, _MAX_PRICE = -90.0, 100.0
 
 
 class CalendarEntryError(ProductRecsError):
@@ -36,7 +37,8 @@ class CalendarEntryKind(StrEnum):
 class CalendarEntry:
     """Days of a store, both inclusive; `category` is "" for all products.
 
-    `expected_change` is in per cent of ordinary sales; None: as past campaigns.
+    `expected_change` is in per cent of ordinary sales; None: as past campaigns. The
+    `price_change` of its products is in per cent; None: prices as usual.
     """
 
     kind: CalendarEntryKind
@@ -45,6 +47,7 @@ class CalendarEntry:
     last_day: str
     category: str = ""
     expected_change: float | None = None
+    price_change: float | None = None
 
 
 def parse_calendar_entry(
@@ -54,6 +57,7 @@ def parse_calendar_entry(
     last_day: str = "",
     category: str = "",
     expected_change: str = "",
+    price_change: str = "",
 ) -> CalendarEntry:
     """Return an entry from texts; without `last_day` it is one day.
 
@@ -78,11 +82,19 @@ def parse_calendar_entry(
     if (last - first).days >= MAX_ENTRY_DAYS:
         message = f"an entry has at most {MAX_ENTRY_DAYS} days; add the others separately"
         raise CalendarEntryError(message)
-    change = None
+    changes: tuple[float | None, ...] = (None, None)
     if CalendarEntryKind(kind) is CalendarEntryKind.CAMPAIGN:
-        change = _change(expected_change)
+        changes = (
+            _change(expected_change, "the expected change", _MIN_CHANGE, _MAX_CHANGE),
+            _change(price_change, "the price change", _MIN_PRICE, _MAX_PRICE),
+        )
     return CalendarEntry(
-        CalendarEntryKind(kind), name, first.isoformat(), last.isoformat(), category, change
+        CalendarEntryKind(kind),
+        name,
+        first.isoformat(),
+        last.isoformat(),
+        category,
+        *changes,
     )
 
 
@@ -94,16 +106,14 @@ def _day(text: str) -> date:
         raise CalendarEntryError(message) from error
 
 
-def _change(text: str) -> float | None:
+def _change(text: str, what: str, lowest: float, highest: float) -> float | None:
     if not text.strip():
         return None
-    message = (
-        f"the expected change is {_MIN_CHANGE:g} to {_MAX_CHANGE:g} per cent, or empty"
-    )
+    message = f"{what} is {lowest:g} to {highest:g} per cent, or empty"
     try:
         change = float(text.strip().removesuffix("%"))
     except ValueError as error:
         raise CalendarEntryError(message) from error
-    if not math.isfinite(change) or not _MIN_CHANGE <= change <= _MAX_CHANGE:
+    if not math.isfinite(change) or not lowest <= change <= highest:
         raise CalendarEntryError(message)
     return change

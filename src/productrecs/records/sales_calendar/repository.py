@@ -40,6 +40,7 @@ class SalesCalendarRepository:
                 row["last_day"],
                 row["category"],
                 row["expected_change"],
+                row["price_change"],
             )
             for row in self._transaction.execute(query).mappings()
         }
@@ -73,6 +74,7 @@ class SalesCalendarRepository:
                 last_day=entry.last_day,
                 category=entry.category,
                 expected_change=entry.expected_change,
+                price_change=entry.price_change,
                 created_at=now_ms,
             )
         )

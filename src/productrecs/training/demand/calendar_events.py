@@ -50,6 +50,7 @@ def planned_events(
             if not entry.category
             else np.array([entry.category in names for names in categories], np.bool_),
             None if entry.expected_change is None else 1 + entry.expected_change / 100,
+            None if entry.price_change is None else 1 + entry.price_change / 100,
         )
         for entry in entries
     ]

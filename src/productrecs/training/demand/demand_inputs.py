@@ -18,6 +18,7 @@ from productrecs.engines.demand.demand_series import (
     closed_days,
     net_returns,
 )
+from productrecs.engines.demand.price_elasticity import PaidPrices
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from productrecs.training.demand.repository import ForecastItemFacts, StockOut
 
 _Ints = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
 _Bools = npt.NDArray[np.bool_]
 
 
@@ -117,6 +119,7 @@ class DemandInputs:
     events: Sequence[CalendarEvent]  # past ones, and those ahead
     target_mode: TargetMode
     seq: int
+    paid: PaidPrices
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,6 +128,17 @@ class _SoldLines:
     times: _Ints
     quantities: _Ints  # 1 if unknown
     has_quantity: _Bools
+    prices: _Floats  # of a unit, in the store's currency; NaN if unknown
+
+    def of(self, chosen: _Bools) -> _SoldLines:
+        """Return some of the lines."""
+        return _SoldLines(
+            self.items[chosen],
+            self.times[chosen],
+            self.quantities[chosen],
+            self.has_quantity[chosen],
+            self.prices[chosen],
+        )
 
 
 def read_demand_inputs(database: Database, store: Store, now_ms: int) -> DemandInputs:
@@ -149,7 +163,9 @@ def _read_inputs(
     zone = settings.zone
     today_date = today(now_ms, zone)
     days = days_between(today_date - timedelta(days=_MAX_DAYS), today_date, zone)
-    lines = _read_sold_lines(sold, int(days.midnights[0]), int(days.midnights[-1]))
+    lines = _read_sold_lines(
+        sold, int(days.midnights[0]), int(days.midnights[-1]), settings.currency
+    )
     mode = target_mode(lines.has_quantity[lines.times >= now_ms - RECENT_DAYS * DAY_MS])
     catalog = sorted(repository.catalog())
     numbers = _item_numbers(lines.items, catalog, now_ms)
@@ -174,7 +190,14 @@ def _read_inputs(
         *planned_events(calendar.entries().values(), names),
     ]
     return DemandInputs(
-        demand, future_sale_days, numbers, days, events, mode, repository.seq()
+        demand,
+        future_sale_days,
+        numbers,
+        days,
+        events,
+        mode,
+        repository.seq(),
+        _paid_prices(lines, numbers, days),
     )
 
 
@@ -185,11 +208,11 @@ def target_mode(has_quantity: _Bools) -> TargetMode:
 
 
 def _read_sold_lines(
-    repository: SoldLineRepository, since_ms: int, until_ms: int
+    repository: SoldLineRepository, since_ms: int, until_ms: int, currency: str
 ) -> _SoldLines:
     pages: list[_SoldLines] = []
-    for page in repository.sales(since_ms, until_ms):
-        items, times, quantities = zip(*page, strict=True)
+    for page in repository.sales(since_ms, until_ms, currency):
+        items, times, quantities, totals = zip(*page, strict=True)
         has_quantity = np.array([quantity is not None for quantity in quantities], np.bool_)
         known_quantities = np.array(
             [1 if quantity is None else quantity for quantity in quantities], np.int64
@@ -200,17 +223,38 @@ def _read_sold_lines(
                 np.array(times, np.int64),
                 known_quantities,
                 has_quantity,
+                _unit_prices(totals, known_quantities),
             )
         )
     empty = np.zeros(0, np.int64)
     if not pages:
-        return _SoldLines(empty, empty, empty, np.zeros(0, np.bool_))
+        return _SoldLines(empty, empty, empty, np.zeros(0, np.bool_), np.zeros(0))
     return _SoldLines(
         np.concatenate([page.items for page in pages]),
         np.concatenate([page.times for page in pages]),
         np.concatenate([page.quantities for page in pages]),
         np.concatenate([page.has_quantity for page in pages]),
+        np.concatenate([page.prices for page in pages]),
     )
+
+
+def _unit_prices(totals: Sequence[float | None], quantities: _Ints) -> _Floats:
+    known = np.array([np.nan if one is None else one for one in totals], np.float64)
+    return np.where(
+        (quantities > 0) & (known > 0), known / np.maximum(quantities, 1), np.nan
+    )
+
+
+def _paid_prices(lines: _SoldLines, numbers: _Ints, days: StoreDays) -> PaidPrices:
+    """Return the highest price paid for each item on each day with a known one."""
+    known = lines.of(np.isfinite(lines.prices))
+    rows = np.searchsorted(numbers, known.items)
+    cells, first = np.unique(
+        rows * days.count + days.numbers(known.times), return_inverse=True
+    )
+    prices = np.zeros(len(cells))
+    np.maximum.at(prices, first, known.prices)
+    return PaidPrices(cells // days.count, cells % days.count, prices)
 
 
 def _backdate_first_catalog(
@@ -253,13 +297,7 @@ def _shorten_history(
     first = min(first, days.count - 1)
     is_recent = day_numbers >= first
     kept_days = StoreDays(days.first + timedelta(days=first), days.midnights[first:])
-    kept_lines = _SoldLines(
-        lines.items[is_recent],
-        lines.times[is_recent],
-        lines.quantities[is_recent],
-        lines.has_quantity[is_recent],
-    )
-    return kept_days, kept_lines
+    return kept_days, lines.of(is_recent)
 
 
 def _daily_amounts(

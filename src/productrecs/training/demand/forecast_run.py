@@ -31,6 +31,7 @@ from productrecs.engines.demand.forecast import (
     with_calendar_effects,
 )
 from productrecs.engines.demand.forecast_features import store_totals
+from productrecs.engines.demand.price_elasticity import price_elasticity
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.training.demand.demand_inputs import (
@@ -73,7 +74,8 @@ def forecast_and_publish(
     inputs = read_demand_inputs(database, store, now_ms)
     progress(_READ_SHARE)
     options = DemandOptions(threads=threads)
-    effects = CalendarEffects(inputs.demand, inputs.events)
+    elasticity = price_elasticity(inputs.demand, inputs.paid)
+    effects = CalendarEffects(inputs.demand, inputs.events, elasticity)
     ordinary = effects.remove_from_history()
     fingerprint = _fingerprint(inputs, ordinary)
     backtest = _run_or_resume_backtest(
@@ -93,7 +95,10 @@ def forecast_and_publish(
     run = _build_stored_run(
         inputs,
         forecast,
-        _events_ahead(effects, first_day_ahead),
+        {
+            "events": _events_ahead(effects, first_day_ahead),
+            "price_elasticity": round(elasticity, _DIGITS),
+        },
         now_ms,
         time.monotonic() - started_at,
     )
@@ -185,7 +190,7 @@ def _events_ahead(effects: CalendarEffects, first_day: int) -> list[dict[str, ob
 def _build_stored_run(
     inputs: DemandInputs,
     forecast: DemandForecast,
-    events: list[dict[str, object]],
+    effects: Mapping[str, object],
     now_ms: int,
     seconds: float,
 ) -> StoredForecastRun:
@@ -207,7 +212,7 @@ def _build_stored_run(
             "p90": _round_all(total.quantiles[2]),
             "next_7_days": _round_all(total.next_7_days),
             "next_28_days": _round_all(total.next_28_days),
-            "events": events,
+            **effects,
         },
         accuracy=None if forecast.accuracy is None else asdict(forecast.accuracy),
         judged=None if forecast.judged is None else asdict(forecast.judged),

@@ -33,6 +33,7 @@ _FIELDS: Final = (
     "last_day",
     "entry_category",
     "expected_change",
+    "price_change",
 )
 
 
@@ -152,6 +153,7 @@ def _calendar_page(
         error=error,
         country=settings.holiday_country if country is None else country,
         country_error=country_error,
+        elasticity=0 if run is None else run.total.get("price_elasticity", 0),
         today=today.isoformat(),
     )
 

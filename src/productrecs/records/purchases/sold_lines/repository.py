@@ -121,10 +121,17 @@ class SoldLineRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def sales(self, since_ms: int, until_ms: int) -> Iterator[list[tuple[Any, ...]]]:
-        """Yield pages of (item, ts, quantity) of the valid lines in that period."""
+    def sales(
+        self, since_ms: int, until_ms: int, currency: str
+    ) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield pages of (item, ts, quantity, total) of the valid lines in that period.
+
+        The total of a line in another currency than `currency`, the store's, is None.
+        """
         lines = purchase_lines.c
-        query = sa.select(lines.item, lines.ts, lines.quantity).where(
+        is_own = sa.func.coalesce(lines.currency, "").in_(("", currency))
+        total = sa.case((is_own, lines.total))
+        query = sa.select(lines.item, lines.ts, lines.quantity, total).where(
             lines.store_id == self._store_id,
             lines.void.is_(False),
             lines.excess.is_(False),

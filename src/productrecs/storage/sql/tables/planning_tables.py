@@ -58,4 +58,5 @@ calendar_entries = sa.Table(
     sa.Column("category", sa.Text, nullable=False),  # "": all products
     sa.Column("expected_change", sa.Double),  # in per cent; null: as past campaigns
     sa.Column("created_at", sa.BigInteger, nullable=False),
+    sa.Column("price_change", sa.Double),  # in per cent; null: prices as usual
 )
