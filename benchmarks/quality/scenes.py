@@ -177,7 +177,7 @@ def sheet_of(
 
 def look(shop: Shop, sureness: MatchConfidence, photo: Pixels) -> list[PhotoSpot]:
     """Return what the analysis finds in a photo."""
-    boxes = propose_regions(photo).tolist()
+    boxes = propose_regions(photo).boxes.tolist()
     windows = [box_window(photo, box) for box in boxes]
     vectors = shop.space.vectors(np.stack(describe_parts(photo, windows)))
     alike = shop.model.similar_to_vectors(vectors, MAX_PRODUCTS)

@@ -3,6 +3,7 @@
 A place, a folder or an address, offers the models that its `models.json` lists: `{"models":
 [{"name": "...", "licence": "...", "about": "..."}]}`. For each, `NAME/model.json` is the
 sidecar with its SHA-256, `NAME/model.onnx` the model; a text model has a tokenizer file.
+The archive of `@mediapipe/pose`, a `.tgz`, is a place with one model.
 """
 
 import http.client
@@ -21,6 +22,11 @@ from productrecs.records.pictures.onnx_model_file import (
     EMBEDDER,
     ModelFileError,
     read_model_file,
+)
+from productrecs.records.pictures.pose_model import (
+    POSE_LICENCE,
+    POSE_NAME,
+    convert_pose_archive,
 )
 from productrecs.training.search.text_embedder import TEXT_EMBEDDER, TextModel
 
@@ -141,6 +147,28 @@ class ModelSource:
             address = f"{self.place}/{path}"
             return urllib.request.urlopen(address, timeout=_SECONDS)  # noqa: S310 - as above
         return (Path(self.place) / path).open("rb")
+
+
+class PoseArchive(ModelSource):
+    """The archive of the package `@mediapipe/pose`, whose network is converted."""
+
+    def offers(self) -> list[OfferedModel]:
+        """Return the one model."""
+        about = "a detector that finds a person's garments, from @mediapipe/pose"
+        return [OfferedModel(POSE_NAME, POSE_LICENCE, about)]
+
+    def download(self, name: str, folder: Path) -> None:  # noqa: ARG002 - the base's
+        """Write the converted model into an empty folder.
+
+        Raises:
+            ModelFileError: when the archive is not the verified package.
+        """
+        convert_pose_archive(Path(self.place), folder / _MODEL)
+
+
+def open_model_source(place: str) -> ModelSource:
+    """Return a folder, an address, or the package's archive."""
+    return PoseArchive(place) if place.endswith(".tgz") else ModelSource(place)
 
 
 def _unreadable(path: str, error: Exception) -> ModelSourceError:

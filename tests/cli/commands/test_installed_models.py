@@ -14,10 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 from productrecs.cli.main import productrecs
+from productrecs.records.pictures import pose_model
 from productrecs.services import INSTALLED_MODELS_FOLDER, build_services
 from productrecs.settings import from_environment
 from productrecs.training.installed_models import InstalledModels, ModelSource
 from tests.records.pictures.test_onnx_inference import mean_colour
+from tests.support.lite_models import pose_archive, red_person
 from tests.support.text_models import model as text_model_file
 
 if TYPE_CHECKING:
@@ -230,3 +232,24 @@ def test_an_install_that_was_killed_leaves_no_model(tmp_path: Path, mirror: Path
 
     assert "No models" in run(data, "list")
     assert "Installed" in run(data, "install", "colours", "--from", str(mirror), "--yes")
+
+
+def test_the_package_of_body_landmarks_is_converted_and_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = red_person()
+    archive = pose_archive(tmp_path / "mediapipe-pose-0.5.tgz", network)
+    command = ("install", "body", "--from", str(archive), "--yes")
+
+    other = run(tmp_path, *command, fails=True)
+    monkeypatch.setattr(pose_model, "SHA256", hashlib.sha256(network).hexdigest())
+    offered = run(tmp_path, "list", "--from", str(archive))
+    run(tmp_path, *command)
+    run(tmp_path, "use", "body")
+
+    with contextlib.closing(build_services(from_environment({}, tmp_path))) as services:
+        detector = services.settings.image_detector
+    assert "expected" in other
+    assert "body: a detector that finds a person's garments" in offered
+    assert "body: detector, 0.0 MB, Apache-2.0, used" in run(tmp_path, "list")
+    assert detector == tmp_path / INSTALLED_MODELS_FOLDER / "body" / "model.onnx"

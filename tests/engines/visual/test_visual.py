@@ -294,19 +294,21 @@ def test_a_small_product_in_a_photo_is_like_one_of_its_regions() -> None:
 
 def test_a_photo_of_one_colour_has_no_places_and_a_pale_thing_has() -> None:
     photo = np.full((300, 400, 3), 240, np.uint8)
-    assert len(propose_regions(photo)) == len(describe_photo_and_regions(photo)[1]) == 0
+    assert (
+        len(propose_regions(photo).boxes) == len(describe_photo_and_regions(photo)[1]) == 0
+    )
 
     photo[100:160, 100:150] = 228
 
-    assert len(propose_regions(photo)) >= 1
+    assert len(propose_regions(photo).boxes) >= 1
 
 
 def test_an_upright_photo_is_also_searched_for_garments() -> None:
     room = np.random.default_rng(3).integers(120, 126, (320, 200, 3)).astype(np.uint8)
     room[30:300, 70:130] = (200, 40, 40)  # somebody
 
-    upright = propose_regions(room)
-    lying = propose_regions(np.ascontiguousarray(room.swapaxes(0, 1)))
+    upright = propose_regions(room).boxes
+    lying = propose_regions(np.ascontiguousarray(room.swapaxes(0, 1))).boxes
 
     assert max(len(upright), len(lying)) <= MAX_PROPOSALS
     above, below = (0.35, 0.22, 0.3, 0.312), (0.365, 0.48, 0.27, 0.354)  # of the figure
@@ -319,8 +321,8 @@ def test_garments_are_looked_for_in_their_usual_places_before_a_cluttered_street
     lot = np.random.default_rng(3)
     street = np.kron(lot.integers(0, 255, (8, 5, 3)), np.ones((40, 40, 1))).astype(np.uint8)
 
-    upright = propose_regions(street)
-    lying = propose_regions(np.ascontiguousarray(street.swapaxes(0, 1)))
+    upright = propose_regions(street).boxes
+    lying = propose_regions(np.ascontiguousarray(street.swapaxes(0, 1))).boxes
 
     assert upright[: len(USUAL_GARMENTS)].tolist() == USUAL_GARMENTS.tolist()
     assert len(USUAL_GARMENTS) < len(upright) <= MAX_PROPOSALS

@@ -9,7 +9,6 @@ import pytest
 
 from productrecs.engines.array_types_and_sorting import RankedItems
 from productrecs.engines.visual import VisualModel
-from productrecs.engines.visual.region_proposals import USUAL_GARMENTS
 from productrecs.engines.visual.visual_similarity import (
     MatchConfidence,
     NeighbourTable,
@@ -144,10 +143,11 @@ def test_beside_garments_only_what_is_more_certain_is_a_spot(
 ) -> None:
     alike = RankedItems(np.array([0], np.int32), np.array([0.9], np.float32))
     catalog = cast("CatalogView", Catalog([TEE, BAG]))
-    coat, shoes = (cast("Box", tuple(USUAL_GARMENTS[n].tolist())) for n in (0, 2))
+    coat: Box = (0.28, 0.18, 0.42, 0.45)
+    shoes: Box = (0.35, 0.85, 0.26, 0.12)
     aside: Box = (0.0, 0.0, 0.2, 0.2)
     places = [
-        RegionMatch(box, "thing", confidence, alike)
+        RegionMatch(box, "thing", confidence, alike, is_garment=box is not aside)
         for box, confidence in ((coat, 0.8), (shoes, 0.5), (aside, sure))
     ]
 

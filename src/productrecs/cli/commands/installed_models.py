@@ -12,15 +12,17 @@ from productrecs.services import INSTALLED_MODELS_FOLDER
 from productrecs.training.installed_models import (
     InstalledModel,
     InstalledModels,
-    ModelSource,
     ModelSourceError,
     is_sha256,
+    open_model_source,
 )
 
 _RESTART = "Restart the service; it then indexes all pictures or texts again by itself."
 
 _place_option = click.option(
-    "--from", "place", help="A folder, or an http or https address, that offers models."
+    "--from",
+    "place",
+    help="A folder, an http or https address, or an archive of @mediapipe/pose.",
 )
 
 
@@ -43,7 +45,7 @@ def _megabytes(model: InstalledModel) -> str:
 @data_option
 def list_models(*, place: str | None, as_json: bool, data: Path | None) -> None:
     """List the installed models, or with --from what a place offers."""
-    found = ModelSource(place).offers() if place else _installed_models(data).list()
+    found = open_model_source(place).offers() if place else _installed_models(data).list()
     if as_json:
         print_json([asdict(one) for one in found])
         return
@@ -63,7 +65,7 @@ def list_models(*, place: str | None, as_json: bool, data: Path | None) -> None:
     "--from",
     "place",
     required=True,
-    help="The folder, or http or https address, that offers the model.",
+    help="The folder, http or https address, or archive that offers the model.",
 )
 @click.option("--sha256", default="", help="The SHA-256 that the model must have.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -77,7 +79,7 @@ def install(name: str, *, place: str, sha256: str, yes: bool, data: Path | None)
     if expected and not is_sha256(expected):
         message = "--sha256 takes 64 hexadecimal digits"
         raise click.UsageError(message)
-    installed, source = _installed_models(data), ModelSource(place)
+    installed, source = _installed_models(data), open_model_source(place)
     try:
         model = installed.stage(source, source.offer(name))
         click.echo(f"{model.name}: {model.kind}, {_megabytes(model)}, {model.licence}")

@@ -64,36 +64,49 @@ USUAL_GARMENTS: Final[Boxes] = np.array(_USUAL_GARMENTS, np.float32)
 """Where garments are in most full-length photos of a person (decision 0060)."""
 
 
-def propose_regions(pixels: Pixels) -> Boxes:
+class ProposedRegions(NamedTuple):
+    """Boxes of a photo that may be products, the garments of a person first."""
+
+    boxes: Boxes
+    garment_count: int
+
+
+def propose_regions(pixels: Pixels, garments: Boxes | None = None) -> ProposedRegions:
     """Return up to `MAX_PROPOSALS` boxes that may be products; deterministic.
 
     The whole foreground, then connected parts, patches of one colour and windows, by
-    saliency. In an upright photo garments of a person come before these: before a plain
-    background those of the foreground, otherwise `USUAL_GARMENTS`. A picture of one colour
-    has no boxes.
+    saliency. `garments`, those of a person that was found, come before these. Without
+    them, an upright photo has `USUAL_GARMENTS` in their place, or before a plain background
+    garments of the foreground. A picture of one colour has no boxes.
     """
     lab = to_lab(pixels)
     front = find_foreground(lab)
-    boxes = foreground_and_salient_boxes(lab, front)
+    salient = foreground_and_salient_boxes(lab, front)
+    if not len(salient):
+        return ProposedRegions(salient, 0)
     height, width = lab.shape[:2]
-    if not len(boxes) or height < _UPRIGHT * width:
-        return boxes
-    whole, *others = (tuple(box) for box in boxes.tolist())
-    if front.plainness < _PLAIN:
-        boxes_in_order = [*USUAL_GARMENTS.tolist(), whole, *others]
-    else:
-        x, y, box_width, box_height = whole
-        garments = [
-            (
-                x + left * box_width,
-                y + top * box_height,
-                width_share * box_width,
-                height_share * box_height,
-            )
-            for left, top, width_share, height_share in _GARMENTS
-        ]
-        boxes_in_order = [whole, *garments, *others]
-    return np.array(_without_duplicates(boxes_in_order), dtype=np.float32)
+    if garments is None and height >= _UPRIGHT * width:
+        if front.plainness >= _PLAIN:
+            boxes = [*_parts_of_person(salient[0].tolist()), *salient[1:].tolist()]
+            return ProposedRegions(_as_boxes(_without_duplicates(boxes)), 0)
+        garments = USUAL_GARMENTS
+    first = [] if garments is None else _without_duplicates(garments.tolist())
+    boxes = _without_duplicates([*first, *salient.tolist()])
+    return ProposedRegions(_as_boxes(boxes), len(first))
+
+
+def _parts_of_person(foreground: Sequence[float]) -> list[tuple[float, ...]]:
+    """Return the foreground, then the garments of a person who fills it."""
+    x, y, box_width, box_height = foreground
+    garments = [
+        (x + left * box_width, y + top * box_height, width * box_width, height * box_height)
+        for left, top, width, height in _GARMENTS
+    ]
+    return [(x, y, box_width, box_height), *garments]
+
+
+def _as_boxes(boxes: Sequence[tuple[float, ...]]) -> Boxes:
+    return np.array(boxes, dtype=np.float32)
 
 
 def foreground_and_salient_boxes(lab: Floats, front: Foreground | None = None) -> Boxes:

@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from productrecs.engines.array_types_and_sorting import Bools
-from productrecs.engines.visual.region_proposals import (
-    USUAL_GARMENTS,
-    intersection_over_union,
-)
+from productrecs.engines.visual.region_proposals import intersection_over_union
 from productrecs.engines.visual.visual_similarity import VOTERS, MatchConfidence
 from productrecs.features.looks.look import LONGEST_LABEL, Hotspot, Look, LookError
 from productrecs.features.looks.look_editor import LookEditor
@@ -32,8 +29,6 @@ _SMALL_CATALOG: Final = 20  # catalog size up to which every category is informa
 _OVERLAP: Final = 0.25
 _INSIDE: Final = 0.6  # share of the smaller box that makes it part of the other
 _LARGE_SHARE: Final = 0.45  # share of the photo
-
-_USUAL_GARMENTS: Final = frozenset(map(tuple, USUAL_GARMENTS.tolist()))
 
 _LEVEL: Final = " > "  # separates the levels of a category path; the last is its name
 
@@ -57,20 +52,17 @@ def find_photo_spots(
     Without a detector, a region counts if the catalog has something similar. Its
     confidence is the share of this store's pictures with such similarity and such
     agreement of their neighbours that are of that category. A spot has no label where its
-    neighbours disagree or are likely wrong. Where garments were looked for in their usual
-    places, other regions only count if they are more certain than each of these.
+    neighbours disagree or are likely wrong. Where places of garments were looked at,
+    other regions only count if they are more certain than each of these.
     """
     spots = [
         spot
         for region in regions
         if (spot := _spot_of_region(match_confidence, catalog, region)) is not None
     ]
-    garments = [spot.confidence for spot in spots if spot.box in _USUAL_GARMENTS]
-    spots = [
-        spot
-        for spot in spots
-        if spot.box in _USUAL_GARMENTS or spot.confidence > max(garments, default=-1.0)
-    ]
+    garments = {region.box for region in regions if region.is_garment}
+    most = max((spot.confidence for spot in spots if spot.box in garments), default=-1.0)
+    spots = [spot for spot in spots if spot.box in garments or spot.confidence > most]
     spots.sort(key=lambda spot: (-spot.confidence, -spot.scores[0], spot.box))
     distinct: list[PhotoSpot] = []
     for spot in spots:

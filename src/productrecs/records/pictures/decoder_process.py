@@ -27,6 +27,7 @@ from productrecs.engines.visual.image_descriptor import (
 )
 from productrecs.engines.visual.image_transforms import Pixels, resize, to_lab
 from productrecs.engines.visual.region_proposals import (
+    Boxes,
     box_window,
     describe_photo_and_regions,
     propose_regions,
@@ -49,7 +50,13 @@ from productrecs.records.pictures.draw_product_card import (
     ProductCard,
     draw_product_card,
 )
-from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER, read_model_file
+from productrecs.records.pictures.onnx_model_file import (
+    BODY,
+    DETECTOR,
+    EMBEDDER,
+    ModelFile,
+    read_model_file,
+)
 from productrecs.records.pictures.packaged_text_reader import (
     TEXT_DETECTOR,
     TEXT_RECOGNIZER,
@@ -62,6 +69,13 @@ class ObjectDetector(Protocol):
 
     def detect(self, pixels: Pixels) -> list[tuple[tuple[float, ...], float, str]]:
         """Return boxes with confidences and labels."""
+
+
+class GarmentFinder(Protocol):
+    """A model that finds a person in a photo."""
+
+    def find_places(self, pixels: Pixels) -> Boxes:
+        """Return the places of the person's garments; none without a person."""
 
 
 class TextReader(Protocol):
@@ -129,6 +143,7 @@ class DescribedRegion(msgspec.Struct, array_like=True):
     descriptor: bytes
     label: str
     confidence: float | None
+    is_garment: bool = False  # where a person's garments are, or usually are
 
 
 class PhotoRegions(msgspec.Struct, array_like=True, tag="regions"):
@@ -169,6 +184,7 @@ ROOM_BYTES: Final = 540 << 20
 
 _DETECTED_SIDE: Final = 640
 _DETECTORS: Final[list[ObjectDetector]] = []  # the operator's detector, if any
+_GARMENT_FINDERS: Final[list[GarmentFinder]] = []
 _EMBEDDERS: Final[list[PictureEmbedder]] = []
 _TEXT_READERS: Final[list[TextReader]] = []  # the packaged text reader, if installed
 _PRINT_SIDE: Final = 1_280  # pixels to read barcodes and text from
@@ -267,10 +283,12 @@ def _find_and_describe_regions(data: bytes, is_own: bool) -> PhotoRegions:  # no
     side = _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE
     pixels = decode_to_pixels(data, side)
     boxes: list[tuple[tuple[float, ...], float | None, str]]
+    garment_count = 0
     if _DETECTORS:
         boxes = [*_DETECTORS[0].detect(pixels)]
     else:
-        boxes = [(tuple(box), None, "") for box in propose_regions(pixels).tolist()]
+        proposed, garment_count = propose_regions(pixels, _find_garments(pixels))
+        boxes = [(tuple(box), None, "") for box in proposed.tolist()]
     windows = [box_window(pixels, box) for box, _, _ in boxes]
     is_fused = bool(_EMBEDDERS) and _EMBEDDERS[0].is_fused
     if _EMBEDDERS and not is_own and not is_fused:
@@ -286,13 +304,24 @@ def _find_and_describe_regions(data: bytes, is_own: bool) -> PhotoRegions:  # no
                 for descriptor, extra in zip(descriptors, features, strict=True)
             ]
     regions = []
-    for (box, score, label), descriptor in zip(boxes, descriptors, strict=True):
+    described = zip(boxes, descriptors, strict=True)
+    for index, ((box, score, label), descriptor) in enumerate(described):
         x, y, width, height = map(float, box)
         confidence = None if score is None else float(score)
         regions.append(
-            DescribedRegion((x, y, width, height), descriptor, label, confidence)
+            DescribedRegion(
+                (x, y, width, height), descriptor, label, confidence, index < garment_count
+            )
         )
     return PhotoRegions(regions)
+
+
+def _find_garments(pixels: Pixels) -> Boxes | None:
+    """Return the places of a person's garments; None where nobody was found."""
+    for finder in _GARMENT_FINDERS:
+        if len(places := finder.find_places(pixels)):
+            return places
+    return None
 
 
 def _shrink(part: Pixels) -> Pixels:
@@ -339,9 +368,7 @@ def main() -> None:
 def _load_models(detector: str = "", embedder: str = "", text_reader: str = "") -> None:
     """Load the operator's models and the text reader, if any."""
     if detector:
-        from productrecs.records.pictures.onnx_inference import YoloxDetector  # noqa: PLC0415
-
-        _DETECTORS.append(YoloxDetector(read_model_file(Path(detector), DETECTOR)))
+        _load_detector(read_model_file(Path(detector), DETECTOR))
     if embedder:
         from productrecs.records.pictures.onnx_inference import OnnxEmbedder  # noqa: PLC0415
 
@@ -355,8 +382,19 @@ def _load_models(detector: str = "", embedder: str = "", text_reader: str = "") 
         )
 
 
+def _load_detector(model: ModelFile) -> None:
+    if model.finds == BODY:
+        from productrecs.records.pictures.body_landmarks import BodyFinder  # noqa: PLC0415
+
+        _GARMENT_FINDERS.append(BodyFinder(model))
+    else:
+        from productrecs.records.pictures.onnx_inference import YoloxDetector  # noqa: PLC0415
+
+        _DETECTORS.append(YoloxDetector(model))
+
+
 def _has_models() -> bool:
-    return bool(_DETECTORS or _EMBEDDERS or _TEXT_READERS)
+    return bool(_DETECTORS or _GARMENT_FINDERS or _EMBEDDERS or _TEXT_READERS)
 
 
 def _limit_memory() -> None:

@@ -15,6 +15,8 @@ from typing import Any, Final
 from productrecs.core.errors import ProductRecsError
 
 DETECTOR, EMBEDDER = "detector", "embedder"
+OBJECTS, BODY = "objects", "body"
+"""What a detector finds: boxes of objects (YOLOX), or landmarks of a person's body."""
 
 
 _SIDES: Final = range(32, 1_025)
@@ -35,6 +37,7 @@ class ModelFile:
     labels: tuple[str, ...] = ()  # of a detector
     least: float = 0.3  # minimum score of a detection
     overlap: float = 0.45
+    finds: str = OBJECTS  # or BODY
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of an embedder: red, green, blue
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
     is_fused: bool = False  # an embedder whose vectors are combined with our descriptors
@@ -101,6 +104,7 @@ def _parse_sidecar(
         overlap=float(sidecar_fields.get("overlap", 0.45)),
         mean=_three(sidecar_fields.get("mean", (0, 0, 0))),
         std=_three(sidecar_fields.get("std", (1, 1, 1))),
+        finds=_found_things(sidecar_fields),
         is_fused=sidecar_fields.get("fused") is True,
     )
 
@@ -108,3 +112,11 @@ def _parse_sidecar(
 def _three(values: Any) -> tuple[float, float, float]:
     red, green, blue = (float(one) for one in values)
     return red, green, blue
+
+
+def _found_things(sidecar_fields: Mapping[str, Any]) -> str:
+    finds = str(sidecar_fields.get("finds", OBJECTS))
+    if finds not in {OBJECTS, BODY}:
+        message = f'"finds" is {OBJECTS} or {BODY}, not {finds}'
+        raise ValueError(message)
+    return finds

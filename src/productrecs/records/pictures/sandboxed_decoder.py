@@ -54,6 +54,7 @@ class PhotoRegion(NamedTuple):
     descriptor: Descriptor
     label: str
     confidence: float | None
+    is_garment: bool = False  # where a person's garments are, or usually are
 
 
 class PhotoDescriptors(NamedTuple):
@@ -144,6 +145,7 @@ class SandboxedDecoder:
                 np.frombuffer(region.descriptor, np.uint8),
                 region.label,
                 region.confidence,
+                region.is_garment,
             )
             for region in reply.regions
         ]

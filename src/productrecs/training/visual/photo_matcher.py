@@ -49,6 +49,7 @@ class RegionMatch(NamedTuple):
     label: str
     confidence: float | None
     alike: RankedItems
+    is_garment: bool = False  # where a person's garments are, or usually are
 
 
 class RegionMatches(NamedTuple):
@@ -156,7 +157,9 @@ class PhotoMatcher:
             return RegionMatches([], self._pictures.confidence)
         similar_lists = self._pictures.model.similar_to_vectors(vectors, limit, visible)
         places = [
-            RegionMatch(region.box, region.label, region.confidence, alike)
+            RegionMatch(
+                region.box, region.label, region.confidence, alike, region.is_garment
+            )
             for region, alike in zip(regions, similar_lists, strict=True)
         ]
         return RegionMatches(places, self._pictures.confidence)

@@ -84,6 +84,7 @@ class PhotoRegionReply(msgspec.Struct, array_like=True):
     label: str
     confidence: float | None
     alike: Row
+    is_garment: bool = False
 
 
 class PhotoRegionReplies(msgspec.Struct, array_like=True, tag="places"):
@@ -221,7 +222,11 @@ class StorePhotoSearch:
         answer = self._request_with_retry(search_request, photo, PhotoRegionReplies)
         places = [
             RegionMatch(
-                place.box, place.label, place.confidence, unpack_ranked(place.alike)
+                place.box,
+                place.label,
+                place.confidence,
+                unpack_ranked(place.alike),
+                place.is_garment,
             )
             for place in answer.places
         ]

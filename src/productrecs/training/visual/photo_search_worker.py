@@ -107,7 +107,13 @@ def _unpack_visible(search_request: PhotoSearchRequest) -> Bools:
 def _pack_places(matches: RegionMatches) -> PhotoRegionReplies:
     confidence = matches.confidence
     places = [
-        PhotoRegionReply(place.box, place.label, place.confidence, pack_ranked(place.alike))
+        PhotoRegionReply(
+            place.box,
+            place.label,
+            place.confidence,
+            pack_ranked(place.alike),
+            place.is_garment,
+        )
         for place in matches.places
     ]
     calibration = to_float_steps(confidence.evidence), to_float_steps(confidence.chance)

@@ -1,0 +1,149 @@
+"""Small TensorFlow Lite files, as the conversion to ONNX reads them."""
+
+from __future__ import annotations
+
+import io
+import struct
+import tarfile
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+ADD, CONV, DEPTHWISE, DEQUANTIZE, LOGISTIC = 0, 3, 4, 6, 14
+MAX_POOL, RESHAPE, RESIZE, PAD = 17, 22, 23, 34
+SAME, VALID = 0, 1
+RELU6 = 3
+
+_KINDS: Final = {"float32": 0, "float16": 1, "int32": 2}
+
+
+@dataclass
+class LiteNetwork:
+    """A network, tensor by tensor and operator by operator."""
+
+    shapes: list[tuple[int, ...]] = field(default_factory=list)
+    arrays: dict[int, Any] = field(default_factory=dict)
+    operators: list[tuple[int, list[int], int, dict[int, int]]] = field(
+        default_factory=list
+    )
+
+    def tensor(self, *shape: int) -> int:
+        """Add a tensor and return its number."""
+        self.shapes.append(shape)
+        return len(self.shapes) - 1
+
+    def constant(self, values: Any) -> int:
+        """Add a fixed tensor."""
+        number = self.tensor(*values.shape)
+        self.arrays[number] = values
+        return number
+
+    def add(
+        self, code: int, inputs: Sequence[int], shape: Sequence[int], **options: int
+    ) -> int:
+        """Add an operator with options by field number, `f0=1`; return its output."""
+        output = self.tensor(*shape)
+        fields = {int(name[1:]): value for name, value in options.items()}
+        self.operators.append((code, list(inputs), output, fields))
+        return output
+
+    def half(self, values: Any) -> int:
+        """Add a fixed tensor of 16-bit numbers, and what makes 32-bit numbers of them."""
+        return self.add(DEQUANTIZE, [self.constant(values.astype("f2"))], values.shape)
+
+    def convolve(self, source: int, weights: Any, bias: Any, shape: Sequence[int]) -> int:
+        """Add a convolution of one cell, whose weights are [out, 1, 1, in]."""
+        inputs = [source, self.half(weights), self.half(bias)]
+        return self.add(CONV, inputs, shape, f0=SAME, f1=1, f2=1)
+
+    def file(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+        """Return the network's file."""
+        codes = sorted({code for code, *_ in self.operators})
+        operators = [
+            {0: codes.index(code), 1: sources, 2: [output], 4: options}
+            for code, sources, output, options in self.operators
+        ]
+        tensors = [self._tensor(number) for number in range(len(self.shapes))]
+        graph = {0: tensors, 1: list(inputs), 2: list(outputs), 3: operators}
+        buffers = [{}, *({0: values.tobytes()} for values in self.arrays.values())]
+        model = {1: [{3: code} for code in codes], 2: [graph], 4: buffers}
+        content = bytearray(4)
+        struct.pack_into("<I", content, 0, _write(content, model))
+        return bytes(content)
+
+    def _tensor(self, number: int) -> dict[int, Any]:
+        buffer = list(self.arrays).index(number) + 1 if number in self.arrays else 0
+        kind = _KINDS[self.arrays[number].dtype.name] if buffer else 0
+        return {0: list(self.shapes[number]), 1: kind, 2: buffer}
+
+
+def _write(content: bytearray, value: Any) -> int:
+    """Append a table, a list or bytes as a flatbuffer has them; return the position."""
+    if isinstance(value, bytes):
+        start = len(content)
+        content += struct.pack("<I", len(value)) + value
+        return start
+    if isinstance(value, dict):
+        slots = max(value, default=-1) + 1
+        table = len(content) + 4 + 2 * slots
+        offsets = [4 + 4 * slot if slot in value else 0 for slot in range(slots)]
+        content += struct.pack(f"<{slots + 2}H", 4 + 2 * slots, 4 + 4 * slots, *offsets)
+        content += struct.pack("<i", 4 + 2 * slots)
+        cells = [value.get(slot, 0) for slot in range(slots)]
+        start = table
+    else:
+        start, cells = len(content), value
+        content += struct.pack("<I", len(value))
+    first = len(content)
+    content += bytes(4 * len(cells))
+    for place, cell in enumerate(cells):
+        at = first + 4 * place
+        written = cell if isinstance(cell, int) else _write(content, cell) - at
+        struct.pack_into("<i", content, at, written)
+    return start
+
+
+def red_person() -> bytes:
+    """Return a network in the form of BlazePose that sees one upright person in red.
+
+    The person is there if a pixel is red; the mask are the red pixels.
+    """
+    network = LiteNetwork()
+    picture = network.tensor(1, 256, 256, 3)
+    landmarks = np.zeros((39, 5), np.float32)
+    landmarks[11:13, :2] = [(148, 64), (108, 64)]
+    landmarks[23:25, :2] = [(140, 112), (116, 112)]
+    landmarks[25:27, :2] = [(140, 152), (116, 152)]
+    landmarks[27:29, :2] = [(140, 192), (116, 192)]
+    landmarks[33:35, :2] = [(128, 128), (128, 25.6)]
+    reddest = network.add(
+        MAX_POOL, [picture], (1, 1, 1, 3), f0=VALID, f1=1, f2=1, f3=256, f4=256
+    )
+    red = np.array([1.0, -0.5, -0.5], np.float32).reshape(1, 1, 1, 3)
+    none = np.zeros((195, 1, 1, 3), np.float32)
+    points = network.convolve(reddest, none, landmarks.ravel(), (1, 1, 1, 195))
+    first = np.array([20.0, 0, 0], np.float32).reshape(1, 1, 1, 3)
+    presence = network.convolve(reddest, first, np.array([-10.0]), (1, 1, 1, 1))
+    mask = network.convolve(picture, red, np.array([-0.5]), (1, 256, 256, 1))
+    flat = [
+        network.add(RESHAPE, [one, network.constant(np.array([-1, count], "i4"))], shape)
+        for one, count, shape in (
+            (points, 195, (1, 195)),
+            (network.add(LOGISTIC, [presence], (1, 1, 1, 1)), 1, (1, 1)),
+        )
+    ]
+    return network.file([picture], [*flat, mask])
+
+
+def pose_archive(path: Path, content: bytes) -> Path:
+    """Write an archive of `@mediapipe/pose` with this network."""
+    with tarfile.open(path, "w:gz") as package:
+        entry = tarfile.TarInfo("package/pose_landmark_lite.tflite")
+        entry.size = len(content)
+        package.addfile(entry, io.BytesIO(content))
+    return path
