@@ -12,6 +12,9 @@ import functools
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Final
+
+import pytest
 
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.services import ENCODER_FOLDER, TEXT_MODEL_FOLDER
@@ -19,6 +22,9 @@ from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.training.search.multilingual_text_model import load_multilingual_text_model
 from productrecs.training.search.packaged_text_model import load_packaged_text_model
+
+ON_SQLITE: Final = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+"""For what is decided before any SQL: it needs no second database."""
 
 
 def bring(folder: Path, url: str | None = None) -> None:

@@ -23,6 +23,7 @@ from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.store_jobs import StoreJobs, build_worker
 from tests.features.reports.shop import ReportedStore, click
+from tests.support.migrated import ON_SQLITE
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ TRIAL_STORE = Registration("trial.example", plan=DEFAULT_PLANS["trial"])
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("after_the_end", "level"),
     [

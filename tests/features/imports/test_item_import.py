@@ -20,6 +20,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
 )
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
+from tests.support.migrated import ON_SQLITE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,6 +107,7 @@ def test_a_dry_run_says_what_is_new_changed_repriced_and_removed(shop: Shop) -> 
     assert shop.catalog() == before
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("content", "is_held"),
     [

@@ -20,6 +20,7 @@ from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.looks.repository import PublishedLooks
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.clock import FakeClock
+from tests.support.migrated import ON_SQLITE
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -81,6 +82,7 @@ def test_a_look_is_stored_as_given_and_can_be_edited(looks: LookEditor) -> None:
     assert changed.published_at == made.published_at
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "content",
     [

@@ -70,7 +70,16 @@ def times(shop: ReportedStore) -> list[int]:
     return sorted(row.ts for row in rows(shop, events))
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/New_York"])
+@pytest.mark.parametrize(
+    ("database_kind", "zone"),
+    [
+        ("sqlite", "UTC"),
+        ("sqlite", "Asia/Kolkata"),
+        ("sqlite", "America/New_York"),
+        pytest.param("postgres", "America/New_York", marks=pytest.mark.postgres),
+    ],
+    indirect=["database_kind"],
+)
 def test_reports_stay_the_same_when_the_log_is_read_again_after_a_purge(
     shop: ReportedStore, zone: str
 ) -> None:

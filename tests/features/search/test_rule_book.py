@@ -27,6 +27,7 @@ from productrecs.features.search.search_rules import (
     UnknownSearchRuleError,
 )
 from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.migrated import ON_SQLITE
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -65,6 +66,7 @@ def test_what_is_added_is_listed_until_it_is_removed(
         rules.remove_synonym(two)
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -85,6 +87,7 @@ def test_what_is_impossible_is_refused(rules: SearchRuleEditor, wrong: SearchRul
     assert rules.rules() == {}
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     "texts", [("sofa",), ("sofa", " sofa "), ("a", ""), ("x", "y" * 257)]
 )

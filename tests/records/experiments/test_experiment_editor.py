@@ -39,6 +39,7 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
     register_store,
 )
+from tests.support.migrated import ON_SQLITE
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -135,6 +136,7 @@ def test_a_winner_of_search_becomes_the_stores_settings(editor: ExperimentEditor
     assert (settings.search_sold_out, settings.search_meaning) == ("last", False)
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("name", "changes", "said"),
     [
@@ -183,6 +185,7 @@ def test_an_impossible_test_says_what_to_change(
     assert editor.all() == []
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("before", "action", "said"),
     [

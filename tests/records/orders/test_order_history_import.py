@@ -37,6 +37,7 @@ from tests.records.orders.import_support import (
     rows_of,
     standing,
 )
+from tests.support.migrated import ON_SQLITE
 
 HEADER = "order_id,item_id,customer_id,timestamp,quantity,price\n"
 FEBRUARY = 1_769_947_200_000  # 2026-02-01 12:00 UTC
@@ -154,6 +155,7 @@ def test_a_hundred_of_many_bad_rows_are_reported_and_all_are_counted(
     assert (len(report.errors), report.rows_skipped) == (100, 1_000)
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("zone", "day"),
     [("UTC", MIDNIGHT), ("Pacific/Auckland", MIDNIGHT + DAY_MS - 13 * 3_600_000)],
@@ -178,6 +180,7 @@ def test_a_row_without_a_readable_time_gets_the_day_of_submission(
     assert {line.ts for line in standing(database, store)} == {day}
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("written", "moment"),
     [
@@ -201,6 +204,7 @@ def test_english_names_of_months_are_read(
     assert [one.ts for one in standing(database, store)] == [parse_timestamp(moment)]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("written", "problem"),
     [
@@ -221,6 +225,7 @@ def test_a_date_that_may_be_misread_is_named_with_its_row(
     assert report.undated == [RowError(2, f"{written!r} {problem}")]
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("other", "day"),
     [

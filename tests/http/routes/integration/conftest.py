@@ -1,4 +1,7 @@
-"""Fixtures of the integration routes: one API process, on each database."""
+"""Fixtures of the integration routes: one API process, over SQLite unless a test says more.
+
+`test_isolation` calls every route over PostgreSQL too.
+"""
 
 from __future__ import annotations
 
@@ -73,17 +76,15 @@ class Process:
         return System(merchant, self.inside, self.services)
 
 
-@pytest.fixture(
-    scope="package", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
-)
+@pytest.fixture(scope="package")
 def process(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Process]:
-    """Give a started API process without a worker, once on each database."""
+    """Give a started API process without a worker."""
     folder = tmp_path_factory.mktemp("integration")
     databases: postgres.MigratedDatabases | None = None
     url = None
-    if request.param == "postgres":
+    if getattr(request, "param", "sqlite") == "postgres":
         databases = request.getfixturevalue("migrated_databases")
         url = databases.take()
     service = Service(folder, url).prepare()

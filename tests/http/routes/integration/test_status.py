@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from productrecs.core.clock import system_ms
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.storage.jobs.job_queue import NewJob
@@ -11,6 +13,12 @@ from productrecs.tenancy.accounts.store_management import find_store
 
 if TYPE_CHECKING:
     from tests.http.routes.integration.conftest import System
+
+pytestmark = pytest.mark.parametrize(
+    "process",
+    ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)],
+    indirect=True,
+)
 
 NOTHING = {
     "catalog_items": 0,

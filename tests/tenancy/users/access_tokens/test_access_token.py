@@ -18,6 +18,7 @@ from productrecs.tenancy.users.access_tokens.repository import (
     AccessTokenRepository,
 )
 from productrecs.tenancy.users.dashboard_user import Role
+from tests.support.migrated import ON_SQLITE
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -103,6 +104,7 @@ def test_a_removed_token_is_not_found_and_others_stay(database: Database) -> Non
     assert find_access_token(database, other, NOW) is not None
 
 
+@ON_SQLITE
 @pytest.mark.parametrize("name", ["", "  ", "x" * 61, "a\0b", "a\u202eb", "HELPER"])
 def test_a_name_is_short_plain_and_given_once(database: Database, name: str) -> None:
     create(database)
