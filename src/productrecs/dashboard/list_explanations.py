@@ -12,6 +12,7 @@ from productrecs.dashboard.page import Visit
 from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.explain import (
     AppliedRule,
+    BoughtWith,
     ExplainedProduct,
     Explanation,
     RefusalReason,
@@ -163,19 +164,27 @@ def _order_reasons(
     fmt = visit.formats
     for partner in product.bought_with[:_MOST_NAMED]:
         orders = "order holds" if partner.baskets == 1 else "orders hold"
-        yield f"{fmt.number(partner.baskets)} {orders} it and {title_of(partner.item_id)}"
+        yield _shared_baskets(visit, partner, orders, title_of)
     named_ids = {partner.item_id for partner in product.bought_with}
     for partner in (
         partner for partner in product.completes if partner.item_id not in named_ids
     ):
         orders = "order or cart holds" if partner.baskets == 1 else "orders or carts hold"
-        yield f"{fmt.number(partner.baskets)} {orders} it and {title_of(partner.item_id)}"
+        yield _shared_baskets(visit, partner, orders, title_of)
     if product.goes_with is not None:
         category_pair = product.goes_with
         yield (
             f"{category_pair.category} and {category_pair.beside} are bought together "
             f"{fmt.number(category_pair.lift, 1)} times as often as by chance"
         )
+
+
+def _shared_baskets(
+    visit: Visit, partner: BoughtWith, baskets_hold: str, title_of: TitleOf
+) -> str:
+    count, title = visit.formats.number(partner.baskets), title_of(partner.item_id)
+    variants = ", variants included" if partner.has_variants else ""
+    return f"{count} {baskets_hold} it and {title}{variants}"
 
 
 def _view_reasons(visit: Visit, product: ExplainedProduct) -> Iterator[str]:

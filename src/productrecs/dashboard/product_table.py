@@ -51,7 +51,7 @@ class ProductRow:
     picture_status: str
     picture_tone: str
     picture_reason: str
-    bought_with: int  # the number of products bought together with it
+    bought_with: int  # how many products its lists use from orders with it
     changed_at: int | None
 
     @property

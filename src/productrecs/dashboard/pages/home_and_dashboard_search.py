@@ -88,7 +88,8 @@ def _headline_tiles(
         FigureTile(
             "Sales after recommendations",
             fmt.money(as_number(impact["revenue"])),
-            f"{fmt.share(as_number(impact['revenue_share']))} of all sales: "
+            f"{fmt.share(as_number(impact['revenue_share']))} of the sales your shop "
+            f"sent (imported orders are not counted): "
             f"{fmt.money(as_number(impact['revenue_clicked']))} after a click, "
             f"{fmt.money(as_number(impact['revenue_seen']))} only seen",
             "Sales of products that the same shopper clicked on, or was shown, in a list "

@@ -82,7 +82,7 @@ COLUMNS: Final = (
     FigureDefinition(
         "overstock_value",
         "money",
-        ("the same at cost, or at the price when the cost is not known"),
+        ("the same at cost; without a cost, at the mean price paid in the 90 days"),
     ),
     FigureDefinition(
         "method", "text", "lgbm: the learned model; statistical: simpler methods"

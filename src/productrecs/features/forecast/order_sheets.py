@@ -35,7 +35,9 @@ _COLUMNS: Final = (
     FigureDefinition("packs", "count", "the same in packs"),
     FigureDefinition("pack_size", "count", "units of a pack"),
     FigureDefinition(
-        "unit_cost", "money", "the cost, or the price when the cost is not known"
+        "unit_cost",
+        "money",
+        "the cost; where it is not known, the mean price paid in the last 90 days",
     ),
     FigureDefinition("cost", "money", "of the quantity"),
     FigureDefinition("stock_qty", "count", "units in stock"),

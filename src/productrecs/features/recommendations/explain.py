@@ -65,10 +65,14 @@ class EngineVote:
 
 @dataclass(frozen=True, slots=True)
 class BoughtWith:
-    """The number of baskets that hold a product and an anchor."""
+    """The number of baskets that hold a product and an anchor.
+
+    With `has_variants`, baskets with a variant of either of them count too.
+    """
 
     item_id: str
     baskets: int
+    has_variants: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,8 +300,8 @@ class _Explainer:
             source=pick.engine,
             score=pick.score,
             voices=votes,
-            bought_with=self._with_ids(evidence.bought_with),
-            completes=self._with_ids(evidence.completes),
+            bought_with=self._with_ids(pick.item, evidence.bought_with),
+            completes=self._with_ids(pick.item, evidence.completes),
             goes_with=None if pair is None else self._category_names(pick.item, pair),
             seen_by=evidence.seen_by,
             return_share=evidence.return_share,
@@ -331,9 +335,25 @@ class _Explainer:
             self._explainers[name] = explainer
         return explainer
 
-    def _with_ids(self, baskets: Sequence[SharedBasketCount]) -> tuple[BoughtWith, ...]:
+    def _with_ids(
+        self, item: int, baskets: Sequence[SharedBasketCount]
+    ) -> tuple[BoughtWith, ...]:
         ids = self._store.catalog.ids
-        return tuple(BoughtWith(ids[one.anchor] or "", one.baskets) for one in baskets)
+        return tuple(
+            BoughtWith(
+                ids[shared.anchor] or "",
+                shared.baskets,
+                self._has_pooled_variants(item) or self._has_pooled_variants(shared.anchor),
+            )
+            for shared in baskets
+        )
+
+    def _has_pooled_variants(self, item: int) -> bool:
+        """Return whether the list counts other products of this title as the product."""
+        labels = self._store.catalog.variants
+        if not self._decision.call.pools_variants or item >= len(labels):
+            return False
+        return labels[item] != 0 and labels.count(labels[item]) > 1
 
     def _category_names(self, item: int, pair: CategoryPairLift) -> MatchingCategories:
         narrowest = self._decision.call.eligible.narrowest

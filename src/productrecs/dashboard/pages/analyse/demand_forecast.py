@@ -385,7 +385,9 @@ def show_product_forecast(visit: Visit) -> Reply:
     )
     report = make_report(visit.services, store, "demand", query)
     action = next(iter(rows_by_column(report)), None) if is_on else None
-    monthly_rates = [] if action is None else _daily_sales_by_month(action)
+    monthly_rates = (
+        [] if action is None else _daily_sales_by_month(action, _history_days(run))
+    )
     sold = _daily_sales_before(item.daily, ahead[0].day) if ahead else []
     chart, days = _forecast_chart_and_days(visit, sold, ahead)
     return visit.render(
@@ -414,16 +416,27 @@ def show_product_forecast(visit: Visit) -> Reply:
     )
 
 
-def _daily_sales_by_month(action: dict[str, ReportValue]) -> list[tuple[str, float]]:
-    """Return the daily sales of each of the last three months, oldest first."""
+def _daily_sales_by_month(
+    action: dict[str, ReportValue], history_days: float | None
+) -> list[tuple[str, float]]:
+    """Return the daily sales of each of the last three months, oldest first.
+
+    Days before the shop's first sale do not count.
+    """
     sold = [as_number(action[f"sold_{days}_days"]) for days in (30, 60, 90)]
     if None in sold:
         return []
     month, two, three = (one or 0.0 for one in sold)
+    history = 3 * _MONTH if history_days is None else history_days
+    sales = (
+        ("61 to 90 days ago", three - two, 2 * _MONTH),
+        ("31 to 60 days ago", two - month, _MONTH),
+        ("The last 30 days", month, 0),
+    )
     return [
-        ("61 to 90 days ago", (three - two) / _MONTH),
-        ("31 to 60 days ago", (two - month) / _MONTH),
-        ("The last 30 days", month / _MONTH),
+        (label, units / min(_MONTH, history - after))
+        for label, units, after in sales
+        if history > after
     ]
 
 
