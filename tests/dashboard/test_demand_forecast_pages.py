@@ -168,7 +168,7 @@ def test_one_product_has_its_chart_its_pace_and_its_order(owner: Member) -> None
     limit, expected, safety = map(float, needed.groups())
     assert limit == pytest.approx(expected + safety, abs=0.11)
     assert expected == pytest.approx(3.4 * 14, rel=0.1)
-    assert "Average of its own sales" in text
+    assert "Averages of its own sales" in text
     rows = chart_rows(page.body.decode())
     ahead = [float(row[2]) for row in rows[120:]]
     stated = re.search(r"Expected in 28 days ([0-9.]+) units", text)

@@ -214,7 +214,11 @@ SOURCES: Final = (
     (Source.MIX.value, "Mix", "What shoppers also buy and view: the usual choice"),
     (Source.BUY.value, "Bought together", "From orders alone, never filled up"),
     (Source.BROWSE.value, "Viewed together", "From what visitors view in one visit"),
-    (Source.SIMILAR.value, "Similar", "Products that look like this one"),
+    (
+        Source.SIMILAR.value,
+        "Similar",
+        "Products whose pictures look like its own; without pictures as in Mix",
+    ),
 )
 
 

@@ -70,7 +70,10 @@ ALERTS: Final = MappingProxyType(
     }
 )
 METHODS: Final = MappingProxyType(
-    {"lgbm": "Learned from all products", "statistical": "Average of its own sales"}
+    {
+        "lgbm": "Learned from all products",
+        "statistical": "Averages of its own sales, of its category's while it has few",
+    }
 )
 _MODES: Final = MappingProxyType({"units": "units", "order_lines": "order lines"})
 ORDERING: Final = (

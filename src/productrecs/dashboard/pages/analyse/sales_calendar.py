@@ -1,5 +1,6 @@
 """Calendar page: campaigns, closed days and holidays that the forecast knows ahead."""
 
+import importlib.util
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -155,6 +156,7 @@ def _calendar_page(
         country_error=country_error,
         elasticity=0 if run is None else run.total.get("price_elasticity", 0),
         today=today.isoformat(),
+        has_holidays=importlib.util.find_spec("holidays") is not None,
     )
 
 

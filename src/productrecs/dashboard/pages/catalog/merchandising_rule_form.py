@@ -21,7 +21,10 @@ from productrecs.records.merchandising.rule import (
 
 ACTIONS: Final = MappingProxyType(
     {
-        RuleAction.EXCLUDE.value: ("Exclude", "Never show these products"),
+        RuleAction.EXCLUDE.value: (
+            "Exclude",
+            "Never show these products, in lists and in searches",
+        ),
         RuleAction.BOOST.value: ("Boost", "Show them earlier"),
         RuleAction.BURY.value: ("Bury", "Show them later"),
         RuleAction.PIN.value: ("Pin", "Show them at a position of your choice"),

@@ -26,11 +26,11 @@ from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 RULE: Final = (
-    "Last-touch attribution: a cart or a sale is credited when the same shopper clicked "
-    "on a recommendation of the same product, or else was shown one, at most 30 days "
-    "before: to the last click, or else the last impression. A shopper is user_id, else "
-    "session_id, exactly as sent. Imported history is not included. Attribution does "
-    "not prove cause: see the experiment."
+    "Last-touch attribution: a cart or a sale is credited to the last click of the same "
+    "shopper on a recommendation of the same product, at most 30 days before; without a "
+    "click, to the last time it was shown. A shopper is the user_id that your shop "
+    "sends, else the session_id. Imported orders are not included. This does not prove "
+    "that the recommendation was the cause: a holdout test does."
 )
 
 
