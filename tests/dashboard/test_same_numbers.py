@@ -62,7 +62,7 @@ SAME = (
     ),
     (
         (_TABLE, rf"waxed-jacket In stock .*? always Indexed ({_NUMBER})"),
-        (_PRODUCT, rf"Bought together with ({_NUMBER}) product"),
+        (_PRODUCT, rf"Bought together its lists use the best ({_NUMBER}) product"),
     ),
 )
 
