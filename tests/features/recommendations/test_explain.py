@@ -153,6 +153,21 @@ def test_one_engine_alone_has_no_share(shop: StoreState) -> None:
     assert first.trending_rank == 3
 
 
+@pytest.mark.parametrize(("source", "has_variants"), [("mix", True), ("buy", False)])
+def test_common_baskets_say_whether_variants_count(
+    source: str, *, has_variants: bool
+) -> None:
+    rows = CatalogRows()
+    for name, title in (("tent", "Tent"), ("red", "Lamp, red"), ("blue", "Lamp, blue")):
+        rows.add(name, title=title)
+    shop = small_shop(rows, [[0, 1], [0, 1], [0, 2]], visits=[], trending=[0])
+
+    products = explained(shop, Source(source), item_id="tent").products
+
+    lamp = next(one for one in products if one.item_id == "red")
+    assert [one.has_variants for one in lamp.bought_with] == [has_variants]
+
+
 def test_what_fills_says_by_what(shop: StoreState) -> None:
     explanation = explained(shop, Source.BROWSE, item_id="gift")
 
