@@ -161,6 +161,9 @@ class RegisteredCache(Enum):
     SPELLINGS = CacheSpec("words near a word", "index", 4_000, _ENTRIES, _OWNER)
     WORD_MEANINGS = CacheSpec("readings of words", "index", 8_000, _ENTRIES, _OWNER)
     STEMS = CacheSpec("stems of words", "language", 50_000, _ENTRIES, _NEVER)
+    NAME_LANGUAGES = CacheSpec(
+        "languages in which a word may name a product", "process", 8_192, _ENTRIES, _NEVER
+    )
     CATALOG_SIZES = CacheSpec("sizes in a value", "process", 20_000, _ENTRIES, _NEVER)
     TITLED_ITEMS = CacheSpec("items with words in titles", "index", 200, _ENTRIES, _OWNER)
     LANGUAGES = CacheSpec("analyzers of languages", "process", 64, _ENTRIES, _NEVER)

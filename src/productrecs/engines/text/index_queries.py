@@ -97,11 +97,13 @@ def some_words_queries(
     names = (
         range(len(terms)) if with_attributes_alone else _name_indexes(interpreter, terms)
     )
-    for word_queries in (
-        short_queries,
-        [build.term_query(term) for term in terms],
-    ):
-        names_queries = [word_queries[index] for index in names]
+    for fields in (_SHORT_FIELDS, _FIELDS):
+        names_queries = [
+            short_queries[index]
+            if fields is _SHORT_FIELDS
+            else build.term_query(terms[index])
+            for index in names
+        ]
         some = [(Occur.Should, query) for query in (*names_queries, *compound_queries)]
         yield _with_optional_clauses(Query.boolean_query(some), optional)
 

@@ -95,13 +95,13 @@ class PackedWords:
         size = len(typed) // _UNIT_BYTES
         if size > MOST_LETTERS:
             return []
-        found = np.empty(limit * max_distance, np.int32)
-        distances = np.empty(limit * max_distance, np.uint8)
+        found = (ctypes.c_int32 * (limit * max_distance))()
+        distances = (ctypes.c_uint8 * (limit * max_distance))()
         count = _near_words(
             *(self._pointers, self._n_corrections, typed, size),
-            *(max_distance, limit, address(found), address(distances)),
+            *(max_distance, limit, found, distances),
         )
-        return self._words(found[:count].tolist(), distances[:count].tolist())
+        return self._words(found[:count], distances[:count])
 
     def with_start(self, start: str, limit: int) -> list[NearWord]:
         """Return up to `limit` words that begin with `start`."""

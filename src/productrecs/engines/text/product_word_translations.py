@@ -69,10 +69,17 @@ class ProductWordTable:
         """
         if into not in self.analyzers:
             return []
+        possible = frozenset[str]().union(*(_languages_of(self, word) for word in words))
         codes = [*(code for code in self.analyzers if code != into), into]
-        languages = (_ForeignLanguageNames(self, code, into, is_sold) for code in codes)
+        languages = (
+            _ForeignLanguageNames(self, code, into, is_sold)
+            for code in codes
+            if code in possible
+        )
         return max(
-            (list(language.translate(words)) for language in languages), key=_known_words
+            (list(language.translate(words)) for language in languages),
+            key=_known_words,
+            default=[],
         )
 
     def has_name(self, name: Words, code: str) -> bool:
@@ -109,6 +116,15 @@ class ProductWordTable:
         return self.names[row][code][0] != name and any(
             self.names[other][code][0] == name for other in others
         )
+
+    def possible_cuts(self, word: str, code: str) -> list[int]:
+        """Return where a compound may be cut so that its last part is a name."""
+        if code not in _COMPOUNDING:
+            return []
+        cuts = range(_MIN_PART, len(word) - _MIN_PART + 1)
+        stems = self.analyzers[code].stems([word[cut:] for cut in cuts])
+        rows = self.rows[code]
+        return [cut for cut, stem in zip(cuts, stems, strict=True) if (stem,) in rows]
 
     def _add(self, line: str) -> None:
         row = len(self.names)
@@ -179,10 +195,6 @@ class _ForeignLanguageNames:
         analyzer, rows = self.table.analyzers[self.code], self.table.rows[self.code]
         kept = analyzer.without_stop_words(words)
         stems = analyzer.stems(kept)
-        if self.code not in _COMPOUNDING and self.table.beginnings[self.code].isdisjoint(
-            stems
-        ):
-            return  # none of the words begins a name: most queries in most languages
         place = 0
         while place < len(kept):
             parts = [
@@ -240,7 +252,7 @@ class _ForeignLanguageNames:
         """
         if self.code not in _COMPOUNDING:
             return
-        for cut in self._possible_cuts(word):
+        for cut in self.table.possible_cuts(word, self.code):
             heads = self._names((word[cut:],))
             if not heads:
                 continue
@@ -262,12 +274,16 @@ class _ForeignLanguageNames:
             yield ProductWordTranslation((word,), heads, is_certain)
             return
 
-    def _possible_cuts(self, word: str) -> list[int]:
-        """Return where a word may be cut so that its last part is a name."""
-        cuts = range(_MIN_PART, len(word) - _MIN_PART + 1)
-        stems = self.table.analyzers[self.code].stems([word[cut:] for cut in cuts])
-        rows = self.table.rows[self.code]
-        return [cut for cut, stem in zip(cuts, stems, strict=True) if (stem,) in rows]
+
+@memoized(RegisteredCache.NAME_LANGUAGES)
+def _languages_of(table: ProductWordTable, word: str) -> frozenset[str]:
+    """Return the languages in which a word may begin a name, or end with one."""
+    return frozenset(
+        code
+        for code, analyzer in table.analyzers.items()
+        if table.beginnings[code].issuperset(analyzer.stems([word]))
+        or table.possible_cuts(word, code)
+    )
 
 
 def _known_words(parts: Sequence[ProductWordTranslation]) -> float:

@@ -97,6 +97,7 @@ class QueryInterpreter:
     _joined_cache: dict[tuple[str, str], tuple[WordReading, ...]] = field(
         default_factory=dict
     )
+    _corrected_cache: dict[str, tuple[WordReading, ...]] = field(default_factory=dict)
 
     @property
     def searcher(self) -> tantivy.Searcher:
@@ -297,7 +298,11 @@ class QueryInterpreter:
         readings = self.joined_readings(first, second)
         if readings or (first.is_known and second.is_known):
             return readings
-        return self.reader.joined_corrections(first.typed + second.typed)
+        word = first.typed + second.typed
+        corrected = self._corrected_cache.get(word)
+        if corrected is None:
+            corrected = self._corrected_cache[word] = self.reader.joined_corrections(word)
+        return corrected
 
     def _synonym_corrections(
         self, first_term: QueryTerm, second_term: QueryTerm, *, is_typing: bool

@@ -321,17 +321,18 @@ class SearchRun:
         items = np.array(numbers, dtype=np.int64)
         is_visible = self._visible.take(items, mode="clip") & (items < len(self._visible))
         found_items, free_places = self._found_items, limit - len(self._items)
-        places = [
-            place
-            for place in is_visible.nonzero()[0].tolist()
-            if numbers[place] not in found_items
-        ]
-        for place in places[:free_places]:
-            item = int(numbers[place] or 0)
+        for (score, address), item, is_shown in zip(
+            hits, items.tolist(), is_visible.tolist(), strict=True
+        ):
+            if not is_shown or item in found_items:
+                continue
+            if not free_places:
+                return
+            free_places -= 1
             found_items.add(item)
             self._items.append(item)
-            self._scores.append(hits[place][0])
-            self._addresses.append(addresses[place])
+            self._scores.append(score)
+            self._addresses.append(address)
 
     def _rerank_deep_results(self, exact: int) -> None:
         """Rerank deep results by their similarity to the best, within each tier."""
