@@ -158,6 +158,8 @@ def test_goods_on_order_are_added_by_hand_or_replaced_by_a_file(owner: Member) -
 
     assert (added.status, replaced.status) == (303, 303)
     assert (ghost.status, wrong.status, bad.status) == (422, 422, 422)
+    product = flat(text_of(owner.get("/dashboard/demand/product?id=lamp")))
+    assert "On order 9, counted from the day on which they arrive." in product
     assert "late: not counted Lamps & Co" in late
     assert "Your catalog has no product ghost." in text_of(ghost)
     assert "Write the expected day as 2026-03-01." in text_of(wrong)

@@ -79,7 +79,7 @@ _COLUMNS: Final = (
 )
 
 
-class _Replay(NamedTuple):
+class Replay(NamedTuple):
     """The products of a replay, and its days."""
 
     items: Sequence[StockedItem]
@@ -98,9 +98,10 @@ def replay_and_store_orders(database: Database, store: Store, now_ms: int) -> No
         stocked = ForecastRepository(connection, store.store_id).stocked_items()
         since_ms = int(inputs.days.midnights[0])
         outs = DemandRepository(connection, store.store_id).stock_outs(since_ms)
-    replay = _choose_products(inputs, stocked.items, store.settings)
+    replayed = replay_orders(inputs, stocked.items, store.settings)
     result: dict[str, Any] = {"rows": []}
-    if replay is not None:
+    if replayed is not None:
+        replay, rows = replayed
         first = inputs.days.iso(replay.start + replay.counted_from)
         result = {
             "first_day": first,
@@ -109,17 +110,27 @@ def replay_and_store_orders(database: Database, store: Store, now_ms: int) -> No
             "products": len(replay.items),
             "eligible": replay.eligible,
             "recorded_since": _recorded_since(inputs, outs),
-            "rows": _replay_rows(inputs, replay, store.settings)
-            + _recorded_rows(inputs, replay, outs, now_ms),
+            "rows": rows + _recorded_rows(inputs, replay, outs, now_ms),
         }
     with database.transaction() as transaction:
         insight = StoredInsight(now_ms, 0, result)
         store_insight(transaction, store.store_id, _INSIGHT, insight)
 
 
+def replay_orders(
+    inputs: DemandInputs, items: Sequence[StockedItem], settings: StoreSettings
+) -> tuple[Replay, list[list[Any]]] | None:
+    """Return what was replayed, and the report's row of each rule, the sheets first.
+
+    None if the history is too short.
+    """
+    replay = _choose_products(inputs, items, settings)
+    return None if replay is None else (replay, _replay_rows(inputs, replay, settings))
+
+
 def _choose_products(
     inputs: DemandInputs, items: Sequence[StockedItem], settings: StoreSettings
-) -> _Replay | None:
+) -> Replay | None:
     """Return the products and days of the replay; None if the history is too short.
 
     Products are those that sold in the half year before it, evenly by their sales.
@@ -143,7 +154,7 @@ def _choose_products(
     step = -(-len(eligible) // _MAX_PRODUCTS)
     chosen = [item for _, _, item in sorted(eligible)[::step]]
     rows = np.array([row_of[item.number] for item in chosen], np.int64)
-    return _Replay(
+    return Replay(
         chosen,
         inputs.demand.of(rows),
         [
@@ -167,7 +178,7 @@ def _terms(items: Sequence[StockedItem], settings: StoreSettings) -> OrderTerms:
 
 
 def _replay_rows(
-    inputs: DemandInputs, replay: _Replay, settings: StoreSettings
+    inputs: DemandInputs, replay: Replay, settings: StoreSettings
 ) -> list[list[Any]]:
     amounts = replay.demand.amounts.astype(np.float64)
     terms, start = replay.terms, replay.start
@@ -192,7 +203,7 @@ def _replay_rows(
 
 
 def _row(
-    rule: str, simulated: SimulatedStock, replay: _Replay, scenario: StockScenario
+    rule: str, simulated: SimulatedStock, replay: Replay, scenario: StockScenario
 ) -> list[Any]:
     prices, values = _prices_and_values(replay.items)
     counted = scenario.demand.shape[1] - scenario.counted_from
@@ -220,7 +231,7 @@ class _SheetRule:
     """Orders by the order sheets, from forecasts that are renewed each week."""
 
     def __init__(
-        self, inputs: DemandInputs, replay: _Replay, settings: StoreSettings
+        self, inputs: DemandInputs, replay: Replay, settings: StoreSettings
     ) -> None:
         self._days, self._replay, self._settings = inputs.days, replay, settings
         self._forecaster = PastForecaster(replay.demand, replay.events, replay.start)
@@ -300,7 +311,7 @@ def _recorded_since(inputs: DemandInputs, outs: Sequence[StockOut]) -> str | Non
 
 
 def _recorded_rows(
-    inputs: DemandInputs, replay: _Replay, outs: Sequence[StockOut], now_ms: int
+    inputs: DemandInputs, replay: Replay, outs: Sequence[StockOut], now_ms: int
 ) -> list[list[Any]]:
     """Return the row of the recorded days without stock at noon.
 
