@@ -78,6 +78,21 @@ def test_a_preview_shows_the_list_before_and_after_and_stores_nothing(
     assert served(shop)[0] == first
 
 
+def test_a_preview_without_a_page_shows_one_that_the_rule_changes(
+    office: Office, shop: Filled
+) -> None:
+    member, listed = (
+        office.member(shop.store),
+        shop.merchant.recommend(item_id="lamp-1").ids,
+    )
+    fields = {"action": "exclude", "on": ""}
+
+    for item in listed:
+        reply = member.post(f"{PAGE}/preview", page=RULE, item=item, **fields)
+        assert "The page of Lamp" in text_of(reply)
+        assert "leaves" in reply.body.decode(), item
+
+
 def test_a_preview_counts_the_products_of_a_category_and_a_price(
     office: Office, shop: Filled
 ) -> None:

@@ -29,10 +29,10 @@ from productrecs.dashboard.pages.catalog import merchandising, placements
 from productrecs.dashboard.pages.catalog.merchandising import (
     MERCHANDISING_PATH,
     RULE_PATH,
-    RulePreview,
     preview_rule,
 )
 from productrecs.dashboard.pages.catalog.merchandising_rule_form import RuleDraft
+from productrecs.dashboard.pages.catalog.merchandising_rule_preview import RulePreview
 from productrecs.dashboard.pages.catalog.placements import (
     PLACEMENT_PATH,
     PlacementDraft,

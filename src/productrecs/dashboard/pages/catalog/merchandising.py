@@ -9,8 +9,6 @@ from typing import Final
 from productrecs.dashboard.list_explanations import (
     SOURCES,
     TRENDING,
-    ExplainedList,
-    explain_source_list,
     with_rules,
 )
 from productrecs.dashboard.page import (
@@ -28,9 +26,14 @@ from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
     STRENGTHS,
     RuleDraft,
 )
+from productrecs.dashboard.pages.catalog.merchandising_rule_preview import (
+    UNSAVED,
+    RulePreview,
+    rule_preview,
+    selected_count,
+)
 from productrecs.dashboard.product_table import titles_of
 from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
-from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.experiments.experiment import ExperimentState
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.merchandising.rule import (
@@ -238,28 +241,8 @@ def _change_rows(
 
 
 RULE_PATH: Final = f"{MERCHANDISING_PATH}/rule"
-_UNSAVED: Final = 2**50  # the id of a rule that is not stored: the youngest of its priority
 # Fields of `RuleError` that have another name in the form.
 _ELSEWHERE: Final = {"target": "items", "rules": "name"}
-
-
-@dataclass(frozen=True, slots=True)
-class RulePreview:
-    """A list before and after a rule; `problem` says why a list is missing."""
-
-    on: str  # the product on whose page the list is shown
-    source: str
-    problem: str = ""
-    before: ExplainedList | None = None
-    after: ExplainedList | None = None
-    selected: int = 0  # how many products the rule selects
-
-    @property
-    def gone(self) -> frozenset[str]:
-        """The products that leave the list."""
-        if self.before is None or self.after is None:
-            return frozenset()
-        return frozenset(self.before.ids) - set(self.after.ids)
 
 
 def show_rule_form(visit: Visit) -> Reply:
@@ -313,9 +296,7 @@ def save_rule(visit: Visit) -> Reply:
 def preview_rule(visit: Visit) -> Reply:
     """Show a list before and after an unsaved rule."""
     draft = RuleDraft.of_form(visit.form)
-    return visit.render(
-        "rule_preview.html", preview=_rule_preview(visit, draft, visit.form)
-    )
+    return visit.render("rule_preview.html", preview=_preview_of(visit, draft, visit.form))
 
 
 def show_search_effect(visit: Visit) -> Reply:
@@ -325,7 +306,7 @@ def show_search_effect(visit: Visit) -> Reply:
         content = validate_rule(draft.in_force(), visit.store.settings.zone)
     except RuleError as error:
         return _rule_form_page(visit, draft, visit.form, status=422, error=error)
-    number = rule_id_of(draft.rule_id) if draft.rule_id else _UNSAVED
+    number = rule_id_of(draft.rule_id) if draft.rule_id else UNSAVED
     rule = Rule(number, content, visit.now_ms, visit.now_ms)
     stored_rules = editor_of(visit).all()
     others = [stored_rule for stored_rule in stored_rules if stored_rule.rule_id != number]
@@ -385,36 +366,15 @@ def _rule_form_page(
         matches_nothing=matches_nothing,
         effect=effect,
         sources=[*((name, title) for name, title, _ in SOURCES), (TRENDING, "Trending")],
-        preview=_rule_preview(visit, draft, sent),
+        shown_on=sent["on"],
+        preview=_preview_of(visit, draft, sent),
     )
 
 
-def _rule_preview(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
-    """Return the preview: both lists, or the problem."""
-    state = visit.opened.state
-    source_names = {name for name, _, _ in SOURCES} | {TRENDING}
-    source = sent["source"] if sent["source"] in source_names else SOURCES[0][0]
-    preview = RulePreview(sent["on"] or _typical_page(visit, draft), source)
-    if source != TRENDING and state.catalog.number(preview.on) is None:
-        problem = "Choose a product on whose page the list is shown."
-        return replace(preview, problem=problem)
-    before = explain_source_list(visit, state, source, preview.on)
-    preview = replace(preview, before=before)
-    try:
-        content = validate_rule(draft.in_force(), visit.store.settings.zone)
-    except RuleError as error:
-        text = str(error)
-        return replace(preview, problem=f"{text[:1].upper()}{text[1:]}.")
-    number = rule_id_of(draft.rule_id) if draft.rule_id else _UNSAVED
-    rule = Rule(number, content, visit.now_ms, visit.now_ms)
-    others = [
-        stored_rule
-        for stored_rule in editor_of(visit).all()
-        if stored_rule.rule_id != number
-    ]
-    state_with_rule = with_rules(visit, [*others, rule])
-    after = explain_source_list(visit, state_with_rule, source, preview.on, before.ids)
-    return replace(preview, after=after, selected=_selected_count(state_with_rule, number))
+def _preview_of(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
+    rule_id = rule_id_of(draft.rule_id) if draft.rule_id else UNSAVED
+    others = [rule for rule in editor_of(visit).all() if rule.rule_id != rule_id]
+    return rule_preview(visit, draft, sent, rule_id, others)
 
 
 def _matches_nothing(visit: Visit, draft: RuleDraft) -> bool:
@@ -424,25 +384,8 @@ def _matches_nothing(visit: Visit, draft: RuleDraft) -> bool:
         RuleError: when it is invalid.
     """
     content = validate_rule(draft.in_force(), visit.store.settings.zone)
-    imagined = with_rules(visit, [Rule(_UNSAVED, content, visit.now_ms, visit.now_ms)])
-    return not _selected_count(imagined, _UNSAVED)
-
-
-def _typical_page(visit: Visit, draft: RuleDraft) -> str:
-    """Return a product for the preview, such as one bought with the rule's product."""
-    state = visit.opened.state
-    ids = state.catalog.ids
-    visible = state.visible(visit.now_ms)
-    numbers = state.catalog.numbers_of(draft.items[:1])
-    near = state.models.widest.neighbours(numbers[0]).items.tolist() if numbers else []
-    for item in (*near, *state.models.trending[:50].tolist(), *state.catalog.newest()[:50]):
-        if item < len(visible) and visible[item] and ids[item] is not None:
-            return ids[item] or ""
-    return ""
-
-
-def _selected_count(state: StoreState, number: int) -> int:
-    return 0 if state.book is None else len(state.book.selected.get(number, ()))
+    imagined = with_rules(visit, [Rule(UNSAVED, content, visit.now_ms, visit.now_ms)])
+    return not selected_count(imagined, UNSAVED)
 
 
 def _experiment_variant_names(visit: Visit) -> Iterator[str]:
