@@ -49,6 +49,20 @@ def test_a_campaign_is_entered_and_removed(office: Office, store: Store) -> None
     assert "No entries yet" in text_of(member.get(PAGE))
 
 
+def test_a_campaign_with_a_price_says_what_the_forecast_makes_of_it(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    tomorrow = today_of(office.services.clock(), store.settings.zone) + timedelta(days=1)
+    days = {"first_day": tomorrow.isoformat(), "last_day": ""}
+
+    member.post(f"{PAGE}/add", page=PAGE, **SALE | days | {"price_change": "-20"})
+    shown = flat(text_of(member.get(PAGE)))
+
+    assert "Campaign all as past campaigns (prices -20 %)" in shown
+    assert "a price change alone changes nothing yet" in shown
+
+
 def test_a_wrong_entry_keeps_what_was_typed(office: Office, store: Store) -> None:
     member = office.member(store)
 
