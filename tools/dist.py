@@ -1,7 +1,8 @@
 """Build what a release consists of, into `dist/`, and try it: `make dist`.
 
 The wheel for this processor and the one for arm64, the source archive and the Helm chart;
-the container image where Docker, Podman or Buildah can build it. Whether every dependency
+the container image where Docker, Podman or Buildah can build it (`--base` names another
+base than Docker Hub's: `make dist ARGS="--base debian-python"`). Whether every dependency
 has a wheel for arm64 is asked of the package registry. Then, for each Python that is here,
 the wheel goes into a clean environment: the program says its version, starts the demo
 store, and serves shop, guides and plugin. What could not be built or tried is named at the
@@ -117,10 +118,11 @@ def build_chart(version: str) -> Path:
     return file
 
 
-def build_image(version: str) -> str:
+def build_image(version: str, base: str) -> str:
     """Build the container image with the first program that can; say why if none can."""
     revision = run("git", "rev-parse", "HEAD").strip()
-    words = ("--build-arg", f"SOURCE_REVISION={revision}", "-t", f"productrecs:{version}")
+    words = ["--build-arg", f"SOURCE_REVISION={revision}", "-t", f"productrecs:{version}"]
+    words += ["--build-arg", f"BASE={base}"] if base else []
     where = ("-f", "deploy/docker/Dockerfile", ".")
     for program, options in (
         ("docker", ("build",)),
@@ -197,13 +199,15 @@ def main() -> None:
     parser.add_argument(
         "--changed", action="store_true", help="also with uncommitted changes"
     )
-    if run("git", "status", "--porcelain") and not parser.parse_args().changed:
+    parser.add_argument("--base", default="", help="the image to build ours on")
+    chosen = parser.parse_args()
+    if run("git", "status", "--porcelain") and not chosen.changed:
         sys.exit("[dist] commit first, or say --changed: the revision names what is built")
     shutil.rmtree(DIST, ignore_errors=True)
     wheel, archive = build_packages()
     version = wheel.name.split("-")[1]
     made = [path.name for path in (*DIST.glob("*.whl"), archive, build_chart(version))]
-    made += [build_image(version), check_arm64("3.11"), check_arm64("3.13")]
+    made += [build_image(version, chosen.base), check_arm64("3.11"), check_arm64("3.13")]
     for number, (name, python) in enumerate(interpreters().items()):
         for package in (wheel, archive)[: 2 if number == 0 else 1]:
             say(f"trying {package.name} with Python {name}")
