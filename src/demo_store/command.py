@@ -22,12 +22,18 @@ from demo_store.generator import (
     GeneratedStore,
     generate_demo_store,
 )
+from demo_store.picture_index import (
+    index_in_own_process,
+    pictures_to_index,
+    queue_pictures,
+)
 from demo_store.placements import create_placements
-from demo_store.publish_looks import index_pictures, publish_looks_and_set_title
+from demo_store.publish_looks import publish_looks_and_set_title
 from demo_store.shopping_patterns import BUNDLES
 from demo_store.simulated_visit import Event
 from demo_store.storefront.application import Storefront
 from demo_store.storefront.picture_files import (
+    LOOK_PICTURES,
     PictureFiles,
     draw_in_background,
     pictures_folder,
@@ -149,18 +155,26 @@ def demo(
     _check_port_is_free(settings)
     with start_services(settings) as services:
         shop = prepare_store(services)
-    sys.exit(
-        supervise(
+        are_pictures_indexed = not pictures_to_index(services, shop.store)
+
+    def announce(_settings: Settings, address: str) -> None:
+        print_access(shop, address, settings)
+        if not are_pictures_indexed:
+            click.echo("Search by photo and similar products follow within a minute.")
+            process.enter_context(index_in_own_process(settings.data))
+
+    with contextlib.ExitStack() as process:
+        status = supervise(
             settings,
             with_worker=True,
-            announce=lambda _, address: print_access(shop, address, settings),
+            announce=announce,
             middleware=f"{Storefront.__module__}:{Storefront.__qualname__}",
         )
-    )
+    sys.exit(status)
 
 
 def _check_port_is_free(settings: Settings) -> None:
-    """Check the address first, because creating the shop takes half a minute.
+    """Check the address first, because creating the shop takes a while.
 
     Raises:
         ListenError: when the process cannot listen on the address.
@@ -209,10 +223,8 @@ def _create_demo_store(services: Services) -> DemoStoreWithKey:
     registration = Registration(domain=DOMAIN, plan=plan, settings=SETTINGS)
     store, secret = register_store(services.database, registration, services.clock)
     folder = pictures_folder(services.settings.data)
-    with draw_in_background(folder):
+    with draw_in_background(folder, LOOK_PICTURES):
         _generate_and_import_history(services, store)
-    _print_step("comparing pictures")
-    index_pictures(services, store, PictureFiles(folder))
     _print_step("measuring search")
     _measure_search(services, store)
     _mark_complete(services, store)
@@ -249,6 +261,7 @@ def _generate_and_import_history(services: Services, store: Store) -> None:
     )
     _print_step("importing products")
     import_items(services.imports, store, _json_lines(shop.items))
+    queue_pictures(services, store)
     _print_step("importing visits")
     _import_events(services, store, shop.events)
     _print_step("importing orders")

@@ -1,8 +1,4 @@
-"""Demo publishing: indexes the demo's pictures and publishes its looks.
-
-A shop's pictures are fetched from their URLs. The demo draws its pictures before the server
-listens, and indexes them without a fetch. Everything else is the same as for any shop.
-"""
+"""Demo publishing: publishes the demo's looks."""
 
 from typing import Final
 
@@ -12,56 +8,16 @@ from productrecs.features.looks.look import Hotspot, LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import ConfigChange
-from productrecs.records.pictures.picture_fetch_states import (
-    DuePicture,
-    FetchOutcome,
-    PictureState,
-    file_digest,
-    pack_descriptor,
-)
-from productrecs.records.pictures.repository import (
-    PictureRepository,
-    queue_pictures_of_changed_items,
-)
 from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
     SandboxedDecoder,
 )
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
-from productrecs.training.visual.build_visual_model import build_and_publish_visual_model
-from productrecs.training.visual.picture_embedding import choose_embedding
 
-_ALL: Final = 10_000
 _WORDS: Final = {
     "upload": "Find it from your photo",
 }
-_FAR_FUTURE_MS: Final = 2**52
-"""When a picture is fetched again: pictures change only with the program."""
-
-
-def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> None:
-    """Index the picture of every product, and build the visual model."""
-    database, now_ms = services.database, services.clock()
-    while not queue_pictures_of_changed_items(database, store.store_id, now_ms):
-        pass
-    with database.reading() as connection:
-        due = PictureRepository(connection, store.store_id).due_pictures(now_ms, _ALL)
-    model = services.picture_model()
-    embedding = choose_embedding(model)
-    with SandboxedDecoder(embedder=None if model is None else model.path) as decoder:
-        outcomes = [
-            _index_outcome(due_picture, pictures, decoder, embedding.name)
-            for due_picture in due
-        ]
-    known_outcomes = [outcome for outcome in outcomes if outcome is not None]
-    with database.transaction() as transaction:
-        PictureRepository(transaction, store.store_id).store_outcomes(
-            known_outcomes, now_ms
-        )
-    build_and_publish_visual_model(
-        database, services.pictures, store.store_id, embedding, services.snapshots
-    )
 
 
 def publish_looks_and_set_title(
@@ -91,26 +47,6 @@ def publish_looks_and_set_title(
     with services.database.transaction() as transaction:
         widgets = WidgetRepository(transaction, store.store_id)
         widgets.change("look", ConfigChange({"strings": _WORDS}), services.clock())
-
-
-def _index_outcome(
-    due_picture: DuePicture,
-    pictures: PictureFiles,
-    decoder: SandboxedDecoder,
-    embedder: str,
-) -> FetchOutcome | None:
-    picture_bytes = pictures.read_or_draw((due_picture.url.rpartition("/")[2],))
-    if picture_bytes is None:
-        return None
-    return FetchOutcome(
-        due_picture.number,
-        due_picture.url,
-        PictureState.INDEXED,
-        _FAR_FUTURE_MS,
-        descriptor=pack_descriptor(decoder.describe(picture_bytes)),
-        embedder=embedder,
-        digest=file_digest(picture_bytes),
-    )
 
 
 def _look_content(look: DemoLook, anchor: int, picture_id: str) -> LookContent:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo_store.looks import LOOKS
-from demo_store.publish_looks import index_pictures, publish_looks_and_set_title
+from demo_store.picture_index import index_pictures, pictures_to_index, queue_pictures
+from demo_store.publish_looks import publish_looks_and_set_title
 from demo_store.storefront.picture_files import PictureFiles
 from productrecs.features.looks.look import LookState
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.pictures.picture_fetch_states import PictureCounts
+from productrecs.records.pictures.picture_fetch_states import DuePicture, PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
@@ -57,16 +58,26 @@ def store(services: Services) -> Store:
 def test_every_picture_is_seen_and_none_is_ever_fetched(
     services: Services, store: Store
 ) -> None:
+    queue_pictures(services, store)
+    assert len(pictures_to_index(services, store)) == len(SHOWN)
+    assert _due(services, store) == []
+
     index_pictures(services, store, PictureFiles(services.settings.data / "drawn"))
 
     with services.database.reading() as connection:
         repository = PictureRepository(connection, store.store_id)
         counts, standing = repository.counts(), repository.progress()
-        due = repository.due_pictures(services.clock() + 10**11, 10)  # in three years
     assert counts == PictureCounts(indexed=len(SHOWN), pending=0, failed=0)
     assert standing.visual_id is not None
     assert standing.visual_seq == standing.picture_seq
-    assert due == []
+    assert _due(services, store) == pictures_to_index(services, store) == []
+
+
+def _due(services: Services, store: Store) -> list[DuePicture]:
+    """Return what the service would fetch within three years."""
+    with services.database.reading() as connection:
+        repository = PictureRepository(connection, store.store_id)
+        return repository.due_pictures(services.clock() + 10**11, 10)
 
 
 def test_every_look_is_on_the_page_of_each_of_its_products(

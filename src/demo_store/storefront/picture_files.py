@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,30 +52,31 @@ def pictures_folder(data: Path) -> Path:
     return data / "demo" / "pictures"
 
 
-@contextmanager
-def draw_in_background(folder: Path) -> Iterator[None]:
-    """Draw every card picture and every look in child processes while the block runs.
+Names = tuple[tuple[str, ...], ...]
 
-    The end of the block waits for them.
-    """
+LOOK_PICTURES: Final[tuple[Names, ...]] = tuple(
+    (("looks", f"{look.id}{_ENDING}"),) for look in LOOKS
+)
+"""The names of the pictures of looks, each a piece of work."""
+CARDS: Final[tuple[Names, ...]] = tuple(
+    tuple((f"{product.id}{_ENDING}",) for product in shelf.products)
+    for department in DEPARTMENTS
+    for shelf in department.shelves
+)
+"""The names of the card pictures of each shelf."""
+
+
+@contextmanager
+def draw_in_background(folder: Path, pieces: Sequence[Names]) -> Iterator[None]:
+    """Draw pictures in child processes while the block runs; its end waits for them."""
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), spawned) as painters:
-        content = painters.map(_draw_shelf, [folder] * len(_SHELVES), _SHELVES)
+        content = painters.map(_draw_pictures, [folder] * len(pieces), pieces)
         yield
         list(content)
 
 
-_SHELVES: Final[tuple[tuple[tuple[str, ...], ...], ...]] = (
-    tuple(("looks", f"{look.id}{_ENDING}") for look in LOOKS),
-    *(
-        tuple((f"{product.id}{_ENDING}",) for product in shelf.products)
-        for department in DEPARTMENTS
-        for shelf in department.shelves
-    ),
-)
-
-
-def _draw_shelf(folder: Path, names: tuple[tuple[str, ...], ...]) -> None:
+def _draw_pictures(folder: Path, names: Names) -> None:
     pictures = PictureFiles(folder)
     for name in names:
         pictures.read_or_draw(name)
