@@ -13,6 +13,13 @@ CREATE TABLE public.access_tokens (
 CREATE TABLE public.alembic_version (
     version_num character varying(32) NOT NULL
 );
+CREATE TABLE public.assistant_attributions (
+    store_id character varying(32) NOT NULL,
+    parameter character varying(16) NOT NULL,
+    value character varying(40) NOT NULL,
+    day integer NOT NULL,
+    searches bigint NOT NULL
+);
 CREATE TABLE public.assistant_calls (
     store_id character varying(32) NOT NULL,
     agent character varying(100) NOT NULL,
@@ -65,6 +72,18 @@ CREATE TABLE public.bundles (
     version bigint NOT NULL,
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL
+);
+CREATE TABLE public.calendar_entries (
+    store_id character varying(32) NOT NULL,
+    number bigint NOT NULL,
+    kind character varying(16) NOT NULL,
+    name text NOT NULL,
+    first_day character varying(10) NOT NULL,
+    last_day character varying(10) NOT NULL,
+    category text NOT NULL,
+    expected_change double precision,
+    created_at bigint NOT NULL,
+    price_change double precision
 );
 CREATE TABLE public.counters (
     name character varying(32) NOT NULL,
@@ -559,6 +578,13 @@ CREATE TABLE public.placements (
     created_at bigint NOT NULL,
     updated_at bigint NOT NULL
 );
+CREATE TABLE public.product_terms (
+    store_id character varying(32) NOT NULL,
+    item bigint NOT NULL,
+    supplier character varying(100) NOT NULL,
+    pack_size integer NOT NULL,
+    minimum_quantity integer NOT NULL
+);
 CREATE TABLE public.purchase_lines (
     store_id character varying(32) NOT NULL,
     line_seq bigint NOT NULL,
@@ -582,6 +608,15 @@ CREATE TABLE public.purchase_lines (
     updated_at bigint,
     unconfirmed boolean DEFAULT false NOT NULL,
     excess boolean DEFAULT false NOT NULL
+);
+CREATE TABLE public.purchase_order_lines (
+    store_id character varying(32) NOT NULL,
+    number bigint NOT NULL,
+    item bigint NOT NULL,
+    supplier character varying(100) NOT NULL,
+    quantity integer NOT NULL,
+    expected_day character varying(10) NOT NULL,
+    created_at bigint NOT NULL
 );
 CREATE TABLE public.question_counts (
     store_id character varying(32) NOT NULL,
@@ -800,6 +835,13 @@ CREATE TABLE public.stores (
     old_secret_made_at bigint,
     old_secret_expires_at bigint
 );
+CREATE TABLE public.suppliers (
+    store_id character varying(32) NOT NULL,
+    name character varying(100) NOT NULL,
+    lead_time_days integer,
+    order_every_days integer,
+    minimum_order double precision NOT NULL
+);
 CREATE TABLE public.synonyms (
     store_id character varying(32) NOT NULL,
     synonym_id bigint NOT NULL,
@@ -870,12 +912,14 @@ CREATE TABLE public.widget_configs (
     updated_at bigint NOT NULL
 );
 INSERT INTO public.access_tokens VALUES ('1', '1', '1', '1', '1', '1', '1', 1, 1, 1);
-INSERT INTO public.alembic_version VALUES ('2026_11_29_0312');
+INSERT INTO public.alembic_version VALUES ('2026_11_29_1100');
+INSERT INTO public.assistant_attributions VALUES ('1', '1', '1', 1, 1);
 INSERT INTO public.assistant_calls VALUES ('1', '1', '1', 1, 1, 1);
 INSERT INTO public.attribution_marks VALUES ('1', 1, '1', 1, '1', 1, '1');
 INSERT INTO public.audit_log VALUES ('1', '1', 1, '1', '1', '1', '1');
 INSERT INTO public.bot_events VALUES ('1', 1, 1, 1, 1, '1', '1', '1', '1', 1, '1', 1, '1', 1, '1', true, '1');
 INSERT INTO public.bundles VALUES ('1', 1, '1', 1, 1, 1);
+INSERT INTO public.calendar_entries VALUES ('1', 1, '1', '1', '1', '1', '1', 1, 1, 1);
 INSERT INTO public.counters VALUES ('1', 1);
 INSERT INTO public.credit_days VALUES ('1', '1', '1', '1', 1, '1', 1, 1, 1, 1, 1, 1, 1, 1);
 INSERT INTO public.dashboard_challenges VALUES ('1', '1', '1', 1, true);
@@ -926,7 +970,9 @@ INSERT INTO public.outcome_days VALUES ('1', '1', '1', 1, 1, 1, 1, 1, 1, 1, 1);
 INSERT INTO public.outcomes VALUES ('1', 1, 1, '1', 1, 1, 1, 1, 1, '1', 1, true, 1, '1', '1', 1, 1, '1', '1');
 INSERT INTO public.pictures VALUES ('1', 1, '1', '1', '1', 1, 1, '1', '1', 1, '1', '\x31', 1, 1);
 INSERT INTO public.placements VALUES ('1', '1', '1', 1, 1, 1);
+INSERT INTO public.product_terms VALUES ('1', 1, '1', 1, 1);
 INSERT INTO public.purchase_lines VALUES ('1', 1, 1, 1, '1', 1, 1, 1, 1, true, 1, 1, 1, 1, '1', '1', '1', '1', true, 1, true, true);
+INSERT INTO public.purchase_order_lines VALUES ('1', 1, 1, '1', 1, '1', 1);
 INSERT INTO public.question_counts VALUES ('1', '1', '1', 1, 1);
 INSERT INTO public.refused_identities VALUES ('1', 1, '1', 1);
 INSERT INTO public.relevance_judgements VALUES ('1', '1', 1, true, 1, 1, 1);
@@ -947,6 +993,7 @@ INSERT INTO public.stock_outs VALUES ('1', 1, 1, 1);
 INSERT INTO public.store_connections VALUES ('1', '1', true, '1', '1', 1);
 INSERT INTO public.store_heads VALUES ('1', 1, 1, 1, 1, '1', '1', 1, 1, 1, 1, 1, 1, '1', 1, 1, 1, '1', 1, 1, 1);
 INSERT INTO public.stores VALUES ('1', '1', '1', '1', '1', '1', '1', '1', '1', 1, 1, 1, '1', 1, '1', '1', 1, 1);
+INSERT INTO public.suppliers VALUES ('1', '1', 1, 1, 1);
 INSERT INTO public.synonyms VALUES ('1', 1, '1', true, 1);
 INSERT INTO public.touch_days VALUES ('1', '1', '1', '1', 1, 1, 1);
 INSERT INTO public.uploads VALUES ('1', '1', 1, '1', 1, '1', 1, 1, 1, 1, 1, '1', 1, '1', 1);
@@ -958,6 +1005,8 @@ ALTER TABLE ONLY public.alembic_version
     ADD CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num);
 ALTER TABLE ONLY public.access_tokens
     ADD CONSTRAINT pk_access_tokens PRIMARY KEY (store_id, token_id);
+ALTER TABLE ONLY public.assistant_attributions
+    ADD CONSTRAINT pk_assistant_attributions PRIMARY KEY (store_id, parameter, value, day);
 ALTER TABLE ONLY public.assistant_calls
     ADD CONSTRAINT pk_assistant_calls PRIMARY KEY (store_id, agent, operation, day);
 ALTER TABLE ONLY public.attribution_marks
@@ -968,6 +1017,8 @@ ALTER TABLE ONLY public.bot_events
     ADD CONSTRAINT pk_bot_events PRIMARY KEY (store_id, seq);
 ALTER TABLE ONLY public.bundles
     ADD CONSTRAINT pk_bundles PRIMARY KEY (store_id, bundle_id);
+ALTER TABLE ONLY public.calendar_entries
+    ADD CONSTRAINT pk_calendar_entries PRIMARY KEY (store_id, number);
 ALTER TABLE ONLY public.counters
     ADD CONSTRAINT pk_counters PRIMARY KEY (name);
 ALTER TABLE ONLY public.credit_days
@@ -1068,8 +1119,12 @@ ALTER TABLE ONLY public.pictures
     ADD CONSTRAINT pk_pictures PRIMARY KEY (store_id, number);
 ALTER TABLE ONLY public.placements
     ADD CONSTRAINT pk_placements PRIMARY KEY (store_id, name);
+ALTER TABLE ONLY public.product_terms
+    ADD CONSTRAINT pk_product_terms PRIMARY KEY (store_id, item);
 ALTER TABLE ONLY public.purchase_lines
     ADD CONSTRAINT pk_purchase_lines PRIMARY KEY (store_id, line_seq);
+ALTER TABLE ONLY public.purchase_order_lines
+    ADD CONSTRAINT pk_purchase_order_lines PRIMARY KEY (store_id, number);
 ALTER TABLE ONLY public.question_counts
     ADD CONSTRAINT pk_question_counts PRIMARY KEY (store_id, day, attribute);
 ALTER TABLE ONLY public.refused_identities
@@ -1110,6 +1165,8 @@ ALTER TABLE ONLY public.store_heads
     ADD CONSTRAINT pk_store_heads PRIMARY KEY (store_id);
 ALTER TABLE ONLY public.stores
     ADD CONSTRAINT pk_stores PRIMARY KEY (store_id);
+ALTER TABLE ONLY public.suppliers
+    ADD CONSTRAINT pk_suppliers PRIMARY KEY (store_id, name);
 ALTER TABLE ONLY public.synonyms
     ADD CONSTRAINT pk_synonyms PRIMARY KEY (store_id, synonym_id);
 ALTER TABLE ONLY public.touch_days

@@ -19,7 +19,19 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('2026_11_29_0312');
+INSERT INTO "alembic_version" VALUES('2026_11_29_1100');
+CREATE TABLE assistant_attributions (
+	store_id VARCHAR(32) NOT NULL, 
+	parameter VARCHAR(16) NOT NULL, 
+	value VARCHAR(40) NOT NULL, 
+	day INTEGER NOT NULL, 
+	searches BIGINT NOT NULL, 
+	CONSTRAINT pk_assistant_attributions PRIMARY KEY (store_id, parameter, value, day)
+)
+ WITHOUT ROWID
+
+;
+INSERT INTO "assistant_attributions" VALUES('1','1','1',1,1);
 CREATE TABLE assistant_calls (
 	store_id VARCHAR(32) NOT NULL, 
 	agent VARCHAR(100) NOT NULL, 
@@ -86,6 +98,19 @@ CREATE TABLE bundles (
 	CONSTRAINT pk_bundles PRIMARY KEY (store_id, bundle_id)
 );
 INSERT INTO "bundles" VALUES('1',1,'1',1,1,1);
+CREATE TABLE calendar_entries (
+	store_id VARCHAR(32) NOT NULL, 
+	number BIGINT NOT NULL, 
+	kind VARCHAR(16) NOT NULL, 
+	name TEXT NOT NULL, 
+	first_day VARCHAR(10) NOT NULL, 
+	last_day VARCHAR(10) NOT NULL, 
+	category TEXT NOT NULL, 
+	expected_change DOUBLE, 
+	created_at BIGINT NOT NULL, price_change DOUBLE, 
+	CONSTRAINT pk_calendar_entries PRIMARY KEY (store_id, number)
+);
+INSERT INTO "calendar_entries" VALUES('1',1,'1','1','1','1','1',1.0,1,1.0);
 CREATE TABLE counters (
 	name VARCHAR(32) NOT NULL, 
 	value BIGINT NOT NULL, 
@@ -718,6 +743,18 @@ CREATE TABLE placements (
 	CONSTRAINT pk_placements PRIMARY KEY (store_id, name)
 );
 INSERT INTO "placements" VALUES('1','1','1',1,1,1);
+CREATE TABLE product_terms (
+	store_id VARCHAR(32) NOT NULL, 
+	item BIGINT NOT NULL, 
+	supplier VARCHAR(100) NOT NULL, 
+	pack_size INTEGER NOT NULL, 
+	minimum_quantity INTEGER NOT NULL, 
+	CONSTRAINT pk_product_terms PRIMARY KEY (store_id, item)
+)
+ WITHOUT ROWID
+
+;
+INSERT INTO "product_terms" VALUES('1',1,'1',1,1);
 CREATE TABLE purchase_lines (
 	store_id VARCHAR(32) NOT NULL, 
 	line_seq BIGINT NOT NULL, 
@@ -745,6 +782,20 @@ CREATE TABLE purchase_lines (
 
 ;
 INSERT INTO "purchase_lines" VALUES('1',1,1,1,'1',1,1,1,1,1,1,1,1.0,1.0,'1','1','1','1',1,1,1,1);
+CREATE TABLE purchase_order_lines (
+	store_id VARCHAR(32) NOT NULL, 
+	number BIGINT NOT NULL, 
+	item BIGINT NOT NULL, 
+	supplier VARCHAR(100) NOT NULL, 
+	quantity INTEGER NOT NULL, 
+	expected_day VARCHAR(10) NOT NULL, 
+	created_at BIGINT NOT NULL, 
+	CONSTRAINT pk_purchase_order_lines PRIMARY KEY (store_id, number)
+)
+ WITHOUT ROWID
+
+;
+INSERT INTO "purchase_order_lines" VALUES('1',1,1,'1',1,'1',1);
 CREATE TABLE question_counts (
 	store_id VARCHAR(32) NOT NULL, 
 	day VARCHAR(10) NOT NULL, 
@@ -1045,6 +1096,18 @@ CREATE TABLE stores (
 	CONSTRAINT uq_stores_secret_hash UNIQUE (secret_hash)
 );
 INSERT INTO "stores" VALUES('1','1','1','1','1','1','1','1','1',1,1,1,'1',1,'1','1',1,1);
+CREATE TABLE suppliers (
+	store_id VARCHAR(32) NOT NULL, 
+	name VARCHAR(100) NOT NULL, 
+	lead_time_days INTEGER, 
+	order_every_days INTEGER, 
+	minimum_order DOUBLE NOT NULL, 
+	CONSTRAINT pk_suppliers PRIMARY KEY (store_id, name)
+)
+ WITHOUT ROWID
+
+;
+INSERT INTO "suppliers" VALUES('1','1',1,1,1.0);
 CREATE TABLE synonyms (
 	store_id VARCHAR(32) NOT NULL, 
 	synonym_id BIGINT NOT NULL, 
