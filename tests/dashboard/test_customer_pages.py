@@ -56,7 +56,7 @@ def test_segments_and_who_is_due(office: Office, buying: Store) -> None:
 
     text = flat(text_of(owner.get(CUSTOMERS)))
     assert "2 customers who ever bought" in text
-    assert "Bought once" in text
+    assert "Bought on one day" in text
     assert "anna Active 6" in text
     once = flat(text_of(owner.get(f"{CUSTOMERS}?segment=once"))).split("All segments")[1]
     assert "bert" in once

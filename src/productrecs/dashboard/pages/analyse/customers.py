@@ -35,7 +35,7 @@ EXPORT_PATH: Final = f"{CUSTOMERS_PATH}/export"
 SEGMENTS: Final = MappingProxyType(
     {
         CustomerSegment.NEW.value: ("New", "good"),
-        CustomerSegment.ONCE.value: ("Bought once", ""),
+        CustomerSegment.ONCE.value: ("Bought on one day", ""),
         CustomerSegment.ACTIVE.value: ("Active", "good"),
         CustomerSegment.DUE.value: ("Due", "warn"),
         CustomerSegment.SLIPPING.value: ("Slipping", "warn"),

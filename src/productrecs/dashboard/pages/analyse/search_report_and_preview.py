@@ -305,7 +305,7 @@ def _boost_reasons(
 SEARCH_PATH: Final = "/dashboard/search"
 IMPROVE_PATH: Final = f"{SEARCH_PATH}/improve"
 REMOVE_PATH: Final = f"{SEARCH_PATH}/remove"
-_ROWS: Final = 15
+_ROWS: Final = 50
 _TABLES: Final = (
     (
         "search-no-results",
@@ -380,6 +380,7 @@ def show_report_and_preview(visit: Visit) -> Reply:
             )
             for name, title, nothing in _TABLES
         ],
+        most_rows=_ROWS,
         figures=figures,
         outcome=previews.outcome,
         questions=questions_of_search(
