@@ -284,6 +284,26 @@ def test_a_service_that_cannot_start_says_why_once_and_ends(tmp_path: Path) -> N
     assert done.stderr.count("the database is unsafe") == 1
 
 
+NEVER_READY = """
+import logging, time
+from productrecs.processes.supervisor import ProcessRole, Supervisor, SupervisorTimeouts
+logging.basicConfig(format="%(message)s %(role)s")
+role = ProcessRole("api 1", (), lambda _words: time.sleep(60) or 0)
+timeouts = SupervisorTimeouts(start=0.2, turn=0.1)
+raise SystemExit(Supervisor([role], lambda: None, lambda: None, timeouts).run())
+"""
+
+
+def test_a_first_process_that_is_never_ready_ends_the_service_and_is_named() -> None:
+    """`productrecs demo` ended with status 1 and no word on a machine under load."""
+    done = subprocess.run(
+        [sys.executable, "-c", NEVER_READY], check=False, capture_output=True, timeout=50
+    )
+
+    assert done.returncode == 1
+    assert b"process hung api 1" in done.stderr
+
+
 def test_a_taken_port_is_named_with_the_remedy(tmp_path: Path) -> None:
     with open_listening_socket("127.0.0.1", 0) as taken:
         port = str(taken.getsockname()[1])

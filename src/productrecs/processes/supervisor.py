@@ -271,6 +271,8 @@ class Supervisor:
         now = time.monotonic()
         for running in list(self._running):
             if not running.is_ready and now - running.began > self._limits.start:
+                facts = {"role": running.role.name, "pid": running.child.process.pid}
+                _log.error("process hung", extra=facts)
                 running.child.process.kill()
             if running.child.process.poll() is None:
                 continue
