@@ -351,6 +351,11 @@ def test_a_bundle_has_a_sum_and_one_button_for_all(page: Page, front: Storefront
     eventually(lambda: front.events("rec-impression"), 20)
     shown = [one for event in front.events("rec-impression") for one in event["item_ids"]]
     assert "p0" not in shown
+    # The button is a click on each product but the page's own, and reaches the service first.
+    eventually(lambda: front.events("rec-click"))
+    (click,) = front.events("rec-click")
+    assert (click["item_id"], click["widget"]) == (wanted[1]["id"], "fbt")
+    assert (click["source"], click["position"]) == ("buy", 2)
 
 
 def test_a_bundle_ticks_only_what_is_certainly_bought_together(
@@ -494,6 +499,10 @@ def test_without_a_cart_a_button_leads_to_the_product(
     page.locator(BUTTON).click()
 
     page.wait_for_url("**/p/*")
+    eventually(lambda: front.events("rec-click"))
+    (click,) = front.events("rec-click")
+    assert (click["widget"], click["position"]) == ("cart", 1)
+    assert page.url.endswith(f"/p/{click['item_id'][1:]}")
 
 
 def test_nothing_to_show_leaves_nothing_behind(page: Page, front: Storefront) -> None:

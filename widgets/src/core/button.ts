@@ -5,10 +5,7 @@ import { draw } from "./drawing";
 import type { Product } from "./product";
 
 /** Returns whether the page has added the products to its cart. */
-export type Wanted = (
-  chosen: readonly Product[],
-  from?: Product,
-) => Promise<boolean>;
+export type Wanted = (chosen: readonly Product[]) => Promise<boolean>;
 
 /** Returns the button that adds one product; `wanted` resolves when it is in the cart. */
 export function addButton(product: Product, words: Words, wanted: Wanted): HTMLElement {
@@ -20,7 +17,7 @@ export function addButton(product: Product, words: Words, wanted: Wanted): HTMLE
   };
   const button = draw("button", attributes, text);
   button.addEventListener("click", () => {
-    void press(button, text, words.add, words, () => wanted([product], product));
+    void press(button, text, words.add, words, () => wanted([product]));
   });
   return button;
 }

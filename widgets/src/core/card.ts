@@ -1,24 +1,19 @@
 // A product card: a picture, a title, a price, and a link to the product's page.
 
 import type { Look } from "./config";
-import { draw, icon } from "./drawing";
+import { draw } from "./drawing";
 import { money } from "./money";
 import type { Product } from "./product";
 
-const PICTURE = "M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4";
-
-/** Returns the picture of a product in a box of fixed size, or a placeholder. */
-export function pictureOf(product: Product, kind = "image"): HTMLElement {
+/** Returns the picture of a product in a box of fixed size, which is empty without one. */
+export function pictureOf({ image }: Product, kind = "image"): HTMLElement {
   const box = draw("span", { class: kind, part: "image-box" });
-  const showPlaceholder = (): void => box.replaceChildren(icon(PICTURE));
-  if (product.image) {
+  if (image) {
     // The title beside it says the same.
-    const attributes = { part: "image", alt: "", loading: "lazy", decoding: "async", src: product.image };
-    const image = draw("img", attributes);
-    image.addEventListener("error", showPlaceholder);
-    box.append(image);
-  } else {
-    showPlaceholder();
+    const attributes = { part: "image", alt: "", loading: "lazy", decoding: "async", src: image };
+    const made = draw("img", attributes);
+    made.addEventListener("error", () => made.remove());
+    box.append(made);
   }
   return box;
 }

@@ -38,6 +38,7 @@ export abstract class NearElement extends HTMLElement {
   private near_?: IntersectionObserver;
   private stop_?: AbortController;
   private unwatch_?: () => void;
+  private products_: readonly Product[] = [];
 
   protected abstract get core_(): Core;
   protected abstract place_(): Place;
@@ -141,6 +142,7 @@ export abstract class NearElement extends HTMLElement {
     { key, type, item }: Place,
   ): void {
     this.unwatch_?.();
+    this.products_ = products;
     const recommended = cards.filter((_, at) => !isAnchor(products[at]!.id, item));
     this.unwatch_ = watchSight(recommended, (seen) => {
       const places = seen.map((card) => cards.indexOf(card)).sort((one, other) => one - other);
@@ -155,33 +157,32 @@ export abstract class NearElement extends HTMLElement {
     });
   }
 
-  /** Reports a click on a product; the page may prevent the navigation. */
-  protected clicked_(
-    product: Product,
-    position: number,
-    { key, type, item }: Place,
-    origin: Event,
-  ): void {
-    if (isAnchor(product.id, item)) return;
-    if (!this.say_("click", { product, position, widget: type })) origin.preventDefault();
+  /**
+   * Reports that a product was chosen, at once, because the page may close. With `origin`, a click
+   * on its link, the page may prevent the navigation.
+   */
+  protected clicked_(product: Product, { key, type, item }: Place, origin?: Event): void {
     const { id, source } = product;
+    if (isAnchor(id, item)) return;
+    const position = this.products_.indexOf(product) + 1;
+    if (origin && !this.say_("click", { product, position, widget: type })) origin.preventDefault();
     this.core_.track("rec-click", { item_id: id, source, position, widget: type }, key);
     this.core_.hurry();
   }
 
-  /** Asks the page to add products to its cart; returns whether it has. */
+  /** Asks the page to add products to its cart, each a click; returns whether it has. */
   protected async wanted_(
     products: readonly Product[],
     { currency }: Look,
-    { type }: Place,
-    from?: Product,
+    place: Place,
   ): Promise<boolean> {
+    for (const one of products) this.clicked_(one, place);
     let done: Promise<unknown> | undefined;
     const detail = {
       items: products.map(({ id, price }) => ({ id, price, quantity: 1 })),
       products,
       currency,
-      widget: type,
+      widget: place.type,
       waitUntil: (work: Promise<unknown>) => (done = work),
     };
     if (!this.say_("add-to-cart", detail) || done) {
@@ -189,7 +190,7 @@ export abstract class NearElement extends HTMLElement {
       return true;
     }
     this.core_.warn("add-to-cart ignored");
-    const url = (from ?? products[0])?.url;
+    const url = products[0]?.url;
     if (url) location.href = url;
     return false;
   }

@@ -50,8 +50,8 @@ function install(ours: Partial<Global>): Core {
   const core = new Core(readFacts());
   const waiting = ours.q ?? [];
   ours.track = (event, payload = {}) => core.track(event, payload);
-  ours.consent = (granted) => core.attempt(() => core.consent.say(granted));
-  ours.reset = () => core.attempt(() => core.reset());
+  ours.consent = (granted) => core.consent.say(granted);
+  ours.reset = () => core.reset();
   delete ours.q;
   for (const call of waiting) ours.track(...(call as [string, Fields]));
   return core;

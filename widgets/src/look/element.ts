@@ -62,9 +62,8 @@ export function elementOf(core: Core): CustomElementConstructor {
         picture &&
         image &&
         (await drawStage(picture, image, look, {
-          clicked_: (product, position, origin) =>
-            this.clicked_(product, position, place, origin),
-          wanted_: (chosen, from) => this.wanted_(chosen, look, place, from),
+          clicked_: (product, origin) => this.clicked_(product, place, origin),
+          wanted_: (chosen) => this.wanted_(chosen, look, place),
         }));
       if (stage) content.append(stage.content);
       if (canUpload) content.append(...this.upload_(look, place, whole));
@@ -72,7 +71,7 @@ export function elementOf(core: Core): CustomElementConstructor {
       this.settle_(() => frame(this, look, styles, content));
       if (stage) {
         this.watch_(stage.rows, stage.products, place);
-        core.page.join(this, true).ids = stage.products.map(({ id }) => id);
+        core.page.join(this, true, stage.products.map(({ id }) => id));
       }
       this.say_("loaded", { type: TYPE, look: picture });
     }

@@ -13,7 +13,7 @@ let count = 0;
 
 /** Callbacks from a rendered look to its widget. */
 export interface Told {
-  clicked_(product: Product, position: number, origin: Event): void;
+  clicked_(product: Product, origin: Event): void;
   readonly wanted_: Wanted;
 }
 
@@ -45,8 +45,7 @@ export async function drawStage(
   const link = (product: Product): HTMLAnchorElement => {
     const made = linkOf(product, look);
     const clicked = (event: MouseEvent): void => {
-      const position = products.indexOf(product) + 1;
-      if (event.button < 2 && made.href) told.clicked_(product, position, event);
+      if (event.button < 2 && made.href) told.clicked_(product, event);
     };
     made.addEventListener("click", clicked);
     made.addEventListener("auxclick", clicked);

@@ -50,9 +50,8 @@ export function elementOf(core: Core): CustomElementConstructor {
         if (!this.shown_) return this.without_("empty", {});
         const drawn = await drawList(products, productOf(body.anchor), look, this.level_, {
           template_: this.template_,
-          clicked_: (product, position, origin) =>
-            this.clicked_(product, position, request, origin),
-          wanted_: (chosen, from) => this.wanted_(chosen, look, request, from),
+          clicked_: (product, origin) => this.clicked_(product, request, origin),
+          wanted_: (chosen) => this.wanted_(chosen, look, request),
           price_: body.bundle?.price,
         });
         signal.throwIfAborted();
@@ -101,11 +100,11 @@ export function elementOf(core: Core): CustomElementConstructor {
       const products = productsOf(cards.map(({ dataset }) => dataset));
       cards.forEach((card, at) => {
         card.addEventListener("click", (event) => {
-          this.clicked_(products[at]!, at + 1, request, event);
+          this.clicked_(products[at]!, request, event);
         });
       });
       this.watch_(cards, products, request);
-      core.page.join(this, true).ids = products.map(({ id }) => id);
+      core.page.join(this, true, products.map(({ id }) => id));
       this.dataset.settled = "";
     }
   };

@@ -17,7 +17,7 @@ type Template = HTMLTemplateElement | null;
 export interface Told {
   /** The shop's own card template, if the element has one. */
   readonly template_: Template;
-  clicked_(product: Product, position: number, origin: Event): void;
+  clicked_(product: Product, origin: Event): void;
   readonly wanted_: Wanted;
   /** The price of a merchant's bundle. */
   readonly price_: number | null | undefined;
@@ -52,7 +52,7 @@ export async function drawList(
   const cards: HTMLElement[] = [];
   for (const product of products) {
     await pause();
-    cards.push(cardOf(product, cards.length + 1, look, told, layout === BUNDLE));
+    cards.push(cardOf(product, look, told, layout === BUNDLE));
   }
   await pause();
   const list = draw("ul", { class: "list", part: "list", role: "list" }, ...cards);
@@ -70,7 +70,7 @@ export function drawWaiting(look: Look, level: number, template: Template): HTML
   const isBundle = layout === BUNDLE;
   const list = draw("ul", { class: "list" });
   const told = { template_: template } as Told;
-  for (let n = 0; n < numOf(look); n++) list.append(cardOf(NOTHING, n, look, told, isBundle));
+  for (let n = 0; n < numOf(look); n++) list.append(cardOf(NOTHING, look, told, isBundle));
   const waiting = section(`${layout} wait`, "", headOf(look, level), list);
   waiting.inert = true;
   return waiting;
@@ -94,7 +94,6 @@ function headOf(look: Look, level: number, nav?: HTMLElement): HTMLElement | nul
 
 function cardOf(
   product: Product,
-  position: number,
   look: Look,
   told: Told,
   inBundle: boolean,
@@ -106,7 +105,7 @@ function cardOf(
   const card = draw("li", { class: "card", part: "card", "data-id": product.id }, own, add);
   for (const link of card.querySelectorAll("a")) {
     const clicked = (event: MouseEvent): void => {
-      if (event.button < 2 && link.href) told.clicked_(product, position, event); // 1: a new tab
+      if (event.button < 2 && link.href) told.clicked_(product, event); // 1: a new tab
     };
     link.addEventListener("click", clicked);
     link.addEventListener("auxclick", clicked);

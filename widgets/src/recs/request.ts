@@ -58,7 +58,6 @@ export function addressOf(
 ): string {
   const { key, source } = request;
   const filters = encodeURIComponent(request.filter_ ?? "").replace(/^(?=.)|%3B(%20)?/g, "&filter=");
-  const shown = numOf(look);
   const known = core.consent.given;
   const isTrending = source === "trending"; // trending is the same for everybody: it needs nothing of the page
   return withQuery(`${core.facts.base}/v1/${isTrending ? source : "recommendations"}`, {
@@ -67,7 +66,6 @@ export function addressOf(
       item_ids: request.items_,
       customer_id: known && core.user, // the element's own session, which it has named by now
       identity: known && core.identity,
-      shown: num > shown && shown,
       source,
       placement: request.placement_,
       anchor: look.layout === "fbt", // a bundle begins with the page's own product
