@@ -103,7 +103,7 @@ def test_products_are_checked_then_imported_and_failed_rows_come_back(
     assert "Imported" in done
     assert stored(office, store) == {"mug", "rope"}
     assert re.search(r"New\s+2\s+Changed\s+0\s+Left out\s+0\s+Failed\s+1", done)
-    head, row = rejects.body.decode().splitlines()
+    head, row = rejects.body.decode("utf-8-sig").splitlines()
     assert head == '"row","reason","id","title","price"'
     assert row.startswith("3,")
     assert row.endswith(',"tent","Tent","ninety"')

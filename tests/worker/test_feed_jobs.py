@@ -24,7 +24,11 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads import order_upload
-from productrecs.records.uploads.file_import import ImportStatus
+from productrecs.records.uploads.file_import import (
+    IMPORT_JOB,
+    ImportChoices,
+    ImportStatus,
+)
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.services import build_services
 from productrecs.settings import Settings, SmtpServer
@@ -220,6 +224,32 @@ def test_a_feed_goes_live_and_is_fetched_again_only_when_it_changed(
     }
     assert any_shop.left_files() == []
     assert any_shop.mails.mails == []
+
+
+def test_a_feed_is_read_as_the_merchant_chose_for_a_file_with_its_headings(
+    shop: Installation,
+) -> None:
+    table = "Nr;Was;Wert\n1;Tent;12,50\n"
+    shop.schedule(shop.host.put(table, "/a.csv"))
+    shop.fetch()
+    waiting = shop.last_import()
+    assert "Product id" in waiting.result["problem"]
+    mapping = {"id": "Nr", "title": "Was", "price": "Wert"}
+    choices = ImportChoices("items", "columns", mapping)
+    with shop.services.database.transaction() as transaction:
+        imports = FileImportRepository(transaction, shop.store.store_id)
+        queued = ImportStatus.QUEUED
+        imports.change_status(
+            waiting.import_id, (ImportStatus.CHECKED,), queued, choices=choices
+        )
+        shop.services.queue.enqueue(transaction, NewJob(shop.store.store_id, IMPORT_JOB))
+    shop.work()
+
+    assert shop.prices() == {"1": 12.5}
+    shop.host.put(table + "2;Rope;14\n", "/a.csv")
+    shop.fetch()
+
+    assert shop.prices() == {"1": 12.5, "2": 14}
 
 
 def test_a_feed_is_due_at_its_interval(shop: Installation) -> None:

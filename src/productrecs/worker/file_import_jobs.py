@@ -113,9 +113,10 @@ class DashboardFileJobs:
         while file_import := self._begin_next_attempt(store, _WAITING):
             share = self._progress_callback(store, file_import, progress, job)
             erasures = self._erasure_count(store)
+            path = self._upload_path(file_import)
             try:
-                preview = self._importer.drop_erased_and_dry_run(
-                    store, file_import, self._upload_path(file_import), share
+                file_import, preview = self._importer.recall_choices_and_dry_run(
+                    store, file_import, path, share
                 )
             except (FileNotFoundError, ProductRecsError) as error:
                 preview = {
@@ -201,6 +202,7 @@ class DashboardFileJobs:
                 _WAITING,
                 status,
                 attempts=0,
+                choices=file_import.choices,
                 preview=preview,
                 result=result | has_errors,  # for the history, which has no preview
             )

@@ -11,12 +11,15 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.plural import counted
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
 from productrecs.features.imports.import_preview import (
+    DETECTED,
     ITEMS,
     ORDERS,
     chosen_mapping,
     describe_file,
     guess_price_columns,
+    headings_digest,
     kind_of,
+    misread_column,
     shopper_table_layout,
     table_columns,
     table_of,
@@ -73,6 +76,10 @@ _NO_ROWS: Final = "The file has no rows, so there is nothing to import."
 _NO_VALID_ROW: Final = (
     "No row of the feed can be read: see the reasons below. Your catalog stays as it is."
 )
+_REMEMBERED: Final = (
+    "This file is read as you chose for the last one with the same headings. See below "
+    "how, and change it there."
+)
 _ABOUT_THE_FILE: Final = tuple(MERCHANT_TEXTS)
 _STAGED: Final = 0.5  # a product file is staged as a whole before it is stored
 
@@ -93,6 +100,24 @@ class DashboardFileImporter:
     """Checks and imports files of merchants."""
 
     services: ImportServices
+
+    def recall_choices_and_dry_run(
+        self, store: Store, file_import: FileImport, path: Path, on_share: OnShare
+    ) -> tuple[FileImport, Mapping[str, Any]]:
+        """Return the import as it is read, and the result of its dry run.
+
+        It is read as the last file with the same headings, unless the merchant chose
+        otherwise.
+
+        Raises:
+            UnreadableSourceError: as `drop_erased_and_dry_run`.
+        """
+        recalled = self._with_remembered_choices(store, file_import, path)
+        preview = self.drop_erased_and_dry_run(store, recalled, path, on_share)
+        if recalled is file_import:
+            return file_import, preview
+        notes = [_REMEMBERED, *preview.get("notes", ())]
+        return recalled, {**preview, "notes": notes}
 
     def drop_erased_and_dry_run(
         self, store: Store, file_import: FileImport, path: Path, on_share: OnShare
@@ -119,6 +144,8 @@ class DashboardFileImporter:
             problem["problem"] = _NO_ROWS
         elif counts["rows"] == counts["skipped"] and self.feed_of(store, file_import):
             problem["problem"] = _NO_VALID_ROW
+        elif misread := misread_column(dry_run):
+            preview["misread"] = misread
         elif dry_run.get("is_unpriced") and "price" not in preview["mapping"]:
             preview["price_guesses"] = guess_price_columns(preview)
         return {
@@ -127,6 +154,28 @@ class DashboardFileImporter:
             **problem,
             "notes": [*erasure_notes, *dry_run["notes"]],
         }
+
+    def _with_remembered_choices(
+        self, store: Store, file_import: FileImport, path: Path
+    ) -> FileImport:
+        """Return the import with the choices of an earlier file with the same headings.
+
+        What the merchant chose for this file stays.
+        """
+        choices = file_import.choices
+        if choices.format or choices.time_format:
+            return file_import
+        with self._open_source(file_import, path) as source:
+            digest = headings_digest(source)
+        if not digest:
+            return file_import
+        with self.services.database.reading() as connection:
+            repository = FileImportRepository(connection, store.store_id)
+            found = repository.choices_for_headings(digest, choices.kind)
+        if found is None or (found.format == DETECTED and not found.time_format):
+            return file_import
+        remembered = replace(found, ordered_today=choices.ordered_today)
+        return replace(file_import, choices=remembered)
 
     def feed_of(self, store: Store, file_import: FileImport) -> ScheduledFeed | None:
         """Return the scheduled feed whose newest file this is; None for other files."""
@@ -156,6 +205,9 @@ class DashboardFileImporter:
                 result, report = import_rows(store, file_import, source, on_share)
             except _ABOUT_THE_FILE as error:
                 raise RefusedFileError(merchant_text(error)) from error
+            chosen = file_import.choices
+            if chosen.format or chosen.time_format:
+                result["headings"] = headings_digest(source)
             is_table = bool(table_columns(source.file))
             rejects = rejected_rows_csv(source.file, report.errors, is_table=is_table)
         errors = shown_errors(report.errors)

@@ -1,7 +1,9 @@
 """Import preview: how a file of the dashboard is read, its mapping and its first values."""
 
 import contextlib
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, BinaryIO, Final
@@ -33,6 +35,7 @@ from productrecs.features.imports.feeds.format_detection import (
     ItemFileFormat,
     detect_format,
 )
+from productrecs.features.imports.feeds.stock_columns import with_stock_by_values
 from productrecs.features.imports.import_source import ImportSource
 from productrecs.features.imports.order_file_reader import (
     NAMED_HISTORY,
@@ -46,6 +49,9 @@ from productrecs.records.uploads.file_import import FileImport
 
 BY_COLUMNS: Final = "columns"
 """The format of a table whose columns the merchant has chosen."""
+
+DETECTED: Final = "detected"
+"""The format that the merchant chose to have detected, whatever was remembered."""
 
 ORDERS: Final = "orders"
 ITEMS: Final = "items"
@@ -73,6 +79,9 @@ _GUESSES: Final = 3
 _AMOUNT: Final = re.compile(r"\W*(?:[A-Z]{3}\s*)?\d[\d.,'\s]{0,12}\s*(?:[A-Z]{3}|[^\w\s])?")
 _SAMPLES: Final = 3  # values shown of each column
 _SAMPLED_ROWS: Final = 200
+_MISREAD_ROWS: Final = 5  # the fewest rows that say something about a column
+_MISREAD_SHARE: Final = 0.9
+_REJECTED_ROWS_COLUMNS: Final = ["row", "reason"]
 _ANY_TABLE: Final = CsvLayout(MappingProxyType({}), (), "", prose=True)
 
 
@@ -108,7 +117,9 @@ def describe_file(
     """Return the format of a file, and the mapping of its columns."""
     names = table_columns(source.file)
     titles = _ORDER_TITLES if kind == ORDERS else _ITEM_TITLES
-    chosen = file_import.choices.format or _detect_format_key(source, kind)
+    chosen = file_import.choices.format
+    if chosen in {"", DETECTED}:
+        chosen = _detect_format_key(source, kind)
     preview: dict[str, Any] = {
         "kind": kind,
         "format": chosen,
@@ -121,12 +132,36 @@ def describe_file(
         "samples": _first_values(source.file, names),
     }
     if names and chosen != BY_COLUMNS:
-        layout = CsvLayout(_LAYOUTS[kind].columns, (), "")
-        head = read_header(_head(source.file), layout)
+        csv_format = inspect_csv(source.file, CsvLayout(_LAYOUTS[kind].columns, (), ""))
+        if kind == ITEMS:
+            csv_format = with_stock_by_values(source.file, csv_format)
+        columns = csv_format.columns.items()
         preview["mapping"] = {
-            name: names[place] for name, place in head.columns.items() if place < len(names)
+            name: names[place] for name, place in columns if place < len(names)
         }
     return preview
+
+
+def misread_column(dry_run: Mapping[str, Any]) -> str:
+    """Return the column at which nearly all rows fail; empty without one."""
+    rows, skipped = dry_run["counts"]["rows"], dry_run["counts"]["skipped"]
+    columns = Counter(column for _, column, _, _ in dry_run["errors"])
+    if rows < _MISREAD_ROWS or skipped < rows * _MISREAD_SHARE or not columns:
+        return ""
+    column, count = columns.most_common(1)[0]
+    is_at_fault = count >= columns.total() * _MISREAD_SHARE
+    return str(column) if is_at_fault else ""
+
+
+def headings_digest(source: ImportSource) -> str:
+    """Return what tables with the same headings share; empty for files without.
+
+    A file of failed rows has the headings of its own file.
+    """
+    names = table_columns(source.file)
+    if names[:2] == _REJECTED_ROWS_COLUMNS:
+        names = names[2:]
+    return hashlib.sha256("\n".join(names).encode()).hexdigest() if names else ""
 
 
 def guess_price_columns(preview: Mapping[str, Any]) -> list[str]:

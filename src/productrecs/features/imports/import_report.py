@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, BinaryIO, Final, Literal
+from urllib.parse import urlsplit
 
 from productrecs.core.csv_reader import (
     HEAD_BYTES,
@@ -184,6 +185,29 @@ def _row_notes(report: ItemImportReport) -> Iterator[str]:
         )
 
 
+def host_of(url: str) -> str:
+    """Return the host of an address without its port; empty for a path."""
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def link_host_notes(links: Mapping[str, int], domain: str) -> list[str]:
+    """Return a note if most product links lead to another host than the shop's."""
+    shop = host_of(f"//{domain}")
+    host = max(links, key=lambda one: links[one], default="")
+    if not host or host == shop or not shop:
+        return []
+    note = (
+        f"The product links lead to {host}, and your shop is registered as {shop}. "
+        "Browsers keep visits of the two apart: a shopper who moves from one to the other "
+        f"counts as another one. Let {shop} redirect to {host}, or the other way round, "
+        "and write that host in the links."
+    )
+    return [note]
+
+
 SHOWN_ERRORS: Final = 100
 """The most errors of an import that its page shows."""
 
@@ -219,13 +243,17 @@ _ANY_TABLE: Final = CsvLayout(MappingProxyType({}), (), "", prose=True)
 
 
 def rejected_rows_csv(file: BinaryIO, errors: Sequence[RowError], *, is_table: bool) -> str:
-    """Return the rejected rows with reasons; rows of a table have their original cells."""
+    """Return the rejected rows with reasons; rows of a table have their original cells.
+
+    Cells are separated as in the table, so that numbers with decimal commas stay numbers.
+    """
     if not errors:
         return ""
     reasons = {error.row: error.message for error in errors}
     out = io.StringIO()
     names = column_names(_head(file)) if is_table else []
-    writer = CsvWriter(out, ["row", "reason", *names])
+    separator = inspect_csv(file, _ANY_TABLE).separator if is_table else ","
+    writer = CsvWriter(out, ["row", "reason", *names], separator=separator)
     cells_of = dict(_cells(file, set(reasons))) if is_table else {}
     for row in sorted(reasons):
         writer.write([row, reasons[row], *cells_of.get(row, ())])

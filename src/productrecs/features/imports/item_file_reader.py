@@ -26,6 +26,10 @@ from productrecs.features.imports.feeds.product_file_reader import (
     read_provided_fields_and_products,
 )
 from productrecs.features.imports.feeds.product_grouping import FeedProduct, RejectedRow
+from productrecs.features.imports.feeds.stock_columns import (
+    translate_availability,
+    with_stock_by_values,
+)
 from productrecs.features.imports.feeds.value_parsing import FeedReading
 from productrecs.features.imports.import_source import ImportSource, JsonArray
 from productrecs.records.catalog.availability import Availability
@@ -174,7 +178,7 @@ def _to_read_item(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
 
 
 def _csv(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[ReadItem]:
-    csv_format = inspect_csv(file, _with_price_lists(file))
+    csv_format = with_stock_by_values(file, inspect_csv(file, _with_price_lists(file)))
     reading.is_untitled = "title" not in csv_format.columns
     note_columns(file, csv_format, reading)
     return _read_table(file, csv_format, dict, on_bytes)
@@ -193,7 +197,7 @@ def _read_mapped_table(
     file: BinaryIO, mapping: ColumnMapping, reading: FeedReading, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
     mapping.check_columns(file)
-    csv_format = inspect_csv(file, mapping.layout)
+    csv_format = with_stock_by_values(file, inspect_csv(file, mapping.layout))
     note_columns(file, csv_format, reading)
     return _read_table(file, csv_format, mapping.translated, on_bytes)
 
@@ -217,6 +221,8 @@ def _read_table(
         )
         for name in [column for column in row if column.partition(":")[0] in _NUMBERS]:
             row[name] = normalise_number(row[name], csv_format.separator)
+        if "availability" in row:
+            row["availability"] = translate_availability(row["availability"])
         yield ReadItem(number, _read_patch(parse_item_row, row))
 
 

@@ -6,6 +6,7 @@ are in a temporary file in the data folder, because they may exceed memory.
 
 import contextlib
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,9 @@ from productrecs.features.imports.feeds.value_parsing import FeedReading
 from productrecs.features.imports.import_report import (
     DryRunSample,
     ItemImportReport,
+    host_of,
     import_notes,
+    link_host_notes,
 )
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.imports.import_source import ImportSource
@@ -327,6 +330,7 @@ class _DryRun:
         self._store = store
         self._created: set[int] = set()  # hashes of ids: a file may hold a million
         self._diff = CatalogDiff()
+        self._links = Counter[str]()  # by host
 
     def push(self, chunk: Sequence[ReadItem]) -> None:
         """Report what storing a chunk would do; the last one is empty."""
@@ -335,12 +339,15 @@ class _DryRun:
             stored, size = find_stored_items(repository, chunk), repository.size()
             if not chunk:
                 self.report.diff = self._diff.report(repository.active_size())
+                self.report.notes += link_host_notes(self._links, self._store.domain)
         accepted = [item for item in chunk if not _is_skipped(item, stored)]
         latest = {patch_of(item).item_id: item for item in accepted}
         created = 0
         for item_id, item in latest.items():
             known = stored.get(item_id)
             self._diff.add(None if known is None else known.item, patch_of(item))
+            if url := patch_of(item).fields.get("product_url"):
+                self._links[host_of(str(url))] += 1
             is_new = known is None and hash(item_id) not in self._created
             if is_new:
                 self._created.add(hash(item_id))

@@ -319,6 +319,26 @@ class FileImportRepository:
         )
         return [_to_file_import(row) for row in self._transaction.execute(query).mappings()]
 
+    def choices_for_headings(self, digest: str, kind: str) -> ImportChoices | None:
+        """Return the choices of the last import of a file with these headings.
+
+        `kind` is `orders`, `items` or, for either, empty.
+        """
+        query = (
+            sa.select(_COLUMNS.choices)
+            .where(
+                _COLUMNS.store_id == self._store_id,
+                _COLUMNS.status == ImportStatus.DONE,
+                _COLUMNS.result.contains(f'"headings": "{digest}"'),
+            )
+            .order_by(_COLUMNS.number.desc())
+        )
+        for text in self._transaction.execute(query).scalars():
+            choices = ImportChoices(**json.loads(text))
+            if kind in {"", choices.kind}:
+                return choices
+        return None
+
     def next_of(self, *statuses: ImportStatus) -> FileImport | None:
         """Return the oldest import in one of these states."""
         query = (

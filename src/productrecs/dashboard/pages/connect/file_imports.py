@@ -13,6 +13,7 @@ from productrecs.dashboard.page import (
     UploadedFile,
     Visit,
 )
+from productrecs.features.imports.import_preview import BY_COLUMNS, DETECTED
 from productrecs.records.uploads.file_import import (
     CHECK_JOB,
     IMPORT_JOB,
@@ -34,7 +35,6 @@ from productrecs.storage.jobs.job_queue import NewJob
 
 IMPORTS_PATH: Final = "/dashboard/imports"
 FILE_PATH: Final = f"{IMPORTS_PATH}/file"
-BY_COLUMNS: Final = "columns"
 _KINDS: Final = (
     ("", "Find out from the file"),
     ("items", "Products"),
@@ -68,6 +68,7 @@ _BROKEN: Final = ("Cannot start yet", "bad")
 _BRAKED: Final = ("Waits for your yes", "warn")
 _UNPRICED: Final = ("No price was found", "warn")
 _PARTLY: Final = ("Some rows have errors", "warn")
+_MISREAD: Final = ("Nearly all rows have errors", "bad")
 _COUNTS: Final = (
     ("inserted", "New", "Rows that were not stored before."),
     ("overwritten", "Changed", "Rows whose order line or product was stored before."),
@@ -159,6 +160,8 @@ def state_of(one: FileImport) -> tuple[str, str]:
         return _BROKEN
     if one.status is ImportStatus.CHECKED and one.result.get("brake"):
         return _BRAKED
+    if one.status is ImportStatus.CHECKED and one.preview.get("misread"):
+        return _MISREAD
     if one.status is ImportStatus.CHECKED and "price_guesses" in one.preview:
         return _UNPRICED
     if one.status is ImportStatus.CHECKED and one.result.get("has_errors"):
@@ -252,7 +255,7 @@ def download_rejects(visit: Visit) -> Reply:
     stem = "".join(c if c.isalnum() else "-" for c in Path(one.file_name).stem)[:60]
     name = stem.encode("ascii", "ignore").decode() or "import"
     return Reply(
-        body=rejects.encode(),
+        body=rejects.encode("utf-8-sig"),  # spreadsheets read UTF-8 by its mark
         media_type="text/csv; charset=utf-8",
         headers={"content-disposition": f'attachment; filename="{name}-failed-rows.csv"'},
     )
@@ -371,7 +374,7 @@ def _read_choices(visit: Visit, file_import: FileImport) -> ImportChoices:
         and mapping != previous_mapping
     )
     formats = {key for key, _ in preview.get("formats", ())}
-    chosen_format = form["format"] if form["format"] in {*formats, BY_COLUMNS} else ""
+    chosen_format = form["format"] if form["format"] in {*formats, BY_COLUMNS} else DETECTED
     if is_mapping_changed:
         chosen_format = BY_COLUMNS
     return ImportChoices(
