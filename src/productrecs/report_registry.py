@@ -212,15 +212,17 @@ def report_to_dict(table: Report) -> dict[str, object]:
     }
 
 
-def report_to_csv(table: Report) -> str:
+def report_to_csv(table: Report, separator: str = ",") -> str:
     """Return the report's table as CSV; its figures if it has no table."""
     text = io.StringIO()
     if table.columns:
-        writer = CsvWriter(text, [column.name for column in table.columns])
+        names = [column.name for column in table.columns]
+        writer = CsvWriter(text, names, separator=separator)
         for row in table.rows:
             writer.write(row)
     else:
-        writer = CsvWriter(text, ("name", "value", "unit", "meaning"))
+        names = ["name", "value", "unit", "meaning"]
+        writer = CsvWriter(text, names, separator=separator)
         for figure in table.figures:
             definition = figure.definition
             writer.write(

@@ -148,7 +148,7 @@ def test_products_to_order_come_first_and_overstock_is_shown(owner: Member) -> N
     link = re.search(r'href="(/dashboard/report.csv\?report=demand[^"]*)"', page)
     assert link is not None
     reply = owner.get(link[1].replace("&amp;", "&"))
-    (first, second) = csv.DictReader(io.StringIO(reply.body.decode()))
+    (first, second) = csv.DictReader(io.StringIO(reply.body.decode("utf-8-sig")))
     assert (first["item_id"], second["item_id"]) == ("vase", "lamp")
 
 

@@ -47,7 +47,7 @@ def test_a_supplier_has_a_sheet_with_its_file(owner: Member) -> None:
     reply = owner.get(link[1].replace("&amp;", "&"))
     name = str(reply.header("content-disposition"))
     assert re.search(r'"order-sheet-lamps-co-\d{4}-\d\d-\d\d\.csv"', name)
-    (row,) = csv.DictReader(io.StringIO(reply.body.decode()))
+    (row,) = csv.DictReader(io.StringIO(reply.body.decode("utf-8-sig")))
     assert (row["supplier"], row["item_id"]) == ("Lamps & Co", "lamp")
     assert int(row["quantity"]) == 12 * int(row["packs"]) > 0
     assert f"A lamp lamp {row['quantity']} {row['packs']} of 12" in text

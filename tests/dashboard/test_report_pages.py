@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.core.report import FigureDefinition, Report
 from productrecs.dashboard.formats import Formats
+from productrecs.dashboard.pages.analyse.report_csv_download import spreadsheet_csv
 from productrecs.features.attribution.attributor import Attributor
 from tests.support.dashboard import add_store, text_of
 from tests.support.service import Account, Merchant, eventually
@@ -82,13 +84,32 @@ def test_a_report_is_downloaded_as_it_is_shown(owner: Member) -> None:
 
     assert reply.header("content-type") == "text/csv; charset=utf-8"
     assert "attachment" in str(reply.header("content-disposition"))
-    (row,) = csv.DictReader(io.StringIO(reply.body.decode()))
+    (row,) = csv.DictReader(io.StringIO(reply.body.decode("utf-8-sig")))
     assert (row["widget"], row["revenue_clicked"], row["revenue_seen"]) == (
         *("fbt", "40.0", "25.0"),
     )
     narrow = owner.get("/dashboard/report.csv?report=credited-sales&days=7&touch=click")
-    assert [one["order_id"] for one in csv.DictReader(io.StringIO(narrow.body.decode()))]
+    assert [
+        one["order_id"]
+        for one in csv.DictReader(io.StringIO(narrow.body.decode("utf-8-sig")))
+    ]
     assert b"o-bert" not in narrow.body
+
+
+def test_a_file_opens_in_a_spreadsheet_of_the_stores_language() -> None:
+    columns = [("clicks", "count"), ("rate", "share"), ("sales", "money"), ("who", "text")]
+    report = Report(
+        "r",
+        "R",
+        columns=tuple(FigureDefinition(name, unit, "") for name, unit in columns),
+        rows=((3, 0.022727272727272728, 12.5, "Jürgen"),),
+    )
+
+    german, english = spreadsheet_csv(report, ","), spreadsheet_csv(report, ".")
+
+    assert german.decode("utf-8-sig").splitlines()[1] == '3;"0,0227";"12,5";"Jürgen"'
+    assert english.decode("utf-8-sig").splitlines()[1] == '3,0.0227,12.5,"Jürgen"'
+    assert german[:3] == english[:3] == "\ufeff".encode()
 
 
 @pytest.mark.parametrize("last", ["until", "to"])

@@ -4,7 +4,8 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from productrecs.core.report import ReportQuery
+from productrecs.core.report import Report, ReportQuery, ReportValue
+from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.page import Page, PageNotFoundError, Reply, Visit
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
@@ -20,6 +21,7 @@ from productrecs.report_registry import (
 )
 
 FILTERS: Final = ("widget", "source", "position", "touch", "supplier")
+_PLACES: Final = {"share": 4, "money": 2}
 _TOUCHES: Final = ("click", "impression")
 
 
@@ -35,10 +37,35 @@ def download_report_csv(visit: Visit) -> Reply:
     report = make_report(visit.services, visit.store, name, query_of_rows)
     file_name = _file_name(name, query_of_rows)
     return Reply(
-        body=report_to_csv(report).encode(),
+        body=spreadsheet_csv(report, Formats.of(visit.store.settings).prices.point),
         media_type="text/csv; charset=utf-8",
         headers={"content-disposition": f'attachment; filename="{file_name}"'},
     )
+
+
+def spreadsheet_csv(report: Report, point: str) -> bytes:
+    """Return a report as spreadsheets in the store's language open it.
+
+    They need a byte order mark, and where the decimal `point` is a comma, semicolons.
+    """
+
+    def written(value: ReportValue, unit: str) -> ReportValue:
+        if not isinstance(value, float):
+            return value
+        rounded = round(value, _PLACES.get(unit, 3))
+        return rounded if point == "." else str(rounded).replace(".", point)
+
+    units = [column.unit for column in report.columns]
+    rounded = replace(
+        report,
+        figures=tuple(
+            replace(figure, value=written(figure.value, figure.definition.unit))
+            for figure in report.figures
+        ),
+        rows=tuple(tuple(map(written, row, units)) for row in report.rows),
+    )
+    separator = "," if point == "." else ";"
+    return report_to_csv(rounded, separator).encode("utf-8-sig")
 
 
 def _file_name(name: str, query: ReportQuery) -> str:
