@@ -351,7 +351,7 @@ def test_a_bundle_has_a_sum_and_one_button_for_all(page: Page, front: Storefront
     eventually(lambda: front.events("rec-impression"), 20)
     shown = [one for event in front.events("rec-impression") for one in event["item_ids"]]
     assert "p0" not in shown
-    # The button is a click on each product but the page's own; it reaches the service first.
+    # The button is a click on each product but the page's own; it is sent first.
     eventually(lambda: front.events("rec-click"))
     (click,) = front.events("rec-click")
     assert (click["item_id"], click["widget"]) == (wanted[1]["id"], "fbt")
