@@ -5,12 +5,11 @@ spelling.
 """
 
 import ctypes
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from productrecs.engines.compiled_kernels import address, addresses, declare
 from productrecs.engines.text.tokenizer import is_code
@@ -26,6 +25,7 @@ SHORT_WORD: Final = 4
 _MIN_LETTERS: Final = 5  # of a word that is completed from a misspelled start
 
 _letter_masks = declare("letter_masks", "aia", None)
+_sort_words = declare("sort_words", "aiaa", None)
 _near_words = declare("near_words", "aibiiiaa")
 _words_with_start = declare("words_with_start", "aibiiia", keeps_gil=True)
 _words_with_near_start = declare("words_with_near_start", "aibiiia", keeps_gil=True)
@@ -45,9 +45,12 @@ class PackedWords:
 
     def __init__(self, counts: Mapping[str, int]) -> None:
         """Pack words and the number of products with each; ties keep their order."""
-        words = sorted(counts, key=lambda word: -counts[word])
+        in_order = np.fromiter(counts.values(), np.int32, len(counts))
+        order = np.argsort(-in_order, kind="stable")
+        self._counts = in_order[order]
+        given = list(counts)
+        words = [given[number] for number in order.tolist()]
         encoded = list(map(_encode, words))
-        self._counts = np.array([counts[word] for word in words], np.int32)
         self._text = b"".join(encoded)
         sizes = np.array([len(one) // _UNIT_BYTES for one in encoded], np.int64)
         self._offsets = np.concatenate(([0], np.cumsum(sizes)))
@@ -63,14 +66,15 @@ class PackedWords:
         self._arrays = (
             np.frombuffer(self._text or b"\0\0", np.uint16),
             self._offsets,
-            _order([_swap_bytes(one) for one in encoded]),
-            _order([one[::-1] for one in encoded]),
+            by_start := np.empty(len(words), np.int32),
+            by_end := np.empty(len(words), np.int32),
             corrections,
             masks := np.empty(len(corrections), np.uint64),
             sizes[corrections].astype(np.uint8),
         )
         self._pointers = addresses(*self._arrays)
         _letter_masks(self._pointers, self._n_corrections, address(masks))
+        _sort_words(self._pointers, len(words), address(by_start), address(by_end))
 
     def __len__(self) -> int:
         """Return the number of words."""
@@ -153,12 +157,3 @@ class PackedWords:
 
 def _encode(word: str) -> bytes:
     return word.encode(_UTF_16, _ERRORS)
-
-
-def _order(keys: Sequence[bytes]) -> npt.NDArray[np.int32]:
-    return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int32)
-
-
-def _swap_bytes(encoded: bytes) -> bytes:
-    """Return the letters with the high byte first, which sorts them by their numbers."""
-    return np.frombuffer(encoded, np.uint16).byteswap().tobytes()

@@ -4,6 +4,7 @@
  * number is a more frequent word. `tools/kernels.py` compiles the file.
  */
 #include <stdint.h>
+#include <stdlib.h>
 
 /* The scan is compiled twice for x86-64: for processors that count bits, and for others. */
 #if defined(__x86_64__)
@@ -158,6 +159,37 @@ static int64_t compare_start(const Words *words, int64_t word, const uint16_t *t
         if (here != there) return here - there;
     }
     return 0;
+}
+
+/* Compares two words by their letters, or by those from the last to the first. */
+static int64_t compare_words(const Words *words, int32_t one, int32_t other, int backwards)
+{
+    int64_t begin = words->offsets[other], length = words->offsets[other + 1] - begin;
+    int64_t order = compare_start(words, one, words->letters + begin, length, backwards);
+    return order ? order : words->offsets[one + 1] - words->offsets[one] - length;
+}
+
+static _Thread_local const Words *sorted_words;
+
+static int compare_starts(const void *one, const void *other)
+{
+    int64_t order = compare_words(sorted_words, *(const int32_t *)one, *(const int32_t *)other, 0);
+    return (order > 0) - (order < 0);
+}
+
+static int compare_ends(const void *one, const void *other)
+{
+    int64_t order = compare_words(sorted_words, *(const int32_t *)one, *(const int32_t *)other, 1);
+    return (order > 0) - (order < 0);
+}
+
+/* Sorts all words for look-ups of starts and of ends. */
+void sort_words(const Words *words, int64_t n_words, int32_t *by_start, int32_t *by_end)
+{
+    for (int32_t word = 0; word < n_words; word++) by_start[word] = by_end[word] = word;
+    sorted_words = words;
+    qsort(by_start, (size_t)n_words, sizeof(int32_t), compare_starts);
+    qsort(by_end, (size_t)n_words, sizeof(int32_t), compare_ends);
 }
 
 /* Returns the place of the first word in the order that does not come before the letters,
