@@ -38,6 +38,7 @@ _FIRST, _LAST = date(2011, 4, 5).toordinal(), date(2011, 8, 29).toordinal()
 _DATA: Final = (date(2010, 12, 1), date(2011, 12, 31))
 _STARTS, _LENGTH, _DAYS, _ORIGIN = (120, 200, 290, 355, 375), 7, 400, 372
 _SEEDS: Final = (21, 22, 23)
+_EARLY: Final = 190  # before the level of the made-up stores falls
 _NAMES: Final = ("pinball", "RMSSE", "the total's WAPE")
 
 
@@ -57,23 +58,32 @@ def measure(report: Report) -> None:
             errors = [_price_errors(make(seed, _DAYS), elasticity, seed) for seed in _SEEDS]
             title = f"prices, elasticity {elasticity:g}, {make.__name__.replace('_', ' ')}"
             _add(report, title, np.array(errors))
+    for elasticity in (-2.0, -1.0, 0.0):
+        errors = [
+            _price_errors(made_demand.ten_stores(seed, _DAYS), elasticity, seed, _EARLY)
+            for seed in _SEEDS
+        ]
+        title = f"prices, elasticity {elasticity:g}, ten stores before their fall"
+        _add(report, title, np.array(errors))
 
 
-def _price_errors(amounts: Amounts, elasticity: float, seed: int) -> list[list[float]]:
+def _price_errors(
+    amounts: Amounts, elasticity: float, seed: int, origin: int = _ORIGIN
+) -> list[list[float]]:
     rng, prices = np.random.default_rng(seed), np.ones(amounts.shape)
     for row in prices:
-        for start in rng.integers(30, _ORIGIN - 20, 4):
+        for start in rng.integers(30, origin - 20, 4):
             row[start : start + rng.integers(5, 15)] = rng.choice([0.9, 0.8, 0.7])
-    ahead = _STARTS[-1]
+    ahead = origin + 3
     prices[:, ahead : ahead + _LENGTH] = 0.7
     amounts = rng.poisson(amounts * prices**elasticity).astype(np.float32)
-    rows, days = np.nonzero(amounts[:, :_ORIGIN])
+    rows, days = np.nonzero(amounts[:, :origin])
     paid = PaidPrices(rows, days, prices[rows, days])
     first = made_demand.FIRST_DAY
-    found = price_elasticity(history(amounts[:, :_ORIGIN], first), paid)
+    found = price_elasticity(history(amounts[:, :origin], first), paid)
     last_day = first + ahead + _LENGTH - 1
     sale = CalendarEvent(DayKind.CAMPAIGN, "Sale", first + ahead, last_day, price=0.7)
-    return _errors(amounts, first, _ORIGIN, [sale], found)
+    return _errors(amounts, first, origin, [sale], found)
 
 
 def _holiday_errors(name: str) -> Floats:
