@@ -495,8 +495,11 @@ def test_things_in_a_photo_are_buttons_that_show_their_products(
         page.locator(OPTION).first.click()
         page.wait_for_url("**/p/2")
         assert watch.complaints == []
-    events = front.events("image-search-click")
-    assert [event["item_id"] for event in events][-1:] == ["p2"]
+    eventually(  # the page sends it while it is left
+        lambda: (
+            [one["item_id"] for one in front.events("image-search-click")][-1:] == ["p2"]
+        )
+    )
 
 
 @pytest.mark.parametrize(
