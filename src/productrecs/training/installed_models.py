@@ -20,6 +20,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.records.pictures.onnx_model_file import (
     DETECTOR,
     EMBEDDER,
+    ModelFile,
     ModelFileError,
     read_model_file,
 )
@@ -276,6 +277,18 @@ class InstalledModels:
             message = f"{name} is used; `models stop {name}` and a restart come first"
             raise ModelSourceError(message)
         shutil.rmtree(self._folder / name)
+
+    def picture_model(self, name: str) -> ModelFile:
+        """Return an installed picture model, used or not.
+
+        Raises:
+            ModelSourceError: when it is not installed, or no picture model.
+            ModelFileError: when its files were changed.
+        """
+        if self._installed(name).kind != EMBEDDER:
+            message = f"{name} is no picture model"
+            raise ModelSourceError(message)
+        return read_model_file(self._folder / name / _MODEL, EMBEDDER)
 
     def used_file(self, kind: str) -> Path | None:
         """Return the model file of a kind that serves; None without one."""

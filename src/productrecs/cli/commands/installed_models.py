@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from productrecs.cli.commands.compare_models import compare_models
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.cli.settings_and_folder_owner import find_settings
@@ -120,3 +121,6 @@ def remove(name: str, *, data: Path | None) -> None:
     """Delete a model that is not used."""
     _installed_models(data).remove(name)
     click.echo(f"Removed {name}.")
+
+
+models.add_command(compare_models)
