@@ -29,7 +29,7 @@ from productrecs.features.reports.impact.sales_reports import (
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     tracking_health_report,
 )
-from productrecs.features.search.search_insights import QueryFilter, search_report
+from productrecs.features.search.search_insights import ListedQueries, search_report
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import raw_connection
@@ -300,7 +300,7 @@ def _items(report: Report, database: Database, store: Store) -> None:
         "widgets": lambda: widget_funnel_report(database, store, wanted),
         "search": lambda: search_report(database, store, wanted),
         "search-no-clicks": lambda: search_report(
-            database, store, wanted, QueryFilter.NO_CLICKS
+            database, store, wanted, ListedQueries.NO_CLICKS
         ),
         "health": lambda: tracking_health_report(database, store, wanted, system_ms()),
     }

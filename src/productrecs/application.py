@@ -23,7 +23,7 @@ from productrecs.http.dispatch.dispatcher import Dispatcher
 from productrecs.http.dispatch.http_exchange import INTERFACE_VERSION
 from productrecs.http.limits.bot_detection import BotDetector
 from productrecs.http.limits.connection_limits import ConnectionLimiter
-from productrecs.http.limits.named_customer_limit import NamedCustomerLimit
+from productrecs.http.limits.customer_ids_per_network import CustomerIdsPerNetworkLimit
 from productrecs.http.limits.rate_limits import RateLimits
 from productrecs.http.limits.usage_metering import UsageMetering
 from productrecs.http.pipeline.error_responses import (
@@ -219,7 +219,7 @@ class _ApiProcess:
             ),
             event_watch=LiveViewRecorder(database, background, services.clock),
             bots=BotDetector(background.add, services.clock),
-            named_customers=NamedCustomerLimit(self._named_customers),
+            named_customers=CustomerIdsPerNetworkLimit(self._named_customers),
             rates=self._rates,
         )
         context.stores.start()

@@ -44,7 +44,7 @@ from productrecs.features.reports.impact.sales_reports import (
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     tracking_health_report,
 )
-from productrecs.features.search.search_insights import QueryFilter, search_report
+from productrecs.features.search.search_insights import ListedQueries, search_report
 from productrecs.records.experiments.repository import ExperimentRepository
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
@@ -59,7 +59,7 @@ class ReportType:
 
 
 def _search_report_maker(
-    query_filter: QueryFilter,
+    query_filter: ListedQueries,
 ) -> Callable[[Services, Store, ReportQuery], Report]:
     return lambda services, store, query: search_report(
         services.database, store, query, query_filter
@@ -92,9 +92,9 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         **{
             name: ReportType(summary, _search_report_maker(query_filter))
             for query_filter, name, summary in (
-                (QueryFilter.ALL, "search", "search queries, with results and clicks"),
-                (QueryFilter.NO_RESULTS, "search-no-results", "queries without results"),
-                (QueryFilter.NO_CLICKS, "search-no-clicks", "queries without clicks"),
+                (ListedQueries.ALL, "search", "search queries, with results and clicks"),
+                (ListedQueries.NO_RESULTS, "search-no-results", "queries without results"),
+                (ListedQueries.NO_CLICKS, "search-no-clicks", "queries without clicks"),
             )
         },
         "widgets": ReportType(

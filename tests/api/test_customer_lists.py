@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.timestamps import iso
-from productrecs.http.limits.named_customer_limit import MAX_CUSTOMERS
+from productrecs.http.limits.customer_ids_per_network import MAX_CUSTOMERS
 from productrecs.records.placements.placement import PlacementContent, Strategy
 from tests.support.service import Merchant, Service, add_placement, eventually
 

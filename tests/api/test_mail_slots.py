@@ -12,7 +12,10 @@ import sqlalchemy as sa
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.mail_slots.mail_slot import MailResource
-from productrecs.features.mail_slots.repository import MailCountRepository, MailCounts
+from productrecs.features.mail_slots.opened_mails.repository import (
+    MailCountRepository,
+    MailCounts,
+)
 from productrecs.records.pictures.draw_product_card import ProductCard, draw_product_card
 from productrecs.storage.sql.tables import mail_choices
 from tests.support.pictures import drawn, encoded

@@ -18,7 +18,7 @@ from productrecs.core.clock import HOUR_MS, system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (
-    Attempt,
+    AttemptResult,
     Endpoint,
     EndpointState,
     WebhookEvent,
@@ -311,7 +311,7 @@ def test_webhooks_that_wait_are_counted_for_addresses_that_are_on(
             webhooks.enqueue_for_all(WebhookEvent.PING, {}, now_ms)
             if hours == 5:
                 oldest = webhooks.log("on", 1)[0]
-                webhooks.record_attempt(oldest, Attempt(200, "200"), system_ms())
+                webhooks.record_attempt(oldest, AttemptResult(200, "200"), system_ms())
         webhooks.set_state("off", EndpointState.OFF)
         webhooks.set_state("gone", EndpointState.GONE)
 

@@ -11,7 +11,7 @@ import pytest
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.product_feed_export.feed_entries import FeedFormat
-from productrecs.features.product_feed_export.repository import (
+from productrecs.features.product_feed_export.feed_fetches.repository import (
     FeedFetches,
     FeedFetchRepository,
 )

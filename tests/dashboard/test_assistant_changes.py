@@ -282,7 +282,7 @@ def test_of_two_simultaneous_calls_with_one_confirmation_one_acts(
         return run_audited_change(*arguments)
 
     monkeypatch.setattr(
-        "productrecs.dashboard.assistant_tools.apply_change.run_audited_change", race
+        "productrecs.dashboard.assistant_tools.dry_run_and_apply.run_audited_change", race
     )
 
     refusal = shop.assistant.refusal("add_rule", **EXCLUDE, confirmation=confirmation)

@@ -12,7 +12,7 @@ import pytest
 
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (
-    Attempt,
+    AttemptResult,
     Endpoint,
     EndpointState,
     Message,
@@ -113,7 +113,9 @@ def test_a_test_message_is_logged_and_can_be_sent_again(
         webhooks = WebhookRepository(transaction, store.store_id)
         for attempts in range(10):
             tried = replace(message, attempts=attempts)
-            webhooks.record_attempt(tried, Attempt(500, "answered 500"), office.now_ms)
+            webhooks.record_attempt(
+                tried, AttemptResult(500, "answered 500"), office.now_ms
+            )
     failed = text_of(member.get(PAGE))
     assert "answered 500" in failed
     assert "0 delivered, 0 waiting, 1 failed" in failed

@@ -30,7 +30,7 @@ from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (
-    Attempt,
+    AttemptResult,
     Endpoint,
     EndpointState,
     WebhookEvent,
@@ -423,7 +423,7 @@ def _webhooks(filled: Filled, texts: Sequence[str]) -> None:
             data = {"store": text}
             webhooks.enqueue(endpoint.endpoint_id, WebhookEvent.PING, data, now_ms)
             newest = webhooks.log(endpoint.endpoint_id, 1)[0]
-            webhooks.record_attempt(newest, Attempt(None, text), now_ms)
+            webhooks.record_attempt(newest, AttemptResult(None, text), now_ms)
             filled.held["webhooks"] += 1
 
 

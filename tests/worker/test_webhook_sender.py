@@ -17,7 +17,7 @@ from productrecs.core.clock import DAY_MS, HOUR_MS, SECOND_MS, system_ms
 from productrecs.features.webhooks.repository import WebhookRepository, due_messages
 from productrecs.features.webhooks.webhook import (
     RETRY_WAITS_MS,
-    Attempt,
+    AttemptResult,
     Endpoint,
     EndpointState,
     Message,
@@ -203,9 +203,9 @@ def test_new_messages_go_before_those_that_failed_before(outbox: Outbox) -> None
     (message,) = outbox.log(failed_id)
     with outbox.services.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, failed_id)
-        webhooks.record_attempt(message, Attempt(500, ""), outbox.now[0])
+        webhooks.record_attempt(message, AttemptResult(500, ""), outbox.now[0])
         # What another process sent meanwhile is not counted twice.
-        webhooks.record_attempt(message, Attempt(204, ""), outbox.now[0])
+        webhooks.record_attempt(message, AttemptResult(204, ""), outbox.now[0])
     assert outbox.states(failed_id) == [MessageState.PENDING]
     outbox.now[0] += RETRY_WAITS_MS[0]
     outbox.send(store_id, STOCK)

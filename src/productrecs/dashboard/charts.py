@@ -27,7 +27,7 @@ ValueFormatter = Callable[[float], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class ChartSeries:
     """One drawn series: its name, its CSS class, and its SVG path."""
 
     name: str
@@ -40,7 +40,7 @@ class Chart:
     """A chart: layers over places of equal width, the texts of both axes, and a table."""
 
     width: int
-    layers: tuple[Layer, ...]
+    layers: tuple[ChartSeries, ...]
     grid: str  # the SVG path of the horizontal lines
     amounts: tuple[str, ...]  # the vertical axis from top to bottom
     labels: tuple[str, ...]  # the horizontal axis from left to right
@@ -63,7 +63,7 @@ def stacked_bar_chart(
         lows = highs
     top, step = _scale(max(lows, default=0))
     layers = [
-        Layer(name, tone, _bars(below, above, top))
+        ChartSeries(name, tone, _bars(below, above, top))
         for name, tone, (below, above) in zip(values, ("one", "two"), stacks, strict=False)
     ]
     axis_formats = formats
@@ -83,7 +83,7 @@ def share_line_chart(
     """
     tones = ("middle", "sold", "third")
     layers = [
-        Layer(name, tone, _line(shares, 1.0))
+        ChartSeries(name, tone, _line(shares, 1.0))
         for (name, shares), tone in zip(values.items(), tones, strict=False)
     ]
     axis = (1.0, 0.25, lambda value: formats.share(value, 0))
@@ -115,9 +115,9 @@ def forecast_chart(
     upper, lower = _points(high, top), _points(low, top)
     band = f"M{' '.join([*upper, *reversed(lower)])}z" if ahead else ""
     layers = [
-        Layer("Likely between", "band", band),
-        Layer("Sold", "sold", _line(amounts, top)),
-        Layer("Expected", "middle", _line(expected, top)),
+        ChartSeries("Likely between", "band", band),
+        ChartSeries("Sold", "sold", _line(amounts, top)),
+        ChartSeries("Expected", "middle", _line(expected, top)),
     ]
     values = {"Sold": amounts, "Expected": expected, "Likely at least": low}
     values["Likely at most"] = high
@@ -134,7 +134,7 @@ def forecast_chart(
 def _frame_chart(
     days: Sequence[str],
     values: Mapping[str, Values],
-    layers: Sequence[Layer],
+    layers: Sequence[ChartSeries],
     axis: tuple[float, float, ValueFormatter],
     format_value: ValueFormatter,
     formats: Formats,

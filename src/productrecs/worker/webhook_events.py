@@ -19,7 +19,7 @@ from productrecs.features.forecast.stock_actions import (
     StockAlert,
     plan_stock_actions,
 )
-from productrecs.features.search.search_insights import QueryFilter, search_insights
+from productrecs.features.search.search_insights import ListedQueries, search_insights
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import WebhookEvent
 from productrecs.records.experiments.repository import ExperimentRepository
@@ -288,7 +288,7 @@ def _weekly_search_messages(source_input: _SourceInput) -> _SourceResult:
         source_input.services.database,
         source_input.store,
         (first_day, last_day),
-        QueryFilter.NO_RESULTS,
+        ListedQueries.NO_RESULTS,
         _MAX_LISTED,
     )
     if not insights.total.empty:

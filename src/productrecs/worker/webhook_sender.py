@@ -16,7 +16,7 @@ from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.features.webhooks.repository import WebhookRepository, due_messages
 from productrecs.features.webhooks.send_message import send_message
-from productrecs.features.webhooks.webhook import Attempt, DueMessage
+from productrecs.features.webhooks.webhook import AttemptResult, DueMessage
 from productrecs.services import Services
 from productrecs.storage.jobs.leases import LEASE_MS, Lease
 from productrecs.storage.sql.storage_health import OutageLogLimiter
@@ -113,12 +113,12 @@ class WebhookSender:
                 self._busy.discard(due.store_id)
             self._wake.set()
 
-    def _attempt(self, due: DueMessage) -> Attempt:
+    def _attempt(self, due: DueMessage) -> AttemptResult:
         services = self._services
         try:
             secret = services.cipher.decrypt(due.endpoint.secret)
         except UnreadableSecretError:
-            return Attempt(None, _UNREADABLE)
+            return AttemptResult(None, _UNREADABLE)
         trusted = services.settings.webhook_hosts
         now_ms = services.system_clock()
         return send_message(due.message, due.endpoint.url, secret, now_ms, trusted)

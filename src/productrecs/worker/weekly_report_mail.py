@@ -14,7 +14,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.core.report import ReportQuery, ReportValue, share_of
 from productrecs.features.search.search_insights import (
-    QueryFilter,
+    ListedQueries,
     SearchInsights,
     search_insights,
 )
@@ -112,7 +112,7 @@ def weekly_report_text(services: Services, store: Store, week: Week) -> str:
     report = make_report(services, store, "attribution", ReportQuery(*days))
     figures = {one.definition.name: one.value for one in report.figures}
     insights = search_insights(
-        services.database, store, days, QueryFilter.NO_RESULTS, _MOST
+        services.database, store, days, ListedQueries.NO_RESULTS, _MOST
     )
     base_url = services.settings.base_url or ""
     actions = due_stock_actions(services, store)

@@ -8,7 +8,7 @@ from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, system_ms
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (
     RETRY_WAITS_MS,
-    Attempt,
+    AttemptResult,
     Endpoint,
     EndpointState,
     WebhookEvent,
@@ -24,7 +24,7 @@ URL = "https://hooks.example.com/secret-path"
 def deliver(webhooks: WebhookRepository, status: int | None, now_ms: int) -> None:
     """Store what the newest message's next attempt got."""
     newest = webhooks.log("1", 1)[0]
-    webhooks.record_attempt(newest, Attempt(status, f"answer {status}"), now_ms)
+    webhooks.record_attempt(newest, AttemptResult(status, f"answer {status}"), now_ms)
 
 
 def fresh(webhooks: WebhookRepository) -> None:

@@ -14,7 +14,7 @@ from productrecs.features.mail_slots.mail_slot import (
     MailProductSelection,
     MailResource,
 )
-from productrecs.features.mail_slots.repository import (
+from productrecs.features.mail_slots.opened_mails.repository import (
     MailCountRepository,
     MailCounts,
     count_mail_engagements,

@@ -13,7 +13,7 @@ from productrecs.core.report import ReportQuery
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.search.search_insights import (
-    QueryFilter,
+    ListedQueries,
     count_searches,
     every_search_insight,
     search_insights,
@@ -80,7 +80,7 @@ def receive(database: Database, store: Store, events: list[list[NewEvent]]) -> N
 
 
 def insights_of(
-    database: Database, store: Store, which: QueryFilter = QueryFilter.ALL
+    database: Database, store: Store, which: ListedQueries = ListedQueries.ALL
 ) -> SearchInsights:
     return search_insights(database, store, (DAY, DAY), which)
 
@@ -208,13 +208,16 @@ def test_queries_without_results_or_clicks_can_be_listed(
     )
     clicked(database, store, ("tent", "a", 1))
 
-    empty = insights_of(database, store, QueryFilter.NO_RESULTS)
-    ignored = insights_of(database, store, QueryFilter.NO_CLICKS)
+    empty = insights_of(database, store, ListedQueries.NO_RESULTS)
+    ignored = insights_of(database, store, ListedQueries.NO_CLICKS)
 
     assert [one.text for one in empty.queries] == ["lamp", "stove"]
     assert [one.text for one in ignored.queries] == ["stove", "pan"]
     both = every_search_insight(database, store, (DAY, DAY))
-    assert (both[QueryFilter.NO_RESULTS], both[QueryFilter.NO_CLICKS]) == (empty, ignored)
+    assert (both[ListedQueries.NO_RESULTS], both[ListedQueries.NO_CLICKS]) == (
+        empty,
+        ignored,
+    )
     assert count_searches(database, store, (DAY, DAY)) == (empty.total.searches, 5)
 
 

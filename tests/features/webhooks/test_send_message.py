@@ -10,7 +10,7 @@ import pytest
 
 from productrecs.features.webhooks.send_message import send_message
 from productrecs.features.webhooks.webhook import (
-    Attempt,
+    AttemptResult,
     Message,
     MessageState,
     WebhookEvent,
@@ -34,7 +34,7 @@ def receiver() -> Iterator[WebhookReceiver]:
         yield opened
 
 
-def send(url: str, seconds: float = 5.0, trusted: str = HOST) -> Attempt:
+def send(url: str, seconds: float = 5.0, trusted: str = HOST) -> AttemptResult:
     return send_message(MESSAGE, url, SECRET, NOW_MS, {trusted}, seconds=seconds)
 
 
@@ -58,7 +58,7 @@ def test_any_answer_but_a_2xx_is_a_failure_and_no_redirect_is_followed(
 ) -> None:
     attempt = send(f"{receiver.base}/{status}")
 
-    assert attempt == Attempt(status, f"answered {status}", wait_ms)
+    assert attempt == AttemptResult(status, f"answered {status}", wait_ms)
     assert not attempt.is_delivered
     assert attempt.is_gone is (status == 410)
     assert receiver.of("/moved") == []
@@ -69,7 +69,7 @@ def test_a_receiver_that_does_not_answer_is_left_in_time(receiver: WebhookReceiv
 
     attempt = send(f"{receiver.base}/slow", seconds=0.3)
 
-    assert attempt == Attempt(None, "no answer within 0 seconds")
+    assert attempt == AttemptResult(None, "no answer within 0 seconds")
     assert time.monotonic() - began < 8
 
 

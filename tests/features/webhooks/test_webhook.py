@@ -12,7 +12,7 @@ import pytest
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.features.webhooks.webhook import (
     RETRY_WAITS_MS,
-    Attempt,
+    AttemptResult,
     Message,
     MessageState,
     WebhookError,
@@ -94,7 +94,9 @@ def test_an_address_of_https_or_of_the_operators_hosts_is_taken(url: str) -> Non
 def test_retries_go_on_for_three_days_with_longer_and_longer_waits() -> None:
     now, waits = 0, []
     for attempts in range(100):
-        due_at = next_attempt_at(replace(MESSAGE, attempts=attempts), Attempt(500, ""), now)
+        due_at = next_attempt_at(
+            replace(MESSAGE, attempts=attempts), AttemptResult(500, ""), now
+        )
         if due_at is None:
             break
         waits.append(due_at - now)
@@ -107,5 +109,5 @@ def test_retries_go_on_for_three_days_with_longer_and_longer_waits() -> None:
 
 def test_a_receiver_may_ask_for_a_longer_wait_of_a_day_at_most() -> None:
     for asked_ms, waited_ms in ((HOUR_MS, HOUR_MS), (9 * DAY_MS, DAY_MS), (1, 5_000)):
-        attempt = Attempt(503, "", asked_ms)
+        attempt = AttemptResult(503, "", asked_ms)
         assert next_attempt_at(MESSAGE, attempt, 10) == 10 + waited_ms

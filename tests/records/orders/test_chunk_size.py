@@ -6,18 +6,18 @@ from productrecs.records.orders.order_history_import import (
     MAX_LINES,
     MIN_LINES,
     TRANSACTION_SECONDS,
-    ChunkSize,
+    AdaptiveChunkSize,
 )
 
 
-def held(size: ChunkSize, seconds_a_line: float, times: int = 30) -> int:
+def held(size: AdaptiveChunkSize, seconds_a_line: float, times: int = 30) -> int:
     for _ in range(times):
         size.record(size.lines, size.lines * seconds_a_line)
     return size.lines
 
 
 def test_it_holds_as_many_lines_as_fit_the_time() -> None:
-    size = ChunkSize()
+    size = AdaptiveChunkSize()
 
     assert held(size, TRANSACTION_SECONDS / 700) == 700
     assert held(size, TRANSACTION_SECONDS / 80) == 80  # the disk became slow
@@ -25,12 +25,12 @@ def test_it_holds_as_many_lines_as_fit_the_time() -> None:
 
 
 def test_it_has_a_least_and_a_most() -> None:
-    assert held(ChunkSize(), 1.0) == MIN_LINES
-    assert held(ChunkSize(), 0.0) == MAX_LINES
+    assert held(AdaptiveChunkSize(), 1.0) == MIN_LINES
+    assert held(AdaptiveChunkSize(), 0.0) == MAX_LINES
 
 
 def test_one_that_was_held_up_changes_little() -> None:
-    size = ChunkSize()
+    size = AdaptiveChunkSize()
     before = held(size, TRANSACTION_SECONDS / 600)
 
     size.record(before, 10 * TRANSACTION_SECONDS)

@@ -8,8 +8,8 @@ import msgspec
 from mcp_types import Tool, ToolAnnotations
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.dashboard.assistant_tools.apply_change import propose_or_apply
 from productrecs.dashboard.assistant_tools.changing_tools import CHANGING_TOOLS
+from productrecs.dashboard.assistant_tools.dry_run_and_apply import propose_or_apply
 from productrecs.dashboard.assistant_tools.reading_tools import READING_TOOLS
 from productrecs.dashboard.assistant_tools.tool import (
     CONFIRMATION,

@@ -21,7 +21,7 @@ from productrecs.records.orders.order_history_import import (
     read_and_count_lines,
     time_column,
 )
-from productrecs.records.orders.order_history_line import OrderHistoryLine, TimeRule
+from productrecs.records.orders.order_history_line import AcceptedTimes, OrderHistoryLine
 from productrecs.records.uploads.undo.undo_import import ImportChangeJournal
 from productrecs.tenancy.accounts.store import Store
 
@@ -131,9 +131,9 @@ class OrderImport:
         self._finish(file, reader, report)
         return report
 
-    def _times(self) -> TimeRule:
+    def _times(self) -> AcceptedTimes:
         latest_ms = self.services.clock() + _AHEAD_MS
-        return TimeRule(required=not self.ordered_today, latest_ms=latest_ms)
+        return AcceptedTimes(required=not self.ordered_today, latest_ms=latest_ms)
 
     def _check_times(self, file: BinaryIO) -> None:
         if not self.ordered_today:

@@ -43,7 +43,7 @@ from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 
-class QueryFilter(StrEnum):
+class ListedQueries(StrEnum):
     """Which searches to list."""
 
     ALL = "all"  # the most frequent
@@ -126,7 +126,7 @@ def search_insights(
     database: Database,
     store: Store,
     days: tuple[str, str],
-    query_filter: QueryFilter = QueryFilter.ALL,
+    query_filter: ListedQueries = ListedQueries.ALL,
     limit: int = 100,
 ) -> SearchInsights:
     """Return the searches from the first to the last of `days` (2026-03-01).
@@ -154,18 +154,18 @@ def questions_of_search(
 
 def every_search_insight(
     database: Database, store: Store, days: tuple[str, str], limit: int = 100
-) -> dict[QueryFilter, SearchInsights]:
+) -> dict[ListedQueries, SearchInsights]:
     """Return the same for each filter, from one reading."""
-    return _insights_by_filter(database, store, days, tuple(QueryFilter), limit)
+    return _insights_by_filter(database, store, days, tuple(ListedQueries), limit)
 
 
 def _insights_by_filter(
     database: Database,
     store: Store,
     days: tuple[str, str],
-    query_filters: Sequence[QueryFilter],
+    query_filters: Sequence[ListedQueries],
     limit: int,
-) -> dict[QueryFilter, SearchInsights]:
+) -> dict[ListedQueries, SearchInsights]:
     with database.reading() as connection:
         repository = SearchFigureRepository(connection, store.store_id, days)
         figures = _read_figures(repository, store.settings.currency)
@@ -226,11 +226,11 @@ class _FiguresByIntent:
         intents = self.counts.keys() | self.clicks.keys() | self.sales.keys()
         return intents - {OTHER_INTENTS}
 
-    def intents_of(self, query_filter: QueryFilter) -> Collection[str]:
+    def intents_of(self, query_filter: ListedQueries) -> Collection[str]:
         """Return the intents that belong on a list."""
-        if query_filter is QueryFilter.ALL:
+        if query_filter is ListedQueries.ALL:
             return self.intents
-        if query_filter is QueryFilter.NO_RESULTS:
+        if query_filter is ListedQueries.NO_RESULTS:
             return [
                 intent
                 for intent, count in self.counts.items()
@@ -337,12 +337,12 @@ def _to_query_insight(
 
 TITLES: Final = MappingProxyType(
     {
-        QueryFilter.ALL: ("search", "Search queries"),
-        QueryFilter.NO_RESULTS: (
+        ListedQueries.ALL: ("search", "Search queries"),
+        ListedQueries.NO_RESULTS: (
             "search-no-results",
             "Search queries without results",
         ),
-        QueryFilter.NO_CLICKS: ("search-no-clicks", "Search queries without clicks"),
+        ListedQueries.NO_CLICKS: ("search-no-clicks", "Search queries without clicks"),
     }
 )
 RULE: Final = (
@@ -416,7 +416,7 @@ def search_report(
     database: Database,
     store: Store,
     period: ReportQuery,
-    query_filter: QueryFilter = QueryFilter.ALL,
+    query_filter: ListedQueries = ListedQueries.ALL,
 ) -> Report:
     """Return the queries of a period, most frequent first.
 
@@ -445,7 +445,7 @@ def every_search_report(
 
 
 def _build_search_report(
-    period: ReportQuery, query_filter: QueryFilter, insights: SearchInsights
+    period: ReportQuery, query_filter: ListedQueries, insights: SearchInsights
 ) -> Report:
     name, title = TITLES[query_filter]
     notes = [RULE]

@@ -12,7 +12,7 @@ from productrecs.core.ids import StoreId
 from productrecs.features.webhooks.webhook import (
     LOG_DAYS,
     MAX_WAIT_MS,
-    Attempt,
+    AttemptResult,
     DueMessage,
     Endpoint,
     EndpointState,
@@ -199,7 +199,7 @@ class WebhookRepository:
         )
         self._connection.execute(row)
 
-    def record_attempt(self, message: Message, attempt: Attempt, now_ms: int) -> None:
+    def record_attempt(self, message: Message, attempt: AttemptResult, now_ms: int) -> None:
         """Store what an attempt got, unless another process has stored one meanwhile."""
         state, next_at = MessageState.DELIVERED, now_ms
         if not attempt.is_delivered:

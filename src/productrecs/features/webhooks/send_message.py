@@ -20,7 +20,7 @@ from productrecs.core.outbound_http import (
     resolve_target,
 )
 from productrecs.features.webhooks.webhook import (
-    Attempt,
+    AttemptResult,
     Message,
     WebhookError,
     parse_endpoint_url,
@@ -43,7 +43,7 @@ def send_message(
     trusted: Collection[str] = (),
     lookup: Resolve = resolve_host,
     seconds: float = SEND_SECONDS,
-) -> Attempt:
+) -> AttemptResult:
     """Send a message once; return what the receiver answered, or why it did not."""
     until = time.monotonic() + seconds
     body = message.body.encode()
@@ -52,20 +52,22 @@ def send_message(
         target = resolve_target(parse_endpoint_url(url, trusted), trusted, lookup)
         return _post(target, headers, body, until)
     except WebhookError as error:
-        return Attempt(None, str(error))
+        return AttemptResult(None, str(error))
     except ForbiddenUrlError as error:
-        return Attempt(None, f"not sent: {error.with_remedy('PRODUCTRECS_WEBHOOK_HOSTS')}")
+        return AttemptResult(
+            None, f"not sent: {error.with_remedy('PRODUCTRECS_WEBHOOK_HOSTS')}"
+        )
     except socket.gaierror:
-        return Attempt(None, "its host is not known; check the address")
+        return AttemptResult(None, "its host is not known; check the address")
     except (OSError, http.client.HTTPException, ValueError) as error:
         if isinstance(error, TimeoutError) or time.monotonic() >= until:
-            return Attempt(None, f"no answer within {seconds:.0f} seconds")
-        return Attempt(None, f"the host cannot be reached ({type(error).__name__})")
+            return AttemptResult(None, f"no answer within {seconds:.0f} seconds")
+        return AttemptResult(None, f"the host cannot be reached ({type(error).__name__})")
 
 
 def _post(
     target: FetchTarget, signed: dict[str, str], body: bytes, until: float
-) -> Attempt:
+) -> AttemptResult:
     with connect(target, until) as connection:
         headers = {
             "Host": target.origin,
@@ -86,6 +88,8 @@ def _post(
             wait = response.getheader("retry-after") or ""
             may_wait = response.status in _BACKOFF_STATUSES and wait.isdecimal()
             seconds = int(wait[:6]) if may_wait else 0
-            return Attempt(response.status, f"answered {response.status}", seconds * 1_000)
+            return AttemptResult(
+                response.status, f"answered {response.status}", seconds * 1_000
+            )
         finally:
             response.close()

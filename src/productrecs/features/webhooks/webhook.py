@@ -143,7 +143,7 @@ class WebhookBacklog:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AttemptResult:
     """What one attempt got: the status code, or none, and a text for the log."""
 
     status: int | None
@@ -212,7 +212,7 @@ def parse_endpoint_url(url: str, trusted: Collection[str]) -> str:
     return url
 
 
-def next_attempt_at(message: Message, attempt: Attempt, now_ms: int) -> int | None:
+def next_attempt_at(message: Message, attempt: AttemptResult, now_ms: int) -> int | None:
     """Return when a failed message is sent again; None after the last attempt."""
     if message.attempts >= len(RETRY_WAITS_MS):
         return None

@@ -11,7 +11,7 @@ from productrecs.core.errors import StorageBusyError
 from productrecs.core.memory_budget import ByteBudget, Claim
 from productrecs.http.limits.bot_detection import BotDetector
 from productrecs.http.limits.client_address import peer_of
-from productrecs.http.limits.named_customer_limit import NamedCustomerLimit
+from productrecs.http.limits.customer_ids_per_network import CustomerIdsPerNetworkLimit
 from productrecs.http.limits.rate_limits import RateLimits
 from productrecs.http.limits.usage_metering import UsageMetering
 from productrecs.http.pipeline.authentication import Caller
@@ -67,7 +67,7 @@ class Context:
     login_limits: AttemptLimits
     event_watch: LiveViewRecorder  # the live view of events
     bots: BotDetector
-    named_customers: NamedCustomerLimit
+    named_customers: CustomerIdsPerNetworkLimit
     rates: RateLimits | None  # None without rate limits
 
     async def refresh_accounts(self) -> None:

@@ -32,10 +32,10 @@ from productrecs.records.orders.order_and_purchase_ledger import (
 )
 from productrecs.records.orders.order_history_line import (
     ANY_TIME,
+    AcceptedTimes,
     NotAPurchaseError,
     OrderHistoryLine,
     OrderHistoryLineReader,
-    TimeRule,
     UnreadableRowError,
     row_message,
     time_problem,
@@ -216,7 +216,7 @@ TRANSACTION_SECONDS: Final = 0.012
 FIRST, MIN_LINES, MAX_LINES = 200, 50, 2_000
 
 
-class ChunkSize:
+class AdaptiveChunkSize:
     """The number of lines in the next transaction, adapted to earlier lock times.
 
     No fixed number works: the same lines take ten times as long on a slow disk, or in a
@@ -270,7 +270,7 @@ class OrderHistoryImport:
     submitted_ms: int
     journal: ImportProgressStore | None = None
     max_errors: int = MAX_ERRORS
-    times: TimeRule = ANY_TIME
+    times: AcceptedTimes = ANY_TIME
     changes: LineChangeJournal | None = None
     adds_repeats: bool = False
 
@@ -308,7 +308,7 @@ class OrderHistoryImport:
         repeats = self._find_repeats(file, csv_format_used, reader)
         chunk: list[OrderHistoryLine] = []
         time_index = time_column(csv_format_used)
-        size, last_row = ChunkSize(), progress.rows_done
+        size, last_row = AdaptiveChunkSize(), progress.rows_done
         for row in read_rows(file, csv_format_used, on_bytes):
             report.rows += 1
             lines = repeats.add_up(
@@ -358,7 +358,7 @@ class OrderHistoryImport:
         chunk: Sequence[OrderHistoryLine],
         progress: OrderImportProgress,
         report: OrderHistoryImportReport,
-        size: ChunkSize,
+        size: AdaptiveChunkSize,
     ) -> OrderImportProgress:
         """Store a chunk and the progress in one transaction; return the progress.
 
@@ -466,7 +466,7 @@ def read_and_count_lines(
     row: Row,
     time_index: int | None,
     report: OrderHistoryImportReport,
-    times: TimeRule = ANY_TIME,
+    times: AcceptedTimes = ANY_TIME,
 ) -> Sequence[OrderHistoryLine]:
     """Return a row's lines and count it in the report; cell `time_index` is its time."""
     number, cells = row

@@ -82,7 +82,7 @@ def time_problem(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeRule:
+class AcceptedTimes:
     """Which times of order lines an import accepts.
 
     By default a line without a readable time is of the day of the import. With `required`
@@ -105,7 +105,7 @@ class TimeRule:
         return ""
 
 
-ANY_TIME: Final = TimeRule()
+ANY_TIME: Final = AcceptedTimes()
 
 
 class OrderHistoryLineReader:

@@ -20,7 +20,7 @@ from productrecs.features.assistants.repository import (
     store_assistant_calls,
 )
 from productrecs.features.mail_slots.mail_slot import MailEngagement, MailProductSelection
-from productrecs.features.mail_slots.repository import (
+from productrecs.features.mail_slots.opened_mails.repository import (
     count_mail_engagements,
     store_mail_products,
 )

@@ -17,7 +17,10 @@ from productrecs.features.mail_slots.mail_slot import (
     sign_slot,
     slot_path,
 )
-from productrecs.features.mail_slots.repository import MailCountRepository, MailCounts
+from productrecs.features.mail_slots.opened_mails.repository import (
+    MailCountRepository,
+    MailCounts,
+)
 from productrecs.records.pictures.draw_product_card import card_height
 from productrecs.records.placements.placement import ListSubject
 from productrecs.records.placements.placement_editor import PlacementEditor

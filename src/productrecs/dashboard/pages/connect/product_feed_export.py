@@ -5,7 +5,7 @@ from typing import Final
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.file_imports import IMPORTS_PATH
 from productrecs.features.product_feed_export.feed_entries import FeedFormat, feed_path
-from productrecs.features.product_feed_export.repository import (
+from productrecs.features.product_feed_export.feed_fetches.repository import (
     FETCH_DAYS,
     FeedFetchRepository,
 )

@@ -25,7 +25,7 @@ from productrecs.features.mail_slots.mail_slot import (
     is_slot_signature_valid,
     usable_user_id,
 )
-from productrecs.features.mail_slots.repository import read_mail_products
+from productrecs.features.mail_slots.opened_mails.repository import read_mail_products
 from productrecs.features.recommendations.recommendation_request import (
     RecommendationRequest,
     Source,

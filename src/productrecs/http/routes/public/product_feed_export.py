@@ -18,9 +18,11 @@ from productrecs.features.product_feed_export.feed_entries import (
     UnknownFeedError,
     is_signed,
 )
+from productrecs.features.product_feed_export.feed_fetches.repository import (
+    FeedFetchRepository,
+)
 from productrecs.features.product_feed_export.feed_formats import media_type
 from productrecs.features.product_feed_export.feed_renderer import FeedRenderer
-from productrecs.features.product_feed_export.repository import FeedFetchRepository
 from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.route_declaration import NONE, Routes

@@ -1,4 +1,4 @@
-"""Mail slot repository: the products that mails show, and how often slots were opened."""
+"""Opened mail repository: the products that mails show, and how often slots were opened."""
 
 from __future__ import annotations
 

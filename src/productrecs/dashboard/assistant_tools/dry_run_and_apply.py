@@ -1,4 +1,4 @@
-"""Apply change: a tool's dry run, which is its form rolled back, and the confirmed form.
+"""Dry run of a tool, which is its form rolled back, and the confirmed change.
 
 Both send the form to the handler of its page, so checks, limits and texts are the page's.
 """
@@ -62,7 +62,7 @@ def propose_or_apply(
     if confirmation is not None:
         proposed.check(token, confirmation, visit.system_ms)
         return _apply(sending, page, page.change, tool, position)
-    _rehearse(sending, page.change)
+    _dry_run(sending, page.change)
     return {
         "changed": False,
         "would_change": tool.preview(sending),
@@ -72,7 +72,7 @@ def propose_or_apply(
     }
 
 
-def _rehearse(visit: Visit, change: Handler) -> None:
+def _dry_run(visit: Visit, change: Handler) -> None:
     """Let a handler make its change, and roll it back.
 
     Raises:

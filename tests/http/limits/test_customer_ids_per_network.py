@@ -7,7 +7,10 @@ from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.http.limits.bot_detection import FLAGGED_SECONDS
-from productrecs.http.limits.named_customer_limit import MAX_CUSTOMERS, NamedCustomerLimit
+from productrecs.http.limits.customer_ids_per_network import (
+    MAX_CUSTOMERS,
+    CustomerIdsPerNetworkLimit,
+)
 from productrecs.processes.process_slot import SharedMemory
 from tests.support.clock import FakeClock
 
@@ -16,15 +19,15 @@ OTHER: Final = StoreId("st_2")
 HOUR: Final = 3_600.0
 
 
-def name(named: NamedCustomerLimit, network: str, customers: range) -> None:
+def name(named: CustomerIdsPerNetworkLimit, network: str, customers: range) -> None:
     for customer in customers:
         named.count_customer(STORE, network, f"c-{customer}")
 
 
 def test_the_processes_of_a_machine_count_together() -> None:
     memory, watch = SharedMemory.create(2), FakeClock(10_000.0)
-    ours = NamedCustomerLimit(memory.named_customers, watch)
-    theirs = NamedCustomerLimit(SharedMemory(memory.file).named_customers, watch)
+    ours = CustomerIdsPerNetworkLimit(memory.named_customers, watch)
+    theirs = CustomerIdsPerNetworkLimit(SharedMemory(memory.file).named_customers, watch)
 
     name(ours, "9.9.9.9", range(30))
     name(theirs, "9.9.9.9", range(20, MAX_CUSTOMERS))
@@ -38,7 +41,7 @@ def test_the_processes_of_a_machine_count_together() -> None:
 
 def test_what_was_named_more_than_an_hour_ago_no_longer_counts() -> None:
     watch = FakeClock(10_000.0)
-    named = NamedCustomerLimit(SharedMemory.create(1).named_customers, watch)
+    named = CustomerIdsPerNetworkLimit(SharedMemory.create(1).named_customers, watch)
 
     name(named, "9.9.9.9", range(MAX_CUSTOMERS))
     watch.now += HOUR / 2
@@ -55,7 +58,9 @@ def test_what_was_named_more_than_an_hour_ago_no_longer_counts() -> None:
 
 def test_a_network_takes_the_place_of_the_one_that_was_idle_longest() -> None:
     watch = FakeClock(10_000.0)
-    four = NamedCustomerLimit(array("d", bytes(8 * 4 * (2 + 2 * MAX_CUSTOMERS))), watch)
+    four = CustomerIdsPerNetworkLimit(
+        array("d", bytes(8 * 4 * (2 + 2 * MAX_CUSTOMERS))), watch
+    )
     name(four, "anonymous", range(MAX_CUSTOMERS + 1))
     for network in ("idle", "a", "b", "c"):
         watch.now += 1

@@ -1,4 +1,4 @@
-"""Limit of named customers: how many customers' ids one network names without proof.
+"""Customer ids per network: how many customers' ids one network names without proof.
 
 Whoever tries one customer number after another reads the lists of all of them. A network
 that names too many is served as anonymous. The counts are in shared memory, so a network
@@ -30,7 +30,7 @@ _ROW: Final = _TIMES + MAX_CUSTOMERS
 _PROBED_ROWS: Final = 4
 
 
-class NamedCustomerLimit:
+class CustomerIdsPerNetworkLimit:
     """The customers that networks named in the last hour."""
 
     def __init__(

@@ -1,0 +1,1 @@
+"""Feed fetches: how often each product feed was fetched, and what it held."""
