@@ -376,6 +376,7 @@ def test_rules_that_name_search_and_the_stock_move_what_was_found(service: Servi
         {"id": "d", "title": "Kite"},
     )
     eventually(lambda: merchant.search("kite").ids == ["b", "a", "c", "d"], 30)
+    assert ask(merchant, "kite", suggest=3).ids == ["b", "c", "d", "a"]
     domain = merchant.account.domain
 
     def found(*words: str) -> Merchant:

@@ -129,6 +129,7 @@ export class SearchBox {
       num: Math.min(look.num, most),
       suggest: words && WORDS,
       highlight: !!words,
+      in_stock: !words, // what is popular can be bought; of what is searched for, it comes first
       collapse: true,
       refine: !!words,
       answered: this.answered_,

@@ -6,7 +6,7 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import islice
 from typing import Final, NamedTuple
@@ -225,11 +225,14 @@ def results_page(
 
     Partial matches are included if the filtered results with every word do not fill one
     page. A facet's counts ignore filters of its own kind. `trending` orders the items of a
-    mask for a search without words.
+    mask for a search without words. With suggestions, products that cannot be bought come
+    last: what is suggested as one types should be there to buy.
 
     Raises:
         BrokenIndexError: when the index is damaged.
     """
+    if listing.suggest and store.sold_out == "mixed":
+        store = replace(store, sold_out="last")
     resolved = resolve_query(store, listing.request, now_ms)
     buyable = store.visible(now_ms, in_stock=True)
     masks = filter_masks(store.catalog, listing.filters, buyable)
