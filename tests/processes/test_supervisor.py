@@ -15,7 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from productrecs.cli.processes.listening_socket import ListenError, open_listening_socket
+from productrecs.cli.processes.listening_socket import (
+    ListenError,
+    listener_url,
+    open_listening_socket,
+)
 from productrecs.core.errors import ProductRecsError
 from productrecs.processes.child_process import start_program
 from tests.http.crowd import ConstantLoad
@@ -324,6 +328,11 @@ def test_an_unusable_data_folder_is_named_with_the_remedy(tmp_path: Path) -> Non
     assert done.stderr.count("Error:") == 1
     assert "--data" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_address_of_a_service_on_every_address_opens_in_a_browser() -> None:
+    with open_listening_socket("0.0.0.0", 0) as listener:  # noqa: S104 - as containers do
+        assert listener_url(listener).startswith("http://127.0.0.1:")
 
 
 def test_an_address_of_another_machine_is_refused_in_words() -> None:

@@ -16,7 +16,6 @@ from productrecs.settings import Settings, SmtpServer
 
 _SECONDS: Final = 5.0
 _MANY_ENDS: Final = 3
-_ANY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to connect to
 _LOG: Final = "read the service's log (journalctl -u productrecs)"
 
 
@@ -57,8 +56,9 @@ def _process_result(process: ProcessState) -> CheckResult | None:
 def _readiness_problems(address: str) -> list[CheckResult]:
     """Return what the service itself says; nothing if all is well."""
     parts = urlsplit(address)
-    host = _ANY_ADDRESS.get(parts.hostname or "", parts.hostname or "")
-    connection = http.client.HTTPConnection(host, parts.port, timeout=_SECONDS)
+    connection = http.client.HTTPConnection(
+        parts.hostname or "", parts.port, timeout=_SECONDS
+    )
     try:
         connection.request("GET", "/health/ready?strict=true")
         reply = connection.getresponse()

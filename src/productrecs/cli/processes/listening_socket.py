@@ -16,6 +16,7 @@ from productrecs.settings import Settings, from_environment
 
 BACKLOG: Final = 2_048
 BIND_RETRY_SECONDS: Final = 2.0
+_ANY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to connect to
 _OPTIONS: Final = (
     click.option("--host", envvar="PRODUCTRECS_HOST", help="The address to listen on."),
     click.option(
@@ -93,8 +94,9 @@ def open_listening_socket(host: str, port: int) -> socket.socket:
 
 
 def listener_url(listener: socket.socket) -> str:
-    """Return the address for a browser, such as `http://127.0.0.1:8000`."""
+    """Return the address for a browser on this machine, such as `http://127.0.0.1:8000`."""
     host, port = listener.getsockname()[:2]
+    host = _ANY_ADDRESS.get(host, host)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
