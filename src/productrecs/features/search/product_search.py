@@ -45,6 +45,7 @@ from productrecs.features.search.search_rule_book import (
 )
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
+from productrecs.records.catalog.title_words import fold_text
 from productrecs.records.catalog.variant_groups import NO_GROUPS, CatalogVariantGroups
 from productrecs.records.merchandising.rule_book import ListRules
 from productrecs.training.search.served_index import ServedIndex
@@ -531,8 +532,9 @@ def search_catalog(
 ) -> CatalogSearchPage:
     """Return one page of the products in `subset` that match `text`, best first.
 
-    A product with exactly this id comes first, even before it is indexed. The rest has the
-    search index's order over ids, SKUs and words. Without a text all of `subset` is listed,
+    A product with exactly this id comes first, even before it is indexed, then those whose
+    title begins with the text. The rest has the search index's order over ids, SKUs and
+    words. Without a text all of `subset` is listed,
     newest first.
 
     Raises:
@@ -546,7 +548,9 @@ def search_catalog(
     index_query = IndexQuery(
         words, MAX_FOUND, subset, min_complete=1, with_feedback=False, by_meaning=False
     )
-    numbers = dict.fromkeys(index.find(index_query).items)
+    hits, start = index.find(index_query).items, fold_text(query)
+    begins = [one for one in hits if fold_text(catalog.title(one)).startswith(start)]
+    numbers = dict.fromkeys([*begins, *hits])
     exact_number = catalog.number(query)
     if exact_number is not None and exact_number < len(subset) and subset[exact_number]:
         numbers = {exact_number: None, **numbers}
