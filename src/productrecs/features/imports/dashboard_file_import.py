@@ -226,7 +226,9 @@ class DashboardFileImporter:
                 return []
             with self.services.uploads.rewrite(file_import.import_id) as file:
                 rows.write_other_rows(file)
-        return [f"{rows.count:,} rows of orders of erased customers were dropped."]
+        were = "was" if rows.count == 1 else "were"
+        dropped = counted(rows.count, "row")
+        return [f"{dropped} of orders of erased customers {were} dropped."]
 
     @contextlib.contextmanager
     def _open_source(self, file_import: FileImport, path: Path) -> Iterator[ImportSource]:
@@ -425,12 +427,12 @@ def _repeat_notes(report: OrderHistoryImportReport) -> list[str]:
 
 def _time_notes(report: OrderHistoryImportReport, file_import: FileImport) -> list[str]:
     notes = [
-        f"{count:,} rows of orders that are not purchases are left out: {reason}."
+        f"{counted(count, 'row')} of orders that are not purchases left out: {reason}."
         for reason, count in report.not_bought.items()
     ]
     if report.rows_undated and file_import.choices.ordered_today:
         notes.append(
-            f"{report.rows_undated:,} rows have no readable time: as you said, their "
-            "orders are of today."
+            f"{counted(report.rows_undated, 'row')} without a readable time: as you said, "
+            "their orders are of today."
         )
     return notes
