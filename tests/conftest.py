@@ -24,7 +24,6 @@ from productrecs.storage.sql.database import Database
 from tests.support import network, postgres
 from tests.support.migrated import bring, migrate_at, migrated
 from tests.support.object_server import RADOSGW, ObjectServer, object_server
-from tools import kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,8 +54,6 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if hasattr(config, "workerinput"):
         return  # a process of pytest-xdist: the first process owns the cluster
-    if not kernels.is_current():
-        kernels.compile_kernels()
     owner = postgres.Owner.begin()
     if owner is not None:
         config.stash[_OWNER] = owner
