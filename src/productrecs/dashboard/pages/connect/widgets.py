@@ -47,8 +47,11 @@ from productrecs.serving.cards import safe_url
 
 WIDGETS_PATH: Final = "/dashboard/widgets"
 PREVIEW_PATH: Final = f"{WIDGETS_PATH}/preview"
-TYPES: Final = ("recs", "fbt", "cart", "trending", "search", "look")
-WIDGET_NAMES: Final = MappingProxyType({one: default_title(one, "en") for one in TYPES})
+TYPES: Final = ("recs", "fbt", "cart", "home", "thanks", "trending", "search", "look")
+WIDGET_NAMES: Final = MappingProxyType(
+    {one: default_title(one, "en") for one in TYPES}
+    | {"home": "Home page", "thanks": "Thank-you page"}
+)
 _PLATFORMS: Final = (
     ("shopify", "Shopify"),
     ("magento", "Magento"),

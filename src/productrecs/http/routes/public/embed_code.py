@@ -12,7 +12,12 @@ from productrecs.http.pipeline.route_declaration import (
 )
 
 YOUR_PRODUCT: Final = "YOUR_PRODUCT_ID"
-_ITEM_ATTRIBUTES: Final = {"cart": "data-item-ids", "trending": ""}
+_ITEM_ATTRIBUTES: Final = {
+    "cart": "data-item-ids",
+    "thanks": "data-item-ids",
+    "home": "",
+    "trending": "",
+}
 
 
 def live_tags(base_url: str, domain: str) -> Iterator[str]:
@@ -33,6 +38,7 @@ def widget_element(
         return f'<product-look data-item-id="{escape(item)}"></product-look>'
     attributes = {
         "data-type": "" if widget_type == DEFAULT_TYPE else widget_type,
+        "data-source": "browse" if widget_type == "home" else "",
         "placement": placement,
         "data-layout": "fbt" if is_bundle else "",
         _ITEM_ATTRIBUTES.get(widget_type, "data-item-id"): item,
