@@ -5,11 +5,12 @@ fetch; everything else is the same as for any shop. Drawing takes longer than th
 the demo, so the shop opens first: a page draws the pictures that it shows.
 """
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -47,16 +48,18 @@ _ALL: Final = 10_000
 _NICE: Final = 10
 
 
-@contextmanager
+@contextlib.contextmanager
 def index_in_own_process(data: Path) -> Iterator[None]:
     """Draw and index the pictures in a process that is stopped at the end of the block."""
-    command = [sys.executable, "-m", __name__, str(data)]
+    # Stopped early, its pool leaves semaphores: Python removes them, and would warn.
+    command = [sys.executable, "-W", "ignore::UserWarning", "-m", __name__, str(data)]
     # A session of its own: Ctrl-C is for the service, which then ends this block.
     with subprocess.Popen(command, start_new_session=True) as process:  # noqa: S603 - ours
         try:
             yield
         finally:
-            process.terminate()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
 
 
 def queue_pictures(services: Services, store: Store) -> None:
