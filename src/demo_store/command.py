@@ -34,7 +34,7 @@ from demo_store.simulated_visit import Event
 from demo_store.storefront.application import Storefront
 from demo_store.storefront.picture_files import (
     LOOK_PICTURES,
-    PictureFiles,
+    PictureFileCache,
     draw_in_background,
     pictures_folder,
 )
@@ -281,7 +281,7 @@ def _generate_and_import_history(services: Services, store: Store) -> None:
         services.database, services.models, services.clock, services.snapshots
     )
     train_store(dependencies, store, TrainingInputs(), lambda _share: None)
-    pictures = PictureFiles(pictures_folder(services.settings.data))
+    pictures = PictureFileCache(pictures_folder(services.settings.data))
     publish_looks_and_set_title(services, store, pictures)
     create_placements(services, store)
     _schedule_season_rule(services, store)

@@ -17,7 +17,7 @@ from typing import Final
 from demo_store.generator import DOMAIN
 from demo_store.storefront.picture_files import (
     CARDS,
-    PictureFiles,
+    PictureFileCache,
     draw_in_background,
     pictures_folder,
 )
@@ -76,7 +76,7 @@ def pictures_to_index(services: Services, store: Store) -> list[DuePicture]:
         return PictureRepository(connection, store.store_id).due_pictures(_QUEUED_MS, _ALL)
 
 
-def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> None:
+def index_pictures(services: Services, store: Store, pictures: PictureFileCache) -> None:
     """Index the picture of every product, and build the visual model."""
     database, now_ms = services.database, services.clock()
     queue_pictures(services, store)
@@ -99,7 +99,7 @@ def index_pictures(services: Services, store: Store, pictures: PictureFiles) -> 
 
 def _index_outcome(
     due_picture: DuePicture,
-    pictures: PictureFiles,
+    pictures: PictureFileCache,
     decoder: SandboxedDecoder,
     embedder: str,
 ) -> FetchOutcome | None:
@@ -124,7 +124,7 @@ def _draw_and_index(data: Path) -> None:
         pass
     with open_services(data) as services:
         index_pictures(
-            services, find_store(services.database, DOMAIN), PictureFiles(folder)
+            services, find_store(services.database, DOMAIN), PictureFileCache(folder)
         )
 
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from demo_store.looks import LOOKS, DemoLook, hotspot_box_of, published_id
-from demo_store.storefront.picture_files import PictureFiles
+from demo_store.storefront.picture_files import PictureFileCache
 from productrecs.features.looks.look import Hotspot, LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.widgets.repository import WidgetRepository
@@ -21,7 +21,7 @@ _WORDS: Final = {
 
 
 def publish_looks_and_set_title(
-    services: Services, store: Store, pictures: PictureFiles
+    services: Services, store: Store, pictures: PictureFileCache
 ) -> None:
     """Publish each look on the page of each of its products, the first product last.
 

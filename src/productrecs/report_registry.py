@@ -28,7 +28,7 @@ from productrecs.features.forecast.order_replay import order_replay_report
 from productrecs.features.forecast.order_sheets import order_sheet_report
 from productrecs.features.recommendations.earnings.earnings_replay import (
     earnings_report,
-    replay_and_store_earnings,
+    replay_earning_weights,
 )
 from productrecs.features.reports.customer_segments_report import (
     compute_and_store_segments,
@@ -179,7 +179,7 @@ def refresh_report_counts(
     if name == EXPERIMENT:
         _measure_tests(services, store, query.test)
     elif name == EARNINGS:
-        replay_and_store_earnings(services.database, store, services.clock())
+        replay_earning_weights(services.database, store, services.clock())
     elif name in CUSTOMERS:
         compute_and_store_segments(services.database, store, services.clock())
     elif name not in FORECASTS:  # the nightly run computes them

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from demo_store.generator import DOMAIN
 from demo_store.looks import LOOKS
 from demo_store.storefront.application import EXAMPLE_QUERIES
-from demo_store.storefront.picture_files import PictureFiles, pictures_folder
+from demo_store.storefront.picture_files import PictureFileCache, pictures_folder
 from productrecs.records.events.event import EventKind
 from productrecs.storage.sql.tables import events, items, outcomes
 from productrecs.tenancy.accounts.store_management import find_store
@@ -86,7 +86,7 @@ def shop(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def photo_of(shop: Service, *names: str) -> FilePayload:
     """Return a picture of the shop's as a shopper's photo."""
-    drawn = PictureFiles(pictures_folder(shop.folder)).read_or_draw(names)
+    drawn = PictureFileCache(pictures_folder(shop.folder)).read_or_draw(names)
     assert drawn is not None
     return {"name": "photo.webp", "mimeType": "image/webp", "buffer": drawn}
 

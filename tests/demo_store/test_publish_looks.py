@@ -9,7 +9,7 @@ import pytest
 from demo_store.looks import LOOKS
 from demo_store.picture_index import index_pictures, pictures_to_index, queue_pictures
 from demo_store.publish_looks import publish_looks_and_set_title
-from demo_store.storefront.picture_files import PictureFiles
+from demo_store.storefront.picture_files import PictureFileCache
 from productrecs.features.looks.look import LookState
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.records.catalog.catalog_push import upsert_items
@@ -62,7 +62,7 @@ def test_every_picture_is_seen_and_none_is_ever_fetched(
     assert len(pictures_to_index(services, store)) == len(SHOWN)
     assert _due(services, store) == []
 
-    index_pictures(services, store, PictureFiles(services.settings.data / "drawn"))
+    index_pictures(services, store, PictureFileCache(services.settings.data / "drawn"))
 
     with services.database.reading() as connection:
         repository = PictureRepository(connection, store.store_id)
@@ -84,7 +84,7 @@ def test_every_look_is_on_the_page_of_each_of_its_products(
     services: Services, store: Store
 ) -> None:
     publish_looks_and_set_title(
-        services, store, PictureFiles(services.settings.data / "drawn")
+        services, store, PictureFileCache(services.settings.data / "drawn")
     )
 
     editor = LookEditor(services.database, store, services.clock)

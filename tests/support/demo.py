@@ -17,7 +17,7 @@ from demo_store.generator import DOMAIN
 from demo_store.looks import LOOKS
 from demo_store.picture_index import index_pictures
 from demo_store.pictures.colours import COLOURS
-from demo_store.storefront.picture_files import PictureFiles, pictures_folder
+from demo_store.storefront.picture_files import PictureFileCache, pictures_folder
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.reports.customer_segments_report import compute_and_store_segments
 from productrecs.services import build_services
@@ -63,7 +63,7 @@ def _make_demo(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(command, "draw_in_background", lambda *_: contextlib.nullcontext())
         store = command.prepare_store(services).store
-    index_pictures(services, store, PictureFiles(pictures_folder(folder)))
+    index_pictures(services, store, PictureFileCache(pictures_folder(folder)))
     Attributor(services.database, services.touchpoint_folder).catch_up(store)
     compute_and_store_segments(services.database, store, services.clock())
     services.close()

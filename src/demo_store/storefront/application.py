@@ -21,7 +21,7 @@ from demo_store.storefront.assets import HOME, asset_response
 from demo_store.storefront.cart import Cart
 from demo_store.storefront.demo_customers import demo_customer
 from demo_store.storefront.page_templates import PageContext, render_page
-from demo_store.storefront.picture_files import PictureFiles, pictures_folder
+from demo_store.storefront.picture_files import PictureFileCache, pictures_folder
 from demo_store.storefront.service_client import ServiceClient, ServiceReply
 from demo_store.storefront.shop_products import (
     ShopProduct,
@@ -79,7 +79,7 @@ class Storefront:
         self._store = find_store(services.database, domain)
         self._service = ServiceClient(service, self._store.publishable_key)
         self._reader = ShopProductReader(services, self._store)
-        self._pictures = PictureFiles(pictures_folder(services.settings.data))
+        self._pictures = PictureFileCache(pictures_folder(services.settings.data))
         self._shop = Starlette(
             routes=[
                 Route(HOME, self._home_page),

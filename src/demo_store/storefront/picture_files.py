@@ -21,7 +21,7 @@ PICTURES: Final = f"{HOME}/pictures"
 _ENDING: Final = ".webp"
 
 
-class PictureFiles:
+class PictureFileCache:
     """File cache of the pictures of products and looks; the folder may be emptied."""
 
     def __init__(self, folder: Path) -> None:
@@ -77,7 +77,7 @@ def draw_in_background(folder: Path, pieces: Sequence[Names]) -> Iterator[None]:
 
 
 def _draw_pictures(folder: Path, names: Names) -> None:
-    pictures = PictureFiles(folder)
+    pictures = PictureFileCache(folder)
     for name in names:
         pictures.read_or_draw(name)
 

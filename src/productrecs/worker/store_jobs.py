@@ -27,7 +27,7 @@ from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
 from productrecs.features.privacy.repository import stores_in_progress
 from productrecs.features.recommendations.earnings.earnings_replay import (
-    replay_and_store_earnings,
+    replay_earning_weights,
 )
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.features.recommendations.reranking import compute_earning_index
@@ -224,7 +224,7 @@ class StoreJobs:
     def replay_earnings(self, job: Job, _progress: JobProgress) -> None:
         """Replay the store's past orders at several weights of earnings."""
         services = self._services
-        replay_and_store_earnings(services.database, self._store_of(job), services.clock())
+        replay_earning_weights(services.database, self._store_of(job), services.clock())
 
     def stores_with_order_policy(self) -> Sequence[StoreId]:
         """Return the stores whose setting for unconfirmed orders is not applied yet."""

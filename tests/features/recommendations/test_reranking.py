@@ -13,7 +13,7 @@ from productrecs.core.report import parse_report_query
 from productrecs.features.recommendations.earnings.earnings_replay import (
     WEIGHTS,
     earnings_report,
-    replay_and_store_earnings,
+    replay_earning_weights,
 )
 from productrecs.features.recommendations.earnings.repository import (
     EarningsRepository,
@@ -351,7 +351,7 @@ def test_a_replay_shows_margin_against_relevance(shop: ReportedStore) -> None:
         "The store's past was not replayed yet.",
     )
 
-    replay_and_store_earnings(database, store, NOON)
+    replay_earning_weights(database, store, NOON)
 
     made = earnings_report(database, store, query)
     names = [column.name for column in made.columns]
@@ -364,7 +364,7 @@ def test_a_replay_shows_margin_against_relevance(shop: ReportedStore) -> None:
 def test_a_replay_without_costs_says_what_is_missing(database: Database) -> None:
     store = register_store(database, Registration("shop.example"), lambda: NOON)[0]
 
-    replay_and_store_earnings(database, store, NOON)
+    replay_earning_weights(database, store, NOON)
 
     made = earnings_report(database, store, parse_report_query(NOON, store.settings.zone))
     assert made.rows == ()

@@ -35,7 +35,7 @@ from productrecs.records.events.newest_events.repository import (
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.services import Services
 from productrecs.storage.files.model_files import BrokenModelError, open_arrays
-from productrecs.tenancy.accounts.refused_keys.repository import refused_keys
+from productrecs.tenancy.accounts.refused_keys.repository import refused_key_calls
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
     KeyMisuseRepository,
@@ -62,7 +62,7 @@ _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 def check_refused_keys(services: Services) -> Iterator[CheckResult]:
     """Yield that calls come with a key that no store has."""
     with services.database.reading() as connection:
-        refused = refused_keys(connection, system_ms())
+        refused = refused_key_calls(connection, system_ms())
     if not refused.calls:
         yield ok("keys", "no call since yesterday had a key that no store has")
         return

@@ -247,7 +247,7 @@ def _removed_rule(visit: Visit) -> Result:
     return {"removes": next(rule for rule in rules if rule["rule"] == number)}
 
 
-def _removed_search_rule(visit: Visit) -> Result:
+def _search_rule_to_remove(visit: Visit) -> Result:
     stored: Any = list_search_rules(visit, ToolArguments())
     for kind in ("synonym", "search_rule"):
         if visit.form[kind]:
@@ -376,7 +376,7 @@ CHANGING_TOOLS: Final = (
         REMOVE_PATH,
         "search_seq",
         lambda _visit, arguments: [("synonym", str(arguments.synonym))],
-        _removed_search_rule,
+        _search_rule_to_remove,
     ),
     ChangingTool(
         "remove_search_rule",
@@ -386,7 +386,7 @@ CHANGING_TOOLS: Final = (
         REMOVE_PATH,
         "search_seq",
         lambda _visit, arguments: [("search_rule", str(arguments.search_rule))],
-        _removed_search_rule,
+        _search_rule_to_remove,
     ),
     ChangingTool(
         "change_placement",

@@ -55,7 +55,7 @@ class ExperimentResultRepository:
         """
         costs = costs_of_items(self._transaction, self._store_id)
         sold_lines = SoldLineRepository(self._transaction, self._store_id)
-        for page in sold_lines.lines_of_persons(since_ms):
+        for page in sold_lines.pages_of_lines_with_shopper(since_ms):
             yield [(*row[:-1], costs.get(row[-1])) for row in page]
 
     def events(self, kinds: tuple[int, ...], since_seq: int) -> Iterator[list[Row]]:

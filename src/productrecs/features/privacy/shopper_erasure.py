@@ -274,7 +274,7 @@ class ShopperEraser:
                 keys = rows(connection, store_id).keys_of_sessions(names)
             for start in range(0, len(keys), BATCH):
                 with self.database.transaction() as transaction:
-                    rows(transaction, store_id).unname_sessions(keys[start : start + BATCH])
+                    rows(transaction, store_id).clear_sessions(keys[start : start + BATCH])
 
     def _purge_derived_data(self, store_id: StoreId, cleared: list[Erasure]) -> bool:
         """Purge data derived from erased records; return whether all of it is purged.

@@ -266,7 +266,7 @@ def _size_filters(
         if not _is_size_of_query(size_phrase, words):
             continue
         ids, same = _size_ids(context, size_phrase, words)
-        titles = frozenset[str]().union(*map(_size_titles, (size_phrase, *same)))
+        titles = frozenset[str]().union(*map(_size_texts_in_titles, (size_phrase, *same)))
         named = _attribute_filter(
             context, FilterField.SIZE, ids, titles, is_clear=size_phrase.is_marked
         )
@@ -384,7 +384,7 @@ def _converted(context: FilterContext, size: SizePhrase) -> set[int]:
     return {one for one in ids if _system_of(context.catalog, one, size.value) in allowed}
 
 
-def _size_titles(size: SizePhrase) -> frozenset[str]:
+def _size_texts_in_titles(size: SizePhrase) -> frozenset[str]:
     """Return the texts by which a title names a size."""
     value = size.value
     if size.system in CHILD_SYSTEMS:

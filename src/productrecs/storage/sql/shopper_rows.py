@@ -73,7 +73,7 @@ class ShopperRows:
             ).scalars()
         ]
 
-    def unname_sessions(self, keys: Sequence[int]) -> None:
+    def clear_sessions(self, keys: Sequence[int]) -> None:
         """Clear the session of these rows."""
         for some in chunks(keys):
             changed = self._table.update().where(

@@ -58,7 +58,7 @@ class _ListEarnings(NamedTuple):
     shown: float  # mean margin of all products shown
 
 
-def replay_and_store_earnings(database: Database, store: Store, now_ms: int) -> None:
+def replay_earning_weights(database: Database, store: Store, now_ms: int) -> None:
     """Replay a store's past orders at each weight, and store the result.
 
     Stock is left out: its past is not known. It trains on the earlier part of the store's

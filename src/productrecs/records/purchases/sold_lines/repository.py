@@ -205,7 +205,7 @@ class SoldLineRepository:
         raw = raw_connection(self._connection)
         return bool(raw.all(_UNREAD, (self._store_id, after_seq, before_ms)))
 
-    def lines_of_persons(self, since_ms: int) -> Iterator[list[Row]]:
+    def pages_of_lines_with_shopper(self, since_ms: int) -> Iterator[list[Row]]:
         """Yield pages of the valid lines since then, with a customer or a session.
 
         A row is (line_seq, person, ts, basket, quantity, total, currency, item).

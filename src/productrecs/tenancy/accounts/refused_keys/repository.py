@@ -85,7 +85,7 @@ class RefusedKeys(NamedTuple):
     callers: list[str]
 
 
-def refused_keys(connection: sa.Connection, now_ms: int) -> RefusedKeys:
+def refused_key_calls(connection: sa.Connection, now_ms: int) -> RefusedKeys:
     """Return the calls of today and yesterday (UTC) with a key that no store has."""
     since = now_ms // DAY_MS - 1
     counts = refused_identities.c
