@@ -162,6 +162,7 @@ def test_goods_on_order_are_added_by_hand_or_replaced_by_a_file(owner: Member) -
     assert "On order 9, counted from the day on which they arrive." in product
     assert "late: not counted Lamps & Co" in late
     assert "Your catalog has no product ghost." in text_of(ghost)
+    assert "ghost" not in text_of(owner.get("/dashboard/audit"))
     assert "Write the expected day as 2026-03-01." in text_of(wrong)
     assert "Stored 1 line. Your catalog lacks 1: ghost." in text
     assert "A lamp 9 " in text

@@ -80,8 +80,8 @@ def add_line(
         database = audited_database(services, store, "Added goods on order", product)
         with database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, store.store_id)
-            missing = orders.add([line], services.clock())
-    _say_result(1, missing)
+            orders.add_product(line, services.clock())
+    click.echo("Stored 1 line.")
 
 
 @purchase_orders.command("replace")

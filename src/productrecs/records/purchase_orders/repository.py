@@ -15,6 +15,7 @@ from productrecs.records.purchase_orders.purchase_order_line import (
     check_count,
 )
 from productrecs.records.suppliers.repository import item_numbers_by_name
+from productrecs.records.suppliers.supplier import SupplierError
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.store_counters_and_versions import lock_head
 from productrecs.storage.sql.tables import purchase_order_lines
@@ -54,6 +55,17 @@ class PurchaseOrderRepository:
         for line in self.lines().values():
             found[line.product].append(OrderedUnits(line.quantity, line.expected_day))
         return found
+
+    def add_product(self, line: PurchaseOrderLine, now_ms: int) -> None:
+        """Store one more line.
+
+        Raises:
+            SupplierError: when the catalog lacks the product, or there would be too many.
+            StoreDeletedError: when the store was deleted.
+        """
+        if self.add([line], now_ms):
+            message = f"your catalog has no product {line.product}"
+            raise SupplierError(message)
 
     def add(self, lines: Sequence[PurchaseOrderLine], now_ms: int) -> list[str]:
         """Store more lines; return the products that the catalog lacks.

@@ -111,12 +111,12 @@ def add_purchase_order(visit: Visit) -> Reply:
     sent = {name: visit.form[name] for name in COLUMNS[:3]}
     sent["supplier"] = visit.form["ordered_from"]
     try:
-        missing = _store_purchase_orders(visit, [parse_purchase_order_line(sent)])
+        line = parse_purchase_order_line(sent)
+        with visit.database.transaction() as transaction:
+            orders = PurchaseOrderRepository(transaction, visit.store.store_id)
+            orders.add_product(line, visit.now_ms)
     except SupplierError as error:
         return _orders_page(visit, status=422, line=sent, line_error=sentence(error))
-    if missing:
-        message = f"Your catalog has no product {sent['product']}."
-        return _orders_page(visit, status=422, line=sent, line_error=message)
     return visit.redirect(f"{ORDERS_PATH}#ordered", "Saved. The sheets follow it.")
 
 
