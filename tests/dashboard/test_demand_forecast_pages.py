@@ -232,6 +232,26 @@ def test_a_product_to_order_within_a_week_is_not_called_healthy(
     assert stock_status(row, today)[0] == status
 
 
+@pytest.mark.parametrize(
+    ("alert", "on_order", "due", "status"),
+    [
+        ("runs_out", 9, None, "Sells out before goods arrive"),
+        ("runs_out", 9, 0, "Sells out"),  # the goods do not suffice: order more today
+        ("runs_out", 0, 0, "Sells out"),
+        ("out_of_stock", 9, 5, "Sold out, on order"),
+        ("overstock", 9, None, "Overstock"),
+    ],
+)
+def test_goods_on_order_show_beside_the_alert(
+    alert: str, on_order: int, due: int | None, status: str
+) -> None:
+    today = datetime(2026, 11, 27, tzinfo=UTC).date()
+    order_date = None if due is None else f"{today + timedelta(days=due)}"
+    row = {"alert": alert, "on_order": on_order, "stock_qty": 9, "order_date": order_date}
+
+    assert stock_status(row, today)[0] == status
+
+
 def test_a_flat_forecast_says_why() -> None:
     sold = [("2026-01-01", 1.0), ("2026-01-02", 0.0)]
     flat_days = [

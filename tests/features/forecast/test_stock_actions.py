@@ -150,6 +150,23 @@ def test_no_products_have_no_actions() -> None:
     assert planned() == {}
 
 
+@pytest.mark.parametrize(
+    ("stock", "day", "alert"),
+    [
+        (4, "2026-03-09", StockAlert.RUNS_OUT),
+        (4, "2026-03-05", None),  # they arrive before the stock is sold
+        (0, "2026-03-09", StockAlert.OUT_OF_STOCK),
+    ],
+)
+def test_goods_on_order_end_no_alert_before_they_arrive(
+    stock: int, day: str, alert: StockAlert | None
+) -> None:
+    tent = planned(item("tent", 2, stock, on_order=(OrderedUnits(200, day),)))["tent"]
+
+    assert tent.alert is alert
+    assert tent.order_date != date(2026, 3, 2), "nothing has to be ordered again"
+
+
 def test_goods_on_order_count_until_they_are_a_week_late() -> None:
     def order_of(day: str) -> StockAction:
         return planned(item("tent", 2, 4, on_order=(OrderedUnits(100, day),)))["tent"]

@@ -46,8 +46,8 @@ COLUMNS: Final = (
         "alert",
         "text",
         "out_of_stock: none left, with demand; runs_out: before an order placed today "
-        "arrives; order_now: an order is due; overstock: more than overstock_days of "
-        "stock",
+        "or goods on order arrive; order_now: an order is due; overstock: more than "
+        "overstock_days of stock",
     ),
     FigureDefinition("money", "money", "at risk; for overstock, the value of the excess"),
     FigureDefinition("stock_qty", "count", "units in stock"),

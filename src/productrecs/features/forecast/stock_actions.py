@@ -45,7 +45,7 @@ class StockAlert(StrEnum):
     """The stock problem of a product; the most urgent one."""
 
     OUT_OF_STOCK = "out_of_stock"  # and in demand
-    RUNS_OUT = "runs_out"  # before an order placed today arrives
+    RUNS_OUT = "runs_out"  # before an order placed today, or goods on order, arrive
     ORDER_NOW = "order_now"  # an order is due
     OVERSTOCK = "overstock"  # stock for longer than the store wants
 
@@ -292,9 +292,10 @@ def _nan_if_none(values: list[float | None]) -> Floats:
 def _alerts(stock: Floats, plan: StockPlan) -> Ints:
     """Return each item's most urgent alert as an index into _ALERTS; -1 for none."""
     lost, is_due = np.nan_to_num(plan.lost), plan.order_in == 0
+    runs_out = is_due | (np.nan_to_num(plan.uncovered) > _MIN_UNITS_AT_RISK)
     conditions = (
         (stock <= 0) & (lost > 0),
-        (stock > 0) & is_due & (lost > _MIN_UNITS_AT_RISK),
+        (stock > 0) & runs_out & (lost > _MIN_UNITS_AT_RISK),
         (stock > 0) & is_due,
         (stock > 0) & (np.nan_to_num(plan.surplus) >= 1),
     )

@@ -108,6 +108,7 @@ class StockPlan:
     order_in: Ints  # days until an order is due; 0 is today, -1 not within a year
     quantity: Floats  # of that order, in whole units; 0 without an order
     lost: Floats  # expected lost sales before an order of today arrives
+    uncovered: Floats  # mean sales until then that stock and goods on order do not cover
     surplus: Floats  # units beyond the demand of `overstock_days`
     lead_demand: Floats  # expected sales of the lead time
     safety: Floats  # units kept for sales above that, at the service level
@@ -155,6 +156,7 @@ def plan_stock(
         np.where(is_due & (quantity > 0), order_in, -1),
         quantity,
         np.where(is_known, lost_sales, np.nan),
+        np.where(is_known, np.maximum(lead_demand - sellable, 0), np.nan),
         np.where(is_known, surplus, np.nan),
         lead_demand,
         safety,

@@ -69,6 +69,7 @@ ALERTS: Final = MappingProxyType(
         "overstock": ("Overstock", ""),
     }
 )
+_ALERTS_BEFORE_DELIVERY: Final = frozenset({"out_of_stock", "runs_out"})
 METHODS: Final = MappingProxyType(
     {
         "lgbm": "Learned from all products",
@@ -213,9 +214,13 @@ def _expected_sums(summary: dict[str, Any]) -> dict[int, float]:
 
 def stock_status(row: Mapping[str, ReportValue], today: date) -> tuple[str, str]:
     """Return the text and colour of a product's stock status."""
-    if row["alert"]:
-        return ALERTS[str(row["alert"])]
     due = row["order_date"]
+    if row["alert"]:
+        text, colour = ALERTS[str(row["alert"])]
+        is_ordered = row["on_order"] and due != today.isoformat()
+        if is_ordered and row["alert"] in _ALERTS_BEFORE_DELIVERY:
+            text += " before goods arrive" if row["alert"] == "runs_out" else ", on order"
+        return text, colour
     if due and date.fromisoformat(str(due)) <= today + timedelta(days=_SOON_DAYS):
         return "Order soon", "warn"
     return ("Stock not known", "") if row["stock_qty"] is None else ("Healthy", "good")
