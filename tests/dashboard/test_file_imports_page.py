@@ -130,6 +130,22 @@ def test_the_check_shows_which_prices_a_file_of_products_changes(
     press(member, path, "discard")
 
 
+def test_the_check_of_orders_adds_up_units_and_sales(office: Office, store: Store) -> None:
+    member = office.member(store)
+    text = (
+        "Order number;Article no.;Date;Qty;Unit price;Currency\nA;mug;2026-10-01;2;8,50;\n"
+    )
+    text += (
+        "A;mug;2026-10-01;1;8,50;\nB;rope;2026-10-02;-1;4;EUR\nB;tent;2026-10-02;1;90;USD\n"
+    )
+    path = send(member, text, "sold.csv", "orders")
+    work(office)
+
+    checked = flat(member.get(path))
+
+    assert "2 orders from 1 Oct 2026 to 2 Oct 2026: 3 units for 21.50 EUR in all" in checked
+
+
 def test_orders_are_counted_and_a_second_time_already_stored(
     office: Office, store: Store
 ) -> None:
@@ -139,7 +155,7 @@ def test_orders_are_counted_and_a_second_time_already_stored(
         path = send(member, gzip.compress(ORDERS.encode()), "orders.csv.gz")
         work(office)
         checked = text_of(member.get(path))
-        assert "2 orders from 1 Oct 2026 to 2 Oct 2026" in checked
+        assert "2 orders from 1 Oct 2026 to 2 Oct 2026: 3 units in all" in checked
         assert re.search(r"3\s+quantity\s+two\s+is not a number", checked)
         assert re.search(r"To import\s+2\s+Added up\s+1\s+", checked)
         assert "1 line repeats an article of its order: the quantities are added" in checked

@@ -66,6 +66,7 @@ from productrecs.records.uploads.order_upload import MAX_UPLOAD_BYTES
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.records.uploads.undo.undo_import import ImportChangeJournal
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 
 class RefusedFileError(ProductRecsError):
@@ -258,7 +259,7 @@ class DashboardFileImporter:
         to_import = report.lines - report.lines_repeated
         return {
             "counts": order_counts(report) | {"inserted": to_import, "deduplicated": 0},
-            "notes": [*_order_notes(report, file_import, zone), *notes],
+            "notes": [*_order_notes(report, file_import, store.settings), *notes],
             "rows": table_of([_in_zone(row, zone) for row in report.would]),
             "errors": shown_errors(report.errors),
         }
@@ -392,12 +393,18 @@ def _day(time_text: str, zone: tzinfo) -> str:
     return f"{moment.day} {moment:%b %Y}"
 
 
-def _order_notes(report: OrderDryRun, file_import: FileImport, zone: tzinfo) -> list[str]:
-    notes = []
+def _order_notes(
+    report: OrderDryRun, file_import: FileImport, settings: StoreSettings
+) -> list[str]:
+    notes, zone, currency = [], settings.zone, settings.currency
     if report.first and report.last:
         days = (_day(report.first, zone), _day(report.last, zone))
         orders = counted(report.orders, "order")
-        notes.append(f"{orders} from {days[0]} to {days[1]}.")
+        sales = f" for {report.revenue:,.2f} {currency}" if report.revenue else ""
+        notes.append(
+            f"{orders} from {days[0]} to {days[1]}: {counted(report.units, 'unit')}{sales} "
+            "in all. Compare this with your own figures."
+        )
     notes += _repeat_notes(report)
     if report.returns:
         lines = counted(report.returns, "line")

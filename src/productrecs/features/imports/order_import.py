@@ -37,7 +37,9 @@ class OrderDryRun(OrderHistoryImportReport):
 
     `orders` and `items` are counted once each, `unknown_items` are those not in the
     catalog, of which `unknown` names some; `returns` are lines of a negative quantity.
-    `first` and `last` are times of its lines, and `would` the first lines.
+    `first` and `last` are times of its lines, and `would` the first lines. `units` and
+    `revenue` are sums of all lines; `revenue` is in the store's currency, without lines
+    of unknown price and those in another currency.
     """
 
     orders: int = 0
@@ -45,6 +47,8 @@ class OrderDryRun(OrderHistoryImportReport):
     unknown_items: int = 0
     unknown: list[str] = field(default_factory=list)
     returns: int = 0
+    units: int = 0
+    revenue: float = 0.0
     first: str | None = None
     last: str | None = None
     would: list[dict[str, object]] = field(default_factory=list)
@@ -104,6 +108,7 @@ class OrderImport:
         orders_seen, items, times = set[int](), set[str](), set[int]()
         reader, time_index = self.orders.reader(), time_column(self.orders.csv_format)
         report.adds_repeats = self.adds_repeats or reader.sums
+        own_currency = self.store.settings.currency
         for number, line in (
             (row[0], line)
             for row in self._counted_rows(file, report)
@@ -114,6 +119,10 @@ class OrderImport:
             report.returns += line.quantity is not None and line.quantity < 0
             if len(line_keys) < _MAX_COMPARED:
                 line_keys.add(key)
+            units = 1 if line.quantity is None else line.quantity
+            report.units += units
+            if line.price is not None and line.currency in {None, own_currency}:
+                report.revenue += units * line.price
             orders_seen.add(hash(line.order_id))  # a file may hold millions
             items.add(line.item_id)
             if line.ts_ms is not None:
