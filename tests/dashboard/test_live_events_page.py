@@ -107,6 +107,7 @@ def test_events_appear_with_their_verdicts(office: Office, store: Store) -> None
     ]
     assert "is not in your catalog" in text
     assert "Send order_id with each purchase" in text
+    assert "a second time when a shopper leaves the page" in text
     assert "its signature is not that of this id" in text
     assert "&#34;search_query&#34;: &#34;tents&#34;" in member.get(PAGE).body.decode()
     assert len(lines(member, "kind=search-pref")) == 4

@@ -59,7 +59,9 @@ JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
         LiveEventVerdict.DUPLICATE: VerdictDisplay(
             "Duplicate",
             "",
-            "Its event_id came before, so it counts once. Give each event its own id.",
+            "Counted once. The widgets send an event a second time when a shopper leaves "
+            "the page, in case the first was lost. Events of your own code need an "
+            "event_id each.",
             "Guide: events",
             "/guides/events",
         ),
