@@ -80,6 +80,12 @@ GUIDES: Final = (
         _INSTALL,
     ),
     Guide(
+        "plain-html",
+        "Plain HTML shops",
+        "One script and a few lines a page, for a shop without a server.",
+        _INSTALL,
+    ),
+    Guide(
         "widgets",
         "Widgets",
         "Script tags and elements; every attribute, event and style.",
