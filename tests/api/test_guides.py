@@ -124,7 +124,7 @@ def environment_of(service: Service, merchant: Merchant) -> dict[str, str]:
 def test_every_runnable_block_of_a_guide_runs(
     slug: str, service: Service, merchant: Merchant, tmp_path: Path
 ) -> None:
-    if slug in {"bundles", "recommendations", "trending", "search", *DOCTORED}:
+    if slug in {"bundles", "demand", "recommendations", "trending", "search", *DOCTORED}:
         assert merchant.push(*CATALOG).status == 200
     text = merchant.client.ask("GET", f"/docs-md/{slug}.md").body.decode()
     environment = environment_of(service, merchant)

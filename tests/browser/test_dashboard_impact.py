@@ -26,7 +26,7 @@ def test_a_number_leads_to_its_orders_and_to_a_file(
     with page.expect_download() as download:
         page.locator("text=Download CSV").first.click()
     rows = Path(download.value.path()).read_text().splitlines()
-    assert rows[0].startswith('"widget","source","currency","shown"')
+    assert rows[0].startswith('\ufeff"widget","source","currency","shown"')
     assert len(rows) > 5
 
     page.locator("section[aria-labelledby=by] tbody a").first.click()

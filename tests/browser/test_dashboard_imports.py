@@ -43,7 +43,7 @@ def test_orders_are_checked_imported_and_failed_rows_come_back(
     with page.expect_download() as sent:
         page.click("text=Download failed rows")
     failed = sent.value.path().read_text("utf-8")
-    assert failed.startswith('"row","reason","order_id","item_id","timestamp"\n3,')
+    assert failed.startswith('\ufeff"row","reason","order_id","item_id","timestamp"\n3,')
     page.click("text=All imports")
     expect(page.get_by_role("region", name="History of imports")).to_contain_text(
         "orders.csv"

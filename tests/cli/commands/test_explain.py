@@ -55,7 +55,9 @@ def test_explain_prints_a_list_with_its_reasons(
     cheap = shell.json("explain", trained_store, "--item", "tent", "--filter", "price:..5")
 
     assert [one["item_id"] for one in explanation["products"]] == ["lamp", "peg"]
-    assert explanation["products"][1]["bought_with"] == [{"item_id": "tent", "baskets": 2}]
+    assert explanation["products"][1]["bought_with"] == [
+        {"item_id": "tent", "baskets": 2, "has_variants": False}
+    ]
     assert explanation["holdout"] in {"shown", "held_out"}
     assert "mix, page type product, about tent (Tent)" in words
     assert "1. lamp (Lamp)  category: pinned by rule 2; in the category Camping" in words

@@ -277,6 +277,7 @@ def test_an_order_import_prints_its_result(
         "lines_imported": 1,
         "lines_updated": 0,
         "lines_repeated": 0,
+        "adds_repeats": False,
         "rows_undated": 0,
         "undated": [],
         "not_bought": {},

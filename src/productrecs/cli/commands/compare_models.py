@@ -33,11 +33,11 @@ from productrecs.training.visual.encoder_comparison import (
 _PAUSE_SECONDS: Final = 0.5  # between two requests to a shop's host
 
 
-class _Card(msgspec.Struct):
+class _ComparedProduct(msgspec.Struct):
     image_url: str | None = None
 
 
-_read_card: Final = msgspec.json.Decoder(_Card).decode
+_read_product: Final = msgspec.json.Decoder(_ComparedProduct).decode
 
 
 @click.command("compare")
@@ -107,7 +107,7 @@ def _fetch_sample(
 
 def _picture_url(catalog: CatalogView, number: int) -> str:
     card = catalog.cards[number]
-    return "" if card is None else _read_card(card + b"}").image_url or ""
+    return "" if card is None else _read_product(card + b"}").image_url or ""
 
 
 def _fetch(url: str, trusted: Collection[str]) -> bytes | None:
