@@ -111,4 +111,6 @@ def main(version: str) -> None:
 
 
 if __name__ == "__main__":
+    if not re.fullmatch(r"\d+\.\d+\.\d+", sys.argv[-1]):
+        sys.exit("usage: python -m tests.support.released_schema VERSION, such as 0.2.0")
     main(sys.argv[1])
