@@ -115,6 +115,25 @@ def test_events_appear_with_their_verdicts(office: Office, store: Store) -> None
     assert len(lines(member, "item=tents")) == 3
 
 
+def test_a_second_purchase_of_an_order_and_product_replaces_the_first(
+    office: Office, store: Store
+) -> None:
+    member = office.member(store)
+    member.get(PAGE)
+    first = {**BUY, "order_id": "1001"}
+    send(office, store, [first, first])
+    office.now_ms += 5
+    send(office, store, first)
+    send(office, store, {**first, "order_id": "1002"})
+    send(office, store, {**first, "item_id": "stove"})
+
+    seen = [verdict_of(one) for one in awaited(member, 5)]
+
+    assert seen.count("Replaces a purchase") == 2
+    assert seen.count("Unknown product") == 3
+    assert len(lines(member, "verdict=buy_again")) == 2
+
+
 def test_events_that_came_before_the_page_was_opened_are_listed(
     office: Office, store: Store
 ) -> None:
@@ -206,7 +225,7 @@ def verdict_of(line: str) -> str:
     """Return the badge of a line."""
     known = ("Unknown product", "No order id", "Accepted", "Invalid", "Not stored")
     others = ("Wrong time", "Duplicate", "Other origin", "Key refused", "No shopper")
-    more = ("Wrong signature",)
+    more = ("Wrong signature", "Replaces a purchase")
     return next(one for one in (*known, *others, *more) if f" {one} " in f"{line} ")
 
 

@@ -39,6 +39,7 @@ class LiveEventVerdict(StrEnum):
     NO_SHOPPER = "no_shopper"  # an order without a shopper
     DUPLICATE = "duplicate"
     ORDER_AGAIN = "order_again"
+    BUY_AGAIN = "buy_again"  # the last of an order's purchases of one product counts
     FOREIGN_ORIGIN = "foreign_origin"
     BOT = "bot"
     IDENTITY = "identity"  # its signed identity is refused
@@ -47,6 +48,15 @@ class LiveEventVerdict(StrEnum):
     NOT_STORED = "not_stored"  # another event of its request was invalid
     KEY_REFUSED = "key_refused"
     REFUSED = "refused"
+
+
+VERDICTS_OF_PURCHASES: Final = frozenset(
+    {
+        LiveEventVerdict.ACCEPTED,
+        LiveEventVerdict.UNKNOWN_ITEM,
+        LiveEventVerdict.BUY_AGAIN,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +127,14 @@ def live_events_of_request(received: ReceivedEventRequest) -> list[LiveEvent]:
         verdict, detail = _verdict_with_problem(received, index, body)
         events.append(_to_live_event(received, body, verdict, detail, ""))
     return events
+
+
+def order_id_of(body_text: str) -> str:
+    """Return the order id in an event's recorded body; "" if it has none."""
+    try:
+        return str(json.loads(body_text).get("order_id") or "")
+    except ValueError:  # the recorded text is cut
+        return ""
 
 
 def with_catalog_verdict(

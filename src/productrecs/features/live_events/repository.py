@@ -9,7 +9,13 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId, random_text
-from productrecs.features.live_events.live_event import ORDER, LiveEvent, LiveEventVerdict
+from productrecs.features.live_events.live_event import (
+    ORDER,
+    VERDICTS_OF_PURCHASES,
+    LiveEvent,
+    LiveEventVerdict,
+    order_id_of,
+)
 from productrecs.records.events.event import EventKind, event_fields
 from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
@@ -173,6 +179,18 @@ class LiveEventRepository:
             for order in orders
             if not item or any(row["item_id"] == item for row in order)
         ]
+
+    def has_purchase_of(self, purchase: LiveEvent) -> bool:
+        """Return whether a recorded event is of the same order, product and session."""
+        query = sa.select(_COLUMNS.body).where(
+            _COLUMNS.store_id == self._store_id,
+            _COLUMNS.kind == purchase.kind,
+            _COLUMNS.session == purchase.session,
+            _COLUMNS.item == purchase.item,
+            _COLUMNS.verdict.in_(VERDICTS_OF_PURCHASES),
+        )
+        bodies = self._transaction.execute(query).scalars()
+        return any(order_id_of(body) == order_id_of(purchase.body) for body in bodies)
 
     def receipts(self, event_ids: Sequence[str]) -> dict[str, int]:
         """Return the time of first receipt of these events."""

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
@@ -16,11 +16,13 @@ from productrecs.core.clock import MINUTE_MS, Clock
 from productrecs.core.errors import ProductRecsError, StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.features.live_events.live_event import (
+    VERDICTS_OF_PURCHASES,
     LiveEvent,
     LiveEventVerdict,
     ReceivedEventRequest,
     client_hash,
     live_events_of_request,
+    order_id_of,
     with_catalog_verdict,
 )
 from productrecs.features.live_events.repository import (
@@ -30,6 +32,7 @@ from productrecs.features.live_events.repository import (
 from productrecs.http.limits.bot_detection import BotDetector, crawler_name
 from productrecs.http.limits.client_address import address_of_client, public_network_of
 from productrecs.records.catalog.repository import CatalogRepository
+from productrecs.records.events.event import EventKind
 from productrecs.schemas.validation_errors import BodyError
 from productrecs.serving.writes.background_writes import (
     BackgroundRecordKind,
@@ -190,9 +193,8 @@ def _store_live_events(database: Database, batch: Sequence[ReceivedEventRequest]
             first_receipts = repository.receipts(
                 [event.event_id for event in events if event.event_id]
             )
-            repository.add_and_delete_old(
-                [_with_final_verdict(one, present, first_receipts) for one in events]
-            )
+            judged = [_with_final_verdict(one, present, first_receipts) for one in events]
+            repository.add_and_delete_old(list(_mark_repeated_buys(judged, repository)))
 
 
 _LIVE_EVENTS: Final = BackgroundRecordKind(
@@ -221,6 +223,22 @@ def _with_final_verdict(
     if is_stored and first_received_ms is not None and first_received_ms < event.at_ms:
         return replace(event, verdict=LiveEventVerdict.DUPLICATE)
     return replace(event, verdict=with_catalog_verdict(event, present))
+
+
+def _mark_repeated_buys(
+    events: Sequence[LiveEvent], repository: LiveEventRepository
+) -> Iterator[LiveEvent]:
+    """Yield the events; a further purchase of an order's product gets its own verdict."""
+    seen: set[tuple[str, str, str]] = set()
+    for event in events:
+        is_buy = event.kind == EventKind.BUY.wire_name
+        if not is_buy or event.verdict not in VERDICTS_OF_PURCHASES:
+            yield event
+            continue
+        purchase = (event.session, event.item, order_id_of(event.body))
+        is_again = purchase in seen or repository.has_purchase_of(event)
+        seen.add(purchase)
+        yield replace(event, verdict=LiveEventVerdict.BUY_AGAIN) if is_again else event
 
 
 def _problems_by_event(error: BodyError) -> dict[int, str]:

@@ -81,6 +81,14 @@ JUDGEMENTS: Final[Mapping[LiveEventVerdict, VerdictDisplay]] = MappingProxyType(
             "Guide: orders",
             "/guides/orders",
         ),
+        LiveEventVerdict.BUY_AGAIN: VerdictDisplay(
+            "Replaces a purchase",
+            "warn",
+            "A purchase of this product came before with the same order_id. Only this one "
+            "counts. Send one event for each product of an order, with its quantity.",
+            "Guide: events",
+            "/guides/events#the-kinds",
+        ),
         LiveEventVerdict.FOREIGN_ORIGIN: VerdictDisplay(
             "Other origin",
             "warn",
