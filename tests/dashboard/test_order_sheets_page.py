@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -113,6 +114,10 @@ def test_a_sheet_is_recorded_as_ordered_and_the_next_one_subtracts_it(
         name: re.findall(rf'name="{name}" value="([^"]*)"', first)[0]
         for name in ("item", "units", "expected")
     }
+    assert re.search(
+        rf"1 product with {fields['units']} units for \S+ are added",
+        flat(re.sub("<.*?>", "", first)),
+    )
     recorded = owner.post(f"{PAGE}/ordered", page=PAGE, supplier="", **fields)
     page = owner.get(PAGE)
     number = re.search(r'name="number" value="(\d+)"', page.body.decode())
@@ -127,6 +132,24 @@ def test_a_sheet_is_recorded_as_ordered_and_the_next_one_subtracts_it(
     received = owner.post(f"{PAGE}/ordered/remove", page=PAGE, number=number[1])
     again = owner.post(f"{PAGE}/ordered/remove", page=PAGE, number=number[1])
     assert (received.status, again.status) == (303, 404)
+    assert "Nothing is on order." in text_of(owner.get(PAGE))
+
+
+def test_a_recorded_sheet_is_removed_as_a_whole(owner: Member) -> None:
+    post = partial(owner.post, page=PAGE)
+    for product, supplier in (("lamp", "A"), ("vase", "A"), ("vase", "B")):
+        fields = {"item": product, "units": "7", "expected": "2030-01-01"}
+        post(f"{PAGE}/ordered", supplier=supplier, **fields)
+    text = flat(text_of(owner.get(PAGE)))
+    delivery = {"supplier": "A", "expected_day": "2030-01-01"}
+    removed = post(f"{PAGE}/ordered/remove-delivery", **delivery)
+    again = post(f"{PAGE}/ordered/remove-delivery", **delivery)
+    left = flat(text_of(owner.get(PAGE)))
+    post(f"{PAGE}/ordered/remove-delivery", **delivery | {"supplier": "B"})
+
+    assert re.search(r"A 2 14 Remove all", text)
+    assert (removed.status, again.status) == (303, 404)
+    assert re.search(r"B 1 7 Remove all", left)
     assert "Nothing is on order." in text_of(owner.get(PAGE))
 
 

@@ -245,6 +245,7 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             for form in (
                 *("", "/supplier", "/remove", "/terms", "/budget"),
                 *("/ordered", "/ordered/add", "/ordered/remove", "/ordered/file"),
+                "/ordered/remove-delivery",
             )
         },
         **{

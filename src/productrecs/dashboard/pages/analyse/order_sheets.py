@@ -1,6 +1,6 @@
 """Order sheets page: what to order from each supplier, on which terms; goods on order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 from urllib.parse import urlencode
@@ -173,6 +173,48 @@ def remove_purchase_order(visit: Visit) -> Reply:
     return visit.redirect(f"{ORDERS_PATH}#ordered", "Removed. The sheets follow it.")
 
 
+def remove_delivery(visit: Visit) -> Reply:
+    """Delete all lines that one supplier delivers on one day.
+
+    Raises:
+        PageNotFoundError: when there are none.
+    """
+    delivery = visit.form["supplier"], visit.form["expected_day"]
+    try:
+        with visit.database.transaction() as transaction:
+            orders = PurchaseOrderRepository(transaction, visit.store.store_id)
+            numbers = [
+                number
+                for number, line in orders.lines().items()
+                if (line.supplier, line.expected_day) == delivery
+            ]
+            orders.remove(numbers)
+    except UnknownPurchaseOrderError as error:
+        message = "These goods are not on order any more."
+        raise PageNotFoundError(message) from error
+    removed = visit.formats.count(len(numbers), "line")
+    return visit.redirect(
+        f"{ORDERS_PATH}#ordered", f"Removed {removed}. The sheets follow it."
+    )
+
+
+def _deliveries(lines: Iterable[PurchaseOrderLine]) -> list[dict[str, str | int]]:
+    """Return the lines summed by supplier and expected day, the earliest day first."""
+    by_delivery: dict[tuple[str, str], list[int]] = {}
+    for line in lines:
+        delivery = (line.expected_day, line.supplier)
+        by_delivery.setdefault(delivery, []).append(line.quantity)
+    return [
+        {
+            "expected_day": expected_day,
+            "supplier": supplier,
+            "lines": len(quantities),
+            "units": sum(quantities),
+        }
+        for (expected_day, supplier), quantities in sorted(by_delivery.items())
+    ]
+
+
 def _store_purchase_orders(visit: Visit, lines: Sequence[PurchaseOrderLine]) -> list[str]:
     with visit.database.transaction() as transaction:
         orders = PurchaseOrderRepository(transaction, visit.store.store_id)
@@ -246,6 +288,7 @@ def _orders_page(
         file=_sheet_file_address,
         ordered=shown_lines,
         ordered_count=len(ordered),
+        deliveries=_deliveries(ordered.values()),
         titles=titles_of(visit, [one.product for one in shown_lines.values()]),
         late_before=(today - timedelta(days=MAX_DAYS_LATE)).isoformat(),
         line=line or dict.fromkeys(COLUMNS, ""),
@@ -308,6 +351,7 @@ PAGES: Final = (
             ("ordered", record_sheet_as_ordered, "Recorded an order sheet as ordered", 0),
             ("ordered/add", add_purchase_order, "Added goods on order", 0),
             ("ordered/remove", remove_purchase_order, "Removed goods on order", 0),
+            ("ordered/remove-delivery", remove_delivery, "Removed a delivery", 0),
             (
                 "ordered/file",
                 upload_purchase_orders,
