@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+import sqlalchemy as sa
 
 from productrecs.application import create_application
 from productrecs.dashboard.charts import ExpectedDay
@@ -19,6 +21,7 @@ from productrecs.dashboard.pages.analyse.demand_forecast import (
     season_sentences,
     stock_status,
 )
+from productrecs.storage.sql.tables import forecast_runs
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.training.demand.forecast_run import forecast_and_publish
 from tests.api.inside import Inside
@@ -250,6 +253,48 @@ def test_goods_on_order_show_beside_the_alert(
     row = {"alert": alert, "on_order": on_order, "stock_qty": 9, "order_date": order_date}
 
     assert stock_status(row, today)[0] == status
+
+
+def test_a_short_history_is_a_warning_and_days_before_it_are_not_shown(
+    office: Office, selling: Store
+) -> None:
+    database, member = office.services.database, office.member(selling)
+    runs = forecast_runs.c.store_id == selling.store_id
+    with database.transaction() as transaction:
+        stored = transaction.execute(sa.select(forecast_runs).where(runs)).mappings().one()
+        short = [(day, 0.0) for day, _ in json.loads(stored["history"])[:-15]]
+        short += json.loads(stored["history"])[-15:]
+        changed = {"history": json.dumps(short), "accuracy": None}
+        transaction.execute(forecast_runs.update().where(runs).values(changed))
+    try:
+        pages = ("", "/orders", "/product?id=lamp")
+        demand, orders, product = (
+            flat(text_of(member.get(f"/dashboard/demand{page}"))) for page in pages
+        )
+    finally:
+        with database.transaction() as transaction:
+            query = forecast_runs.update().where(runs)
+            transaction.execute(query.values({one: stored[one] for one in changed}))
+
+    for text in (demand, orders):
+        assert "The shop has 15 days of orders. From fewer than 56 days" in text
+    assert "It needs 126 days of orders with a lead time of 14 days." in orders
+    assert "The store has 15 days." in orders
+    assert "61 to 90 days ago" not in product
+    assert "31 to 60 days ago" not in product
+    assert "The shop has" not in flat(text_of(member.get("/dashboard/demand")))
+
+
+def test_turned_on_again_the_page_says_when_the_last_forecast_was_made(
+    office: Office, selling: Store
+) -> None:
+    member = office.member(selling)
+    for choice in ("off", "on"):
+        member.post(f"/dashboard/demand/{choice}", page="/dashboard/demand")
+
+    assert "The forecast is on. The last one was made" in text_of(
+        member.get("/dashboard/demand")
+    )
 
 
 def test_a_flat_forecast_says_why() -> None:

@@ -42,6 +42,7 @@ def test_a_supplier_has_a_sheet_with_its_file(owner: Member) -> None:
     assert (saved.status, uploaded.status) == (303, 303)
     text = flat(text_of(page))
     assert "Products to order 1 1 today, 0 before the next order" in text
+    assert "of all sheets; 1 product without a cost, valued at the mean price" in text
     assert re.search(r"A lamp lamp \d+ \d+ of 12", text)
     assert "Lamps & Co 1 10 7" in text
     assert link is not None

@@ -6,6 +6,8 @@ import re
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+import sqlalchemy as sa
+
 from productrecs.dashboard.pages.analyse.sales_calendar import upcoming_events
 from productrecs.features.forecast.forecast_replies import today_of
 from productrecs.records.sales_calendar.calendar_entry import (
@@ -13,6 +15,7 @@ from productrecs.records.sales_calendar.calendar_entry import (
     CalendarEntryKind,
 )
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
+from productrecs.storage.sql.tables import jobs
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.support.dashboard import add_store, text_of
@@ -120,3 +123,17 @@ def test_the_country_of_the_holidays_is_checked(office: Office, store: Store) ->
     assert "The country of the holidays must be the code of a country" in text_of(wrong)
     stored = find_store(office.services.database, store.domain).settings
     assert stored.holiday_country == "DE-BY"
+
+
+def test_a_forecast_is_computed_on_request(office: Office, store: Store) -> None:
+    member = office.member(store)
+    refused = member.post(f"{PAGE}/forecast", page=PAGE)
+    member.post("/dashboard/demand/on", page="/dashboard/demand")
+    queued = member.post(f"{PAGE}/forecast", page=PAGE)
+    with office.services.database.reading() as connection:
+        query = sa.select(jobs.c.kind).where(jobs.c.store_id == store.store_id)
+        kinds = connection.execute(query).scalars().all()
+
+    assert (refused.status, queued.status) == (404, 303)
+    assert "forecast" in kinds
+    assert "enter an expected change too" in text_of(member.get(PAGE))

@@ -259,7 +259,7 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
                 "price_change": "-20",
                 "holiday_country": "DE",
             }
-            for form in ("", "/add", "/remove", "/country")
+            for form in ("", "/add", "/remove", "/country", "/forecast")
         },
         "/dashboard/report.csv": {"report": "credited-sales", "by": ""},
     }

@@ -340,6 +340,7 @@ def order_replay_report(database: Database, store: Store, query: ReportQuery) ->
     """Return the last replay of a store's orders; without rows before the first."""
     with database.reading() as connection:
         stored = read_insight(connection, store.store_id, _INSIGHT)
+        run = ForecastRepository(connection, store.store_id).newest_run()
     result: Mapping[str, Any] = {} if stored is None else stored.result
     rows = result.get("rows", [])
     if stored is None or not rows:
@@ -347,12 +348,7 @@ def order_replay_report(database: Database, store: Store, query: ReportQuery) ->
             _INSIGHT,
             _TITLE,
             columns=_COLUMNS,
-            notes=(
-                (
-                    "Nothing is replayed yet: a forecast does it for stores with about "
-                    f"{_MIN_HISTORY + _MIN_COUNTED_DAYS} days of orders and a lead time."
-                ),
-            ),
+            notes=(_missing_replay_reason(run, store.settings.lead_time_days),),
         )
     figures = (
         ("first_day", "day", "first day that is counted"),
@@ -375,6 +371,19 @@ def order_replay_report(database: Database, store: Store, query: ReportQuery) ->
         columns=_COLUMNS,
         rows=tuple(tuple(row) for row in rows)[: query.limit],
         notes=_notes(result),
+    )
+
+
+def _missing_replay_reason(run: ForecastRun | None, lead_days: int) -> str:
+    """Return why nothing is replayed: most stores have too few days of orders."""
+    needed = _MIN_HISTORY + _MIN_COUNTED_DAYS + lead_days
+    days = None if run is None else run.history_days
+    if days is not None and days >= needed:
+        return "Nothing is replayed yet: the next forecast does it."
+    known = "" if days is None else f" The store has {days:.0f} days."
+    return (
+        f"Nothing is replayed yet. It needs {needed} days of orders with a lead time of "
+        f"{lead_days} days.{known}"
     )
 
 

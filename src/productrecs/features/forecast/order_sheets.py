@@ -259,6 +259,12 @@ def _figures(sheets: Sequence[OrderSheet]) -> tuple[Figure, ...]:
         ("products", "count", "products to order", len(ordered)),
         ("suppliers", "count", "suppliers to order from", len(sheets)),
         ("cost", "money", "of all orders", round(sum(one.cost for one in sheets), 2)),
+        (
+            "without_cost",
+            "count",
+            "products without a cost, at the mean price paid in the last 90 days",
+            sum(not line.action.has_cost for line in ordered),
+        ),
         ("over_budget", "money", "what the budget does not pay", round(missed, 2)),
     )
     return tuple(

@@ -38,6 +38,14 @@ class ForecastRun:
     learned: int
     seconds: float
 
+    @property
+    def history_days(self) -> float | None:
+        """The days from the store's first sale to the run; None: unknown, or no sale."""
+        if self.accuracy is not None:
+            return self.accuracy.get("history_days")
+        sales = [amount > 0 for _, amount in self.history]
+        return float(len(sales) - sales.index(True)) if any(sales) else None
+
 
 class DayForecast(NamedTuple):
     """One day of a forecast."""

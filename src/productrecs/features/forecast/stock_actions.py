@@ -85,6 +85,7 @@ class StockAction:
     order_every_days: int
     pack_size: int
     unit_cost: float | None  # the cost, else the price
+    has_cost: bool  # whether `unit_cost` is the cost
     on_order: int  # units that were ordered and have not arrived
 
 
@@ -112,7 +113,7 @@ class StockActions:
         prices = _nan_if_none([item.price for item in self._items])
         costs = _nan_if_none([item.cost for item in self._items])
         self._revenue_at_risk = np.round(self._plan.lost * prices, 2)
-        unit_values = np.where(np.isnan(costs), prices, costs)
+        unit_values = np.where(np.isnan(costs), np.round(prices, 2), costs)
         self._unit_values = unit_values
         self._overstock_values = np.round(self._plan.surplus * unit_values, 2)
         self._alerts = _alerts(self._stock, self._plan)
@@ -197,6 +198,7 @@ class StockActions:
             order_every_days=int(self._order_days[row]),
             pack_size=item.pack_size or 1,
             unit_cost=_none_if_nan(self._unit_values[row]),
+            has_cost=item.cost is not None,
             on_order=int(self._units_on_order[row]),
         )
 

@@ -97,6 +97,7 @@ _SOON_DAYS: Final = 7  # an order that is due within these days is announced
 _FLAT: Final = 0.05  # largest difference of days, as a share, that counts as none
 _ROWS: Final = 50
 _DAYS_FOR_SEASON: Final = 392  # the same days of last year, and the 28 before them
+_DAYS_FOR_TREND: Final = 56
 _MONTH: Final = 30
 
 
@@ -154,6 +155,7 @@ def _demand_page(
             *_accuracy_sentences(visit, summary["accuracy"]),
             *season_sentences(_history_days(run)),
         ],
+        warning=short_history_warning(run),
         figures=figures,
         stock=figures_by_name(demand),
         demand=demand,
@@ -300,7 +302,19 @@ def _accuracy_sentences(visit: Visit, accuracy: dict[str, float] | None) -> list
 
 
 def _history_days(run: ForecastRun | None) -> float | None:
-    return None if run is None or run.accuracy is None else run.accuracy.get("history_days")
+    return None if run is None else run.history_days
+
+
+def short_history_warning(run: ForecastRun | None) -> str:
+    """Return what to do about a history of few weeks; "" for a longer one."""
+    history_days = _history_days(run)
+    if history_days is None or history_days >= _DAYS_FOR_TREND:
+        return ""
+    return (
+        f"The shop has {history_days:.0f} days of orders. From fewer than "
+        f"{_DAYS_FOR_TREND} days the forecast knows no trend and no season: check the "
+        "quantities by hand before you order."
+    )
 
 
 def season_sentences(history_days: float | None) -> list[str]:
@@ -326,7 +340,12 @@ def turn_on(visit: Visit) -> Reply:
         raise ForecastNotInPlanError(_NOT_IN_PLAN)
     change_settings(visit.database, visit.store, {"demand_forecast": "true"})
     visit.refresh_accounts()
+    with visit.database.reading() as connection:
+        run = ForecastRepository(connection, visit.store.store_id).newest_run()
     message = "The forecast is on. The first one is made now; large shops take minutes."
+    if run is not None:
+        made_at = visit.formats.ago(run.generated_at, visit.now_ms)
+        message = f"The forecast is on. The last one was made {made_at}."
     return visit.redirect(DEMAND_PATH, message)
 
 
@@ -396,7 +415,9 @@ def show_product_forecast(visit: Visit) -> Reply:
     monthly_rates = (
         [] if action is None else _daily_sales_by_month(action, _history_days(run))
     )
-    sold = _daily_sales_before(item.daily, ahead[0].day) if ahead else []
+    sold = (
+        _daily_sales_before(item.daily, ahead[0].day, _history_days(run)) if ahead else []
+    )
     chart, days = _forecast_chart_and_days(visit, sold, ahead)
     return visit.render(
         "demand_product.html",
@@ -449,15 +470,19 @@ def _daily_sales_by_month(
 
 
 def _daily_sales_before(
-    daily: Mapping[int, float] | None, first_day: str
+    daily: Mapping[int, float] | None, first_day: str, history_days: float | None
 ) -> list[tuple[str, float]]:
-    """Return the sales of each past day without the run's day, which is incomplete."""
+    """Return the sales of each past day without the run's day, which is incomplete.
+
+    Days before the shop's first sale are left out.
+    """
     if daily is None:
         return []
+    shown = _SHOWN_DAYS if history_days is None else min(_SHOWN_DAYS, int(history_days))
     ran = date.fromisoformat(first_day) - timedelta(days=1)
     return [
         ((ran - timedelta(days=back)).isoformat(), daily.get(back, 0.0))
-        for back in range(_SHOWN_DAYS, 0, -1)
+        for back in range(shown, 0, -1)
     ]
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from productrecs.core.report import parse_report_query
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import Page, PageNotFoundError, Reply, Visit
+from productrecs.dashboard.pages.analyse.demand_forecast import short_history_warning
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
@@ -18,6 +19,7 @@ from productrecs.dashboard.report_period import (
     rows_by_column,
 )
 from productrecs.features.forecast.forecast_replies import today_of
+from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.records.purchase_orders.purchase_order_line import (
     COLUMNS,
     MAX_DAYS_LATE,
@@ -266,12 +268,14 @@ def _orders_page(
         repository = SupplierRepository(connection, visit.store.store_id)
         suppliers, counts = repository.suppliers(), repository.product_counts()
         ordered = PurchaseOrderRepository(connection, visit.store.store_id).lines()
+        run = ForecastRepository(connection, visit.store.store_id).newest_run()
     shown_lines = dict(list(ordered.items())[:_SHOWN])
     replay = make_report(visit.services, visit.store, _REPLAY, query)
     return visit.render(
         "order_sheets.html",
         status=status,
         is_on=settings.demand_forecast,
+        warning=short_history_warning(run),
         figures=figures_by_name(report),
         replay=replay,
         replay_rows=rows_by_column(replay),

@@ -19,6 +19,7 @@ from productrecs.records.sales_calendar.calendar_entry import (
     parse_calendar_entry,
 )
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
+from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_management import change_settings
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.demand.calendar_events import public_holidays
@@ -100,6 +101,17 @@ def save_country(visit: Visit) -> Reply:
     return visit.redirect(CALENDAR_PATH, "Saved. The next nightly forecast knows it.")
 
 
+def queue_forecast(visit: Visit) -> Reply:
+    """Queue a forecast, which uses the calendar of now."""
+    if not visit.store.settings.demand_forecast:
+        raise PageNotFoundError
+    with visit.database.transaction() as transaction:
+        job = NewJob(visit.store.store_id, "forecast")
+        visit.services.queue.enqueue(transaction, job)
+    message = "A forecast is queued. It takes seconds, in large shops minutes."
+    return visit.redirect(CALENDAR_PATH, message)
+
+
 def _entry_of(sent: Mapping[str, str]) -> CalendarEntry:
     return parse_calendar_entry(*(sent[name] for name in _FIELDS))
 
@@ -175,6 +187,13 @@ PAGES: Final = (
         None,
         remove_entry,
         action="Removed from the sales calendar",
+    ),
+    Page(
+        f"{CALENDAR_PATH}/forecast",
+        "Calendar",
+        None,
+        queue_forecast,
+        action="Asked for a forecast",
     ),
     Page(
         f"{CALENDAR_PATH}/country",
