@@ -140,7 +140,8 @@ def test_a_short_history_is_not_replayed(database: Database, store: Store) -> No
     report = replayed(database, store)
 
     assert report["rows"] == []
-    assert "about 112 days of orders" in report["notes"][0]
+    assert "needs 126 days of orders" in report["notes"][0]
+    assert "The store has 80 days." in report["notes"][0]
 
 
 def test_many_products_are_sampled(
