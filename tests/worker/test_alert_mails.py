@@ -21,6 +21,8 @@ from productrecs.features.search.relevance.repository import (
 )
 from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
+from productrecs.records.purchase_orders.purchase_order_line import PurchaseOrderLine
+from productrecs.records.purchase_orders.repository import PurchaseOrderRepository
 from productrecs.services import build_services
 from productrecs.settings import Settings, SmtpServer
 from productrecs.storage.jobs.job_queue import NewJob
@@ -34,6 +36,7 @@ from productrecs.tenancy.users.mail_subscriptions.repository import (
 from productrecs.tenancy.users.repository import UserRepository
 from productrecs.worker.alert_mails import (
     alerted_products,
+    due_stock_actions,
     mail_search_alarm,
     mail_stock_alerts,
 )
@@ -114,6 +117,14 @@ def forecast(services: Services, store: Store, each: float = 3.0) -> None:
             )
 
 
+def order(services: Services, store: Store, product: str, units: int) -> None:
+    """Record goods on order that arrive in ten days."""
+    now_ms = services.clock()
+    line = PurchaseOrderLine(product, units, iso(now_ms + 10 * 86_400_000)[:10])
+    with services.database.transaction() as transaction:
+        PurchaseOrderRepository(transaction, store.store_id).add([line], now_ms)
+
+
 def turn_on(database: Database, store: Store) -> None:
     """Let the owner ask for the e-mails."""
     with database.transaction() as transaction:
@@ -149,9 +160,14 @@ def test_a_product_to_order_is_mailed_once_and_the_next_one_too(
         sent.append(night())
         stock(services, store, lamp=1)
         sent.append(night())
+        order(services, store, "vase", units=900)
+        stock(services, store, vase=3)
+        sent.append(night())
+        due = {one.item_id for one in due_stock_actions(services, store)}
         services.close()
 
-    assert (unasked, sent) == (0, [1, 0, 1, 0, 1])
+    assert (unasked, sent) == (0, [1, 0, 1, 0, 1, 0])
+    assert due == {"lamp"}, "of the vase, enough is on order"
     texts = [mail.get_content() for mail in server.mails]
     assert [("Lamp" in text, "Vase" in text) for text in texts] == [
         (True, False),

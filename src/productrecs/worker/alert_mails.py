@@ -7,6 +7,7 @@ due, and again only after it was not due.
 from collections.abc import Sequence
 from typing import Final
 
+from productrecs.features.forecast.forecast_replies import today_of
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.forecast.stock_actions import (
     StockAction,
@@ -80,15 +81,21 @@ def mail_stock_alerts(
 
 
 def due_stock_actions(services: Services, store: Store) -> list[StockAction]:
-    """Return the products to order, by money at stake."""
+    """Return the products to order, by money at stake; not those with enough on order."""
     with services.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         run, stocked = repository.newest_run(), repository.stocked_items()
     if run is None:
         return []
-    actions = plan_stock_actions(stocked, run, store.settings, services.clock())
+    now_ms = services.clock()
+    today = today_of(now_ms, store.settings.zone)
+    actions = plan_stock_actions(stocked, run, store.settings, now_ms)
     some = [] if actions is None else actions.first(_MAX_PRODUCTS)
-    return [one for one in some if one.alert in _DUE]
+    return [
+        one
+        for one in some
+        if one.alert in _DUE and (not one.on_order or one.order_date == today)
+    ]
 
 
 def stock_action_lines(actions: Sequence[StockAction], most: int) -> str:
