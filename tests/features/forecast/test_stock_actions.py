@@ -178,3 +178,10 @@ def test_goods_on_order_count_until_they_are_a_week_late() -> None:
     assert (soon.on_order, late.on_order, forgotten.on_order) == (100, 100, 0)
     assert soon.order_date == late.order_date != date(2026, 3, 2)
     assert forgotten.order_date == date(2026, 3, 2)
+
+
+def test_the_mean_price_paid_is_a_unit_cost_in_cents() -> None:
+    found = planned(item("paid", 2, 0, price=3.3215), item("screw", 2, 0, cost=0.0125))
+
+    assert (found["paid"].unit_cost, found["paid"].has_cost) == (3.32, False)
+    assert (found["screw"].unit_cost, found["screw"].has_cost) == (0.0125, True)
