@@ -30,6 +30,7 @@ from tests.support.dashboard import Member, add_store, text_of
 from tests.support.filled_store import open_store
 
 if TYPE_CHECKING:
+    from productrecs.core.report import ReportValue
     from productrecs.tenancy.accounts.store import Store
     from tests.dashboard.conftest import Office
 
@@ -250,7 +251,12 @@ def test_goods_on_order_show_beside_the_alert(
 ) -> None:
     today = datetime(2026, 11, 27, tzinfo=UTC).date()
     order_date = None if due is None else f"{today + timedelta(days=due)}"
-    row = {"alert": alert, "on_order": on_order, "stock_qty": 9, "order_date": order_date}
+    row: dict[str, ReportValue] = {
+        "alert": alert,
+        "on_order": on_order,
+        "stock_qty": 9,
+        "order_date": order_date,
+    }
 
     assert stock_status(row, today)[0] == status
 
