@@ -305,7 +305,7 @@ def _boost_reasons(
 SEARCH_PATH: Final = "/dashboard/search"
 IMPROVE_PATH: Final = f"{SEARCH_PATH}/improve"
 REMOVE_PATH: Final = f"{SEARCH_PATH}/remove"
-_ROWS: Final = 50
+_ROWS: Final = 15
 _TABLES: Final = (
     (
         "search-no-results",
