@@ -214,10 +214,8 @@ class ShopperRepository:
             return
         people = [person for person in stored.result["people"] if person[0] not in names]
         result = {**stored.result, "people": people}
-        kept = stored._replace(
-            applied_seq=0, result=result
-        )  # computed again within minutes
-        store_insight(self._transaction, self._store_id, _SEGMENTS, kept)
+        due_again = stored._replace(applied_seq=0, result=result)
+        store_insight(self._transaction, self._store_id, _SEGMENTS, due_again)
 
     def views_caught_up(self, seq: int) -> bool:
         """Return whether attribution has processed the log again at least up to `seq`."""

@@ -132,7 +132,9 @@ def record_sheet_as_ordered(visit: Visit) -> Reply:
             )
             for row in zip(*columns, strict=False)
         ]
-        missing = _store_purchase_orders(visit, lines)
+        with visit.database.transaction() as transaction:
+            orders = PurchaseOrderRepository(transaction, visit.store.store_id)
+            missing = orders.add(lines, visit.now_ms)
     except SupplierError as error:
         return _orders_page(visit, status=422, line_error=sentence(error))
     stored = visit.formats.count(len(lines) - len(missing), "product")
@@ -215,12 +217,6 @@ def _deliveries(lines: Iterable[PurchaseOrderLine]) -> list[dict[str, str | int]
         }
         for (expected_day, supplier), quantities in sorted(by_delivery.items())
     ]
-
-
-def _store_purchase_orders(visit: Visit, lines: Sequence[PurchaseOrderLine]) -> list[str]:
-    with visit.database.transaction() as transaction:
-        orders = PurchaseOrderRepository(transaction, visit.store.store_id)
-        return orders.add(lines, visit.now_ms)
 
 
 def _first_names(names: Sequence[str]) -> str:

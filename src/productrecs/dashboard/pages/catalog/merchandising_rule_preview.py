@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.list_explanations import (
     SOURCES,
     TRENDING,
@@ -61,13 +62,13 @@ def rule_preview(
     try:
         content = validate_rule(draft.in_force(), visit.store.settings.zone)
     except RuleError as error:
-        problem = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        problem = sentence(error)
     else:
         rule = Rule(rule_id, content, visit.now_ms, visit.now_ms)
         with_rule = with_rules(visit, [*others, rule])
     on = sent["on"] or _example_page(visit, source, with_rule, rule_id)
-    title = titles_of(visit, [on]).get(on, on)
-    preview = RulePreview(on, title if source != TRENDING else "", source, problem)
+    title = "" if source == TRENDING else titles_of(visit, [on]).get(on, on)
+    preview = RulePreview(on, title, source, problem)
     if source != TRENDING and state.catalog.number(on) is None:
         problem = "Choose a product on whose page the list is shown."
         return replace(preview, problem=problem)
