@@ -16,6 +16,7 @@ from productrecs.core.report import (
     ReportValue,
     parse_report_query,
 )
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import Visit
 from productrecs.report_registry import make_report
 
@@ -74,9 +75,7 @@ def chosen_period(visit: Visit) -> Period:
                 visit.now_ms, zone, first_day=first, last_day=last
             )
         except ReportError as problem:
-            error = (
-                f"{str(problem)[:1].upper()}{str(problem)[1:]}. The last 30 days are shown."
-            )
+            error = f"{sentence(problem)} The last 30 days are shown."
         else:
             return Period(
                 query_of_period, "", query_of_period.first_day, query_of_period.last_day

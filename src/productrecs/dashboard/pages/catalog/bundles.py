@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     Form,
     NavigationGroup,
@@ -168,7 +169,7 @@ def save_bundle(visit: Visit) -> Reply:
     except (BundleError, BundleChangedError) as error:
         return _bundle_form_page(visit, draft, error)
     except UnknownBundleError as error:
-        raise PageNotFoundError(_sentence(error)) from error
+        raise PageNotFoundError(sentence(error)) from error
     visit.refresh_store()
     name = bundle.content.name or bundle.bundle_id
     message = f"“{name}” is saved. Pages follow within a second."
@@ -182,7 +183,7 @@ def reject_proposal(visit: Visit) -> Reply:
     try:
         editor.add(content)
     except BundleError as error:  # somebody else was quicker
-        return visit.redirect(BUNDLES_PATH, _sentence(error))
+        return visit.redirect(BUNDLES_PATH, sentence(error))
     message = "Rejected. This set is not proposed again."
     return visit.redirect(BUNDLES_PATH, message)
 
@@ -197,7 +198,7 @@ def remove_bundle_or_rejection(visit: Visit) -> Reply:
     try:
         editor.remove(_parse_bundle_id(visit.form["bundle"]) or 0)
     except UnknownBundleError as error:
-        raise PageNotFoundError(_sentence(error)) from error
+        raise PageNotFoundError(sentence(error)) from error
     visit.refresh_store()
     message = "Removed. The set may be proposed again."
     return visit.redirect(BUNDLES_PATH, message)
@@ -218,7 +219,7 @@ def _bundle_form_page(
     not_buyable: Sequence[str] = (),
 ) -> Reply:
     row, problem = _preview_row_and_problem(visit, draft)
-    fields = {error.field: _sentence(error)} if isinstance(error, BundleError) else {}
+    fields = {error.field: sentence(error)} if isinstance(error, BundleError) else {}
     return visit.render(
         "bundle.html",
         status=422 if fields or not_buyable else 200 if error is None else 409,
@@ -226,7 +227,7 @@ def _bundle_form_page(
         draft=draft,
         not_buyable=not_buyable,
         errors=fields,
-        conflict="" if error is None or fields else _sentence(error),
+        conflict="" if error is None or fields else sentence(error),
         discounts=_DISCOUNTS,
         row=row,
         problem=problem,
@@ -258,7 +259,7 @@ def _preview_row_and_problem(
     try:
         content = validate_bundle(draft.content())
     except BundleError as error:
-        return None, _sentence(error)
+        return None, sentence(error)
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(content.items)
     items = {item_id: one.item for item_id, one in stored.items() if one.present}
@@ -275,11 +276,6 @@ def _parse_bundle_id(text: str) -> int | None:
         return None
     number = int(text[:20])
     return number if number <= _MAX_NUMBER else None
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 PAGES: Final = (

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
 from typing import Final
 
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.list_explanations import (
     SOURCES,
     TRENDING,
@@ -344,9 +345,7 @@ def _rule_form_page(
 ) -> Reply:
     errors = {}
     if error is not None:
-        text = str(error)
-        field = _ELSEWHERE.get(error.field, error.field)
-        errors[field] = f"{text[:1].upper()}{text[1:]}."
+        errors[_ELSEWHERE.get(error.field, error.field)] = sentence(error)
     return visit.render(
         "rule.html",
         status=status,

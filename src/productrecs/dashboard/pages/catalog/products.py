@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.list_explanations import (
     SOURCES,
     ExplainedList,
@@ -227,7 +228,7 @@ def _filters_and_error(text: str) -> tuple[Filters, str]:
     try:
         return parse_filters([one.strip() for one in text.splitlines() if one.strip()]), ""
     except FilterError as error:
-        return NO_FILTERS, f"{str(error)[:1].upper()}{str(error)[1:]}."
+        return NO_FILTERS, sentence(error)
 
 
 def _category_choices(state: StoreState) -> list[tuple[str, str]]:
