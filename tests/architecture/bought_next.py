@@ -31,7 +31,7 @@ from productrecs.engines.engine_protocol import (
     ListContext,
     ListRequest,
 )
-from productrecs.engines.item_fingerprints import Words, hash_sums, pair_words
+from productrecs.engines.item_fingerprints import Words, hash_pairs, hash_sums
 
 _MIN_CUSTOMERS: Final = 2
 
@@ -103,7 +103,7 @@ class BoughtNextEngine(Engine[NextItems]):
         model = self.load(arrays, {})
         yield hash_sums(
             model.offsets,
-            lambda rows, _: pair_words(model.items[rows], model.customers[rows]),
+            lambda rows, _: hash_pairs(model.items[rows], model.customers[rows]),
         )
 
     def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> NextItems:

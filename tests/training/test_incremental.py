@@ -168,7 +168,7 @@ def read_on(database: Database, store: StoreId, inputs: TrainingInputs) -> int:
         assert head is not None
         searches = EventLogRepository(connection, store)
         inputs.read_log_up_to(repository, head.seq, searches=searches)
-    return head.numbers
+    return head.n_items
 
 
 def trained(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase, pair_counts
-from productrecs.engines.partition_jobs import HERE, index_ranges
+from productrecs.engines.partition_jobs import HERE, run_ranges
 from productrecs.records.events.event_log import repository as event_log
 from productrecs.records.purchases.sold_lines import repository as sold_lines
 from productrecs.training import training_inputs
@@ -105,12 +105,12 @@ def test_events_are_read_back_in_log_order_from_file_and_memory(tmp_path: Path) 
     for page in pages:
         events.add(page)
 
-    assert (len(events), events.in_memory) == (237, 17)
+    assert (len(events), events.count_in_memory) == (237, 17)
     parts = [events.part(number) for number in range(7)]
     assert all((np.diff(part.times) > 0).all() for part in parts)
     assert len({int(v) for part in parts for v in np.unique(part.visitors)}) == 10
     assert sum(len(np.unique(part.visitors)) for part in parts) == 10
-    whole = events.whole()
+    whole = events.load_all()
     in_order = np.argsort(whole.times)
     for name in ShopperEventArrays.__dataclass_fields__:
         expected = np.concatenate([getattr(page, name) for page in pages])
@@ -180,4 +180,4 @@ def test_ranges_hold_as_many_entries_as_fit(
 ) -> None:
     offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
-    assert list(index_ranges(offsets, most)) == ranges
+    assert list(run_ranges(offsets, most)) == ranges

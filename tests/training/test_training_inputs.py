@@ -83,7 +83,7 @@ NOW = 1_000 * MINUTE
 def read(*pages: Sequence[tuple[int, bool, str, str]]) -> tuple[list[int], list[int]]:
     catalog = CatalogInputs()
     for number, page in enumerate(pages):
-        catalog.add(page, number)
+        catalog.apply_changes(page, number)
         catalog.categories_and_variants(6)
     categories, variants = catalog.categories_and_variants(6)
     return categories.tolist(), variants.groups.tolist()
@@ -111,11 +111,15 @@ def test_reading_on_equals_reading_at_once() -> None:
 
 def test_sizes_are_learned_from_all_titles_and_go_with_them() -> None:
     catalog = CatalogInputs()
-    catalog.add([(TENT, True, "Shirt XL", "[]"), (STOVE, True, "Skirt xl", "[]")], 1)
+    catalog.apply_changes(
+        [(TENT, True, "Shirt XL", "[]"), (STOVE, True, "Skirt xl", "[]")], 1
+    )
 
     before = catalog.categories_and_variants(4)[1].sizes
     again = catalog.categories_and_variants(4)[1].sizes
-    catalog.add([(TENT, True, "Shirt", "[]"), (STOVE, False, "Skirt xl", "[]")], 2)
+    catalog.apply_changes(
+        [(TENT, True, "Shirt", "[]"), (STOVE, False, "Skirt xl", "[]")], 2
+    )
 
     assert before is again  # nothing is learned anew
     assert before[TENT] == before[STOVE] > 0
@@ -128,7 +132,7 @@ def test_an_empty_catalog_has_no_categories() -> None:
     pages = ROWS[:0], ROWS[4:], ROWS[:1], gone
 
     for number, page in enumerate(pages):
-        catalog.add(page, number)
+        catalog.apply_changes(page, number)
         found.append(catalog.has_categories)
 
     assert found == [False, False, True, False]

@@ -125,7 +125,7 @@ def check_model(ordeal: Ordeal) -> None:
             inputs.read_log_up_to(TrainingRepository(connection, store_id), head.seq)
     assert len(inputs.behaviour.items) == sum(_counts(rows, "e-"))
     assert len(inputs.purchases.items) == sum(_counts(rows, "o-"))
-    expected = fit_all_models(inputs, head.numbers, store.settings, model.trained_at)
+    expected = fit_all_models(inputs, head.n_items, store.settings, model.trained_at)
     serving, _ = open_arrays(
         models_folder(service.folder / "models", store_id) / model.model_id
     )

@@ -93,11 +93,11 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     local.stop()
 
 
-def made_inputs(folder: Path, most_in_memory: int) -> TrainingInputs:
+def made_inputs(folder: Path, max_in_memory: int) -> TrainingInputs:
     """Return a store with events, orders, variants, categories and interest signals."""
     rng = np.random.default_rng(12)
     inputs = TrainingInputs(folder)
-    inputs.events = ShopperEvents(folder, most_in_memory)
+    inputs.events = ShopperEvents(folder, max_in_memory)
     visitors = rng.integers(1, 20_000, FACTS) * 1_000_000_007
     times = np.sort(NOW - rng.integers(90 * DAY, size=FACTS))
     items = (rng.zipf(1.3, FACTS) % N_ITEMS).astype(np.int32)
@@ -132,7 +132,7 @@ def made_inputs(folder: Path, most_in_memory: int) -> TrainingInputs:
         (one, True, f"Shirt {one // 3} {'SML'[one % 3]}", f'["kind {one // 30}"]')
         for one in range(N_ITEMS)
     ]
-    inputs.catalog.add(catalog, 1)
+    inputs.catalog.apply_changes(catalog, 1)
     return inputs
 
 
@@ -143,9 +143,9 @@ def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
         np.testing.assert_array_equal(found[name], array, err_msg=name)
 
 
-@pytest.mark.parametrize("most_in_memory", [10 * FACTS, FACTS // 5])
+@pytest.mark.parametrize("max_in_memory", [10 * FACTS, FACTS // 5])
 def test_two_workers_give_the_model_of_this_machine(
-    cluster: LocalCluster, tmp_path: Path, most_in_memory: int
+    cluster: LocalCluster, tmp_path: Path, max_in_memory: int
 ) -> None:
     expected = fit_all_models(made_inputs(tmp_path, 10 * FACTS), N_ITEMS, SETTINGS, NOW)
     assert expected["pooled.shared"].any()
@@ -154,7 +154,7 @@ def test_two_workers_give_the_model_of_this_machine(
 
     with open_cluster(cluster.address) as opened:
         assert opened.workers == 2
-        inputs = made_inputs(tmp_path, most_in_memory)
+        inputs = made_inputs(tmp_path, max_in_memory)
         found = fit_all_models(inputs, N_ITEMS, SETTINGS, NOW, runner=opened)
 
     assert_same(found, expected)

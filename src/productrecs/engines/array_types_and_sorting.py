@@ -57,8 +57,8 @@ def top_score_indexes(
     places = np.arange(len(items))
     if len(items) > 4 * limit > 0:
         # All scores from the limit-th on; ties at the limit are broken by item number.
-        bar = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-        places = np.flatnonzero(scores >= bar)
+        lowest = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        places = np.flatnonzero(scores >= lowest)
     order = np.lexsort((items[places], -scores[places]))
     return places[order[: max(limit, 0)]]
 
@@ -84,9 +84,9 @@ def unique_sorted(codes: Ints) -> Ints:
 
 def run_numbers(codes: npt.NDArray[np.integer[Any]]) -> Ints:
     """Return the index of each entry's run of equal codes, from 0; shape of `codes`."""
-    later = np.zeros(len(codes), dtype=np.bool_)
-    later[1:] = codes[1:] != codes[:-1]
-    return np.cumsum(later)
+    starts_run = np.zeros(len(codes), dtype=np.bool_)
+    starts_run[1:] = codes[1:] != codes[:-1]
+    return np.cumsum(starts_run)
 
 
 def ranks_within_runs(codes: npt.NDArray[np.integer[Any]]) -> Ints:

@@ -19,7 +19,7 @@ from productrecs.engines.engine_protocol import (
     FitInputs,
     ListContext,
     ListRequest,
-    common_baskets,
+    shared_basket_counts,
 )
 from productrecs.engines.item_fingerprints import Words
 from productrecs.engines.rank_fusion import fuse_ranked
@@ -78,7 +78,9 @@ class BuyEngine(Engine[CopurchaseModels]):
         """Return a function that names the products in common baskets."""
         pairs = model.widest if request.pools_variants else model.plain
         return lambda item: Evidence(
-            bought_with=common_baskets(pairs.shared_basket_count, request.basket, item)
+            bought_with=shared_basket_counts(
+                pairs.shared_basket_count, request.basket, item
+            )
         )
 
     def evaluate(self, model: CopurchaseModels, context: ListContext) -> Items:

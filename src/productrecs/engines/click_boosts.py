@@ -34,7 +34,7 @@ class ClickBoostOptions:
     half_life_days: float = 60.0
     prior: float = 12.0  # smoothing: weight of other products that is added
     min_shoppers: int = 2
-    max_of_one_shopper: float = PURCHASE  # for one query
+    max_weight_per_shopper: float = PURCHASE  # for one query
     max_queries: int = 50_000
     max_items: int = 30  # per query
 
@@ -77,7 +77,7 @@ def fit_click_boosts(
         return QueryBoosts(*_no_boost_arrays())
     weights = interactions.weights * 0.5 ** (interactions.ages / options.half_life_days)
     strongest = _strongest_interactions(interactions, weights)
-    capped_weights = _capped_weights(strongest, options.max_of_one_shopper)
+    capped_weights = _capped_weights(strongest, options.max_weight_per_shopper)
     return _query_boosts(strongest, capped_weights, options)
 
 
@@ -194,7 +194,7 @@ class ClickBoostModel:
         if not len(self._ends):
             return _NO_BOOSTS
         if self._key_index is None:
-            self._key_index = self._read_keys()
+            self._key_index = self._index_by_key()
         index = self._key_index.get(key)
         if index is None:
             return _NO_BOOSTS
@@ -242,7 +242,7 @@ class ClickBoostModel:
             message = "the arrays of click boosts do not fit together"
             raise ValueError(message)
 
-    def _read_keys(self) -> dict[str, int]:
+    def _index_by_key(self) -> dict[str, int]:
         text, start, index_by_key = self._keys.tobytes(), 0, dict[str, int]()
         for index, end in enumerate(self._ends.tolist()):
             index_by_key[text[start:end].decode()] = index

@@ -124,7 +124,7 @@ class EligibleProducts(Protocol):
     def may_show(self, item: int) -> bool:
         """Return whether an item may be shown."""
 
-    def trending(self) -> Iterator[int]:
+    def trending_then_newest(self) -> Iterator[int]:
         """Yield trending items, then the rest of the catalog, newest first."""
 
     def newest(self, limit: int) -> Ints:
@@ -180,7 +180,7 @@ class ListRequest(ListContext, ABC):
         """Return the items whose categories fill the list up, most relevant first."""
 
     @abstractmethod
-    def bundle_parts(self) -> Iterable[int]:
+    def missing_bundle_parts(self) -> Iterable[int]:
         """Return the missing parts of the bundle that the list can show whole."""
 
 
@@ -199,18 +199,18 @@ class CategoryPairLift(NamedTuple):
     lift: float
 
 
-def common_baskets(
-    shared_basket_count: Callable[[int, int], int], anchors: Sequence[int], item: int
+def shared_basket_counts(
+    count_shared_baskets: Callable[[int, int], int], anchors: Sequence[int], item: int
 ) -> tuple[SharedBasketCount, ...]:
-    """Return the anchors that co-occur with an item, most frequent first."""
+    """Return the counts of the anchors that share a basket with an item, highest first."""
     counts = [
-        SharedBasketCount(anchor, shared_basket_count(anchor, item)) for anchor in anchors
+        SharedBasketCount(anchor, count_shared_baskets(anchor, item)) for anchor in anchors
     ]
-    return tuple(sorted((count for count in counts if count.baskets), key=_by_baskets))
-
-
-def _by_baskets(common: SharedBasketCount) -> int:
-    return -common.baskets
+    return tuple(
+        sorted(
+            (count for count in counts if count.baskets), key=lambda count: -count.baskets
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)

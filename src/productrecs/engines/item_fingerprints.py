@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.array_types_and_sorting import Ints
-from productrecs.engines.partition_jobs import index_ranges
+from productrecs.engines.partition_jobs import run_ranges
 
 Words = npt.NDArray[np.uint64]
 
@@ -17,13 +17,13 @@ _HASH_SHIFT: Final = np.uint64(29)
 _BLOCK: Final = 4_000_000  # entries that are hashed at once
 
 
-def item_fingerprints(engines: Iterable[Words], n_items: int) -> Ints:
+def item_fingerprints(engine_hashes: Iterable[Words], n_items: int) -> Ints:
     """Return one fingerprint [n_items] of each item, from the hashes of all engines.
 
     Equal fingerprints mean equal evidence, except for one chance in 2^64.
     """
     hashes = np.zeros(n_items, np.uint64)
-    for words in engines:
+    for words in engine_hashes:
         hashes = mix_bits(hashes + words)
     return hashes.view(np.int64)
 
@@ -33,7 +33,7 @@ def to_words(numbers: npt.NDArray[Any]) -> Words:
     return numbers.astype(np.int64).view(np.uint64) + np.uint64(1)
 
 
-def pair_words(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Words:
+def hash_pairs(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Words:
     """Return the hashes of pairs of numbers."""
     return mix_bits(to_words(first) * _MIX_ONE + to_words(second))
 
@@ -53,7 +53,7 @@ def hash_sums(
     `hashes_of` gets the entries of some runs, and where each of them starts and ends.
     """
     sums = np.zeros(len(offsets) - 1, np.uint64)
-    for begin, end in index_ranges(offsets, _BLOCK):
+    for begin, end in run_ranges(offsets, _BLOCK):
         starts = offsets[begin : end + 1] - offsets[begin]
         words = hashes_of(slice(int(offsets[begin]), int(offsets[end])), starts)
         totals = np.concatenate((np.zeros(1, np.uint64), np.cumsum(words, dtype=np.uint64)))

@@ -60,19 +60,19 @@ class InProcessRunner:
 HERE: Final = InProcessRunner()
 
 
-def in_memory(size: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+def allocate_in_memory(size: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return an uninitialised array in memory."""
     return np.empty(size, kind)
 
 
-def index_ranges(offsets: Ints, most: int) -> Iterator[tuple[int, int]]:
-    """Yield consecutive ranges of runs with at most `most` entries, or of a single run.
+def run_ranges(offsets: Ints, max_entries: int) -> Iterator[tuple[int, int]]:
+    """Yield consecutive ranges of runs with at most `max_entries`, or of a single run.
 
     Run r has the entries offsets[r]:offsets[r + 1].
     """
     begin, runs = 0, len(offsets) - 1
     while begin < runs:
-        fits = int(np.searchsorted(offsets, offsets[begin] + most, side="right")) - 1
+        fits = int(np.searchsorted(offsets, offsets[begin] + max_entries, side="right")) - 1
         end = min(max(fits, begin + 1), runs)
         yield begin, end
         begin = end

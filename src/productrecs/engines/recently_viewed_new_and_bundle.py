@@ -72,5 +72,5 @@ class BundleEngine(Engine[ItemSets]):
         return ItemSets.from_arrays(without_prefix(self.name, arrays))
 
     def candidates(self, model: ItemSets, request: ListRequest) -> RankedItems:
-        """Return the other parts of a bundle that the list can show whole."""
-        return ranked_by_position(request.bundle_parts())
+        """Return the missing parts of a bundle that the list can show whole."""
+        return ranked_by_position(request.missing_bundle_parts())

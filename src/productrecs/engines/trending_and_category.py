@@ -60,7 +60,7 @@ def rank_trending(
     carted: Ints,
     viewed: Ints,
     metric: Metric,
-    before: TrendingSales | None = None,
+    earlier_sales: TrendingSales | None = None,
 ) -> Items:
     """Return item numbers, the most trending first, by sales, carts and views.
 
@@ -68,7 +68,7 @@ def rank_trending(
     each item's carts and views in it. An item is ranked by
     the metric, then by carts, views, its newest sale, and its number. Orders are distinct
     and do not count returns; units and revenue are net of them, and a net of zero or less
-    ranks as unsold. Items without activity in the window follow by their lines `before` it,
+    ranks as unsold. Items without activity in the window follow by their `earlier_sales`,
     with a half-life of 90 days.
 
     Source: requirements/algorithms.md 4.7.
@@ -89,9 +89,9 @@ def rank_trending(
         -amounts[active_items],
     )
     order = active_items[np.lexsort(keys)].astype(np.int32)
-    if before is None or not len(before.items):
+    if earlier_sales is None or not len(earlier_sales.items):
         return order
-    earlier_units = np.where(has_activity, 0, _decayed_units(before, n_items))
+    earlier_units = np.where(has_activity, 0, _decayed_units(earlier_sales, n_items))
     earlier_items = np.flatnonzero(earlier_units > 0)
     by_sales = earlier_items[
         np.lexsort((earlier_items, -earlier_units[earlier_items]))
@@ -99,10 +99,10 @@ def rank_trending(
     return np.concatenate((order, by_sales))
 
 
-def _decayed_units(before: TrendingSales, n_items: int) -> Floats:
-    ages = (before.times.max() - before.times) / _HALF_LIFE_MS
-    decayed_units = np.floor(_UNIT * 0.5**ages) * (before.units > 0)
-    sums = np.bincount(before.items, weights=decayed_units, minlength=n_items)
+def _decayed_units(earlier_sales: TrendingSales, n_items: int) -> Floats:
+    ages = (earlier_sales.times.max() - earlier_sales.times) / _HALF_LIFE_MS
+    decayed_units = np.floor(_UNIT * 0.5**ages) * (earlier_sales.units > 0)
+    sums = np.bincount(earlier_sales.items, weights=decayed_units, minlength=n_items)
     return sums.astype(np.float64)
 
 
@@ -200,7 +200,7 @@ class TrendingEngine(Engine[TrendingModel]):
         self, model: TrendingModel, eligible: EligibleProducts, anchors: Sequence[int]
     ) -> Iterator[int]:
         """Yield trending items, then the rest of the catalog, the newest first."""
-        return eligible.trending()
+        return eligible.trending_then_newest()
 
 
 class CategoryEngine(Engine[None]):

@@ -52,8 +52,8 @@ class SimilarEngine(Engine[VisualModel]):
         items = np.concatenate([ranked.items for ranked in neighbours])
         scores = np.concatenate([ranked.scores for ranked in neighbours])
         distinct, item_index = np.unique(items, return_inverse=True)
-        totals = np.bincount(item_index, scores)
-        for index in np.lexsort((distinct, -totals)).tolist():
+        score_sums = np.bincount(item_index, scores)
+        for index in np.lexsort((distinct, -score_sums)).tolist():
             item = int(distinct[index])
             if eligible.may_show(item):
                 yield item

@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.array_types_and_sorting import Ints, check_item_numbers
+from productrecs.engines.array_types_and_sorting import (
+    Bools,
+    Ints,
+    Items,
+    check_item_numbers,
+)
 from productrecs.engines.browse import (
     PartitionSessions,
     SessionIndex,
@@ -101,7 +106,7 @@ def _jobs(
         return
     numbers = partition_numbers(signals.visitors, count)
     for number in range(count):
-        yield events.part(number, workers), signals.of(numbers == number)
+        yield events.part(number, workers), signals.select(numbers == number)
 
 
 def _summarize_partition(
@@ -122,7 +127,7 @@ def _summarize_partition(
 
 
 def _choices(
-    events: ShopperEventArrays, in_cart: npt.NDArray[np.bool_], signals: InterestSignals
+    events: ShopperEventArrays, in_cart: Bools, signals: InterestSignals
 ) -> ItemChoices:
     has_signal = np.isin(events.visitors, signals.visitors)
     interactions = ItemInteractions(
@@ -134,5 +139,5 @@ def _choices(
     return choices_in_visits(signals, interactions)
 
 
-def _counts(items: npt.NDArray[np.int32], n_items: int) -> npt.NDArray[np.int32]:
+def _counts(items: Items, n_items: int) -> Items:
     return np.bincount(items, minlength=n_items).astype(np.int32)

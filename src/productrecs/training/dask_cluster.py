@@ -39,15 +39,15 @@ class Cluster:
         """
         self._client = client
         own = _versions()
-        found = client.run(_versions, on_error="return")
-        if not found:
+        versions_by_worker = client.run(_versions, on_error="return")
+        if not versions_by_worker:
             message = "the cluster has no worker; start one with `dask worker ADDRESS`"
             raise ClusterError(message)
-        for worker, versions in found.items():
+        for worker, versions in versions_by_worker.items():
             if versions != own:
                 message = f"worker {worker} has {versions!r}; it needs {own}"
                 raise ClusterError(message)
-        self.workers = len(found)
+        self.workers = len(versions_by_worker)
 
     def run(
         self,
@@ -61,12 +61,12 @@ class Cluster:
             ClusterError: when a job was lost several times, or no worker is left.
         """
         # The result of a job, so that it is there again after the loss of its worker.
-        held = self._client.submit(_same, shared, pure=False)
+        shared_input = self._client.submit(_return_unchanged, shared, pure=False)
         waiting: deque[Future] = deque()
         for job in jobs:
             waiting.append(
                 self._client.submit(
-                    _call, function, held, job, pure=False, retries=_RETRIES
+                    _call, function, shared_input, job, pure=False, retries=_RETRIES
                 )
             )
             if len(waiting) > _QUEUED_PER_WORKER * self.workers:
@@ -128,7 +128,7 @@ def _versions() -> dict[str, str]:
     return {name: version(name) for name in _SAME_EVERYWHERE}
 
 
-def _same(shared: object) -> object:
+def _return_unchanged(shared: object) -> object:
     return shared
 
 

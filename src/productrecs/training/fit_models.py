@@ -59,7 +59,7 @@ def fit_all_models(
         runner,
     )
     # First what needs much memory for small results: the models below stay in memory.
-    indicators = _interest_indicators(inputs, behaviour.choices, now_ms)
+    indicators = _fit_indicators(inputs, behaviour.choices, now_ms)
     behaviour = behaviour._replace(choices=[])
     click_boosts = _fit_search_click_boosts(inputs, settings, now_ms)
     window = TrendingInputs(
@@ -142,7 +142,7 @@ def _fit_search_click_boosts(
     )
 
 
-def _interest_indicators(
+def _fit_indicators(
     inputs: TrainingInputs, choices: Sequence[ItemChoices], now_ms: int
 ) -> ClickBoostModel:
     """Return the interest indicators of categories, brands and colours."""

@@ -85,20 +85,19 @@ class ModelSource:
             ModelSourceError: when its list cannot be read.
         """
         try:
-            listed = json.loads(self._read(_OFFERS))["models"]
             return [
-                OfferedModel(str(one["name"]), str(one["licence"]), str(one["about"]))
-                for one in listed
+                OfferedModel(*(str(entry[key]) for key in ("name", "licence", "about")))
+                for entry in json.loads(self._read(_OFFERS))["models"]
             ]
         except (ValueError, KeyError, TypeError) as error:
             message = f"{self.place}/{_OFFERS} is invalid: {error!r}"
             raise ModelSourceError(message) from error
 
     def offer(self, name: str) -> OfferedModel:
-        """Return one of them.
+        """Return the model of this name.
 
         Raises:
-            ModelSourceError: when it is not among them.
+            ModelSourceError: when the place does not list it.
         """
         for offer in self.offers():
             if offer.name == name and _NAME.fullmatch(name):
@@ -115,7 +114,7 @@ class ModelSource:
         sidecar = self._read(f"{name}/{_SIDECAR}")
         (folder / _SIDECAR).write_bytes(sidecar)
         files = [_MODEL]
-        if (tokenizer := _tokenizer_of(sidecar)) is not None:
+        if (tokenizer := _tokenizer_file_name(sidecar)) is not None:
             files.append(tokenizer)
         for file in files:
             self._copy(f"{name}/{file}", folder / file)
@@ -176,7 +175,7 @@ def _unreadable(path: str, error: Exception) -> ModelSourceError:
     return ModelSourceError(f"{path} cannot be read: {error}")
 
 
-def _tokenizer_of(sidecar: bytes) -> str | None:
+def _tokenizer_file_name(sidecar: bytes) -> str | None:
     """Return the name of the tokenizer file that a sidecar of a text model names."""
     try:
         fields = json.loads(sidecar)
@@ -201,29 +200,29 @@ class InstalledModels:
 
     def list(self) -> list[InstalledModel]:
         """Return the installed models by name."""
-        used = set(self._used().values())
-        found = []
+        used = set(self._used_names().values())
+        installed = []
         for about in sorted(self._folder.glob(f"[!.]*/{_ABOUT}")):
             fields = json.loads(about.read_text("utf-8"))
-            found.append(InstalledModel(**fields, is_used=fields["name"] in used))
-        return found
+            installed.append(InstalledModel(**fields, is_used=fields["name"] in used))
+        return installed
 
-    def stage(self, place: ModelSource, offer: OfferedModel) -> InstalledModel:
+    def stage(self, source: ModelSource, offer: OfferedModel) -> InstalledModel:
         """Fetch and verify a model; `install` or `discard` follows.
 
         Raises:
             ModelSourceError: when a file cannot be read.
             ModelFileError: when a file does not match its sidecar, or cannot be used.
         """
-        staged = self._staged(offer.name)
+        staged = self._staging_folder(offer.name)
         self.discard(offer.name)
         staged.mkdir(parents=True)
-        place.download(offer.name, staged)
+        source.download(offer.name, staged)
         fields: Mapping[str, Any] = json.loads((staged / _SIDECAR).read_text("utf-8"))
         kind = str(fields.get("kind"))
         digest = _verify(staged / _MODEL, kind)
         size = sum(file.stat().st_size for file in staged.iterdir())
-        model = InstalledModel(offer.name, kind, offer.licence, place.place, digest, size)
+        model = InstalledModel(offer.name, kind, offer.licence, source.place, digest, size)
         about = {key: value for key, value in asdict(model).items() if key != "is_used"}
         (staged / _ABOUT).write_text(json.dumps(about), "utf-8")
         return model
@@ -234,15 +233,15 @@ class InstalledModels:
         Raises:
             ModelSourceError: when a model of this name is used.
         """
-        if name in self._used().values():
+        if name in self._used_names().values():
             message = f"{name} is used; install another under a name of its own"
             raise ModelSourceError(message)
         shutil.rmtree(self._folder / name, ignore_errors=True)
-        self._staged(name).rename(self._folder / name)
+        self._staging_folder(name).rename(self._folder / name)
 
     def discard(self, name: str) -> None:
         """Delete a staged model."""
-        shutil.rmtree(self._staged(name), ignore_errors=True)
+        shutil.rmtree(self._staging_folder(name), ignore_errors=True)
 
     def use(self, name: str) -> InstalledModel:
         """Let a model serve from the next start on, in the place of one of its kind.
@@ -251,9 +250,9 @@ class InstalledModels:
             ModelSourceError: when it is not installed.
             ModelFileError: when its files were changed.
         """
-        model = self._installed(name)
+        model = self._find_installed(name)
         _verify(self._folder / name / _MODEL, model.kind)
-        self._write_used({**self._used(), model.kind: name})
+        self._write_used_names({**self._used_names(), model.kind: name})
         return model
 
     def stop_using(self, name: str) -> InstalledModel:
@@ -262,9 +261,9 @@ class InstalledModels:
         Raises:
             ModelSourceError: when it is not installed.
         """
-        model = self._installed(name)
-        used = {kind: one for kind, one in self._used().items() if one != name}
-        self._write_used(used)
+        model = self._find_installed(name)
+        used = {kind: other for kind, other in self._used_names().items() if other != name}
+        self._write_used_names(used)
         return model
 
     def remove(self, name: str) -> None:
@@ -273,7 +272,7 @@ class InstalledModels:
         Raises:
             ModelSourceError: when it is used, or not installed.
         """
-        if self._installed(name).is_used:
+        if self._find_installed(name).is_used:
             message = f"{name} is used; `models stop {name}` and a restart come first"
             raise ModelSourceError(message)
         shutil.rmtree(self._folder / name)
@@ -285,37 +284,37 @@ class InstalledModels:
             ModelSourceError: when it is not installed, or no picture model.
             ModelFileError: when its files were changed.
         """
-        if self._installed(name).kind != EMBEDDER:
+        if self._find_installed(name).kind != EMBEDDER:
             message = f"{name} is no picture model"
             raise ModelSourceError(message)
         return read_model_file(self._folder / name / _MODEL, EMBEDDER)
 
     def used_file(self, kind: str) -> Path | None:
         """Return the model file of a kind that serves; None without one."""
-        name = self._used().get(kind)
+        name = self._used_names().get(kind)
         return None if name is None else self._folder / name / _MODEL
 
-    def _installed(self, name: str) -> InstalledModel:
+    def _find_installed(self, name: str) -> InstalledModel:
         for model in self.list():
             if model.name == name:
                 return model
         message = f"{name} is not installed; `models list` shows what is"
         raise ModelSourceError(message)
 
-    def _staged(self, name: str) -> Path:
+    def _staging_folder(self, name: str) -> Path:
         return self._folder / f".staged-{name}"
 
-    def _used(self) -> dict[str, str]:
+    def _used_names(self) -> dict[str, str]:
         try:
             used: dict[str, str] = json.loads((self._folder / _USED).read_text("utf-8"))
         except FileNotFoundError:
             return {}
         return used
 
-    def _write_used(self, used: Mapping[str, str]) -> None:
-        written = self._folder / f".{_USED}"
-        written.write_text(json.dumps(used), "utf-8")
-        written.replace(self._folder / _USED)
+    def _write_used_names(self, used: Mapping[str, str]) -> None:
+        temporary = self._folder / f".{_USED}"
+        temporary.write_text(json.dumps(used), "utf-8")
+        temporary.replace(self._folder / _USED)
 
 
 def _verify(path: Path, kind: str) -> str:

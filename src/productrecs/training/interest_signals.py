@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
 from productrecs.core.ids import visitor_hash
+from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints
 from productrecs.engines.click_boosts import (
     CART,
     CLICK,
@@ -19,8 +19,6 @@ from productrecs.engines.click_boosts import (
     fit_click_boosts,
 )
 from productrecs.records.events.event import interest_key
-
-Ints = npt.NDArray[np.int64]
 
 INTEREST_WINDOW_MS: Final = 30 * MINUTE_MS
 _BUY_WINDOW_MS: Final = DAY_MS
@@ -34,7 +32,7 @@ class ItemInteractions:
     visitors: Ints
     times: Ints
     items: Ints
-    weights: npt.NDArray[np.float64]
+    weights: Floats
 
 
 class InterestSignals(NamedTuple):
@@ -44,9 +42,9 @@ class InterestSignals(NamedTuple):
     times: Ints
     visitors: Ints
 
-    def of(self, chosen: npt.NDArray[np.bool_]) -> "InterestSignals":
+    def select(self, is_chosen: Bools) -> "InterestSignals":
         """Return the chosen signals."""
-        return InterestSignals(*(column[chosen] for column in self))
+        return InterestSignals(*(column[is_chosen] for column in self))
 
 
 def _no_signals() -> InterestSignals:
@@ -61,9 +59,11 @@ class InterestSignalInputs:
     signals: InterestSignals = field(default_factory=_no_signals)
     _term_codes: dict[str, int] = field(default_factory=dict)
 
-    def coded(self, rows: Sequence[tuple[Any, ...]]) -> InterestSignals:
+    def encode(self, rows: Sequence[tuple[Any, ...]]) -> InterestSignals:
         """Return rows of (ts, kind, term, visitor) as signals, for `add`."""
-        numbers = [self._number(interest_key(kind, term)) for _, kind, term, _ in rows]
+        numbers = [
+            self._assign_number(interest_key(kind, term)) for _, kind, term, _ in rows
+        ]
         return InterestSignals(
             np.array(numbers, np.int64),
             np.array([row[0] for row in rows], np.int64),
@@ -76,7 +76,7 @@ class InterestSignalInputs:
             columns = zip(self.signals, *pages, strict=True)
             self.signals = InterestSignals(*(np.concatenate(column) for column in columns))
 
-    def _number(self, key: str) -> int:
+    def _assign_number(self, key: str) -> int:
         number = self._term_codes.setdefault(key, len(self.keys))
         if number == len(self.keys):
             self.keys.append(key)
@@ -89,31 +89,34 @@ class ItemChoices(NamedTuple):
     signals: Ints  # numbers of the signals
     items: Ints
     visitors: Ints
-    weights: npt.NDArray[np.float64]
+    weights: Floats
     times: Ints
 
 
 def fit_interest_indicators(
     inputs: InterestSignalInputs,
-    chosen: Sequence[ItemChoices],
-    bought: ItemInteractions,
+    visit_choices: Sequence[ItemChoices],
+    purchases: ItemInteractions,
     now_ms: int,
 ) -> ClickBoostModel:
     """Fit the products that shoppers viewed, carted or bought after each signal.
 
-    The next ten interactions of the same visit count; purchases count for a day. `chosen`
-    are the views and carts of any partition of the shoppers.
+    The next ten interactions of the same visit count; purchases count for a day.
+    `visit_choices` are the views and carts of any partition of the shoppers.
     """
     if not inputs.keys:
         return ClickBoostModel.empty()
-    parts = [*chosen, _choices_after_signals(inputs.signals, bought, _BUY_WINDOW_MS)]
+    parts = [
+        *visit_choices,
+        _choices_after_signals(inputs.signals, purchases, _BUY_WINDOW_MS),
+    ]
     queries, items, visitors, weights, times = (
         np.concatenate(column) for column in zip(*parts, strict=True)
     )
     ages = ((now_ms - times) / DAY_MS).clip(min=0)
     choices = SearchInteractions(queries, items, visitors, weights, ages)
     # A category view is followed by views of many products: each of them counts.
-    options = ClickBoostOptions(max_of_one_shopper=PURCHASE + CART + 4 * CLICK)
+    options = ClickBoostOptions(max_weight_per_shopper=PURCHASE + CART + 4 * CLICK)
     return ClickBoostModel.of(fit_click_boosts(choices, options), inputs.keys)
 
 
@@ -133,15 +136,15 @@ def _choices_after_signals(
     count = len(signals.times)
     order = np.lexsort((np.arange(len(times)), times, visitors))
     places = np.flatnonzero(order < count)
-    found = []
+    pairs = []
     for step in range(1, _FOLLOWING + 1):
         later = places + step
         inside = later < len(order)
         signal_rows, later_rows = order[places[inside]], order[later[inside]]
         fits = (visitors[signal_rows] == visitors[later_rows]) & (later_rows >= count)
         fits &= times[later_rows] - times[signal_rows] <= window_ms
-        found.append(np.stack((signal_rows[fits], later_rows[fits] - count)))
-    signal_index, items = np.concatenate(found, axis=1)
+        pairs.append(np.stack((signal_rows[fits], later_rows[fits] - count)))
+    signal_index, items = np.concatenate(pairs, axis=1)
     return ItemChoices(
         signals.numbers[signal_index],
         interactions.items[has_signal][items],

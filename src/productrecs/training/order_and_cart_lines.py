@@ -3,10 +3,9 @@
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS
-from productrecs.engines.array_types_and_sorting import Ints, Scores
+from productrecs.engines.array_types_and_sorting import Bools, Ints, Scores
 from productrecs.engines.browse import sessionize
 from productrecs.engines.engine_protocol import BasketLines
 from productrecs.records.events.event import EventKind
@@ -66,13 +65,13 @@ def _ages_days(times: Ints, now_ms: int) -> Scores:
     return ((now_ms - times) / DAY_MS).clip(min=0).astype(np.float32)
 
 
-def counted_line_mask(purchases: Purchases) -> npt.NDArray[np.bool_]:
+def counted_line_mask(purchases: Purchases) -> Bools:
     """Return which lines belong to an order: not void, not returned, and no gifts.
 
     A gift is an item that nobody paid for, in a fifth of the orders or more. Where no line
     has a price above 0, there are no gifts.
     """
-    is_valid: npt.NDArray[np.bool_] = (
+    is_valid: Bools = (
         purchases.is_active & (purchases.quantities > 0) & (purchases.baskets >= 0)
     )
     items, is_free = purchases.items[is_valid], purchases.totals[is_valid] == 0

@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.cache_registry import RegisteredCache
-from productrecs.engines.partition_jobs import in_memory
-
-Ints = npt.NDArray[np.int64]
+from productrecs.engines.array_types_and_sorting import Bools, Ints, Items
+from productrecs.engines.partition_jobs import allocate_in_memory
 
 PARTITIONS: Final = 64
 _ROW: Final = np.dtype(
@@ -34,7 +33,7 @@ class ShopperEventArrays:
 
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
     kinds: npt.NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
-    items: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    items: Items = field(default_factory=lambda: np.zeros(0, np.int32))
     visitors: Ints = field(  # core.ids.visitor_hash
         default_factory=lambda: np.zeros(0, np.int64)
     )
@@ -43,7 +42,7 @@ class ShopperEventArrays:
 Facts = TypeVar("Facts")
 
 
-def select_rows(facts: Facts, chosen: npt.NDArray[np.bool_]) -> Facts:
+def select_rows(facts: Facts, chosen: Bools) -> Facts:
     """Return the selected rows of parallel arrays, the fields of a dataclass."""
     fields: Any = facts
     columns = {name: getattr(facts, name)[chosen] for name in fields.__dataclass_fields__}
@@ -60,29 +59,29 @@ def partition_numbers(visitors: Ints, partitions: int) -> npt.NDArray[np.uint8]:
 class ShopperEvents:
     """One store's events of shoppers.
 
-    Beyond `most_in_memory` they are written to a file of `folder`; without a folder all are
+    Beyond `max_in_memory` they are written to a file of `folder`; without a folder all are
     in memory.
     """
 
     def __init__(
         self,
         folder: Path | None = None,
-        most_in_memory: int = RegisteredCache.TRAINING_EVENTS.limit,
+        max_in_memory: int = RegisteredCache.TRAINING_EVENTS.limit,
         partitions: int = PARTITIONS,
     ) -> None:
         """Start without events."""
         self._folder = folder
-        self._most_in_memory = most_in_memory
+        self._max_in_memory = max_in_memory
         self._partitions = partitions
         self._pages: list[ShopperEventArrays] = []
         self._file: Any = None
         self._segments: list[tuple[int, Ints]] = []  # first byte, and rows by partition
-        self.in_memory = 0
+        self.count_in_memory = 0
 
     def __len__(self) -> int:
         """Return the number of events."""
         written = sum(int(counts.sum()) for _, counts in self._segments)
-        return written + self.in_memory
+        return written + self.count_in_memory
 
     def add(self, page: ShopperEventArrays) -> None:
         """Append events.
@@ -91,8 +90,8 @@ class ShopperEvents:
             OSError: when the file cannot be written; then start over.
         """
         self._pages.append(page)
-        self.in_memory += len(page.items)
-        if self._folder is not None and self.in_memory > self._most_in_memory:
+        self.count_in_memory += len(page.items)
+        if self._folder is not None and self.count_in_memory > self._max_in_memory:
             self._spill_to_file(self._folder)
 
     @property
@@ -100,20 +99,20 @@ class ShopperEvents:
         """Whether most events are in the file."""
         return self._file is not None
 
-    def whole(self) -> ShopperEventArrays:
+    def load_all(self) -> ShopperEventArrays:
         """Return all events in memory; the same object until more are added."""
         if self._file is None:
-            return self._resident()
+            return self._join_pages_in_memory()
         return join_events([self.part(number) for number in range(self._partitions)])
 
-    def part_count(self, wanted: int = 1) -> int:
-        """Return the number of partitions: 1 if all is in memory and 1 is wanted."""
-        return 1 if self._file is None and wanted == 1 else self._partitions
+    def part_count(self, workers: int = 1) -> int:
+        """Return the number of partitions: 1 if all is in memory and one worker asks."""
+        return 1 if self._file is None and workers == 1 else self._partitions
 
-    def part(self, number: int, wanted: int = 2) -> ShopperEventArrays:
-        """Return the events of one of `part_count(wanted)` partitions, in log order."""
-        resident = self._resident()
-        if self._file is None and self.part_count(wanted) == 1:
+    def part(self, number: int, workers: int = 2) -> ShopperEventArrays:
+        """Return the events of one of `part_count(workers)` partitions, in log order."""
+        resident = self._join_pages_in_memory()
+        if self._file is None and self.part_count(workers) == 1:
             return resident
         numbers = partition_numbers(resident.visitors, self._partitions)
         latest = select_rows(resident, numbers == number)
@@ -126,13 +125,13 @@ class ShopperEvents:
     def allocate(self, size: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array of a fit: in memory, or for many events in a file."""
         if self._file is None or size == 0:
-            return in_memory(size, kind)
+            return allocate_in_memory(size, kind)
         with tempfile.TemporaryFile(dir=self._folder) as file:
             # A full disk is an error here, not a signal when a page is written.
             os.posix_fallocate(file.fileno(), 0, size * np.dtype(kind).itemsize)
             return np.memmap(file, kind, "r+", shape=(size,)).view(np.ndarray)
 
-    def _resident(self) -> ShopperEventArrays:
+    def _join_pages_in_memory(self) -> ShopperEventArrays:
         if len(self._pages) != 1:
             self._pages = [join_events(self._pages)]
         return self._pages[0]
@@ -143,7 +142,7 @@ class ShopperEvents:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - lives as long as the object
             weakref.finalize(self, self._file.close)
-        events = self._resident()
+        events = self._join_pages_in_memory()
         numbers = partition_numbers(events.visitors, self._partitions)
         order = np.argsort(numbers, kind="stable")
         rows = np.empty(len(order), _ROW)
@@ -152,7 +151,7 @@ class ShopperEvents:
         begin = self._file.seek(0, os.SEEK_END)
         rows.tofile(self._file)
         self._segments.append((begin, np.bincount(numbers, minlength=self._partitions)))
-        self._pages, self.in_memory = [], 0
+        self._pages, self.count_in_memory = [], 0
 
     def _read_partition(self, number: int) -> ShopperEventArrays:
         """Return a partition's events in the file."""

@@ -41,7 +41,7 @@ class TrainingLogHead:
 
     seq: int
     catalog_seq: int
-    numbers: int
+    n_items: int
     model_id: str | None
     removals: int = 0  # number of erased shoppers and of recognised bots
 
@@ -123,8 +123,8 @@ class TrainingRepository:
         row = head_fields(self._transaction, self._store_id, *names)
         if row is None:
             return None
-        seq, catalog_seq, numbers, model_id, erasures, bots = row
-        return TrainingLogHead(seq, catalog_seq, numbers, model_id, erasures + bots)
+        seq, catalog_seq, n_items, model_id, erasures, bots = row
+        return TrainingLogHead(seq, catalog_seq, n_items, model_id, erasures + bots)
 
     def existing_head(self) -> TrainingLogHead:
         """Return the store's head.
@@ -138,7 +138,9 @@ class TrainingRepository:
             raise StoreDeletedError(message)
         return head
 
-    def behaviour(self, after_seq: int, up_to_seq: int) -> Iterator[list[tuple[Any, ...]]]:
+    def behaviour_pages(
+        self, after_seq: int, up_to_seq: int
+    ) -> Iterator[list[tuple[Any, ...]]]:
         """Yield pages of (ts, kind, item, visitor, term, seq) for training, in log order.
 
         Interest signals have a term and no item; other events have an item.
@@ -160,7 +162,7 @@ class TrainingRepository:
         for page in result.partitions(_PAGE):
             yield [tuple(row) for row in page]
 
-    def catalog(self, after_seq: int) -> Iterator[list[tuple[Any, ...]]]:
+    def catalog_pages(self, after_seq: int) -> Iterator[list[tuple[Any, ...]]]:
         """Yield pages of (number, present, title, categories, seq) changed since."""
         names = ("present", "title", "categories", "change_seq")
         item = items_of_store(*names, store_id=self._store_id)
@@ -248,7 +250,7 @@ def serving_snapshots(connection: sa.Connection) -> list[ServingSnapshots]:
     return [ServingSnapshots(StoreId(row[0]), *row[1:]) for row in rows]
 
 
-def move_index(
+def replace_serving_index(
     transaction: sa.Connection, store_id: StoreId, before: str | None, after: str | None
 ) -> bool:
     """Let another search index serve a store; return False if `before` does not serve."""
@@ -258,7 +260,7 @@ def move_index(
 def reject_snapshot(transaction: sa.Connection, name: SnapshotName) -> None:
     """Stop pointing to a lost or damaged visual model or index: it is built again."""
     if name.kind == SEARCH:
-        move_index(transaction, name.store_id, name.name, None)
+        replace_serving_index(transaction, name.store_id, name.name, None)
     elif name.kind == PICTURES:
         before = {"visual_id": name.name}
         replace_in_head(transaction, name.store_id, before, visual_id=None, visual_seq=0)

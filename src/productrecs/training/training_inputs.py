@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.ids import visitor_hash
-from productrecs.engines.array_types_and_sorting import Arrays, Items
+from productrecs.engines.array_types_and_sorting import Arrays, Bools, Floats, Ints, Items
 from productrecs.engines.copurchase import VariantGroups
 from productrecs.engines.engine_protocol import FitFingerprint
 from productrecs.records.catalog.title_words import size_in_title, variant_key
@@ -29,8 +28,6 @@ from productrecs.training.search.click_boost_inputs import (
     SearchInputs,
     SearchInteractionRows,
 )
-
-Ints = npt.NDArray[np.int64]
 
 FieldValue = TypeVar("FieldValue", int, tuple[str, ...])
 _UNKNOWN: Final[tuple[tuple[str, ...], int, int]] = ((), 0, 0)
@@ -48,7 +45,7 @@ class CatalogInputs:
         self._sizes: dict[int, int] = {}
         self._cached: tuple[Items, VariantGroups] | None = None
 
-    def add(self, rows: Iterable[tuple[Any, ...]], seq: int) -> None:
+    def apply_changes(self, rows: Iterable[tuple[Any, ...]], seq: int) -> None:
         """Apply rows of (number, present, title, categories) up to a change's number."""
         for number, present, title, categories in rows:
             previous = (
@@ -63,9 +60,9 @@ class CatalogInputs:
                 current = self._distinct_categories(categories), code, size_in_title(title)
             if current != previous:  # most changes are of prices and stock only
                 self._cached = None
-                _set_field(self._categories, number, current[0])
-                _set_field(self._group_codes, number, current[1])
-                _set_field(self._sizes, number, current[2])
+                _set_or_remove(self._categories, number, current[0])
+                _set_or_remove(self._group_codes, number, current[1])
+                _set_or_remove(self._sizes, number, current[2])
         self.seq = seq
 
     @property
@@ -82,16 +79,16 @@ class CatalogInputs:
         catalog changes.
         """
         if self._cached is None or len(self._cached[0]) != n_items:
-            groups = self._numbered_groups(n_items)
+            groups = self._variant_group_numbers(n_items)
             sizes = np.zeros(n_items, dtype=np.int32)
             for item, size in self._sizes.items():
                 if item < n_items:
                     sizes[item] = size
-            categories = self._numbered_categories(n_items)
+            categories = self._narrowest_category_numbers(n_items)
             self._cached = categories, VariantGroups(groups, sizes, categories)
         return self._cached
 
-    def _numbered_categories(self, n_items: int) -> Items:
+    def _narrowest_category_numbers(self, n_items: int) -> Items:
         counts = Counter(name for names in self._categories.values() for name in names)
         narrowest = {
             names: min(names, key=lambda name: (counts[name], name))
@@ -105,7 +102,7 @@ class CatalogInputs:
                 categories[item] = category_numbers[narrowest[names]]
         return categories
 
-    def _numbered_groups(self, n_items: int) -> Items:
+    def _variant_group_numbers(self, n_items: int) -> Items:
         groups = np.zeros(n_items, dtype=np.int32)
         items = array("q", (item for item in sorted(self._group_codes) if item < n_items))
         codes = np.array([self._group_codes[item] for item in items], dtype=np.int64)
@@ -123,7 +120,7 @@ class CatalogInputs:
         return distinct
 
 
-def _set_field(values: dict[int, FieldValue], number: int, value: FieldValue) -> None:
+def _set_or_remove(values: dict[int, FieldValue], number: int, value: FieldValue) -> None:
     """Store an item's value; an empty one is removed, to save memory."""
     if value:
         values[number] = value
@@ -143,8 +140,8 @@ class FitCache:
         self._cached: dict[str, tuple[FitFingerprint, Arrays]] = {}
 
     @property
-    def size(self) -> int:
-        """Memory of the cached arrays, in bytes."""
+    def size_bytes(self) -> int:
+        """Memory of the cached arrays."""
         return sum(
             array.nbytes for _, arrays in self._cached.values() for array in arrays.values()
         )
@@ -169,7 +166,6 @@ class FitCache:
         return arrays
 
 
-Floats = npt.NDArray[np.float64]
 _FACT_BYTES: Final = 30
 _RANGE_ROWS: Final = 2_000_000  # rows of the log
 MAX_LOG_ROWS: Final = 20_000_000  # rows whose events tuning and backtests read
@@ -193,11 +189,11 @@ class Purchases:
 
     line_seqs: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     baskets: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # -1: none
-    items: npt.NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
+    items: Items = field(default_factory=lambda: np.zeros(0, np.int32))
     quantities: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # unknown: 1
     totals: Floats = field(default_factory=lambda: np.zeros(0, np.float64))  # nan: unknown
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # UTC ms
-    is_active: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    is_active: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
     buyers: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # 0: unknown
     visitors: Ints = field(default_factory=lambda: np.zeros(0, np.int64))  # as Behaviour's
 
@@ -208,24 +204,24 @@ class TrainingInputs:
     def __init__(self, folder: Path | None = None) -> None:
         """Start with an empty log; events of a large store lie in files of `folder`."""
         self._folder = folder
-        self._begin(0)
+        self._reset(0)
 
     @property
     def behaviour(self) -> ShopperEventArrays:
         """All events of shoppers in memory, in log order unless some are in files."""
-        return self.events.whole()
+        return self.events.load_all()
 
     @behaviour.setter
     def behaviour(self, behaviour: ShopperEventArrays) -> None:
         self.events = ShopperEvents(self._folder)
         self.events.add(behaviour)
 
-    def follow(self, removals: int) -> None:
+    def restart_after_removals(self, removals: int) -> None:
         """Start over if the log has lost events since: of erased shoppers, or of bots."""
         if removals != self.removals:
-            self._begin(removals)
+            self._reset(removals)
 
-    def _begin(self, removals: int) -> None:
+    def _reset(self, removals: int) -> None:
         self.removals = removals
         self.applied_seq = 0
         self.events = ShopperEvents(self._folder)
@@ -238,8 +234,8 @@ class TrainingInputs:
     @property
     def size(self) -> int:
         """Number of events and order lines in memory; caches count by their size."""
-        facts = self.events.in_memory + len(self.purchases.items)
-        facts += self.fit_cache.size // _FACT_BYTES
+        facts = self.events.count_in_memory + len(self.purchases.items)
+        facts += self.fit_cache.size_bytes // _FACT_BYTES
         return facts + self.searches.size + len(self.indicators.signals.times)
 
     def before(self, until_ms: int) -> "TrainingInputs":
@@ -259,23 +255,22 @@ class TrainingInputs:
         up_to_seq: int,
         events_after: int = 0,
         searches: EventLogRepository | None = None,
-    ) -> int:
+    ) -> None:
         """Read the log after `applied_seq`; of its events only those after `events_after`.
 
-        Read searches only from a `searches` repository. Return the number of other rows.
+        Read searches only from a `searches` repository.
         """
-        read, signals, lines = 0, [], []
+        signals, lines = [], []
         for after, last in _log_ranges(self.applied_seq, up_to_seq):
             if searches is not None:
                 self.searches.read_searches(searches, after, last)
-            for page in repository.behaviour(max(events_after, after), last):
-                read += len(page)
+            for page in repository.behaviour_pages(max(events_after, after), last):
                 with_shopper = [row for row in page if row[2] is not None]
                 self.events.add(_behaviour_from(with_shopper))
                 if len(with_shopper) < len(page):
                     reported = [row for row in page if row[2] is None and row[4]]
                     signals.append(
-                        self.indicators.coded(
+                        self.indicators.encode(
                             [(row[0], row[1], row[4], row[3]) for row in reported]
                         )
                     )
@@ -285,10 +280,11 @@ class TrainingInputs:
             ]
         self.indicators.add(signals)
         self.add_purchases(lines)
-        for page in repository.catalog(self.catalog.seq):
-            self.catalog.add([row[:-1] for row in page], max(row[-1] for row in page))
+        for page in repository.catalog_pages(self.catalog.seq):
+            self.catalog.apply_changes(
+                [row[:-1] for row in page], max(row[-1] for row in page)
+            )
         self.applied_seq = up_to_seq
-        return read + sum(len(page.items) for page in lines)
 
     def add_purchases(self, pages: Sequence[Purchases]) -> None:
         """Add changed lines; each replaces its earlier version."""

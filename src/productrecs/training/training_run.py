@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import sqlalchemy as sa
+
 from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.clock import HOUR_MS, Clock
 from productrecs.core.idle_priority import run_at_idle_priority
 from productrecs.core.ids import StoreId
-from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.engines.partition_jobs import HERE, JobRunner
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.files.model_files import publish_arrays, remove_other_models
@@ -79,11 +80,13 @@ def train_store(
         with run_at_idle_priority(
             idle_seconds
         ):  # reading needs no low latency; the rest does
-            head, tuned = _read_new_log(deps, store, inputs)
+            with deps.database.reading() as connection:
+                head = _read_new_log(connection, store.store_id, inputs)
+                tuned = HyperparameterRepository(connection, store.store_id).options()
             progress(0.5)
             now_ms = deps.clock()
             arrays = fit_all_models(
-                inputs, head.numbers, store.settings, now_ms, tuned, runner
+                inputs, head.n_items, store.settings, now_ms, tuned, runner
             )
             progress(0.9)
             facts = {"store_id": store.store_id, "applied_seq": head.seq}
@@ -133,16 +136,14 @@ def settings_hash(settings: StoreSettings) -> str:
 
 
 def _read_new_log(
-    deps: TrainingDeps, store: Store, inputs: TrainingInputs
-) -> tuple[TrainingLogHead, CopurchaseOptions]:
-    with deps.database.reading() as connection:
-        repository = TrainingRepository(connection, store.store_id)
-        head = repository.existing_head()
-        inputs.follow(head.removals)
-        searches = EventLogRepository(connection, store.store_id)
-        inputs.read_log_up_to(repository, head.seq, searches=searches)
-        tuned = HyperparameterRepository(connection, store.store_id).options()
-    return head, tuned
+    connection: sa.Connection, store_id: StoreId, inputs: TrainingInputs
+) -> TrainingLogHead:
+    repository = TrainingRepository(connection, store_id)
+    head = repository.existing_head()
+    inputs.restart_after_removals(head.removals)
+    searches = EventLogRepository(connection, store_id)
+    inputs.read_log_up_to(repository, head.seq, searches=searches)
+    return head
 
 
 def _models_to_keep(head: TrainingLogHead, model_id: str) -> set[str]:
@@ -233,10 +234,12 @@ def stale_stores(
         and abs(now_ms - (row.trained_at or 0)) >= HOUR_MS
         and accounts.by_id(row.store_id) is not None
     ]
-    return stale + _rotate(aged, -(-len(rows) // _AGED_STORES_SHARE), now_ms // 1_000)
+    return stale + _take_in_rotation(
+        aged, -(-len(rows) // _AGED_STORES_SHARE), now_ms // 1_000
+    )
 
 
-def _rotate(stores: Sequence[StoreId], count: int, turn: int) -> list[StoreId]:
+def _take_in_rotation(stores: Sequence[StoreId], count: int, turn: int) -> list[StoreId]:
     """Return up to `count` of the stores, the following ones in the next turn."""
     if len(stores) <= count:
         return list(stores)

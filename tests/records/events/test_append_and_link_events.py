@@ -89,7 +89,9 @@ def read(database: Database, store: StoreId) -> dict[str, list[Any]]:
                 facts_after(raw, store, -1, LAST), key=lambda row: row[:2][::-1]
             ),
             "histories": [facts_of_person(raw, store, name) for name in names],
-            "training": list(TrainingRepository(connection, store).behaviour(-1, LAST)),
+            "training": list(
+                TrainingRepository(connection, store).behaviour_pages(-1, LAST)
+            ),
             "searches": list(log.events_of_searches(-1, LAST, tuple(EventKind))),
             "touchpoints": list(attribution.touchpoints(-1, LAST)),
             "carts": log.carts(-1, LAST),

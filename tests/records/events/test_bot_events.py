@@ -109,7 +109,7 @@ def test_training_that_read_a_bots_first_events_equals_one_that_never_saw_it(
     with database.reading() as connection:
         repository = TrainingRepository(connection, store_id)
         head = repository.existing_head()
-        inputs.follow(head.removals)
+        inputs.restart_after_removals(head.removals)
         inputs.read_log_up_to(repository, head.seq)
         whole, _ = read_log(repository)
 

@@ -87,7 +87,7 @@ def _task_results(
 ) -> Iterator[BacktestTaskResult]:
     with services.database.reading() as connection:
         inputs, head = read_log(TrainingRepository(connection, store.store_id))
-    yield from run_backtest(inputs, head.numbers, store.settings, questions)
+    yield from run_backtest(inputs, head.n_items, store.settings, questions)
 
 
 def _task_lines(outcome: BacktestTaskResult) -> Iterator[str]:

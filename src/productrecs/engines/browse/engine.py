@@ -30,9 +30,9 @@ from productrecs.engines.engine_protocol import (
 )
 from productrecs.engines.item_fingerprints import (
     Words,
+    hash_pairs,
     hash_sums,
     mix_bits,
-    pair_words,
     to_words,
 )
 from productrecs.engines.rank_fusion import fuse_ranked
@@ -105,4 +105,4 @@ class BrowseEngine(Engine[SessionIndex]):
 def _hashes_in_session(items: npt.NDArray[Any], rows: slice, offsets: Ints) -> Words:
     """Return the hash of each item and its place in its session."""
     places = np.arange(len(items[rows])) - np.repeat(offsets[:-1], np.diff(offsets))
-    return pair_words(items[rows], places)
+    return hash_pairs(items[rows], places)

@@ -27,7 +27,7 @@ from productrecs.engines.browse.session_knn import (
     SessionOptions,
     read_only,
 )
-from productrecs.engines.partition_jobs import Allocate, in_memory, index_ranges
+from productrecs.engines.partition_jobs import Allocate, allocate_in_memory, run_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -119,7 +119,7 @@ def build_session_index(
     parts: Sequence[PartitionSessions],
     n_items: int,
     options: SessionOptions,
-    allocate: Allocate = in_memory,
+    allocate: Allocate = allocate_in_memory,
 ) -> SessionIndex:
     """Return the session index of the sessions of all parts.
 
@@ -128,7 +128,7 @@ def build_session_index(
     sessions = parts[0] if len(parts) == 1 else _merge_parts(parts, allocate)
     newest = int(sessions.ends.max(initial=0))
     df = np.zeros(n_items, dtype=np.int64)
-    for begin, end in index_ranges(sessions.offsets, _BLOCK_VIEWS):
+    for begin, end in run_ranges(sessions.offsets, _BLOCK_VIEWS):
         views = sessions.items[sessions.offsets[begin] : sessions.offsets[end]]
         df += np.bincount(views, minlength=n_items)
     posting_offsets, postings = _posting_lists(
@@ -277,7 +277,7 @@ def _posting_lists(
     posting_offsets = _offsets_of_lengths(np.minimum(df, max_postings))
     postings: Items = allocate(int(posting_offsets[-1]), np.int32)
     posting_counts = np.zeros(n_items, dtype=np.int64)
-    for begin, end in reversed(list(index_ranges(offsets, _BLOCK_VIEWS))):
+    for begin, end in reversed(list(run_ranges(offsets, _BLOCK_VIEWS))):
         newest_first = slice(None, None, -1)
         items = sessions.items[offsets[begin] : offsets[end]][newest_first]
         lengths = np.diff(offsets[begin : end + 1])

@@ -36,7 +36,7 @@ from productrecs.engines.engine_protocol import (
     FitInputs,
     ListContext,
     ListRequest,
-    common_baskets,
+    shared_basket_counts,
 )
 from productrecs.engines.item_fingerprints import Words
 
@@ -147,7 +147,7 @@ class ComplementaryEngine(Engine[ComplementAndCopurchaseModel]):
         """Return a function that names common baskets, else the lift of the categories."""
 
         def explain(item: int) -> Evidence:
-            completes = common_baskets(
+            completes = shared_basket_counts(
                 model.pairs.shared_basket_count, request.anchors, item
             )
             if completes:

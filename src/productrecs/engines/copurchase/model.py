@@ -30,9 +30,9 @@ from productrecs.engines.copurchase.companion_lookup import (
 from productrecs.engines.copurchase.pair_evidence import CERTAIN
 from productrecs.engines.item_fingerprints import (
     Words,
+    hash_pairs,
     hash_sums,
     mix_bits,
-    pair_words,
     to_words,
 )
 
@@ -237,7 +237,7 @@ def companion_hashes(model: Arrays) -> Words:
     """Return a hash [n_items] of each item's companions, of a model's stored arrays."""
 
     def hashes_of(rows: slice, _: Ints) -> Words:
-        hashes = pair_words(model["companions"][rows], model["support"][rows])
+        hashes = hash_pairs(model["companions"][rows], model["support"][rows])
         hashes += to_words(model["evidence"][rows])
         if len(model[_SHARED]):  # pooled baskets of variants
             hashes = mix_bits(hashes) + to_words(model[_SHARED][rows])

@@ -106,7 +106,7 @@ class StoreListRequest(ListRequest):
         """Return the items whose categories fill the list up, most relevant first."""
         return backfill_anchors(self.context, self.eligible)
 
-    def bundle_parts(self) -> Iterable[int]:
+    def missing_bundle_parts(self) -> Iterable[int]:
         """Return the missing parts of the bundle that the list can show whole."""
         anchors, eligible = self.anchors, self.eligible
         rules = eligible.rules

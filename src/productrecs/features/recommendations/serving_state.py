@@ -90,7 +90,7 @@ class EligibleItems:
         """Return whether an item may be shown."""
         return item < len(self.visible) and bool(self.visible[item])
 
-    def trending(self, subset: Mask | None = None) -> Iterator[int]:
+    def trending_then_newest(self, subset: Mask | None = None) -> Iterator[int]:
         """Return trending items, then the rest of the catalog, newest first.
 
         An item may occur twice. With `subset`, a subset of `visible`, only its items

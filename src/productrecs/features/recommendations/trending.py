@@ -64,7 +64,7 @@ def _mask_above_min_price(store: StoreState, visible: Mask) -> Mask:
 def _first_picks(eligible: EligibleItems, visible: Mask, num: int) -> list[Pick]:
     picks: list[Pick] = []
     listed_items: set[int] = set()
-    for item in eligible.trending(visible):
+    for item in eligible.trending_then_newest(visible):
         if len(picks) == num:
             break
         if item not in listed_items:

@@ -7,7 +7,6 @@ from datetime import date, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.time_window import window_end_ms, window_start_ms
@@ -28,15 +27,12 @@ from productrecs.training.demand.repository import DemandRepository
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints, Items
     from productrecs.engines.demand.calendar_effects import CalendarEvent
     from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
     from productrecs.tenancy.accounts.store_settings import StoreSettings
     from productrecs.training.demand.repository import ForecastItemFacts, StockOut
-
-_Ints = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
-_Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +40,14 @@ class StoreDays:
     """`count` days of a store from the date `first` on, by midnight in its time zone."""
 
     first: date
-    midnights: _Ints  # [count + 1], UTC ms
+    midnights: Ints  # [count + 1], UTC ms
 
     @property
     def count(self) -> int:
         """Number of days."""
         return len(self.midnights) - 1
 
-    def numbers(self, times: _Ints) -> _Ints:
+    def numbers(self, times: Ints) -> Ints:
         """Return the day number of each moment; -1 before all days, `count` after them."""
         return np.searchsorted(self.midnights, times, side="right").astype(np.int64) - 1
 
@@ -113,8 +109,8 @@ class DemandInputs:
     """All input of a forecast."""
 
     demand: DailyDemand
-    on_sale: _Bools  # [items, DAYS_AHEAD]
-    numbers: _Ints  # [items] catalog numbers
+    on_sale: Bools  # [items, DAYS_AHEAD]
+    numbers: Ints  # [items] catalog numbers
     days: StoreDays  # of the history
     events: Sequence[CalendarEvent]  # past ones, and those ahead
     target_mode: TargetMode
@@ -124,13 +120,13 @@ class DemandInputs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SoldLines:
-    items: _Ints
-    times: _Ints
-    quantities: _Ints  # 1 if unknown
-    has_quantity: _Bools
-    prices: _Floats  # of a unit, in the store's currency; NaN if unknown
+    items: Ints
+    times: Ints
+    quantities: Ints  # 1 if unknown
+    has_quantity: Bools
+    prices: Floats  # of a unit, in the store's currency; NaN if unknown
 
-    def of(self, chosen: _Bools) -> _SoldLines:
+    def of(self, chosen: Bools) -> _SoldLines:
         """Return some of the lines."""
         return _SoldLines(
             self.items[chosen],
@@ -201,7 +197,7 @@ def _read_inputs(
     )
 
 
-def target_mode(has_quantity: _Bools) -> TargetMode:
+def target_mode(has_quantity: Bools) -> TargetMode:
     """Return the unit of demand: units if at least 95 % of the lines carry a quantity."""
     is_counted = len(has_quantity) > 0 and float(has_quantity.mean()) >= _MIN_QUANTITY_SHARE
     return "units" if is_counted else "order_lines"
@@ -238,14 +234,14 @@ def _read_sold_lines(
     )
 
 
-def _unit_prices(totals: Sequence[float | None], quantities: _Ints) -> _Floats:
+def _unit_prices(totals: Sequence[float | None], quantities: Ints) -> Floats:
     known = np.array([np.nan if one is None else one for one in totals], np.float64)
     return np.where(
         (quantities > 0) & (known > 0), known / np.maximum(quantities, 1), np.nan
     )
 
 
-def _paid_prices(lines: _SoldLines, numbers: _Ints, days: StoreDays) -> PaidPrices:
+def _paid_prices(lines: _SoldLines, numbers: Ints, days: StoreDays) -> PaidPrices:
     """Return the highest price paid for each item on each day with a known one."""
     known = lines.of(np.isfinite(lines.prices))
     rows = np.searchsorted(numbers, known.items)
@@ -258,7 +254,7 @@ def _paid_prices(lines: _SoldLines, numbers: _Ints, days: StoreDays) -> PaidPric
 
 
 def _backdate_first_catalog(
-    catalog: Sequence[ForecastItemFacts], sale_times: _Ints
+    catalog: Sequence[ForecastItemFacts], sale_times: Ints
 ) -> list[ForecastItemFacts]:
     """Return the catalog with the time since which each item can have sold.
 
@@ -277,7 +273,7 @@ def _backdate_first_catalog(
     ]
 
 
-def _item_numbers(sold: _Ints, catalog: Sequence[ForecastItemFacts], now_ms: int) -> _Ints:
+def _item_numbers(sold: Ints, catalog: Sequence[ForecastItemFacts], now_ms: int) -> Ints:
     """Return the items to forecast: items with sales, and new items."""
     since_ms = now_ms - _UNSOLD_DAYS * DAY_MS
     new_items = [
@@ -301,7 +297,7 @@ def _shorten_history(
 
 
 def _daily_amounts(
-    lines: _SoldLines, numbers: _Ints, days: StoreDays, mode: TargetMode
+    lines: _SoldLines, numbers: Ints, days: StoreDays, mode: TargetMode
 ) -> Amounts:
     values = lines.quantities if mode == "units" else np.sign(lines.quantities)
     rows = np.searchsorted(numbers, lines.items)
@@ -316,7 +312,7 @@ def _past_sale_days(
     item_facts: Sequence[ForecastItemFacts | None],
     days: StoreDays,
     zone: tzinfo,
-) -> _Bools:
+) -> Bools:
     """Return the days on which each item was on sale: from its first day, in its window."""
     has_sales = amounts > 0
     first_sale_days = np.where(
@@ -343,10 +339,10 @@ def _past_sale_days(
 
 
 def _exclude_stock_out_days(
-    on_sale: _Bools,
+    on_sale: Bools,
     amounts: Amounts,
     stock_outs: Sequence[StockOut],
-    numbers: _Ints,
+    numbers: Ints,
     days: StoreDays,
 ) -> None:
     """Mask days without stock: their sales do not show demand.
@@ -367,7 +363,7 @@ def _exclude_stock_out_days(
         on_sale[row, first : last + 1] = False
 
 
-def _first_day_of_silence(amounts: Amounts, on_sale: _Bools, recorded: int) -> int:
+def _first_day_of_silence(amounts: Amounts, on_sale: Bools, recorded: int) -> int:
     """Return the day after the last sale, or the day on which a stock-out was recorded.
 
     The latter if the days between are too few to expect `_SILENCE` sales.
@@ -382,7 +378,7 @@ def _first_day_of_silence(amounts: Amounts, on_sale: _Bools, recorded: int) -> i
 
 def _future_sale_days(
     item_facts: Sequence[ForecastItemFacts | None], days_ahead: StoreDays, zone: tzinfo
-) -> _Bools:
+) -> Bools:
     """Return the future days on which each item is on sale, in stock or not."""
     is_on_sale = np.zeros((len(item_facts), days_ahead.count), np.bool_)
     for row, facts in enumerate(item_facts):
@@ -399,7 +395,7 @@ def _future_sale_days(
     return is_on_sale
 
 
-def _categories(item_facts: Sequence[ForecastItemFacts | None]) -> npt.NDArray[np.int32]:
+def _categories(item_facts: Sequence[ForecastItemFacts | None]) -> Items:
     """Return a code for each item's narrowest category; -1 without one."""
     codes: dict[str, int] = {}
     category_codes = [

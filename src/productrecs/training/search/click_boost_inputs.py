@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.ids import visitor_hash
-from productrecs.engines.array_types_and_sorting import Items
+from productrecs.engines.array_types_and_sorting import Bools, Ints, Items
 from productrecs.engines.click_boosts import (
     CART,
     CLICK,
@@ -23,7 +22,6 @@ from productrecs.engines.text.language_detection_and_stemming import (
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
 
-Ints = npt.NDArray[np.int64]
 Columns = tuple[Ints, ...]
 
 _KINDS: Final = (EventKind.SEARCH_PREF, EventKind.SEARCH_CLICK, EventKind.ADD_TO_CART)
@@ -172,9 +170,7 @@ def _to_rows(rows: Sequence[Sequence[Any]]) -> SearchInteractionRows:
     )
 
 
-def _select(
-    rows: SearchInteractionRows, is_selected: npt.NDArray[np.bool_]
-) -> SearchInteractionRows:
+def _select(rows: SearchInteractionRows, is_selected: Bools) -> SearchInteractionRows:
     return SearchInteractionRows._make(column[is_selected] for column in rows)
 
 

@@ -34,7 +34,7 @@ from productrecs.storage.files.snapshots import (
 )
 from productrecs.storage.jobs.leases import Lease
 from productrecs.storage.sql.database import Database
-from productrecs.training.repository import move_index, serving_snapshots
+from productrecs.training.repository import replace_serving_index, serving_snapshots
 from productrecs.training.search.semantic_space_files import space_stamp
 from productrecs.training.search.served_index import index_folder
 
@@ -176,7 +176,7 @@ class IndexUploader:
             return True
         if held.name != before:
             with self._database.transaction() as transaction:
-                if not move_index(transaction, store_id, before, held.name):
+                if not replace_serving_index(transaction, store_id, before, held.name):
                     return False
         with contextlib.suppress(OSError):
             held.write(folder.folder)

@@ -5,7 +5,7 @@ significant gain in each time split, and a minimum gain.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -69,7 +69,7 @@ class TuningTrial:
     """Scores of one set of options, by time split and test case, and catalog coverage."""
 
     scores: tuple[Floats, ...]
-    shown: float = 0.0  # share of the trained products
+    coverage: float = 0.0  # share of the trained products
 
     @property
     def mean(self) -> float:
@@ -108,7 +108,7 @@ def grid_search(
         trial = evaluate(options)
         if (
             is_better(trial, default_trial)
-            and trial.shown >= min_coverage
+            and trial.coverage >= min_coverage
             and trial.mean > best_mean
         ):
             best, best_mean = options, trial.mean
@@ -128,14 +128,11 @@ def held_out_periods(groups: ItemGroups) -> list[HeldOutPeriod]:
     size = int(count * SPLIT_SHARE)
     if size < MIN_GROUPS:
         return []
-    return list(_cut(groups, count, size))
-
-
-def _cut(groups: ItemGroups, count: int, size: int) -> Iterator[HeldOutPeriod]:
-    for back in range(N_SPLITS, 0, -1):
-        first = count - back * size
-        chosen = np.arange(first, first + size)
-        yield HeldOutPeriod(int(groups.starts[first]), chosen[:: -(-size // MAX_GROUPS)])
+    step = -(-size // MAX_GROUPS)
+    return [
+        HeldOutPeriod(int(groups.starts[first]), np.arange(first, first + size, step))
+        for first in range(count - N_SPLITS * size, count, size)
+    ]
 
 
 class OrderSplit(NamedTuple):
@@ -181,7 +178,7 @@ def tune_copurchase_options(
             on_trial()
         return TuningTrial(tuple(scores), shown_count / max(item_count, 1))
 
-    return grid_search(GRID, evaluate, evaluate(_PLAIN_COUNTS).shown)
+    return grid_search(GRID, evaluate, evaluate(_PLAIN_COUNTS).coverage)
 
 
 def _training_lines(purchases: Purchases, until_ms: int) -> Purchases:
@@ -255,8 +252,8 @@ def tune_store(
         trial_count += 1
         progress(min(trial_count / _TRIALS, 1.0))
 
-    variants = inputs.catalog.categories_and_variants(head.numbers)[1]
-    options = tune_copurchase_options(inputs.purchases, head.numbers, count_trial, variants)
+    variants = inputs.catalog.categories_and_variants(head.n_items)[1]
+    options = tune_copurchase_options(inputs.purchases, head.n_items, count_trial, variants)
     result = TunedParameters(options, clock(), head.seq)
     with database.transaction() as transaction:
         AccountRepository(transaction).lock(store.store_id)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from productrecs.core.clock import MINUTE_MS
 from productrecs.core.ids import StoreId, visitor_hash
+from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints, Items, Scores
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.descriptor_projection import MIN_PICTURES
 from productrecs.engines.visual.image_descriptor import LENGTH
@@ -49,8 +50,6 @@ from productrecs.training.visual.picture_embedding import (
 )
 from productrecs.training.visual.served_visual_model import pictures_folder
 
-Ints = npt.NDArray[np.int64]
-
 MAX_EVENTS: Final = 300_000
 """Newest events of the log; more cost more than they improve."""
 
@@ -72,7 +71,7 @@ def read_coviewed_pairs(repository: TrainingRepository, numbers: Collection[int]
         return np.zeros((0, 2), np.int64)
     rows: list[tuple[int, int, int]] = []
     kinds = frozenset(TRAINING_KINDS)
-    for page in repository.behaviour(max(0, head.seq - MAX_EVENTS), head.seq):
+    for page in repository.behaviour_pages(max(0, head.seq - MAX_EVENTS), head.seq):
         rows += [
             (visitor_hash(visitor), ts, item)
             for ts, kind, item, visitor, *_ in page
@@ -123,13 +122,11 @@ def _frequent_pairs(pair_rows: Ints) -> Ints:
     return ordered_pairs
 
 
-def _coview_cosines(pairs: Ints, counts: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _coview_cosines(pairs: Ints, counts: npt.NDArray[Any]) -> Floats:
     """Return the co-views of each pair divided by the items' views (cosine), 0 to 1."""
     size = int(pairs.max()) + 1
     view_counts = np.bincount(pairs.ravel(), np.repeat(counts, 2), minlength=size)
-    weights: npt.NDArray[np.float64] = counts / np.sqrt(
-        view_counts[pairs[:, 0]] * view_counts[pairs[:, 1]]
-    )
+    weights: Floats = counts / np.sqrt(view_counts[pairs[:, 0]] * view_counts[pairs[:, 1]])
     return weights
 
 
@@ -296,7 +293,7 @@ def _embed_items(
     embedding: DescriptorEmbedding,
     space: Arrays,
     serving: _ServingModel | None,
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
+) -> tuple[Scores, Bools]:
     """Return the vector of each shown item, and which of them are new."""
     numbers = np.array([item.number for item in items], dtype=np.int32)
     seqs = np.array([item.seq for item in items], dtype=np.int64)
@@ -326,8 +323,8 @@ def _embed_items(
 
 
 def _previous_rows(
-    serving: _ServingModel, numbers: npt.NDArray[np.int32], seqs: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    serving: _ServingModel, numbers: Items, seqs: Ints
+) -> tuple[npt.NDArray[np.intp], Bools]:
     """Return the previous row of each item, and whether the item is unchanged."""
     items, seqs_before = serving.arrays["items"], serving.arrays["seqs"]
     if not len(items):
@@ -338,8 +335,8 @@ def _previous_rows(
 
 def _build_visual_model(
     items: Sequence[DescribedItem],
-    vectors: npt.NDArray[np.float32],
-    is_new: npt.NDArray[np.bool_],
+    vectors: Scores,
+    is_new: Bools,
     serving: _ServingModel | None,
 ) -> VisualModel:
     pictured = PicturedItems(
@@ -364,7 +361,7 @@ def _build_visual_model(
 
 
 def _renumbered_neighbours(
-    serving: _ServingModel, pictured: PicturedItems, is_new: npt.NDArray[np.bool_]
+    serving: _ServingModel, pictured: PicturedItems, is_new: Bools
 ) -> NeighbourTable:
     """Return the known neighbours by new rows, without removed items."""
     old_items, count = serving.arrays["items"], len(pictured.items)
@@ -386,7 +383,7 @@ def _renumbered_neighbours(
     )
 
 
-def _category_codes(items: Sequence[DescribedItem]) -> npt.NDArray[np.int32]:
+def _category_codes(items: Sequence[DescribedItem]) -> Items:
     """Return a code of each item's narrowest shared category; -1: none."""
     categories_of_items = [json.loads(item.categories) for item in items]
     sizes = Counter(name for names in categories_of_items for name in names)

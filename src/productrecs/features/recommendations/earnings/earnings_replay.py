@@ -68,7 +68,7 @@ def replay_earning_weights(database: Database, store: Store, now_ms: int) -> Non
     with database.reading() as connection:
         inputs, head = read_log(TrainingRepository(connection, store_id))
         items = EarningsRepository(connection, store_id).priced_items()
-    cases, lists = replay_orders(inputs, head.numbers, store.settings, _MAX_CASES)
+    cases, lists = replay_orders(inputs, head.n_items, store.settings, _MAX_CASES)
     index = compute_earning_index(items.prices, items.costs, (), ())
     margins = items.prices - items.costs
     result: dict[str, Any] = {
