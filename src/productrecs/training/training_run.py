@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-import sqlalchemy as sa
-
 from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.clock import HOUR_MS, Clock
 from productrecs.core.idle_priority import run_at_idle_priority
@@ -80,8 +78,8 @@ def train_store(
         with run_at_idle_priority(
             idle_seconds
         ):  # reading needs no low latency; the rest does
+            head = _read_new_log(deps, store.store_id, inputs)
             with deps.database.reading() as connection:
-                head = _read_new_log(connection, store.store_id, inputs)
                 tuned = HyperparameterRepository(connection, store.store_id).options()
             progress(0.5)
             now_ms = deps.clock()
@@ -136,13 +134,14 @@ def settings_hash(settings: StoreSettings) -> str:
 
 
 def _read_new_log(
-    connection: sa.Connection, store_id: StoreId, inputs: TrainingInputs
+    deps: TrainingDeps, store_id: StoreId, inputs: TrainingInputs
 ) -> TrainingLogHead:
-    repository = TrainingRepository(connection, store_id)
-    head = repository.existing_head()
-    inputs.restart_after_removals(head.removals)
-    searches = EventLogRepository(connection, store_id)
-    inputs.read_log_up_to(repository, head.seq, searches=searches)
+    with deps.database.reading() as connection:
+        repository = TrainingRepository(connection, store_id)
+        head = repository.existing_head()
+        inputs.restart_after_removals(head.removals)
+        searches = EventLogRepository(connection, store_id)
+        inputs.read_log_up_to(repository, head.seq, searches=searches)
     return head
 
 
