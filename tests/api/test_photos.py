@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import Any
 
 import pytest
@@ -104,6 +105,24 @@ def test_the_setting_turns_both_off(shop: Merchant, service: Service) -> None:
     eventually(
         lambda: "similar" in shop.recommend(item_id="red-ball", source="similar").sources
     )
+
+
+def test_widgets_offer_photos_only_where_a_photo_can_find_products(
+    shop: Merchant, service: Service
+) -> None:
+    def answers(merchant: Merchant) -> str:
+        target = f"/widget/v1/search-{merchant.account.domain}.js"
+        found = re.search(
+            r'"answers":(\[[^]]*\])', merchant.client.ask("GET", target).body.decode()
+        )
+        assert found is not None
+        return found[1]
+
+    pictureless = service.register()
+    assert pictureless.push({"id": "salt", "title": "Salt"}).status == 200
+
+    assert answers(shop) == '["image","looks","analyze"]'
+    assert answers(pictureless) == '["looks"]'
 
 
 def test_a_photo_finds_what_looks_like_it(shop: Merchant) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
@@ -39,7 +39,10 @@ from productrecs.storage.files.model_files import BrokenModelError
 from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.store_counters_and_versions import view_versions_by_store
+from productrecs.storage.sql.store_counters_and_versions import (
+    ViewVersions,
+    view_versions_by_store,
+)
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.repository import reject_snapshot
@@ -75,7 +78,7 @@ class CachedStore:
     earnings_at: int = 0  # when the earning index in use was computed
     question_weights: Mapping[str, float] = field(default_factory=dict)  # of search
     questions_read_for: str | None = ""  # the serving models when they were read
-    versions: tuple[object, ...] | None = None  # of the views, as last read
+    versions: ViewVersions | None = None  # of the views, as last read
 
     def priced(self, name: str) -> "CachedStore":
         """Return this store with the prices of one list; it shares the caches.
@@ -122,12 +125,15 @@ def load_store(
 
 
 def _serving_snapshots(
-    store_id: StoreId, versions: tuple[Any, ...] | None
+    store_id: StoreId, versions: ViewVersions | None
 ) -> list[SnapshotName]:
     if versions is None:
         return []
-    _, model_id, _, _, visual_id, index_id, *_ = versions
-    by_kind = {MODELS: model_id, PICTURES: visual_id, SEARCH: index_id}
+    by_kind = {
+        MODELS: versions.model_id,
+        PICTURES: versions.visual_id,
+        SEARCH: versions.index_id,
+    }
     return [
         SnapshotName(store_id, kind, snapshot_id)
         for kind, snapshot_id in by_kind.items()
@@ -148,26 +154,31 @@ def refresh_changed_views(
     store_id: StoreId,
     cached_store: CachedStore,
     reader: RawReader,
-    versions: tuple[Any, ...] | None,
+    versions: ViewVersions | None,
 ) -> None:
     """Read the views whose versions changed; `versions` is None when the store is gone."""
     if versions is None:
         return
-    catalog_seq, model_id, rules_seq, search_seq, visual_id, index_id, *others = versions
-    state = cached_store.state
-    _refresh_catalog_and_rules(services, state, reader, int(catalog_seq), int(rules_seq))
-    _open_serving_index(services, store_id, cached_store, index_id)
-    if cached_store.search_rules.seq != search_seq:
-        cached_store.search_rules = SearchRuleBook.load(reader, store_id, int(search_seq))
+    state, model_id = cached_store.state, versions.model_id
+    _refresh_catalog_and_rules(
+        services, state, reader, versions.catalog_seq, versions.rules_seq
+    )
+    _open_serving_index(services, store_id, cached_store, versions.index_id)
+    if cached_store.search_rules.seq != versions.search_seq:
+        cached_store.search_rules = SearchRuleBook.load(
+            reader, store_id, versions.search_seq
+        )
     _open_serving_models(services, store_id, cached_store, model_id)
     if cached_store.questions_read_for != model_id:
         days = _question_days(services.clock())
         counts = read_question_counts(reader, store_id, days)
         cached_store.question_weights = question_weights(counts)
         cached_store.questions_read_for = model_id
-    _refresh_looks_placements_and_tests(cached_store, store_id, reader, *map(int, others))
+    _refresh_looks_placements_and_tests(
+        cached_store, store_id, reader, versions.looks_seq, versions.placements_seq
+    )
     _apply_earnings(cached_store, store_id, reader)
-    _open_serving_pictures(services, store_id, cached_store, visual_id)
+    _open_serving_pictures(services, store_id, cached_store, versions.visual_id)
     snapshots = _serving_snapshots(store_id, versions)
     is_all = all(map(services.snapshots.is_ready, snapshots))
     cached_store.versions = (

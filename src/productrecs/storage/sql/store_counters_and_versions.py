@@ -6,7 +6,7 @@ table describes the other columns.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -24,6 +24,19 @@ _VERSIONS: Final = (
     "looks_seq, placements_seq FROM store_heads WHERE store_id IN ({})"
 )
 _QUERY_SIZES: Final = (1, 8, 64, 512)  # few texts, which the drivers prepare once
+
+
+class ViewVersions(NamedTuple):
+    """The version of each view of a store: numbers of its log, and ids of snapshots."""
+
+    catalog_seq: int
+    model_id: str | None
+    rules_seq: int
+    search_seq: int
+    visual_id: str | None
+    index_id: str | None
+    looks_seq: int
+    placements_seq: int
 
 
 def add_head(transaction: sa.Connection, store_id: StoreId) -> None:
@@ -142,17 +155,14 @@ def catalog_heads(reader: RawReader) -> list[tuple[Any, ...]]:
 
 def view_versions_by_store(
     reader: RawReader, store_ids: Sequence[StoreId]
-) -> dict[StoreId, tuple[Any, ...]]:
-    """Return the version of each view of these stores; stores that are gone are missing.
-
-    The catalog's seq, the model's id, the rules' seq, the searches' seq, the id of the
-    visual index, the id of the search index, the looks' seq, the placements' seq.
-    """
-    found: dict[StoreId, tuple[Any, ...]] = {}
+) -> dict[StoreId, ViewVersions]:
+    """Return the version of each view of these stores; stores that are gone are missing."""
+    versions: dict[StoreId, ViewVersions] = {}
     for start in range(0, len(store_ids), _QUERY_SIZES[-1]):
         chosen = list(store_ids[start : start + _QUERY_SIZES[-1]])
         size = next(size for size in _QUERY_SIZES if size >= len(chosen))
         chosen += chosen[:1] * (size - len(chosen))
         query = _VERSIONS.format(", ".join("?" * size))
-        found |= {StoreId(row[0]): row[1:] for row in reader.all(query, chosen)}
-    return found
+        for row in reader.all(query, chosen):
+            versions[StoreId(row[0])] = ViewVersions(*row[1:])
+    return versions

@@ -60,15 +60,14 @@ def present_versions(database: Database, store: Store) -> dict[str, Any]:
     """Return the versions of what decides the results of search."""
     reader = database.raw_reader()
     try:
-        row = view_versions_by_store(reader, [store.store_id])[store.store_id]
+        versions = view_versions_by_store(reader, [store.store_id])[store.store_id]
     finally:
         reader.close()
-    catalog_seq, model_id, rules_seq, search_seq, *_ = row
     return {
-        "catalog": catalog_seq,
-        "model": model_id,
-        "rules": rules_seq,
-        "search": search_seq,
+        "catalog": versions.catalog_seq,
+        "model": versions.model_id,
+        "rules": versions.rules_seq,
+        "search": versions.search_seq,
         "settings": search_settings(store),
     }
 

@@ -31,6 +31,7 @@ from fastapi import Request, Response
 
 from productrecs import __version__
 from productrecs.core.cache_registry import RegisteredCache, memoized
+from productrecs.core.errors import StorageError
 from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import matches_etag
 from productrecs.http.pipeline.route_declaration import (
@@ -52,6 +53,7 @@ from productrecs.http.routes.public.page_response import (
 )
 from productrecs.services import Services
 from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
+from productrecs.storage.sql.store_counters_and_versions import view_versions_by_store
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 
 if TYPE_CHECKING:
@@ -156,6 +158,8 @@ routes = Routes("public")
 CACHED: Final = "public, max-age=300, stale-while-revalidate=86400"
 # Optional calls of a script: the feature name and the route that it needs.
 ROUTE_NAMES: Final = ("image", "looks", "analyze")
+ROUTES_WITHOUT_PICTURES: Final = ("looks",)
+"""What a store offers whose products have no indexed pictures: no search by photo."""
 _encode: Final = msgspec.json.Encoder().encode
 Domain = Annotated[
     str,
@@ -230,12 +234,27 @@ async def _store_script_response(request: Request, name: str, domain: str) -> Re
     if store is None:
         is_run = request.headers.get("sec-fetch-dest") == "script"
         return _unknown_store_script(domain, 200 if is_run else 404)
-    return script_response(request, load_script(name), script_call_of(store), CACHED)
+    has_pictures = await _has_pictures(exchange.context, store)
+    call = script_call_of(store, has_pictures=has_pictures)
+    return script_response(request, load_script(name), call, CACHED)
 
 
-def script_call_of(store: "Store") -> bytes:
+async def _has_pictures(context: "Context", store: "Store") -> bool:
+    """Return whether a photo can find products; True if the database cannot say."""
+    try:
+        found = await context.read(
+            lambda reader: view_versions_by_store(reader, [store.store_id])
+        )
+    except StorageError:
+        return True
+    versions = found.get(store.store_id)
+    return versions is not None and versions.visual_id is not None
+
+
+def script_call_of(store: "Store", *, has_pictures: bool) -> bytes:
     """Return the call of a script for its store: what it has is public by design."""
-    variables = _encode({"key": store.publishable_key, "answers": ROUTE_NAMES})
+    answers = ROUTE_NAMES if has_pictures else ROUTES_WITHOUT_PICTURES
+    variables = _encode({"key": store.publishable_key, "answers": answers})
     return script_call(variables, LOAD_WEBMCP if store.settings.browser_assistants else b"")
 
 
