@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _CLUSTER = "PRODUCTRECS_TEST_CLUSTER"
 _OWNER = pytest.StashKey[postgres.Owner]()
+_priorities = [os.getpriority(os.PRIO_PROCESS, 0)]
 
 # `make test` gives the same answer every time; `make trust` looks further. No deadline for
 # one example: other tests run beside it.
@@ -65,6 +66,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if owner is not None:
         owner.end()
         os.environ.pop(_CLUSTER, None)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    """Fail a test that lowers this process's priority, which would slow later tests."""
+    priority = os.getpriority(os.PRIO_PROCESS, 0)
+    if priority != _priorities[-1]:
+        _priorities.append(priority)
+        pytest.fail(f"the test set the priority of this process to {priority}")
 
 
 def pytest_collection_finish() -> None:

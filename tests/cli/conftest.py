@@ -1,6 +1,7 @@
 """Fixtures of the command line tests: commands run in this process, on a fresh database."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from productrecs.cli.commands import backup_and_restore
 from productrecs.cli.main import productrecs
 from productrecs.cli.open_services import open_services
 from productrecs.services import Services
@@ -16,6 +18,13 @@ from tests.support.demo import demo_folder
 from tests.support.migrated import bring
 
 __all__ = ["demo_folder"]
+
+
+@pytest.fixture(autouse=True)
+def _priority_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no command lower the priority of this process, in which later tests run."""
+    monkeypatch.setattr(os, "nice", lambda _by: 0)
+    monkeypatch.setattr(backup_and_restore, "use_idle_io_priority", lambda: None)
 
 
 @dataclass(frozen=True)
