@@ -46,6 +46,7 @@ INTO: Final = MOUNTS + 'mount --rbind /dev "$0/dev" && exec chroot "$0" sh -c "$
 
 def make_system(release: str, system: Path) -> None:
     """Make a minimal Debian with a clone of this commit."""
+    system.chmod(0o755)  # it is the root folder of all users there
     words = ("debootstrap", "--variant=minbase", f"--include={PACKAGES}", release, system)
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own words
     for name in MACHINE:

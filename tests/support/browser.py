@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+from ctypes.util import find_library
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Playwright
 
 MISSING: Final = (
-    "Chromium is not installed, so nothing ran in a browser: apt-get install chromium"
+    "Chromium, or the library that Playwright's Node needs, is not installed, so nothing "
+    "ran in a browser: apt-get install chromium libatomic1"
 )
 WAIT_MS: Final = 30_000
 """How long an expectation may take to come true: other tests run beside it."""
@@ -132,7 +134,9 @@ def a_minute_later(page: Page) -> None:
 
 
 def find_chromium() -> str | None:
-    """Return the program of the system's Chromium, or None."""
+    """Return the program of the system's Chromium; None if tests cannot drive one."""
+    if find_library("atomic") is None:
+        return None
     programs = (shutil.which(name) for name in _PROGRAMS)
     return next((program for program in programs if program), None)
 
