@@ -22,6 +22,7 @@ PACKAGES: Final = {
     "chrome": "chromium",
     "chromium": "chromium",
     "chromium-browser": "chromium",
+    "curl": "curl",
     "debootstrap": "debootstrap",
     "google-chrome": "chromium",
     "haproxy": "haproxy",
