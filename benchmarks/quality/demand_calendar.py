@@ -125,7 +125,7 @@ def _errors(
     found = []
     for usable in ([], events):
         effects = CalendarEffects(demand, usable, elasticity)
-        ordinary = effects.remove_from_history()
+        ordinary = effects.history_without_events()
         verdict = run_backtest(ordinary, options, lambda _share: None)
         everything = np.ones((demand.items, HORIZON), np.bool_)
         made = forecast_demand(ordinary, everything, options, lambda _share: None, verdict)

@@ -17,7 +17,11 @@ from productrecs.engines.browse import (
     sessionize,
 )
 from productrecs.engines.browse import session_index as index_module
-from productrecs.engines.browse.session_knn import SessionQuery, read_only, weight_tables
+from productrecs.engines.browse.session_knn import (
+    SessionQuery,
+    read_only_layout,
+    weight_tables,
+)
 from tests.engines.references import next_items
 
 if TYPE_CHECKING:
@@ -118,7 +122,7 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
     events = traffic(seed, n_sessions=400, n_items=30)
     owners = [event[0] % 30 for event in events]
     arrays = fitted(events, 33, options, owners).to_arrays()
-    layout = read_only(arrays)
+    layout = read_only_layout(arrays)
     weights = weight_tables(options, arrays["returns"])
     for _ in range(200):
         question = random_question(rng, 33, options, layout.owners)
@@ -138,7 +142,10 @@ def test_the_newer_of_equally_similar_sessions_vote(
     # Without fading all five are alike; only the two newest may vote.
     options = SessionOptions(neighbours=2, days_scale=1e15)
     index = fitted(walks([0, 1], [0, 2], [0, 3], [0, 4], [0, 5]), 6, options)
-    layout, weights = read_only(index.to_arrays()), weight_tables(options, np.zeros(9))
+    layout, weights = (
+        read_only_layout(index.to_arrays()),
+        weight_tables(options, np.zeros(9)),
+    )
     question = SessionQuery(np.array([0], np.int32), 0, NOBODY, 1000, 2)
 
     items = evaluate(layout, weights, question, 9)[0]

@@ -18,7 +18,7 @@ from productrecs.engines.copurchase import (
 from productrecs.engines.copurchase.pair_counts import (
     count_pairs,
     gather_baskets,
-    pair_blocks,
+    owner_blocks,
 )
 from tests.engines.references import companions, cosines
 
@@ -102,8 +102,8 @@ def test_what_sells_lately_gains_on_what_sold_before() -> None:
     even = fitted(lines, 3, replace(ALIKE_AGES, season=0.0))
     seasonal = fitted(lines, 3, replace(ALIKE_AGES, season=0.15))
 
-    assert even.neighbours(0).items.tolist() == [1, 2]
-    assert seasonal.neighbours(0).items.tolist() == [2, 1]
+    assert even.evident_companions(0).items.tolist() == [1, 2]
+    assert seasonal.evident_companions(0).items.tolist() == [2, 1]
 
 
 def test_places_put_more_items_into_the_head_of_some_list() -> None:
@@ -113,13 +113,16 @@ def test_places_put_more_items_into_the_head_of_some_list() -> None:
     fair = fitted(lines, 80, replace(untied, places=4))
 
     def heads(model: CopurchaseModel) -> set[int]:
-        lists = (model.neighbours(item).items[:4].tolist() for item in range(80))
+        lists = (model.evident_companions(item).items[:4].tolist() for item in range(80))
         return {item for one in lists for item in one}
 
     assert len(heads(fair)) > len(heads(plain)) + 5
     # Who led a list, leads it still.
     for item in range(80):
-        before, after = plain.neighbours(item).items, fair.neighbours(item).items
+        before, after = (
+            plain.evident_companions(item).items,
+            fair.evident_companions(item).items,
+        )
         assert before[:3].tolist() == after[:3].tolist()
         assert sorted(before.tolist()) == sorted(after.tolist())
 
@@ -129,8 +132,8 @@ def test_a_best_seller_of_most_orders_is_listed() -> None:
 
     model = fitted(orders(*[[coffee, bread], [coffee, cake], [bread, cake, coffee]] * 9), 3)
 
-    assert model.neighbours(bread).items.tolist() == [coffee, cake]
-    assert model.neighbours(cake).items.tolist() == [coffee, bread]
+    assert model.evident_companions(bread).items.tolist() == [coffee, cake]
+    assert model.evident_companions(cake).items.tolist() == [coffee, bread]
 
 
 def test_an_order_sent_again_under_another_number_counts_once() -> None:
@@ -176,7 +179,9 @@ def test_blocks_do_not_change_the_pairs() -> None:
     weights = np.linspace(0.1, 1.0, len(baskets.ages_days))
 
     whole = [pairs for _, pairs in count_pairs(baskets, weights)]
-    pieces = [pairs for _, pairs in count_pairs(baskets, weights, pair_blocks(baskets, 40))]
+    pieces = [
+        pairs for _, pairs in count_pairs(baskets, weights, owner_blocks(baskets, 40))
+    ]
 
     assert len(whole) == 1
     assert len(pieces) > 10
@@ -196,13 +201,13 @@ def test_a_pair_counts_once_in_a_basket_however_often_its_lines_repeat() -> None
 def test_lines_without_a_basket_teach_nothing() -> None:
     model = fitted([(-1, 0, 0.0), (-1, 1, 0.0), (-7, 1, 0.0)], 2)
 
-    assert len(model.neighbours(0).items) == 0
+    assert len(model.evident_companions(0).items) == 0
 
 
 def test_one_order_is_enough_in_a_young_store() -> None:
     model = fitted(orders([0, 1]), 2)
 
-    assert model.neighbours(0).items.tolist() == [1]
+    assert model.evident_companions(0).items.tolist() == [1]
 
 
 def test_a_pair_seen_once_has_a_list_but_no_vote_in_a_grown_store() -> None:
@@ -267,14 +272,14 @@ def test_a_pair_needs_evidence_beyond_chance(
 ) -> None:
     model = with_categories(extra, kinds)
 
-    assert sorted(model.neighbours(JACKET).items.tolist()) == listed
+    assert sorted(model.evident_companions(JACKET).items.tolist()) == listed
     assert model.companions_with_certain_evidence(JACKET).tolist() == [WAX]
 
 
 def test_without_a_test_of_evidence_the_pair_of_one_order_is_listed() -> None:
     lines = orders(*_SALES, [JACKET, COFFEE])
 
-    assert COFFEE in fitted(lines, 6, EVERY_PAIR).neighbours(JACKET).items
+    assert COFFEE in fitted(lines, 6, EVERY_PAIR).evident_companions(JACKET).items
 
 
 @pytest.mark.parametrize(
@@ -302,10 +307,10 @@ def test_of_companions_met_once_the_better_seller_comes_first() -> None:
         fitted(orders(*baskets), 4, replace(COUNTED, prior=prior)) for prior in (0.0, 4.0)
     )
 
-    assert counted.neighbours(0).items.tolist() == [1, 2]
-    assert expecting.neighbours(0).items.tolist() == [2, 1]
+    assert counted.evident_companions(0).items.tolist() == [1, 2]
+    assert expecting.evident_companions(0).items.tolist() == [2, 1]
     # (1 + 4 * 6 / 7) / (2 + 4): the item's own baskets, and four of the store's.
-    assert expecting.neighbours(0).scores[0] == pytest.approx((1 + 4 * 6 / 7) / 6)
+    assert expecting.evident_companions(0).scores[0] == pytest.approx((1 + 4 * 6 / 7) / 6)
 
 
 def test_carts_keep_companions_that_lists_of_one_item_have_no_place_for() -> None:
@@ -320,7 +325,7 @@ def test_carts_keep_companions_that_lists_of_one_item_have_no_place_for() -> Non
 def test_an_old_basket_counts_for_less() -> None:
     model = fitted([(0, 0, 0.0), (0, 1, 0.0), (1, 0, 360.0), (1, 2, 360.0)], 3, COUNTED)
 
-    ranked = model.neighbours(0)
+    ranked = model.evident_companions(0)
 
     assert ranked.items.tolist() == [1, 2]
     assert ranked.scores[1] / ranked.scores[0] == pytest.approx(0.5)
@@ -330,7 +335,7 @@ def test_a_wholesale_order_counts_for_less() -> None:
     wholesale = [0, *range(2, 61)]
     model = fitted(orders([0, 1], wholesale), 61, COUNTED)
 
-    ranked = model.neighbours(0)
+    ranked = model.evident_companions(0)
 
     assert ranked.items[0] == 1
     assert ranked.scores[1] / ranked.scores[0] == pytest.approx(0.5)
@@ -340,7 +345,7 @@ def test_no_item_keeps_more_than_forty_companions_for_lists() -> None:
     model = fitted(orders(list(range(80))), 80, COUNTED)
 
     assert np.diff(model.offsets).tolist() == [40] * 80  # the same for lists and carts
-    assert model.neighbours(0).items.tolist() == list(range(1, 41))
+    assert model.evident_companions(0).items.tolist() == list(range(1, 41))
 
 
 def test_of_several_each_votes_by_how_much_it_counts() -> None:

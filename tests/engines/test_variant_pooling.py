@@ -98,7 +98,7 @@ def test_pairs_bought_together_are_separate_from_pooled_pairs() -> None:
         pairs = {
             (item, other)
             for item in range(N_ITEMS)
-            for other in model.neighbours(item).items.tolist()
+            for other in model.evident_companions(item).items.tolist()
         }
         assert bool(pairs - met) == is_lent
     # A pair that met once votes for carts where its products met more often than by chance.
@@ -116,7 +116,7 @@ def test_an_unsold_item_is_no_companion() -> None:
     model = fitted(shop())
 
     for item in range(N_ITEMS):
-        assert UNSOLD not in model.neighbours(item).items
+        assert UNSOLD not in model.evident_companions(item).items
 
 
 def test_of_a_companions_sizes_the_one_it_was_bought_with_comes_first() -> None:
@@ -139,10 +139,16 @@ def test_an_item_with_many_baskets_counts_its_own() -> None:
     assert first[0] == other[0] == OTHERS[5]  # bought with one size, so with each ...
     assert other.index(next(item for item in other if item in TROUSERS)) == 1
     scores = dict(
-        zip(*map(np.ndarray.tolist, fitted(orders).neighbours(SHIRTS[0])), strict=True)
+        zip(
+            *map(np.ndarray.tolist, fitted(orders).evident_companions(SHIRTS[0])),
+            strict=True,
+        )
     )
     theirs = dict(
-        zip(*map(np.ndarray.tolist, fitted(orders).neighbours(SHIRTS[1])), strict=True)
+        zip(
+            *map(np.ndarray.tolist, fitted(orders).evident_companions(SHIRTS[1])),
+            strict=True,
+        )
     )
     assert scores[OTHERS[5]] > theirs[OTHERS[5]]  # ... but most with the one that it was
 
@@ -154,7 +160,7 @@ def test_the_number_of_baskets_is_that_of_all_variants() -> None:
 
     assert model.shared_basket_count(UNSOLD, trousers) == together
     assert (
-        dict(model.companions_and_baskets(UNSOLD))[trousers] == 0
+        dict(model.companions_with_basket_counts(UNSOLD))[trousers] == 0
     )  # it was itself in none
 
 
@@ -203,7 +209,7 @@ def test_an_item_that_has_no_variants_keeps_what_it_learned() -> None:
 
     for item in OTHERS:
         for mine, theirs in zip(
-            with_them.neighbours(item), alone.neighbours(item), strict=True
+            with_them.evident_companions(item), alone.evident_companions(item), strict=True
         ):
             np.testing.assert_array_equal(mine, theirs)
 

@@ -150,7 +150,7 @@ def test_a_full_disk_is_an_error_before_any_page_is_written(
 
 
 def test_pairs_of_several_jobs_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_counts.pair_blocks, "__defaults__", (300,))
+    monkeypatch.setattr(pair_counts.owner_blocks, "__defaults__", (300,))
     rng = np.random.default_rng(8)
     baskets, items = rng.integers(400, size=1_500), rng.integers(60, size=1_500)
     ages = rng.random(1_500).astype(np.float32) * 90

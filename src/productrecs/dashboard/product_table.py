@@ -94,7 +94,9 @@ def known_product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow
                 picture_status=status,
                 picture_tone=picture_tone,
                 picture_reason=reason,
-                bought_with=len(visit.opened.state.models.widest.neighbours(row.number)[0]),
+                bought_with=len(
+                    visit.opened.state.models.widest.evident_companions(row.number)[0]
+                ),
                 changed_at=changed.get(item_id),
             )
         )

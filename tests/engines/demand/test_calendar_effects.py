@@ -84,7 +84,7 @@ def test_a_past_campaign_does_not_raise_the_level() -> None:
     usual = with_factor(1.0)
     demand = with_factor(1.8, *past)
 
-    removed = CalendarEffects(demand, past).remove_from_history()
+    removed = CalendarEffects(demand, past).history_without_events()
 
     sold, expected = (float(one.amounts[:, 180:194].sum()) for one in (removed, usual))
     assert sold == pytest.approx(expected, rel=0.15)
@@ -164,7 +164,7 @@ def test_past_closed_days_say_nothing_about_demand() -> None:
     closed = [event(DayKind.CLOSURE, "Summer", 180, 193)]
     demand = demand_of(with_factor(0.0, *closed).amounts)
 
-    removed = CalendarEffects(demand, closed).remove_from_history()
+    removed = CalendarEffects(demand, closed).history_without_events()
 
     assert not removed.on_sale[:, 180:194].any()
     assert removed.on_sale[:, :180].all()
@@ -175,10 +175,10 @@ def test_a_store_without_sales_or_without_events_is_left_alone() -> None:
     nothing = demand_of(np.zeros((3, DAYS)))
     everything = [*campaigns(50, DAYS + 1), *holidays(60, DAYS + 2)]
 
-    assert not CalendarEffects(nothing, everything).remove_from_history().amounts.any()
+    assert not CalendarEffects(nothing, everything).history_without_events().amounts.any()
     usual = with_factor(1.0)
     assert np.array_equal(
-        CalendarEffects(usual, []).remove_from_history().amounts, usual.amounts
+        CalendarEffects(usual, []).history_without_events().amounts, usual.amounts
     )
 
 
@@ -190,5 +190,5 @@ def test_events_outside_the_days_known_and_ahead_do_nothing() -> None:
     effects = CalendarEffects(demand, far)
     planned = with_calendar_effects(usual, effects, FIRST + DAYS)
 
-    assert np.array_equal(effects.remove_from_history().amounts, demand.amounts)
+    assert np.array_equal(effects.history_without_events().amounts, demand.amounts)
     assert np.allclose(planned.paths.mean, usual.paths.mean)

@@ -23,9 +23,9 @@ from productrecs.engines.demand.ensemble_and_calibration import (
     MethodForecasts,
     ObservedDemand,
     PastForecasts,
-    fit_calibration,
     fit_ensemble_weights,
-    statistical_only,
+    fit_interval_calibration,
+    statistical_only_weights,
 )
 
 
@@ -115,7 +115,7 @@ def test_without_a_model_it_counts_nothing() -> None:
 
     assert not mixture.needs_model
     assert mixture.means[0].tolist() == [0.5, 0, 0.5, 0, 0]
-    assert statistical_only().means.shape == (CLASSES, 5)
+    assert statistical_only_weights().means.shape == (CLASSES, 5)
 
 
 ITEMS, LEVEL = 200, 10.0
@@ -135,14 +135,14 @@ def a_past(spread: float) -> PastForecasts:
 
 def held(past: PastForecasts) -> float:
     """Return the share of days inside the band once it is calibrated by themselves."""
-    moved = fit_calibration(past).calibrate(past.paths, past.levels, past.classes)
+    moved = fit_interval_calibration(past).calibrate(past.paths, past.levels, past.classes)
     low, _, high = moved.quantiles
     return float(((past.actual >= low) & (past.actual <= high)).mean())
 
 
 def test_a_band_that_was_too_narrow_is_wider_at_once() -> None:
     past = a_past(1.0)  # holds a fifth
-    found = fit_calibration(past)
+    found = fit_interval_calibration(past)
     assert found.lower[4] == pytest.approx(np.full(WEEKS, 0.3), abs=0.005)  # to LEVEL / 10
     assert found.upper[4] == pytest.approx(np.full(WEEKS, 0.26), abs=0.005)
     assert 0.74 < held(past) < 0.78
@@ -150,7 +150,7 @@ def test_a_band_that_was_too_narrow_is_wider_at_once() -> None:
 
 def test_a_band_that_was_too_wide_is_drawn_in_part_of_the_way() -> None:
     past = a_past(5.0)  # holds every day
-    found = fit_calibration(past)
+    found = fit_interval_calibration(past)
     assert found.lower[4] == pytest.approx(np.full(WEEKS, -0.055), abs=0.004)  # of -0.1
     assert found.upper[4] == pytest.approx(np.full(WEEKS, -0.076), abs=0.004)  # of -0.14
     assert 0.83 < held(past) < 0.88
@@ -177,11 +177,13 @@ def at_origins(past: PastForecasts, moves: list[float]) -> PastForecasts:
 
 def test_a_band_is_wider_where_the_level_of_the_store_moves() -> None:
     past = a_past(4.0)
-    steady = fit_calibration(at_origins(past, [0.0] * 12))
-    moved = fit_calibration(at_origins(past, [-3.0, 0.0, 3.0] * 4))
+    steady = fit_interval_calibration(at_origins(past, [0.0] * 12))
+    moved = fit_interval_calibration(at_origins(past, [-3.0, 0.0, 3.0] * 4))
     shuffled = np.random.default_rng(1).permutation(12 * ITEMS)
     one_by_one = at_origins(past, [-3.0, 0.0, 3.0] * 4)
-    by_chance = fit_calibration(replace(one_by_one, origins=one_by_one.origins[shuffled]))
+    by_chance = fit_interval_calibration(
+        replace(one_by_one, origins=one_by_one.origins[shuffled])
+    )
 
     assert (moved.upper[4] > steady.upper[4] + 0.1).all()
     assert (moved.lower[4] > steady.lower[4] + 0.1).all()
@@ -193,5 +195,7 @@ def test_few_items_draw_a_band_in_less_than_many() -> None:
     many = a_past(5.0)
     few = many.of(np.arange(ITEMS) % 5 == 2)
 
-    narrowed = fit_calibration(few).lower[4] / fit_calibration(many).lower[4]
+    narrowed = (
+        fit_interval_calibration(few).lower[4] / fit_interval_calibration(many).lower[4]
+    )
     assert narrowed == pytest.approx(np.full(WEEKS, (40 / 60) / (200 / 220)), abs=0.1)

@@ -77,8 +77,8 @@ def test_the_store_is_forecast_by_itself_and_its_items_agree_with_it(
 def test_the_method_is_named_per_item(shop: tuple[np.ndarray, DemandForecast]) -> None:
     wanted, found = shop
 
-    assert found.learned[wanted.mean(axis=1) > 2].all()
-    assert not found.learned[wanted.mean(axis=1) < 0.03].any()
+    assert found.uses_model[wanted.mean(axis=1) > 2].all()
+    assert not found.uses_model[wanted.mean(axis=1) < 0.03].any()
 
 
 def test_the_backtest_measures_the_accuracy(
@@ -89,8 +89,12 @@ def test_the_backtest_measures_the_accuracy(
     assert found.accuracy is not None
     assert found.accuracy.rmsse < found.accuracy.baseline_rmsse
     assert 0.6 <= found.accuracy.coverage <= 0.95
-    assert found.judged is not None
-    ours, naive, moving = found.judged.ours, found.judged.naive, found.judged.moving
+    assert found.item_backtest is not None
+    ours, naive, moving = (
+        found.item_backtest.ours,
+        found.item_backtest.naive,
+        found.item_backtest.moving,
+    )
     assert ours.rmsse < min(naive.rmsse, moving.rmsse)
     assert sum(ours.pinball) < min(sum(naive.pinball), sum(moving.pinball))
     assert ours.wape < min(naive.wape, moving.wape)
@@ -114,7 +118,7 @@ def test_without_the_library_the_ladder_forecasts(monkeypatch: pytest.MonkeyPatc
 
     found = forecast(demand)
 
-    assert not found.learned.any()
+    assert not found.uses_model.any()
     assert found.paths.mean.sum() > 0
 
 

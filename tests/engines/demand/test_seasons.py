@@ -10,7 +10,7 @@ import pytest
 from productrecs.engines.demand.demand_series import DEFAULT_SHRINKAGE, HORIZON
 from productrecs.engines.demand.forecast_features import shrink_season
 from productrecs.engines.demand.store_total_forecast import (
-    YearlySeasonality,
+    StoreTotalForecaster,
     backtest_totals,
     forecast_total,
 )
@@ -34,12 +34,12 @@ def totals(season: Floats, level: float, spread: float = 0.0) -> Floats:
 
 def missed(sold: Floats, origin: int) -> tuple[float, float]:
     """Return how far the forecast from `origin` lay off, and how far without a season."""
-    seasons = YearlySeasonality(sold, MONDAY)
+    forecaster = StoreTotalForecaster(sold, MONDAY)
     came = sold[origin : origin + HORIZON]
-    plain = seasons.outlook(origin).level
+    plain = forecaster.components_after(origin).level
     with_season, without = (
         float(np.abs(came - one).sum() / came.sum())
-        for one in (seasons.mean(origin), plain)
+        for one in (forecaster.expected_totals(origin), plain)
     )
     return with_season, without
 
@@ -56,7 +56,7 @@ def test_large_moves_are_believed_and_small_ones_hardly() -> None:
 def test_a_season_that_always_held_is_not_shrunk() -> None:
     sold = totals(1 + 0.4 * np.sin(2 * np.pi * DAYS / 364), 5_000.0)
 
-    assert YearlySeasonality(sold, MONDAY).best_shrinkage(700) == 0.0
+    assert StoreTotalForecaster(sold, MONDAY).best_shrinkage(700) == 0.0
     with_season, without = missed(sold, 680)
     assert with_season < 0.4 * without
 
@@ -72,15 +72,18 @@ def test_christmas_is_forecast_though_the_weeks_before_do_not_show_it() -> None:
 def test_where_there_is_no_season_chance_is_not_taken_for_one() -> None:
     sold = totals(np.ones(len(DAYS)), 200.0, spread=0.1)
 
-    seasons = YearlySeasonality(sold, MONDAY)
-    assert seasons.best_shrinkage(700) == DEFAULT_SHRINKAGE
+    forecaster = StoreTotalForecaster(sold, MONDAY)
+    assert forecaster.best_shrinkage(700) == DEFAULT_SHRINKAGE
     missed_by = {"expected": 0.0, "all of it": 0.0, "none": 0.0}
     for origin in range(460, 701, 12):
-        outlook, came = seasons.outlook(origin), sold[origin : origin + HORIZON]
+        components, came = (
+            forecaster.components_after(origin),
+            sold[origin : origin + HORIZON],
+        )
         for name, expected in (
-            ("expected", seasons.mean(origin)),
-            ("all of it", outlook.mean(0.0)),
-            ("none", outlook.level),
+            ("expected", forecaster.expected_totals(origin)),
+            ("all of it", components.expected_totals(0.0)),
+            ("none", components.level),
         ):
             missed_by[name] += float(np.abs(came - expected).sum())
     assert missed_by["expected"] < missed_by["all of it"]
@@ -92,18 +95,18 @@ def test_the_past_alone_decides() -> None:
     other = sold.copy()
     other[600:] *= 7
 
-    assert YearlySeasonality(sold, MONDAY).best_shrinkage(600) == YearlySeasonality(
+    assert StoreTotalForecaster(sold, MONDAY).best_shrinkage(600) == StoreTotalForecaster(
         other, MONDAY
     ).best_shrinkage(600)
-    assert YearlySeasonality(sold, MONDAY).mean(600).tolist() == (
-        YearlySeasonality(other, MONDAY).mean(600).tolist()
+    assert StoreTotalForecaster(sold, MONDAY).expected_totals(600).tolist() == (
+        StoreTotalForecaster(other, MONDAY).expected_totals(600).tolist()
     )
 
 
 def test_a_first_year_is_believed_as_usual() -> None:
     sold = totals(np.ones(len(DAYS)), 200.0)[:400]
 
-    assert YearlySeasonality(sold, MONDAY).best_shrinkage(400) == DEFAULT_SHRINKAGE
+    assert StoreTotalForecaster(sold, MONDAY).best_shrinkage(400) == DEFAULT_SHRINKAGE
 
 
 def test_a_level_that_jumps_is_forecast_from_its_last_days() -> None:
@@ -114,7 +117,9 @@ def test_a_level_that_jumps_is_forecast_from_its_last_days() -> None:
         past, came = sold[:origin], sold[origin : origin + HORIZON]
         found = forecast_total(past, MONDAY, backtest_totals(past, MONDAY)).mean
         ours += float(np.abs(came - found).sum())
-        plain += float(np.abs(came - YearlySeasonality(past, MONDAY).mean(origin)).sum())
+        plain += float(
+            np.abs(came - StoreTotalForecaster(past, MONDAY).expected_totals(origin)).sum()
+        )
 
     assert ours < 0.95 * plain
 

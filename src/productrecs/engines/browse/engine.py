@@ -57,7 +57,9 @@ class BrowseEngine(Engine[SessionIndex]):
     def item_hashes(self, arrays: Arrays) -> Iterator[Words]:
         """Yield the hashes of the sessions that hold an item."""
         index = without_prefix(self.name, arrays)
-        sessions = hash_sums(index["offsets"], partial(_hashes_in_session, index["items"]))
+        sessions = hash_sums(
+            index["offsets"], partial(_hash_items_with_places, index["items"])
+        )
         sessions = mix_bits(sessions + mix_bits(to_words(index["owners"])))
         postings = index["postings"]
         yield hash_sums(index["posting_offsets"], lambda rows, _: sessions[postings[rows]])
@@ -102,7 +104,7 @@ class BrowseEngine(Engine[SessionIndex]):
         return self.candidates(model, context).items
 
 
-def _hashes_in_session(items: npt.NDArray[Any], rows: slice, offsets: Ints) -> Words:
+def _hash_items_with_places(items: npt.NDArray[Any], rows: slice, offsets: Ints) -> Words:
     """Return the hash of each item and its place in its session."""
     places = np.arange(len(items[rows])) - np.repeat(offsets[:-1], np.diff(offsets))
     return hash_pairs(items[rows], places)

@@ -27,7 +27,7 @@ from productrecs.engines.browse.session_knn import (
     SessionQuery,
     WeightTables,
     next_items_and_scores,
-    read_only,
+    read_only_layout,
     weight_tables,
 )
 
@@ -102,7 +102,7 @@ class SessionIndex:
             none,
             no_scores,
         )
-        return cls(read_only(SessionArrays(*columns)._asdict()), 0, SessionOptions())
+        return cls(read_only_layout(SessionArrays(*columns)._asdict()), 0, SessionOptions())
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
@@ -113,7 +113,7 @@ class SessionIndex:
             ValueError: when the number of constants or owners is wrong.
         """
         options = SessionOptions.from_array(arrays["constants"].tolist())
-        layout, by_owner = read_only(arrays), arrays.get("by_owner")
+        layout, by_owner = read_only_layout(arrays), arrays.get("by_owner")
         if by_owner is not None:  # missing in older releases
             if by_owner.shape != layout.owners.shape:
                 message = f"{len(layout.owners)} owners in an order of {by_owner.shape}"
@@ -249,7 +249,7 @@ class SessionIndex:
             return 0, {}
         layout = self._layout
         weights = self._query_weights(query, interactions)
-        slots, _, _ = session_knn.neighbours(layout, weights, query)
+        slots = session_knn.nearest_sessions(layout, weights, query).slots
         session_items = [
             layout.items[layout.offsets[s] : layout.offsets[s + 1]] for s in slots
         ]

@@ -85,6 +85,14 @@ class SessionQuery(NamedTuple):
     neighbours: int
 
 
+class MatchingSessions(NamedTuple):
+    """Sessions with items of the visit, newest first: parallel arrays."""
+
+    slots: Ints
+    similarities: Floats
+    matches: Ints  # newest matching visit position
+
+
 def weight_tables(options: SessionOptions, returns: Floats) -> WeightTables:
     """Return the tables of `options`; `returns` is cut or padded to `prefix`."""
     positions = np.arange(options.prefix)
@@ -101,7 +109,7 @@ def weight_tables(options: SessionOptions, returns: Floats) -> WeightTables:
     )
 
 
-def read_only(arrays: Arrays) -> SessionArrays:
+def read_only_layout(arrays: Arrays) -> SessionArrays:
     """Return the arrays in one contiguous read-only layout, as the kernel reads it.
 
     Raises:
@@ -187,7 +195,7 @@ def reference_next_items(
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
     items, votes = _neighbour_votes(
-        layout, weights, query, neighbours(layout, weights, query)
+        layout, weights, query, nearest_sessions(layout, weights, query)
     )
     earlier_items = query.items[1:].astype(np.int64)
     total = _sum_votes(items, votes) if len(items) else 1.0
@@ -206,14 +214,15 @@ def reference_next_items(
     return candidates[places].astype(np.int32), scores[places]
 
 
-def neighbours(
+def nearest_sessions(
     layout: SessionArrays, weights: WeightTables, query: SessionQuery
-) -> tuple[Ints, Floats, Ints]:
-    """Return the neighbours, newest first: slots, similarity, newest match."""
-    slots, similar, matched = _recent_sessions(layout, weights, query)
-    order = np.lexsort((-slots, -similar))[: query.neighbours]
+) -> MatchingSessions:
+    """Return the most similar of the recent sessions."""
+    recent = _recent_sessions(layout, weights, query)
+    order = np.lexsort((-recent.slots, -recent.similarities))[: query.neighbours]
     by_slot = np.sort(order)  # back to newest first
-    return slots[by_slot], similar[by_slot], matched[by_slot]
+    slots, similarities, matches = recent
+    return MatchingSessions(slots[by_slot], similarities[by_slot], matches[by_slot])
 
 
 def _sum_votes(items: Ints, votes: Floats) -> float:
@@ -230,8 +239,8 @@ def _sum_votes(items: Ints, votes: Floats) -> float:
 
 def _recent_sessions(
     layout: SessionArrays, weights: WeightTables, query: SessionQuery
-) -> tuple[Ints, Floats, Ints]:
-    """Return slots (newest first), similarity, and the newest matching visit position."""
+) -> MatchingSessions:
+    """Return the newest sessions that share an item with the visit."""
     posting_lists = [
         layout.postings[layout.posting_offsets[item] : layout.posting_offsets[item + 1]]
         for item in query.items
@@ -252,17 +261,17 @@ def _recent_sessions(
         slots, sums, matched = slots[is_other], sums[is_other], matched[is_other]
     backwards = slice(None, -query.recent_sessions - 1, -1)
     slots, sums, matched = slots[backwards], sums[backwards], matched[backwards]
-    return slots.astype(np.int64), sums * layout.freshness[slots], matched
+    return MatchingSessions(slots.astype(np.int64), sums * layout.freshness[slots], matched)
 
 
 def _neighbour_votes(
     layout: SessionArrays,
     weights: WeightTables,
     query: SessionQuery,
-    neighbouring_sessions: tuple[Ints, Floats, Ints],
+    sessions: MatchingSessions,
 ) -> tuple[Ints, Floats]:
     """Return every item of every neighbour and its vote."""
-    slots, similar, matched = neighbouring_sessions
+    slots, similar, matched = sessions
     starts = layout.offsets[slots]
     lengths = layout.offsets[slots + 1] - starts
     session_index = np.repeat(np.arange(len(slots)), lengths)

@@ -25,7 +25,7 @@ from productrecs.engines.browse.session_index import SessionIndex
 from productrecs.engines.browse.session_knn import (
     SessionArrays,
     SessionOptions,
-    read_only,
+    read_only_layout,
 )
 from productrecs.engines.partition_jobs import Allocate, allocate_in_memory, run_ranges
 
@@ -145,7 +145,9 @@ def build_session_index(
     )
     # Shares of few steps are shrunk towards 0.
     returns = sessions.returns / (sessions.steps + _SHRINKAGE_STEPS)
-    return SessionIndex(read_only(layout._asdict()), newest, options, returns=returns)
+    return SessionIndex(
+        read_only_layout(layout._asdict()), newest, options, returns=returns
+    )
 
 
 def _sessions_and_return_counts(

@@ -141,7 +141,7 @@ class ComplementModel:
             excluded_groups,
             {*complements.items.tolist(), *basket},
         )
-        return self._backfilled(complements, backfill)
+        return self._append_backfill(complements, backfill)
 
     def category_lift(self, anchor: int, item: int) -> CategoryLift | None:
         """Return the lift between the anchor's category and an item's; None without one."""
@@ -183,7 +183,9 @@ class ComplementModel:
                 unique_index.append(place)
         return np.array(unique_index, dtype=np.int64)
 
-    def _backfilled(self, complements: RankedItems, backfill: Iterator[int]) -> RankedItems:
+    def _append_backfill(
+        self, complements: RankedItems, backfill: Iterator[int]
+    ) -> RankedItems:
         """Return `complements` with items of `backfill`, up to `min_complements`."""
         items: list[int] = complements.items.tolist()
         scores: list[float] = complements.scores.tolist()

@@ -72,7 +72,7 @@ class CompanionArrays(_CompanionArrays):
 
 
 _I4, _I8, _F4, _F8 = np.int32, np.int64, np.float32, np.float64
-KINDS: Final = (_I8, _I4, _F4, _F4, _F4, _F8)  # of `CompanionArrays`
+ARRAY_DTYPES: Final = (_I8, _I4, _F4, _F4, _F4, _F8)  # of `CompanionArrays`
 
 
 class CompanionScratch(NamedTuple):

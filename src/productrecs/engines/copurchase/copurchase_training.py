@@ -28,7 +28,7 @@ from productrecs.engines.copurchase.pair_counts import (
     count_pairs,
     gather_baskets,
     item_popularity,
-    pair_blocks,
+    owner_blocks,
     pair_strengths,
     top_per_owner,
     without_repeated_baskets,
@@ -248,7 +248,7 @@ def _owner_blocks_by_job(lines: Baskets, runner: JobRunner) -> list[tuple[list[I
 
     Borders of blocks are the same for every runner: ties in a block are broken alike.
     """
-    blocks = pair_blocks(lines)
+    blocks = owner_blocks(lines)
     if runner.workers == 1:
         return [(blocks,)]
     size = -(-len(blocks) // (_JOBS_PER_WORKER * runner.workers))

@@ -97,12 +97,12 @@ class ItemSets:
         self,
         limit: int,
         may_use: Callable[[tuple[int, ...]], bool],
-        most_per_item: int = 3,
+        max_per_item: int = 3,
     ) -> list[int]:
         """Return the indexes of up to `limit` different sets, best first.
 
         `may_use` decides on a set by its items. Two chosen sets have at most one item in
-        common, and an item is in at most `most_per_item` sets.
+        common, and an item is in at most `max_per_item` sets.
         """
         chosen: list[int] = []
         used_pairs: set[tuple[int, int]] = set()
@@ -114,7 +114,7 @@ class ItemSets:
             pairs = {
                 (first, second) for first in members for second in members if first < second
             }
-            is_crowded = any(uses.get(item, 0) >= most_per_item for item in members)
+            is_crowded = any(uses.get(item, 0) >= max_per_item for item in members)
             if is_crowded or pairs & used_pairs or not may_use(members):
                 continue
             chosen.append(index)

@@ -23,7 +23,7 @@ from productrecs.engines.array_types_and_sorting import (
     without_prefix,
 )
 from productrecs.engines.copurchase.companion_lookup import (
-    KINDS,
+    ARRAY_DTYPES,
     CompanionArrays,
     best_companions,
 )
@@ -72,7 +72,7 @@ class CopurchaseModel:
         """Lay the arrays out as the evaluators read them: contiguous and read-only."""
         plain_arrays = [
             np.ascontiguousarray(getattr(self, name), kind).view()
-            for name, kind in zip(CompanionArrays._fields, KINDS, strict=True)
+            for name, kind in zip(CompanionArrays._fields, ARRAY_DTYPES, strict=True)
         ]
         for view in plain_arrays:
             view.flags.writeable = False
@@ -107,7 +107,7 @@ class CopurchaseModel:
         """Number of items in the model; larger numbers have no companions."""
         return len(self.offsets) - 1
 
-    def neighbours(self, item: int) -> RankedItems:
+    def evident_companions(self, item: int) -> RankedItems:
         """Return the item's evident companions, best first; none for an unknown item.
 
         A score is the strength of `CopurchaseOptions`, above 0.
@@ -142,7 +142,7 @@ class CopurchaseModel:
         certain: Items = self.companions[begin:end][is_certain]
         return certain
 
-    def companions_and_baskets(self, anchor: int) -> Iterator[tuple[int, int]]:
+    def companions_with_basket_counts(self, anchor: int) -> Iterator[tuple[int, int]]:
         """Yield an item's companions, best first, each with the number of common baskets.
 
         Pairs that chance explains are left out: best sellers co-occur with everything.
@@ -154,12 +154,12 @@ class CopurchaseModel:
             yield from zip(items, self.support[begin:end][is_evident].tolist(), strict=True)
 
     def complete(
-        self, basket: Sequence[int], limit: int, counts: Mapping[int, float] | None = None
+        self, basket: Sequence[int], limit: int, weights: Mapping[int, float] | None = None
     ) -> RankedItems:
         """Return up to `limit` items bought together with the basket, best first.
 
         A single item's companions are ranked by strength. With several items, each votes
-        for its companions, weighted by `counts` (default 1). Items of the basket are never
+        for its companions, weighted by `weights` (default 1). Items of the basket are never
         returned; a basket of unknown items gives an empty list, never a fallback (interface
         4.1, rule 2).
         """
@@ -167,12 +167,12 @@ class CopurchaseModel:
         if limit <= 0 or not basket_items:
             return NO_RANKED
         if len(basket_items) == 1:
-            items, scores = self.neighbours(basket_items[0])
+            items, scores = self.evident_companions(basket_items[0])
             return RankedItems(items[:limit], scores[:limit])
         anchors = np.array(basket_items, dtype=np.int64)
         anchor_weights = np.ones(len(basket_items))
-        if counts is not None:
-            anchor_weights[:] = [counts.get(item, 1.0) for item in basket_items]
+        if weights is not None:
+            anchor_weights[:] = [weights.get(item, 1.0) for item in basket_items]
         return RankedItems(*best_companions(self.layout, anchors, anchor_weights, limit))
 
     @classmethod
@@ -198,9 +198,9 @@ class CopurchaseModels:
 
     def __post_init__(self) -> None:
         """Start with nothing computed."""
-        plain = pooled = self._memoized(self.plain)
+        plain = pooled = self._memoize_completions(self.plain)
         if self.pooled is not None:
-            pooled = self._memoized(self.pooled)
+            pooled = self._memoize_completions(self.pooled)
         object.__setattr__(self, "copurchases", plain)
         object.__setattr__(self, "pooled_copurchases", pooled)
 
@@ -228,7 +228,7 @@ class CopurchaseModels:
         return {**prefixed(_PLAIN, self.plain.to_arrays()), **prefixed(_POOLED, pooled)}
 
     @staticmethod
-    def _memoized(model: CopurchaseModel) -> Callable[[Basket], RankedItems]:
+    def _memoize_completions(model: CopurchaseModel) -> Callable[[Basket], RankedItems]:
         complete = partial(model.complete, limit=MAX_CANDIDATES)
         return memoized(RegisteredCache.BASKET_CANDIDATES)(complete)
 

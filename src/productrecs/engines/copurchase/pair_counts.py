@@ -158,7 +158,7 @@ def basket_weights(lines: Baskets, options: CopurchaseOptions) -> Floats:
     return weights
 
 
-def pair_blocks(lines: Baskets, block_pairs: int = _BLOCK_PAIRS) -> list[Ints]:
+def owner_blocks(lines: Baskets, block_pairs: int = _BLOCK_PAIRS) -> list[Ints]:
     """Return all items as blocks of consecutive owners, for `count_pairs`.
 
     A block has about `block_pairs` pair occurrences, or one owner's if they are more.
@@ -174,7 +174,7 @@ def pair_blocks(lines: Baskets, block_pairs: int = _BLOCK_PAIRS) -> list[Ints]:
 def count_pairs(
     lines: Baskets, weights: Floats, blocks: list[Ints] | None = None
 ) -> Iterator[tuple[Ints, PairCounts]]:
-    """Yield the pairs of `blocks` of consecutive owners; all of `pair_blocks` by default.
+    """Yield the pairs of `blocks` of consecutive owners; all of `owner_blocks` by default.
 
     `weights` [n_baskets].
     """
@@ -183,7 +183,7 @@ def count_pairs(
     item_baskets = SparseRows(offsets, lines.items, np.ones(len(lines.items))).transposed(
         lines.n_items
     )
-    for owners in pair_blocks(lines) if blocks is None else blocks:
+    for owners in owner_blocks(lines) if blocks is None else blocks:
         if not len(owners):
             continue
         rows = item_baskets.rows(int(owners[0]), int(owners[-1]) + 1)

@@ -25,18 +25,18 @@ from productrecs.engines.demand.demand_series import (
 )
 from productrecs.engines.demand.ensemble_and_calibration import (
     CLASSES,
-    Calibration,
     EnsembleWeights,
     ForecastPaths,
+    IntervalCalibration,
     MethodForecasts,
     ObservedDemand,
     PastForecasts,
-    fit_calibration,
     fit_ensemble_weights,
+    fit_interval_calibration,
     no_calibration,
     pinball_loss,
     sale_classes,
-    statistical_only,
+    statistical_only_weights,
 )
 from productrecs.engines.demand.forecast_features import (
     item_levels,
@@ -67,10 +67,10 @@ _NORMAL_P90: Final = 1.2816
 class BacktestResult:
     """Backtest result: how to forecast each class of items."""
 
-    mixture: EnsembleWeights
-    calibration: Calibration
-    sums: Floats  # [CLASSES] overdispersion of sums of days
-    judged: ItemBacktest | None
+    ensemble_weights: EnsembleWeights
+    calibration: IntervalCalibration
+    sum_overdispersion: Floats  # [CLASSES] of sums of days
+    item_backtest: ItemBacktest | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def run_backtest(
     origins = backtest_origins(demand.days, options)
     if not origins or not len(evaluated_items):
         return BacktestResult(
-            statistical_only(), no_calibration(), np.full(CLASSES, 1.5), None
+            statistical_only_weights(), no_calibration(), np.full(CLASSES, 1.5), None
         )
     model = None
     if has_enough_history(demand.until(origins[-1]), options, demand.days):
@@ -127,7 +127,9 @@ def run_backtest(
         except BoostingLibraryMissingError:
             model = None
     if model is None:
-        origins = _origins_back(demand.days, _origins_without_model(len(evaluated_items)))
+        origins = _weekly_origins(
+            demand.days, _origin_count_without_model(len(evaluated_items))
+        )
     past_forecasts = _PastMethodForecasts([], [], [], [], [], [], [])
     for index, origin in enumerate(origins):
         _add_origin_forecasts(
@@ -144,12 +146,12 @@ def run_backtest(
 
 def backtest_origins(days: int, options: DemandOptions) -> list[int]:
     """Return the origins of a backtest with a model, newest first; none if too short."""
-    return _origins_back(
+    return _weekly_origins(
         days, options.backtest_origins if 2 * days >= 3 * options.model_days else 4
     )
 
 
-def _origins_back(days: int, count: int) -> list[int]:
+def _weekly_origins(days: int, count: int) -> list[int]:
     first = days - HORIZON
     return [
         origin
@@ -158,12 +160,12 @@ def _origins_back(days: int, count: int) -> list[int]:
     ]
 
 
-def _origins_without_model(items: int) -> int:
+def _origin_count_without_model(item_count: int) -> int:
     """Return the number of origins of a backtest of statistical methods alone.
 
     They are fast, and the moves of a store's level take months to show.
     """
-    return min(_MAX_ORIGINS, max(_MIN_ORIGINS, _MAX_ROWS // items))
+    return min(_MAX_ORIGINS, max(_MIN_ORIGINS, _MAX_ROWS // item_count))
 
 
 def has_enough_history(demand: DailyDemand, options: DemandOptions, days: int) -> bool:
@@ -238,7 +240,7 @@ def _fit_and_score_ensemble(
     past = PastForecasts(ensemble_paths, actual, on_sale, levels, classes, origins)
     return BacktestResult(
         ensemble_weights,
-        fit_calibration(past),
+        fit_interval_calibration(past),
         _sum_overdispersion(past),
         _item_accuracy(past, demand, evaluated_items),
     )
@@ -276,7 +278,7 @@ def _item_accuracy(
     count = int(past.origins.max()) + 1
     for origin in range(count) if count > 1 else ():
         rows = np.flatnonzero(past.origins == origin)
-        calibration = fit_calibration(history.of(history.origins != origin))
+        calibration = fit_interval_calibration(history.of(history.origins != origin))
         calibrated = calibration.calibrate(
             paths.of(rows), past.levels[rows], past.classes[rows]
         )

@@ -90,8 +90,10 @@ class _OrdinarySales:
         kernel[middle - length + 1 : middle + length] = 0
         sold = np.where(self._is_ordinary, self._totals, 0)
         weights = np.where(self._is_ordinary, self._profile, 0)
-        near = _convolved(weights, kernel)
-        level = np.where(near > 0, _convolved(sold, kernel) / np.maximum(near, _EPSILON), 0)
+        near = _convolve_same_length(weights, kernel)
+        level = np.where(
+            near > 0, _convolve_same_length(sold, kernel) / np.maximum(near, _EPSILON), 0
+        )
         return np.asarray(level * self._profile)
 
     def change(self, days: Ints, length: int) -> float:
@@ -115,7 +117,7 @@ class _OrdinarySales:
         return float(np.log(sold[usable] / expected[usable]).var())
 
 
-def _convolved(values: Floats, kernel: Floats) -> Floats:
+def _convolve_same_length(values: Floats, kernel: Floats) -> Floats:
     return np.convolve(values, kernel, "full")[len(kernel) // 2 :][: len(values)]
 
 
@@ -134,7 +136,7 @@ class CalendarEffects:
         for scope in _scopes(events):
             self._occurrences += _occurrences(demand, scope, events)
 
-    def remove_from_history(self) -> DailyDemand:
+    def history_without_events(self) -> DailyDemand:
         """Return the demand as it would be without the events.
 
         Closed days are marked as not on sale: they say nothing about demand.
@@ -160,18 +162,18 @@ class CalendarEffects:
             return event.stated
         if event.price is not None and self._elasticity:
             return float(min(event.price**self._elasticity, _MAX_FACTOR))
-        same_kind = [one for one in self._occurrences if one.event.kind is event.kind]
-        same_name = [one for one in same_kind if one.event.name == event.name]
+        same_kind = [past for past in self._occurrences if past.event.kind is event.kind]
+        same_name = [past for past in same_kind if past.event.name == event.name]
         if event.kind is DayKind.HOLIDAY and _is_usually_closed(same_kind, same_name):
             return 0.0
-        kind_change = _pooled_change([one for one in same_kind if not one.is_closed])
-        own = [one for one in same_name if not one.is_closed]
-        return float(np.exp(kind_change + _pooled_change(own, kind_change)))
+        kind_change = _pooled_change([past for past in same_kind if not past.is_closed])
+        open_ones = [past for past in same_name if not past.is_closed]
+        return float(np.exp(kind_change + _pooled_change(open_ones, kind_change)))
 
     def events_in(self, first: int, end: int) -> list[CalendarEvent]:
         """Return the events of days from the ordinal `first` to before `end`, by day."""
-        found = [one for one in self._events if one.first < end and one.last >= first]
-        return sorted(found, key=lambda one: (one.first, one.name))
+        events = [e for e in self._events if e.first < end and e.last >= first]
+        return sorted(events, key=lambda event: (event.first, event.name))
 
     def apply(self, paths: ForecastPaths, first_ordinal: int) -> ForecastPaths:
         """Return the `paths` of days from `first_ordinal` on with the events ahead."""
@@ -189,10 +191,10 @@ class CalendarEffects:
 
 def _scopes(events: Sequence[CalendarEvent]) -> list[Bools | None]:
     """Return the distinct groups of items that events concern."""
-    return list({_key(one.items): one.items for one in events}.values())
+    return list({_scope_key(event.items): event.items for event in events}.values())
 
 
-def _key(items: Bools | None) -> bytes | None:
+def _scope_key(items: Bools | None) -> bytes | None:
     return None if items is None else items.tobytes()
 
 
@@ -215,17 +217,17 @@ def _occurrences(
     if is_ordinary.sum() < _MIN_ORDINARY_DAYS:
         return []
     ordinary = _OrdinarySales(totals, ordinals, is_ordinary)
-    found = []
+    occurrences = []
     for event in events:
-        if _key(event.items) != _key(scope):
+        if _scope_key(event.items) != _scope_key(scope):
             continue
         days = _past_days(event, demand)
         if not len(days) or ordinary.expected(1)[days].sum() <= 0:
             continue
         length = min(len(days), _MAX_LENGTH)
         change, variance = ordinary.change(days, length), ordinary.variance(length)
-        found.append(_Occurrence(event, days, change, variance))
-    return found
+        occurrences.append(_Occurrence(event, days, change, variance))
+    return occurrences
 
 
 def _past_days(event: CalendarEvent, demand: DailyDemand) -> Ints:
@@ -239,20 +241,20 @@ def _is_usually_closed(
 ) -> bool:
     """Return whether a store closes on a holiday, by this one or else by all others."""
     if same_name:
-        return all(one.is_closed for one in same_name)
-    closed = sum(one.is_closed for one in same_kind)
+        return all(occurrence.is_closed for occurrence in same_name)
+    closed = sum(occurrence.is_closed for occurrence in same_kind)
     return closed >= _MIN_CLOSED_HOLIDAYS and closed == len(same_kind)
 
 
 def _pooled_change(occurrences: Sequence[_Occurrence], relative_to: float = 0.0) -> float:
     """Return the mean change beyond `relative_to`, shrunk to 0 where chance explains it."""
-    known = [one for one in occurrences if np.isfinite(one.variance)]
-    if not known:
+    measured = [past for past in occurrences if np.isfinite(past.variance)]
+    if not measured:
         return 0.0
-    changes = np.array([one.change - relative_to for one in known])
-    weights = 1 / np.maximum([one.variance for one in known], _EPSILON)
+    changes = np.array([past.change - relative_to for past in measured])
+    weights = 1 / np.maximum([past.variance for past in measured], _EPSILON)
     mean = float((changes * weights).sum() / weights.sum())
-    spread = float(changes.var(ddof=1)) / len(known) if len(known) > 1 else 0.0
+    spread = float(changes.var(ddof=1)) / len(measured) if len(measured) > 1 else 0.0
     return _shrink(mean, max(1 / float(weights.sum()), spread))
 
 

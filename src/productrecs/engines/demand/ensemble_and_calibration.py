@@ -30,11 +30,11 @@ class ForecastPaths:
     mean: Amounts
     quantiles: Amounts
 
-    def closed_on(self, closed: Bools) -> ForecastPaths:
-        """Return the paths with 0 on the days that are `closed` [n or 1, days]."""
+    def with_closed_days(self, is_closed: Bools) -> ForecastPaths:
+        """Return the paths with 0 where `is_closed` [n or 1, days]."""
         return ForecastPaths(
-            np.where(closed, 0, self.mean).astype(np.float32),
-            np.where(closed, 0, self.quantiles).astype(np.float32),
+            np.where(is_closed, 0, self.mean).astype(np.float32),
+            np.where(is_closed, 0, self.quantiles).astype(np.float32),
         )
 
     def multiply(self, factors: Floats) -> ForecastPaths:
@@ -106,7 +106,7 @@ class PastForecasts:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Calibration:
+class IntervalCalibration:
     """Shift of each interval end outwards, in levels: [CLASSES, WEEKS] each."""
 
     lower: Floats
@@ -136,13 +136,13 @@ def sale_classes(demand: DailyDemand, origin: int) -> Ints:
     )
 
 
-def no_calibration() -> Calibration:
+def no_calibration() -> IntervalCalibration:
     """Return a calibration without shifts."""
     no_shift = np.zeros((CLASSES, WEEKS))
-    return Calibration(no_shift, no_shift)
+    return IntervalCalibration(no_shift, no_shift)
 
 
-def fit_calibration(history: PastForecasts) -> Calibration:
+def fit_interval_calibration(history: PastForecasts) -> IntervalCalibration:
     """Return the interval shifts: those that fit past errors, and a margin."""
     shape = history.actual.shape
     is_on_sale = history.on_sale
@@ -172,7 +172,7 @@ def fit_calibration(history: PastForecasts) -> Calibration:
             lower[sale_class, week], upper[sale_class, week] = _interval_shifts(
                 below[is_chosen], above[is_chosen], origins[is_chosen]
             )
-    return Calibration(
+    return IntervalCalibration(
         _shrink_inward_shifts(lower, items), _shrink_inward_shifts(upper, items)
     )
 
@@ -216,12 +216,12 @@ def _conformal_quantile(misses: Floats, share: float) -> float:
     return float(np.quantile(misses, min(1.0, share * (count + 1) / count)))
 
 
-def equal_shares(methods: int) -> Floats:
+def equal_share_mixtures(method_count: int) -> Floats:
     """Return the shares of every mixture with equal parts: [mixtures, methods].
 
     The first is the first method alone.
     """
-    masks = (np.arange(1, 2**methods)[:, None] >> np.arange(methods)) & 1
+    masks = (np.arange(1, 2**method_count)[:, None] >> np.arange(method_count)) & 1
     return np.asarray(masks / masks.sum(axis=1, keepdims=True))
 
 
@@ -235,7 +235,7 @@ _WITH_MODEL: Final = np.array(
         (_THIRD, _THIRD, _THIRD, 0, 0),
     ]
 )
-_WITHOUT_MODEL: Final = np.insert(equal_shares(_METHODS - 1), _MODEL, 0, axis=1)
+_WITHOUT_MODEL: Final = np.insert(equal_share_mixtures(_METHODS - 1), _MODEL, 0, axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,12 +290,12 @@ class EnsembleWeights:
         """Return whether the model has weight for items of these `classes`."""
         return np.asarray((self.means + self.bands)[classes, _MODEL] > 0)
 
-    def of(self, methods: MethodForecasts, classes: Ints) -> ForecastPaths:
+    def blend(self, methods: MethodForecasts, classes: Ints) -> ForecastPaths:
         """Return the ensemble forecast of items of `classes` [n]."""
         return methods.blend(self.means[classes], self.bands[classes])
 
 
-def statistical_only() -> EnsembleWeights:
+def statistical_only_weights() -> EnsembleWeights:
     """Return the weights without a backtest: the ladder alone."""
     statistical_share = np.tile(_WITHOUT_MODEL[0], (CLASSES, 1))
     return EnsembleWeights(statistical_share, statistical_share)
@@ -313,9 +313,9 @@ def fit_ensemble_weights(
         row_weights = np.tile(shares, (rows, 1))
         paths = methods.blend(row_weights, row_weights)
         losses.append(
-            (observed.scaled_errors(paths.mean), observed.pinball(paths.quantiles))
+            (observed.scaled_errors(paths.mean), observed.pinball_losses(paths.quantiles))
         )
-    default_weights = statistical_only()
+    default_weights = statistical_only_weights()
     mean_weights, band_weights = default_weights.means.copy(), default_weights.bands.copy()
     for sale_class in range(CLASSES):
         members = classes == sale_class
@@ -329,7 +329,7 @@ def fit_ensemble_weights(
                 options[best] for best in sums.argmin(axis=0)
             )
     ensemble_weights = EnsembleWeights(mean_weights, band_weights)
-    return ensemble_weights, ensemble_weights.of(methods, classes)
+    return ensemble_weights, ensemble_weights.blend(methods, classes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -344,18 +344,18 @@ class ObservedDemand:
     def scaled_errors(self, mean: Amounts) -> Floats:
         """Return the root mean square scaled error of each row: [n]."""
         squared = (((self.actual - mean) ** 2) * self.on_sale).sum(axis=1)
-        return np.asarray(np.sqrt(squared / self._days) / self.jumps)
+        return np.asarray(np.sqrt(squared / self._open_day_counts) / self.jumps)
 
-    def pinball(self, quantiles: Amounts) -> Floats:
+    def pinball_losses(self, quantiles: Amounts) -> Floats:
         """Return the mean pinball loss of each row, in its levels: [n]."""
         total = np.zeros(len(self.levels))
         for share, quantile in zip(QUANTILES, quantiles, strict=True):
             loss = pinball_loss(self.actual, quantile, share)
             total += (loss * self.on_sale).sum(axis=1)
-        return np.asarray(total / self.levels / self._days)
+        return np.asarray(total / self.levels / self._open_day_counts)
 
     @property
-    def _days(self) -> Ints:
+    def _open_day_counts(self) -> Ints:
         return np.asarray(np.maximum(self.on_sale.sum(axis=1), 1))
 
 

@@ -60,11 +60,11 @@ class DemandForecast:
     """The forecast of the HORIZON days after the history."""
 
     paths: ForecastPaths  # [items, HORIZON]
-    learned: Bools  # [items] whether the model contributed
-    spreads: Floats  # [items] overdispersion of sums of days
+    uses_model: Bools  # [items]
+    sum_overdispersion: Floats  # [items] of sums of days
     total: TotalForecast
     accuracy: TotalAccuracy | None  # None when the history is too short
-    judged: ItemBacktest | None
+    item_backtest: ItemBacktest | None
 
 
 def forecast_demand(
@@ -95,15 +95,15 @@ def forecast_demand(
     classes = sale_classes(demand, demand.days)
     paths = backtest.calibration.calibrate(paths, item_levels(demand, demand.days), classes)
     is_closed = ~on_sale[:, days_before:] | total.closed[None]
-    paths = _paths_from_day(paths, days_before).closed_on(is_closed)
+    paths = _paths_from_day(paths, days_before).with_closed_days(is_closed)
     progress(1.0)
     return DemandForecast(
         paths,
         uses_model,
-        backtest.sums[classes],
+        backtest.sum_overdispersion[classes],
         total,
         _total_accuracy(totals, history),
-        backtest.judged,
+        backtest.item_backtest,
     )
 
 
@@ -116,7 +116,8 @@ def with_calendar_effects(
     """
     paths = effects.apply(forecast.paths, first_ordinal)
     before, after = (
-        one.mean.sum(axis=0, dtype=np.float64) for one in (forecast.paths, paths)
+        item_paths.mean.sum(axis=0, dtype=np.float64)
+        for item_paths in (forecast.paths, paths)
     )
     factors = np.where(before > 0, after / np.maximum(before, 1e-9), 1.0)
     return replace(forecast, paths=paths, total=forecast.total.multiply(factors))
@@ -129,7 +130,7 @@ def _uncalibrated_item_paths(
     progress: Callable[[float], None],
 ) -> tuple[ForecastPaths, Bools]:
     """Return the paths before calibration, and which items the model contributed to."""
-    ensemble_weights, model = backtest.mixture, None
+    ensemble_weights, model = backtest.ensemble_weights, None
     if ensemble_weights.needs_model:
         with suppress(BoostingLibraryMissingError):
             model = fit_boosted_model(demand, options, progress)
@@ -137,7 +138,7 @@ def _uncalibrated_item_paths(
     classes = sale_classes(demand, demand.days)
     uses_model = np.zeros(demand.items, np.bool_)
     uses_model[model_items] = ensemble_weights.uses_model(classes[model_items])
-    return ensemble_weights.of(methods, classes), uses_model
+    return ensemble_weights.blend(methods, classes), uses_model
 
 
 def _paths_from_day(paths: ForecastPaths, days_before: int) -> ForecastPaths:

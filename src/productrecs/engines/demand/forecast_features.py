@@ -363,7 +363,7 @@ def _last_year_sales_ratios(totals: Floats, origin: int) -> Floats:
     return np.asarray(weeks / level_before)
 
 
-def year_factors_of(totals: Floats, origin: int) -> Floats:
+def year_factors(totals: Floats, origin: int) -> Floats:
     """Return the seasonal factor of each target, from the year before: [28].
 
     It is relative to the level of the days before and bounded; 1 without that year.
@@ -384,9 +384,3 @@ def shrink_season(season: Floats, shrinkage: float) -> Floats:
     return np.asarray(
         np.exp(log_factors * log_factors**2 / (log_factors**2 + shrinkage**2))
     )
-
-
-def year_factors(demand: DailyDemand, origin: int, shrinkage: float) -> Floats:
-    """Return the shrunken seasonal factors of the store."""
-    totals = store_totals(demand.until(origin))
-    return shrink_season(year_factors_of(totals, origin), shrinkage)

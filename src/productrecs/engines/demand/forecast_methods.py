@@ -35,7 +35,7 @@ from productrecs.engines.demand.statistical_forecast import (
     classify_demand,
     statistical_forecast,
 )
-from productrecs.engines.demand.store_total_forecast import YearlySeasonality
+from productrecs.engines.demand.store_total_forecast import StoreTotalForecaster
 
 if TYPE_CHECKING:
     from productrecs.engines.array_types_and_sorting import Floats, Items
@@ -63,10 +63,13 @@ def method_forecasts(
     Without a model there are none of these.
     """
     origin = demand.days
-    seasons = YearlySeasonality(store_totals(demand), demand.first_day)
-    total, shrinkage = seasons.mean(origin), seasons.best_shrinkage(origin)
-    is_closed, trust = seasons.outlook(origin).closed[None], trust_in_total(demand)
-    statistical = statistical_forecast(demand, origin, options, shrinkage).closed_on(
+    forecaster = StoreTotalForecaster(store_totals(demand), demand.first_day)
+    total, shrinkage = forecaster.expected_totals(origin), forecaster.best_shrinkage(origin)
+    is_closed, trust = (
+        forecaster.components_after(origin).closed[None],
+        trust_in_total(demand),
+    )
+    statistical = statistical_forecast(demand, origin, options, shrinkage).with_closed_days(
         is_closed
     )
     if model is None:
@@ -74,7 +77,7 @@ def method_forecasts(
     model_paths, model_items = statistical, np.zeros(0, np.int32)
     if model is not None:
         model_items = items_for_model(demand, origin, options)
-        boosted_paths = model.forecast_items(demand, origin, model_items).closed_on(
+        boosted_paths = model.forecast_items(demand, origin, model_items).with_closed_days(
             is_closed
         )
         model_paths = reconcile_with_total(
@@ -84,7 +87,7 @@ def method_forecasts(
     idle_items = np.flatnonzero(~demand.on_sale[:, -HORIZON:].any(axis=1)).astype(np.int32)
     simple = [
         _replace_items(
-            method(demand, origin).closed_on(is_closed),
+            method(demand, origin).with_closed_days(is_closed),
             idle_items,
             statistical.of(idle_items),
         )

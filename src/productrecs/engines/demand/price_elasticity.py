@@ -58,12 +58,12 @@ class _Reductions:
     sold: Floats
     expected: Floats  # at the usual price
 
-    def of(self, chosen: Bools) -> _Reductions:
+    def select(self, is_chosen: Bools) -> _Reductions:
         return _Reductions(
-            self.items[chosen],
-            self.changes[chosen],
-            self.sold[chosen],
-            self.expected[chosen],
+            self.items[is_chosen],
+            self.changes[is_chosen],
+            self.sold[is_chosen],
+            self.expected[is_chosen],
         )
 
     def elasticity(self) -> float:
@@ -89,7 +89,7 @@ def price_elasticity(demand: DailyDemand, paid: PaidPrices) -> float:
     value = reductions.elasticity()
     parts = np.searchsorted(items, reductions.items) % min(_PARTS, len(items))
     count = int(parts.max()) + 1
-    others = [reductions.of(parts != part).elasticity() for part in range(count)]
+    others = [reductions.select(parts != part).elasticity() for part in range(count)]
     variance = (count - 1) * float(np.var(others))  # the jackknife's
     if value >= 0:
         return 0.0
@@ -105,8 +105,8 @@ def _reductions(demand: DailyDemand, paid: PaidPrices) -> _Reductions:
     order = np.lexsort((paid.days, paid.rows))
     starts = np.searchsorted(paid.rows[order], np.stack((chosen, chosen + 1)))
     for row, (start, stop) in enumerate(starts.T.tolist()):
-        one = order[start:stop]
-        changes[row] = _changes(paid.days[one], paid.prices[one], demand.days)
+        sales = order[start:stop]
+        changes[row] = _price_changes(paid.days[sales], paid.prices[sales], demand.days)
     is_usual = (changes == 0) & own.on_sale
     is_reduced = (changes < 0) & own.on_sale
     if not is_reduced.any():
@@ -126,7 +126,7 @@ def _reductions(demand: DailyDemand, paid: PaidPrices) -> _Reductions:
     )
 
 
-def _changes(days: Ints, prices: Floats, count: int) -> Floats:
+def _price_changes(days: Ints, prices: Floats, count: int) -> Floats:
     """Return each day's change of an item's price: 0 as usual, NaN if unknown.
 
     A day has the price of the closest day on which the item was sold.

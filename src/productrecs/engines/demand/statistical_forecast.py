@@ -35,6 +35,8 @@ from productrecs.engines.demand.forecast_features import (
     SALES_RATE_HALF_LIFE,
     open_day_quantiles,
     sales_rates,
+    shrink_season,
+    store_totals,
     store_weekday_factors,
     year_factors,
 )
@@ -107,7 +109,8 @@ def statistical_forecast(
     levels, growth = _levels_and_bulk_growth(
         without_bulk, bulk_order_additions(demand, origin, caps), profile, demand_classes
     )
-    shape = profile[weekdays(future_days)] * year_factors(demand, origin, shrinkage)
+    season = year_factors(store_totals(demand.until(origin)), origin)
+    shape = profile[weekdays(future_days)] * shrink_season(season, shrinkage)
     quantiles = _item_quantiles(without_bulk, demand, levels[:, None] * shape)
     mean = ((levels * growth)[:, None] * shape).astype(np.float32)
     open_days = demand.on_sale[:, max(0, origin - _LOOK_BACK) : origin].sum(axis=1)

@@ -22,12 +22,12 @@ from productrecs.engines.demand.demand_series import (
     closed_in_future,
     weekdays,
 )
-from productrecs.engines.demand.ensemble_and_calibration import equal_shares
+from productrecs.engines.demand.ensemble_and_calibration import equal_share_mixtures
 from productrecs.engines.demand.forecast_features import (
     YEAR,
     shrink_season,
     weekday_factors,
-    year_factors_of,
+    year_factors,
 )
 
 if TYPE_CHECKING:
@@ -94,19 +94,19 @@ class TotalBacktest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SeasonOutlook:
-    """The HORIZON days after a day, before the season is shrunk."""
+class ForecastComponents:
+    """What the totals of the HORIZON days after a day are multiplied from."""
 
     level: Floats  # of each day, including its weekday factor
     recent: Floats  # the same with the level of the last days
     season: Floats  # last year's seasonal factor; 1 without that year
     closed: Bools
 
-    def mean(self, shrinkage: float) -> Floats:
+    def expected_totals(self, shrinkage: float) -> Floats:
         """Return the expected totals; without `shrinkage` the season has full weight."""
         return self._in_season(self.level, shrinkage)
 
-    def recent_mean(self, shrinkage: float) -> Floats:
+    def expected_totals_at_recent_level(self, shrinkage: float) -> Floats:
         """Return the expected totals at the level of the last days."""
         return self._in_season(self.recent, shrinkage)
 
@@ -115,33 +115,33 @@ class SeasonOutlook:
         return np.where(self.closed, 0.0, expected)
 
 
-class YearlySeasonality:
-    """The shrinkage of last year's season, by its backtest in the store."""
+class StoreTotalForecaster:
+    """Forecasts a store's totals, with last year's season shrunk by its backtest."""
 
     def __init__(self, totals: Floats, first_day: int) -> None:
         """Use `totals` [days]; a forecast at a day reads no later day."""
         self._totals, self._first_day = totals, first_day
-        self._outlooks: dict[int, SeasonOutlook] = {}
+        self._components: dict[int, ForecastComponents] = {}
 
-    def outlook(self, day: int) -> SeasonOutlook:
-        """Return the outlook after `day` known days."""
-        if day not in self._outlooks:
-            self._outlooks[day] = _compute_season_outlook(
+    def components_after(self, day: int) -> ForecastComponents:
+        """Return the components after `day` known days."""
+        if day not in self._components:
+            self._components[day] = _forecast_components(
                 self._totals[:day], self._first_day
             )
-        return self._outlooks[day]
+        return self._components[day]
 
-    def mean(self, day: int) -> Floats:
+    def expected_totals(self, day: int) -> Floats:
         """Return the expected totals of the days after the first `day`."""
-        return self.outlook(day).mean(self.best_shrinkage(day))
+        return self.components_after(day).expected_totals(self.best_shrinkage(day))
 
-    def methods(self, day: int) -> Floats:
+    def expected_totals_by_method(self, day: int) -> Floats:
         """Return the expected totals by each method: [methods, HORIZON].
 
         The season's mean, that at the level of the last days, weekday means of 8 weeks, and
         last week repeated.
         """
-        outlook, shrinkage = self.outlook(day), self.best_shrinkage(day)
+        components, shrinkage = self.components_after(day), self.best_shrinkage(day)
         weeks = min(_WEEKDAY_WEEKS, max(1, day // WEEK))
         past_weeks = np.resize(
             self._totals[max(0, day - weeks * WEEK) : day], (weeks, WEEK)
@@ -151,9 +151,9 @@ class YearlySeasonality:
         )
         return np.concatenate(
             (
-                outlook.mean(shrinkage)[None],
-                outlook.recent_mean(shrinkage)[None],
-                np.where(outlook.closed, 0.0, repeated),
+                components.expected_totals(shrinkage)[None],
+                components.expected_totals_at_recent_level(shrinkage)[None],
+                np.where(components.closed, 0.0, repeated),
             )
         )
 
@@ -171,7 +171,8 @@ class YearlySeasonality:
         return sum(
             float(
                 np.abs(
-                    self._actual_totals(origin) - self.outlook(origin).mean(shrinkage)
+                    self._actual_totals(origin)
+                    - self.components_after(origin).expected_totals(shrinkage)
                 ).sum()
             )
             for origin in origins
@@ -181,7 +182,7 @@ class YearlySeasonality:
         return self._totals[origin : origin + HORIZON]
 
 
-def _compute_season_outlook(totals: Floats, first_day: int) -> SeasonOutlook:
+def _forecast_components(totals: Floats, first_day: int) -> ForecastComponents:
     days = len(totals)
     ordinals = first_day + np.arange(days, dtype=np.int64)
     future_days = first_day + days + np.arange(HORIZON, dtype=np.int64)
@@ -196,10 +197,10 @@ def _compute_season_outlook(totals: Floats, first_day: int) -> SeasonOutlook:
     levels.append(_damped_trend_levels(totals, closed, profile, ordinals))
     recent_level = _weighted_level(totals, closed, profile, ordinals, _RECENT_HALF_LIFE)
     shape = profile[weekdays(future_days)]
-    return SeasonOutlook(
+    return ForecastComponents(
         np.mean(levels, axis=0) * shape,
         recent_level * shape,
-        year_factors_of(totals, days),
+        year_factors(totals, days),
         is_closed,
     )
 
@@ -208,12 +209,12 @@ def backtest_totals(totals: Floats, first_day: int) -> TotalBacktest:
     """Return the forecasts from one horizon ago, one week earlier, and so on."""
     origins = range(len(totals) - HORIZON, FIRST_ORIGIN - 1, -WEEK)
     newest_origins = list(origins)[:_MAX_ORIGINS]
-    seasons = YearlySeasonality(totals, first_day)
+    forecaster = StoreTotalForecaster(totals, first_day)
     actual, naive, moving = (np.zeros((len(newest_origins), HORIZON)) for _ in range(3))
     methods = np.zeros((len(newest_origins), _METHODS, HORIZON))
     for row, origin in enumerate(newest_origins):
         totals_so_far = totals[:origin]
-        methods[row] = seasons.methods(origin)
+        methods[row] = forecaster.expected_totals_by_method(origin)
         actual[row] = totals[origin : origin + HORIZON]
         naive[row] = np.tile(totals_so_far[-WEEK:], HORIZON // WEEK)
         moving[row] = totals_so_far[-HORIZON:].mean()
@@ -224,7 +225,7 @@ def _mix_methods(
     methods: Floats, actual: Floats, naive: Floats, moving: Floats
 ) -> TotalBacktest:
     """Return the backtest of the best mixture; each origin knows only completed ones."""
-    options = equal_shares(_METHODS)
+    options = equal_share_mixtures(_METHODS)
     mixtures = np.einsum("om,rmd->rod", options, methods)  # [origins, mixtures, days]
     errors = np.abs(mixtures - actual[:, None]).sum(axis=2)
     forecast = np.zeros_like(actual)
@@ -241,11 +242,13 @@ def forecast_total(
     totals: Floats, first_day: int, backtest: TotalBacktest
 ) -> TotalForecast:
     """Return the forecast by the best mixture in `backtest`, with a calibrated interval."""
-    seasons, days = YearlySeasonality(totals, first_day), len(totals)
-    is_closed = seasons.outlook(days).closed
+    forecaster, days = StoreTotalForecaster(totals, first_day), len(totals)
+    is_closed = forecaster.components_after(days).closed
     if backtest.origins < _MIN_ORIGINS:
-        return _total_forecast_without_past_errors(totals, seasons.mean(days), is_closed)
-    mean = backtest.shares @ seasons.methods(days)
+        return _total_forecast_without_past_errors(
+            totals, forecaster.expected_totals(days), is_closed
+        )
+    mean = backtest.shares @ forecaster.expected_totals_by_method(days)
     quantiles = error_quantiles(backtest.forecast, backtest.actual)[:, None] * mean
     sums = [
         error_quantiles(

@@ -95,7 +95,9 @@ def some_words_queries(
         optional += build.adjacent_words_queries(terms)
     optional += build.head_noun_queries(terms, WEIGHTS.partial_heads)
     names = (
-        range(len(terms)) if with_attributes_alone else _name_indexes(interpreter, terms)
+        range(len(terms))
+        if with_attributes_alone
+        else _non_attribute_indexes(interpreter, terms)
     )
     for fields in (_SHORT_FIELDS, _FIELDS):
         names_queries = [
@@ -198,7 +200,7 @@ class _QueryBuilder:
             for (name, share), count in zip(fields, stem_counts, strict=False)
             if count
         ]
-        if self.interpreter.terms.codes(word):
+        if self.interpreter.terms.code_count(word):
             terms.append((CODES, word, WEIGHTS.codes))
         parts = [
             (Occur.Should, Query.boost_query(_term(schema, name, term), share * weight))
@@ -272,7 +274,7 @@ def _head_index(interpreter: QueryInterpreter, terms: Sequence[QueryTerm]) -> in
     return candidates[-1] if candidates else len(terms) - 1
 
 
-def _name_indexes(
+def _non_attribute_indexes(
     interpreter: QueryInterpreter, terms: Sequence[QueryTerm]
 ) -> Sequence[int]:
     """Return the indexes of the words that are no colour or size; all if there are none.

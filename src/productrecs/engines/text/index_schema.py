@@ -30,7 +30,6 @@ _LINKS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 # Trailing colours are skipped. English puts colours first, where skipping did not help.
-# colour comes before, leaving them out found no more.
 _COLOURS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "de": "schwarz wei\u00df rot blau gr\u00fcn grau braun rosa gelb orange lila beige "
@@ -62,7 +61,7 @@ def head_nouns(title: str, language: str) -> list[str]:
     heads: list[str] = []
     colours = _COLOUR_WORDS.get(language, _NO_WORDS)
     for segment in _SEGMENT.split(title):
-        head = _head(segment, links, colours)
+        head = _head_noun(segment, links, colours)
         if head is not None:
             heads.append(head)
         if len(heads) == _MAX_WORDS:
@@ -80,7 +79,7 @@ def colour_words(language: str) -> frozenset[str]:
     return _PLAIN_COLOURS.get(language, _NO_WORDS)
 
 
-def _head(segment: str, links: frozenset[str], colours: frozenset[str]) -> str | None:
+def _head_noun(segment: str, links: frozenset[str], colours: frozenset[str]) -> str | None:
     head = None
     for part in segment.split():
         if part.lower().strip(".") in links and head is not None:
@@ -246,7 +245,7 @@ class IndexedDocument(NamedTuple):
     words: list[str]  # in their original spelling
 
 
-def index_document(product: ProductText, language: LanguageAnalyzer) -> IndexedDocument:
+def build_document(product: ProductText, language: LanguageAnalyzer) -> IndexedDocument:
     """Return the document of a product."""
     document = tantivy.Document()
     document.add_integer(NUMBER, product.number)

@@ -153,7 +153,7 @@ class QueryInterpreter:
         terms = [
             term
             for index, word in enumerate(words)
-            for term in self._terms_of_word(word, is_typing=is_typing and index == last)
+            for term in self._term_or_halves(word, is_typing=is_typing and index == last)
         ]
         merged = list(self._merge_joined_words(terms, is_typing=is_typing))
         return self._with_distant_readings(merged)
@@ -181,9 +181,9 @@ class QueryInterpreter:
         if not parts:
             return []
         covered = {word for part in parts for word in part.typed}
-        kept = (word for word in own_words if word not in covered)
+        untranslated = (word for word in own_words if word not in covered)
         return [
-            *(self._term_of_word(word, is_typing=False) for word in kept),
+            *(self._read_term(word, is_typing=False) for word in untranslated),
             *(
                 QueryTerm(
                     " ".join(part.typed),
@@ -213,8 +213,10 @@ class QueryInterpreter:
             return True
         if part.is_certain and len(known_words) * 2 < word_count:
             return False
-        terms = [self._term_of_word(word, is_typing=False) for word in part.typed]
-        return any(term.readings and self._fits(term, known_words) for term in terms)
+        terms = [self._read_term(word, is_typing=False) for word in part.typed]
+        return any(
+            term.readings and self._has_fitting_reading(term, known_words) for term in terms
+        )
 
     def _with_distant_readings(self, terms: list[QueryTerm]) -> list[QueryTerm]:
         """Return the terms; words without a fitting correction get more distant ones.
@@ -224,7 +226,7 @@ class QueryInterpreter:
         known_words = tuple(term.typed for term in terms if term.is_known)
         return [
             term
-            if term.is_known or self._fits(term, known_words)
+            if term.is_known or self._has_fitting_reading(term, known_words)
             else term._replace(
                 readings=term.readings
                 + self.reader.distant_readings(term.typed, known_words)
@@ -232,19 +234,19 @@ class QueryInterpreter:
             for term in terms
         ]
 
-    def _fits(self, term: QueryTerm, known_words: Words) -> bool:
+    def _has_fitting_reading(self, term: QueryTerm, known_words: Words) -> bool:
         """Return whether a word has a correction that fits the known words, if any."""
         if not known_words:
             return bool(term.readings)
-        return self.reader.fits(term.readings, known_words)
+        return self.reader.occurs_beside(term.readings, known_words)
 
-    def _terms_of_word(self, word: str, *, is_typing: bool) -> list[QueryTerm]:
+    def _term_or_halves(self, word: str, *, is_typing: bool) -> list[QueryTerm]:
         """Return a word as one term, or split in two if only the parts match."""
-        term = self._term_of_word(word, is_typing=is_typing)
+        term = self._read_term(word, is_typing=is_typing)
         split_words = () if term.readings else self.reader.split_word(word)
         if not split_words:
             return [term]
-        halves = [self._term_of_word(part, is_typing=False) for part in split_words]
+        halves = [self._read_term(part, is_typing=False) for part in split_words]
         return [half._replace(is_known=False) for half in halves]
 
     def _merge_joined_words(
@@ -273,11 +275,11 @@ class QueryInterpreter:
         """Return the joint readings of two neighbouring words: a compound, or synonyms."""
         readings = self._joined_cache.get((first.typed, second.typed))
         if readings is None:
-            readings = self._joint_readings(first, second)
+            readings = self._find_joined_readings(first, second)
             self._joined_cache[first.typed, second.typed] = readings
         return readings
 
-    def _joint_readings(
+    def _find_joined_readings(
         self, first: QueryTerm, second: QueryTerm
     ) -> tuple[WordReading, ...]:
         word = first.typed + second.typed
@@ -288,7 +290,7 @@ class QueryInterpreter:
             readings += self.reader.compound_readings(first.typed, second.typed)
         if self.synonyms:
             stems = (self.reader.stem(first.typed), self.reader.stem(second.typed))
-            readings += self._synonyms_of(stems, WEIGHTS.joined_pair)
+            readings += self._readings_of_synonyms(stems, WEIGHTS.joined_pair)
         return tuple(readings)
 
     def compound_readings(
@@ -317,10 +319,10 @@ class QueryInterpreter:
             or may_be_correction(first_stem, key[0], is_typing=False)
             if may_be_correction(second_term.typed, key[1], is_typing=is_typing)
             or may_be_correction(second_stem, key[1], is_typing=False)
-            for reading in self._synonyms_of(key, WEIGHTS.one_edit)
+            for reading in self._readings_of_synonyms(key, WEIGHTS.one_edit)
         )
 
-    def _term_of_word(self, word: str, *, is_typing: bool) -> QueryTerm:
+    def _read_term(self, word: str, *, is_typing: bool) -> QueryTerm:
         interpretation = self.reader.meaning(word, is_typing=is_typing)
         is_known = interpretation.product_count > 0 or interpretation.is_compound_part
         if not self.synonyms:
@@ -339,17 +341,17 @@ class QueryInterpreter:
         """Return the merchant's synonyms of a word or of one of its readings."""
         if not self.synonyms:
             return []
-        synonym_readings = self._synonyms_of((stem,), 1.0)
+        synonym_readings = self._readings_of_synonyms((stem,), 1.0)
         for reading in readings:
-            synonym_readings += self._synonyms_of(reading.stems, reading.weight)
+            synonym_readings += self._readings_of_synonyms(reading.stems, reading.weight)
         if synonym_readings or readings:
             return synonym_readings
         # Not in the catalog, but maybe an unfinished or misspelled synonym.
         for key in self.synonyms:
             if len(key) == 1 and may_be_correction(word, key[0], is_typing=is_typing):
-                synonym_readings += self._synonyms_of(key, WEIGHTS.one_edit)
+                synonym_readings += self._readings_of_synonyms(key, WEIGHTS.one_edit)
         return synonym_readings
 
-    def _synonyms_of(self, stems: Words, weight: float) -> list[WordReading]:
+    def _readings_of_synonyms(self, stems: Words, weight: float) -> list[WordReading]:
         words = self.synonyms.get(stems, ())
         return [self.reader.reading(synonym, weight * WEIGHTS.synonym) for synonym in words]

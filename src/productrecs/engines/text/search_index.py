@@ -1,8 +1,7 @@
 """Search index of one store on disk: thread-safe readers, one writer, and searches.
 
 A search runs exact codes first, then products with every word, then with some of them.
-Deep results are reranked by pseudo-relevance feedback, their similarity to the best ones:
-
+Deep results are reranked by pseudo-relevance feedback, their similarity to the best ones.
 Two hundred lamps may all match "lamp" equally. Those that share more words with the first
 results come first. There is no training: similarity comes from the catalog's texts.
 """
@@ -36,9 +35,9 @@ from productrecs.engines.text.index_schema import (
     PROFILE,
     ProductStems,
     ProductText,
+    build_document,
     code_keys,
     decode_product_stems,
-    index_document,
     new_words_document,
     products_schema,
     read_new_words,
@@ -141,12 +140,14 @@ def _best_hits_vector(
     return {stem: value / length for stem, value in vector.items()}
 
 
-def _similarity(stems: frozenset[str], profile: Mapping[str, float], minimum: int) -> float:
+def _similarity(
+    stems: frozenset[str], vector: Mapping[str, float], min_length: int
+) -> float:
     """Return the similarity of a text to the best hits, normalised by its length."""
-    common_stems = stems & profile.keys()
+    common_stems = stems & vector.keys()
     # Sorted, so that the sum does not depend on the hash seed.
-    total = math.fsum(profile[stem] for stem in common_stems)
-    return total / math.sqrt(max(len(stems), minimum, 1))
+    total = math.fsum(vector[stem] for stem in common_stems)
+    return total / math.sqrt(max(len(stems), min_length, 1))
 
 
 _PAGE_FACTORS: Final = (1, 4, 30, 1000)
@@ -217,25 +218,22 @@ class SearchRun:
 
     def run(self) -> IndexHits:
         """Return the hits."""
-        query_terms, known_words, exact = self._search_exact()
+        exact = self._add_exact_hits()
+        query_terms = self._interpreter.terms_without_opening_phrase(self._query.query)
+        known_words = [query_term for query_term in query_terms if query_term.readings]
         is_deep = self._query.is_deep
         depth = max(self._limit, RERANK_DEPTH) if is_deep else self._limit
-        relaxed = self._search_words(query_terms, known_words, depth)
+        relaxed = self._add_word_hits(query_terms, known_words, depth)
         return self._rerank_and_collect_hits(query_terms, exact, relaxed, is_deep=is_deep)
 
-    def _search_exact(self) -> tuple[list[QueryTerm], list[QueryTerm], int]:
-        """Return the words, the known ones, and the number of exact hits."""
+    def _add_exact_hits(self) -> int:
+        """Add products with this id, SKU or GTIN; return their number."""
         query, searcher = self._query.query, self._interpreter.searcher
         for key in code_keys(query.text):
             if searcher.doc_freq(EXACT, key):
                 self._add_hits_of(exact_query(self._interpreter.schema, key), self._limit)
-        exact = self._every_word_count = len(self._items)
-        query_terms = self._interpreter.terms_without_opening_phrase(query)
-        return (
-            query_terms,
-            [query_term for query_term in query_terms if query_term.readings],
-            exact,
-        )
+        self._every_word_count = len(self._items)
+        return self._every_word_count
 
     def _rerank_and_collect_hits(
         self,
@@ -253,7 +251,7 @@ class SearchRun:
             relaxed = QueryRelaxation.SPELLING
         if is_deep:
             self._rerank_deep_results(exact)
-        self._put_exact_first(exact)
+        self._score_exact_highest(exact)
         items, scores = self._items[:limit], self._scores[:limit]
         with_every_word = min(self._every_word_count, limit)
         complete = (
@@ -264,7 +262,7 @@ class SearchRun:
         words = interpreted_words(query_terms)
         return IndexHits(items, scores, relaxed, exact, with_every_word, complete, words)
 
-    def _search_words(
+    def _add_word_hits(
         self, query_terms: Sequence[QueryTerm], known_words: Sequence[QueryTerm], limit: int
     ) -> QueryRelaxation:
         self._every_word_count = len(self._items)
@@ -369,7 +367,7 @@ class SearchRun:
             self._scores[first:end] = [score * share for score in scores]
             first = end
 
-    def _put_exact_first(self, exact: int) -> None:
+    def _score_exact_highest(self, exact: int) -> None:
         if exact:
             top = max(self._scores) + 1.0
             self._scores[:exact] = [top + exact - place for place in range(exact)]
@@ -402,7 +400,7 @@ class SearchIndex:
             self._products.reload()
             words = self._words.searcher()
             self.language = LanguageAnalyzer(language)
-            self._reader = self._read_state(Vocabulary().read_on(words))
+            self._reader = self._open_reader(Vocabulary().with_new_words(words))
 
     def __len__(self) -> int:
         """Return the number of indexed products."""
@@ -418,7 +416,7 @@ class SearchIndex:
             self._words.reload()
             self._products.reload()
             words = self._words.searcher()
-            self._reader = self._read_state(self._reader.vocabulary.read_on(words))
+            self._reader = self._open_reader(self._reader.vocabulary.with_new_words(words))
 
     def analyse(self, text: str) -> AnalysedQuery:
         """Return the analysis of a query in the language of this index."""
@@ -436,17 +434,19 @@ class SearchIndex:
         with translate_index_errors("the index cannot be searched"):
             return SearchRun(self._interpreter(query.synonyms), query).run()
 
-    def titled(self, texts: frozenset[str]) -> Ints:
+    def items_titled(self, texts: frozenset[str]) -> Ints:
         """Return the numbers of the products whose title has one of the texts.
 
         Raises:
             BrokenIndexError: when the files are damaged.
         """
-        found = self._titled.get(texts)
-        if found is None:
+        items = self._items_by_title.get(texts)
+        if items is None:
             with translate_index_errors("the index cannot be searched"):
-                found = self._titled.put(texts, self._find_items_by_title_phrases(texts))
-        return found
+                items = self._items_by_title.put(
+                    texts, self._find_items_by_title_phrases(texts)
+                )
+        return items
 
     def _find_items_by_title_phrases(self, texts: frozenset[str]) -> Ints:
         reader = self._reader
@@ -502,10 +502,10 @@ class SearchIndex:
     def _interpreter(self, synonyms: Synonyms) -> QueryInterpreter:
         return QueryInterpreter(self._reader, synonyms)
 
-    def _read_state(self, vocabulary: Vocabulary) -> WordInterpreter:
+    def _open_reader(self, vocabulary: Vocabulary) -> WordInterpreter:
         schema = self._products.schema
         searcher = self._products.searcher()
-        self._titled: BoundedCache[frozenset[str], Ints] = BoundedCache(
+        self._items_by_title: BoundedCache[frozenset[str], Ints] = BoundedCache(
             RegisteredCache.TITLED_ITEMS
         )
         return WordInterpreter(searcher, schema, vocabulary, self.language)
@@ -538,7 +538,7 @@ class IndexWriter:
             for product in products:
                 if not are_new:
                     self._products.delete_documents_by_term(NUMBER, product.number)
-                indexed = index_document(product, self._language)
+                indexed = build_document(product, self._language)
                 self._products.add_document(indexed.document)
                 for word in dict.fromkeys(indexed.words):
                     self._new_words[word] = self._new_words.get(word, 0) + 1

@@ -186,18 +186,26 @@ def _words_by_all_rules(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
             index = sides[-1].end
             yield from _size_words(sides)
             continue
-        consumed, word, alternatives = _word_at(tokens, index)
-        index += consumed
-        if word:
-            yield word[:MAX_WORD_LENGTH], alternatives
+        word = _word_at(tokens, index)
+        index += word.token_count
+        if word.text:
+            yield word.text[:MAX_WORD_LENGTH], word.spellings
 
 
 class _Amount(NamedTuple):
-    """A number with its unit, if any, and the index of the piece after it."""
+    """A number with its unit, if any, and the index of the token after it."""
 
     number: str
     unit: str
     end: int
+
+
+class _Word(NamedTuple):
+    """A word, the number of its tokens, and its alternative spellings; "" for a mark."""
+
+    token_count: int
+    text: str
+    spellings: tuple[str, ...] = ()
 
 
 def _size_sides_at(tokens: list[_Token], index: int) -> list[_Amount]:
@@ -226,7 +234,7 @@ def _size_side_at(tokens: list[_Token], index: int) -> _Amount | None:
     if token is None:
         return None
     if token.kind == "number":
-        return _amount(tokens, index)
+        return _amount_at(tokens, index)
     if token.text != _METRIC_THREAD or after is None or not _is_joined(after):
         return None
     if after.kind != "number":
@@ -254,32 +262,33 @@ def _size_words(sides: list[_Amount]) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield side.number + side.unit, ()
 
 
-def _word_at(tokens: list[_Token], index: int) -> tuple[int, str, tuple[str, ...]]:
-    """Return the number of pieces of the word at `index`, the word, and alternatives."""
+def _word_at(tokens: list[_Token], index: int) -> _Word:
+    """Return the word at `index`."""
     token = tokens[index]
     if token.kind == "mark":
-        return 1, "", ()
+        return _Word(1, "")
     if token.kind == "cjk":
         after = _token_at(tokens, index + 1)
         is_last = after is None or after.kind != "cjk" or after.text[0] != token.text[-1]
-        return 1, token.text, tuple(token.text if is_last else token.text[:1])
+        return _Word(1, token.text, tuple(token.text if is_last else token.text[:1]))
     if token.kind == "number":
-        return _quantity(tokens, index)
-    return _code(tokens, index)
+        return _quantity_at(tokens, index)
+    return _code_at(tokens, index)
 
 
-def _quantity(tokens: list[_Token], index: int) -> tuple[int, str, tuple[str, ...]]:
+def _quantity_at(tokens: list[_Token], index: int) -> _Word:
     """Return a number joined with the following unit."""
-    number, unit, end = _amount(tokens, index)
+    number, unit, end = _amount_at(tokens, index)
     if unit:
-        return end - index, number + unit, (number, *equivalent_quantities(number, unit))
+        spellings = (number, *equivalent_quantities(number, unit))
+        return _Word(end - index, number + unit, spellings)
     if end - index > 1:
-        return end - index, number, ()
+        return _Word(end - index, number)
     tokens[index].text = number
-    return _code(tokens, index)
+    return _code_at(tokens, index)
 
 
-def _amount(tokens: list[_Token], index: int) -> _Amount:
+def _amount_at(tokens: list[_Token], index: int) -> _Amount:
     """Return the number at `index` (possibly mixed: 1 1/2) and its unit."""
     number, end = normalized_number(tokens[index].text), index + 1
     after = _token_at(tokens, end)
@@ -287,11 +296,11 @@ def _amount(tokens: list[_Token], index: int) -> _Amount:
         part = normalized_number(after.text)  # 1 1/2 is 1.5
         if part.startswith("0."):
             number, end = number + part[1:], end + 1
-    unit, end = _unit(tokens, end)
+    unit, end = _unit_at(tokens, end)
     return _Amount(number, unit, end)
 
 
-def _unit(tokens: list[_Token], index: int) -> tuple[str, int]:
+def _unit_at(tokens: list[_Token], index: int) -> tuple[str, int]:
     """Return the canonical unit at `index`, or "", and the index after it."""
     token, then = _token_at(tokens, index), _token_at(tokens, index + 1)
     if token is None:
@@ -327,16 +336,18 @@ def _token_at(tokens: list[_Token], index: int) -> _Token | None:
     return tokens[index] if index < len(tokens) else None
 
 
-def _code(tokens: list[_Token], index: int) -> tuple[int, str, tuple[str, ...]]:
+def _code_at(tokens: list[_Token], index: int) -> _Word:
     """Return a word, or adjacent letters and digits as one code."""
     end = index + 1
     while end < len(tokens) and not tokens[end].before and tokens[end].kind in _CODE:
         end += 1
     parts = [token.text for token in tokens[index:end]]
     if len(parts) == 1:
-        return 1, _without_apostrophes(parts[0]), _joined_spellings(tokens, index, parts[0])
+        spellings = _joined_spellings(tokens, index, parts[0])
+        return _Word(1, _without_apostrophes(parts[0]), spellings)
     code = "".join(parts)
-    return end - index, code, (*_code_parts(parts), *_joined_spellings(tokens, index, code))
+    spellings = (*_code_parts(parts), *_joined_spellings(tokens, index, code))
+    return _Word(end - index, code, spellings)
 
 
 def _code_parts(parts: list[str]) -> Iterator[str]:
@@ -396,7 +407,7 @@ def _tokenize(text: str) -> list[_Token]:
             before = kind if kind == "gap" or not before else before
             continue
         if kind == "cjk":
-            tokens.extend(_Token("cjk", pair, "gap") for pair in _pairs(match.group()))
+            tokens.extend(_Token("cjk", pair, "gap") for pair in _bigrams(match.group()))
             before = "gap"
             continue
         tokens.append(_Token(kind, match.group(), before))
@@ -404,6 +415,6 @@ def _tokenize(text: str) -> list[_Token]:
     return tokens
 
 
-def _pairs(run: str) -> list[str]:
+def _bigrams(run: str) -> list[str]:
     """Return the bigrams of a text without blanks: no dictionary is needed."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]

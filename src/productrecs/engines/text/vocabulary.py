@@ -30,7 +30,7 @@ from productrecs.engines.text.tokenizer import is_code
 
 ONE_EDIT_FROM: Final = 5
 TWO_EDITS_FROM: Final = 9
-_MAX_FOUND: Final = 64
+_MAX_NEAR: Final = 64
 _MIN_START: Final = 3
 _ENTRY_BYTES: Final = 600
 _NEWER_SHARE: Final = 8  # of all words; more of them are packed with the others
@@ -127,7 +127,7 @@ class Vocabulary:
             RegisteredCache.SPELLINGS, _ENTRY_BYTES
         )
 
-    def read_on(self, searcher: tantivy.Searcher) -> "Vocabulary":
+    def with_new_words(self, searcher: tantivy.Searcher) -> "Vocabulary":
         """Return the vocabulary of `searcher`: this one, if no word was added.
 
         Words are never deleted. New ones are packed apart from the others until they are
@@ -165,7 +165,7 @@ class Vocabulary:
         min_length = ONE_EDIT_FROM if distance == 1 else TWO_EDITS_FROM
         return [
             match
-            for match in self._near(word, distance)
+            for match in self._words_near(word, distance)
             if match.distance == distance and len(match.word) >= min_length
         ]
 
@@ -179,7 +179,7 @@ class Vocabulary:
             return []
         return [
             match
-            for match in self._near(word, 2)
+            for match in self._words_near(word, 2)
             if match.distance == 1 + (len(match.word) > SHORT_WORD)
             and len(match.word) < TWO_EDITS_FROM
         ]
@@ -205,33 +205,31 @@ class Vocabulary:
         words = sum(part.memory_bytes() for part in self._parts)
         return words + self._cache.memory_bytes()
 
-    def _near(self, word: str, max_distance: int) -> list[FuzzyMatch]:
+    def _words_near(self, word: str, max_distance: int) -> list[FuzzyMatch]:
         """Return the most frequent words near a word; a code has none."""
         matches = self._cache.get((word, max_distance))
         if matches is None:
-            found = [] if is_code(word) else self._find_near(word, max_distance)
+            parts = () if is_code(word) else self._parts
+            near = [part.near(word, max_distance, _MAX_NEAR) for part in parts]
             matches = [
-                FuzzyMatch(one.word, one.distance, one.word[0] == word[0]) for one in found
+                FuzzyMatch(other.word, other.distance, other.word[0] == word[0])
+                for other in _merge_most_frequent(near, _MAX_NEAR * max_distance)
             ]
             self._cache.put((word, max_distance), matches)
         return matches
 
-    def _find_near(self, word: str, max_distance: int) -> list[NearWord]:
-        near = [part.near(word, max_distance, _MAX_FOUND) for part in self._parts]
-        return _merge(near, _MAX_FOUND * max_distance)
-
     def _most_frequent(
         self, find: Callable[[PackedWords, str, int], list[NearWord]], text: str, limit: int
     ) -> list[str]:
-        found = _merge([find(part, text, limit) for part in self._parts], limit)
-        return [one.word for one in found]
+        by_part = [find(part, text, limit) for part in self._parts]
+        return [match.word for match in _merge_most_frequent(by_part, limit)]
 
 
-def _merge(found: Sequence[list[NearWord]], limit: int) -> list[NearWord]:
+def _merge_most_frequent(by_part: Sequence[list[NearWord]], limit: int) -> list[NearWord]:
     """Return the most frequent words of several parts."""
-    if len(found) == 1:
-        return found[0]
-    return sorted(chain.from_iterable(found), key=lambda one: -one.products)[:limit]
+    if len(by_part) == 1:
+        return by_part[0]
+    return sorted(chain.from_iterable(by_part), key=lambda match: -match.products)[:limit]
 
 
 _COUNTS_BYTES: Final = 300
@@ -277,7 +275,7 @@ class DocumentFrequencies:
             self._stems.put(stem, cached)
         return cached
 
-    def codes(self, word: str) -> int:
+    def code_count(self, word: str) -> int:
         """Return the number of products with a word in their id or sku."""
         cached = self._codes.get(word)
         if cached is None:
@@ -297,7 +295,7 @@ class DocumentFrequencies:
             stem_counts.title,
             stem_counts.categories,
             stem_counts.description,
-            self.codes(word),
+            self.code_count(word),
         )
 
     def memory_bytes(self) -> int:

@@ -162,7 +162,7 @@ class WordInterpreter:
 
     def is_name(self, word: str) -> bool:
         """Return whether titles, categories or codes have a word, in any form."""
-        return bool(self._title_count(word) or self.terms.codes(word))
+        return bool(self._title_count(word) or self.terms.code_count(word))
 
     def is_own_name(self, word: str) -> bool:
         """Return whether products are named by a word, not only by another form of it.
@@ -244,7 +244,7 @@ class WordInterpreter:
         if not highest:
             return ()
         if not neighbours:
-            ranked = ranked[:1] if self._is_clear(word, ranked) else []
+            ranked = ranked[:1] if self._is_far_ahead(word, ranked) else []
         return tuple(
             self.reading(
                 (correction.word,),
@@ -254,7 +254,7 @@ class WordInterpreter:
             if likelihood >= LIMITS.likely_share * highest
         )
 
-    def _is_clear(self, word: str, ranked: Sequence[tuple[float, FuzzyMatch]]) -> bool:
+    def _is_far_ahead(self, word: str, ranked: Sequence[tuple[float, FuzzyMatch]]) -> bool:
         """Return whether the first of a lone word's candidates is far ahead."""
         highest, best = ranked[0]
         stem = self.stem(best.word)
@@ -278,7 +278,9 @@ class WordInterpreter:
         is_swapped = sorted(candidate.word) == sorted(word)
         return count * LIMITS.swapped_factor if is_swapped else count
 
-    def fits(self, readings: Sequence[WordReading], neighbours: Sequence[str]) -> bool:
+    def occurs_beside(
+        self, readings: Sequence[WordReading], neighbours: Sequence[str]
+    ) -> bool:
         """Return whether a product has one of the readings and one of the words."""
         return any(
             len(reading.words) > 1 or self._occur_together(reading.words[0], other)
@@ -289,14 +291,14 @@ class WordInterpreter:
     def _count_together(self, *words: str) -> int:
         """Return how many products have all the words in titles or categories."""
         # The library's stubs lack `count`.
-        result: Any = self.searcher.search(self._together(words), 1, count=True)
+        result: Any = self.searcher.search(self._all_words_query(words), 1, count=True)
         return int(result.count or 0)
 
     def _occur_together(self, *words: str) -> bool:
         """Return whether one product's titles or categories have all the words."""
-        return bool(self.searcher.search(self._together(words), 1, count=False).hits)
+        return bool(self.searcher.search(self._all_words_query(words), 1, count=False).hits)
 
-    def _together(self, words: Sequence[str]) -> tantivy.Query:
+    def _all_words_query(self, words: Sequence[str]) -> tantivy.Query:
         return tantivy.Query.boolean_query(
             [(Occur.Must, self._in_title_or_categories(word)) for word in words]
         )
@@ -331,7 +333,7 @@ class WordInterpreter:
         return tuple(
             reading._replace(weight=WEIGHTS.joined_pair * weight)
             for distance in (1, 2)
-            for weight, count, reading in self._corrections_within_distance(
+            for weight, count, reading in self._corrections_at_distance(
                 word, stem, 0, distance
             )
             if count >= LIMITS.rare
@@ -473,9 +475,9 @@ class WordInterpreter:
         is_rare = product_count < LIMITS.rare
         if not is_rare and product_count * LIMITS.correction_factor > self.products:
             return []  # no word can be this much more frequent
-        ranked = self._corrections_within_distance(word, stem, product_count, 1)
+        ranked = self._corrections_at_distance(word, stem, product_count, 1)
         if is_rare and not any(count >= LIMITS.rare for _, count, _ in ranked):
-            ranked += self._corrections_within_distance(word, stem, product_count, 2)
+            ranked += self._corrections_at_distance(word, stem, product_count, 2)
         ranked.sort(key=lambda weighted: (-weighted[0], -weighted[1], weighted[2].words))
         return [reading for _, _, reading in ranked[: LIMITS.readings]]
 
@@ -486,7 +488,7 @@ class WordInterpreter:
         """
         return product_words().has_name((word,), self.language.code)
 
-    def _corrections_within_distance(
+    def _corrections_at_distance(
         self, word: str, stem: str, product_count: int, distance: int
     ) -> list[tuple[float, int, WordReading]]:
         """Return words at an edit distance, with their weights and product counts."""

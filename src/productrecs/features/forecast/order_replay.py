@@ -252,7 +252,7 @@ class _SheetRule:
         items = [
             _item_with_stock(
                 self._replay.items[row],
-                forecast.spreads[row],
+                forecast.sum_overdispersion[row],
                 stock[row],
                 [
                     OrderedUnits(

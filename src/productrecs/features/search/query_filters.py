@@ -415,7 +415,7 @@ def _attribute_filter(
     mask = attributes.having(ids, size)
     if not (mask & context.visible).any():
         return None
-    titled = context.index.titled(titles)
+    titled = context.index.items_titled(titles)
     if not is_clear and not _mean_values(context.catalog, field, frozenset(ids), titled):
         return None
     mask[titled[titled < size]] = True
@@ -500,7 +500,7 @@ def _filter_of_phrase(
     for value_id in ids:
         by_field.setdefault(attributes.value(value_id)[0], set()).add(value_id)
     for name, words, all_words in meanings:
-        if phrase not in words and len(context.index.titled(frozenset({phrase}))):
+        if phrase not in words and len(context.index.items_titled(frozenset({phrase}))):
             continue  # a word of a third language that titles of this store have
         titles[name] = words
         for word in all_words:

@@ -24,7 +24,10 @@ from productrecs.engines.demand.backtest import (
 )
 from productrecs.engines.demand.calendar_effects import CalendarEffects
 from productrecs.engines.demand.demand_series import HORIZON, DailyDemand, DemandOptions
-from productrecs.engines.demand.ensemble_and_calibration import Calibration, EnsembleWeights
+from productrecs.engines.demand.ensemble_and_calibration import (
+    EnsembleWeights,
+    IntervalCalibration,
+)
 from productrecs.engines.demand.forecast import (
     DemandForecast,
     forecast_demand,
@@ -76,7 +79,7 @@ def forecast_and_publish(
     options = DemandOptions(threads=threads)
     elasticity = price_elasticity(inputs.demand, inputs.paid)
     effects = CalendarEffects(inputs.demand, inputs.events, elasticity)
-    ordinary = effects.remove_from_history()
+    ordinary = effects.history_without_events()
     fingerprint = _fingerprint(inputs, ordinary)
     backtest = _run_or_resume_backtest(
         database, store, fingerprint, ordinary, options, progress
@@ -147,22 +150,26 @@ def _fingerprint(inputs: DemandInputs, demand: DailyDemand) -> str:
 
 def _backtest_to_dict(backtest: BacktestResult) -> dict[str, object]:
     return {
-        "means": backtest.mixture.means.tolist(),
-        "bands": backtest.mixture.bands.tolist(),
+        "means": backtest.ensemble_weights.means.tolist(),
+        "bands": backtest.ensemble_weights.bands.tolist(),
         "lower": backtest.calibration.lower.tolist(),
         "upper": backtest.calibration.upper.tolist(),
-        "sums": backtest.sums.tolist(),
-        "judged": None if backtest.judged is None else asdict(backtest.judged),
+        "sums": backtest.sum_overdispersion.tolist(),
+        "judged": None
+        if backtest.item_backtest is None
+        else asdict(backtest.item_backtest),
     }
 
 
 def _backtest_from_dict(draft: Mapping[str, Any]) -> BacktestResult:
     items = draft["judged"]
     return BacktestResult(
-        mixture=EnsembleWeights(np.array(draft["means"]), np.array(draft["bands"])),
-        calibration=Calibration(np.array(draft["lower"]), np.array(draft["upper"])),
-        sums=np.array(draft["sums"]),
-        judged=None if items is None else _item_backtest_from_dict(items),
+        ensemble_weights=EnsembleWeights(
+            np.array(draft["means"]), np.array(draft["bands"])
+        ),
+        calibration=IntervalCalibration(np.array(draft["lower"]), np.array(draft["upper"])),
+        sum_overdispersion=np.array(draft["sums"]),
+        item_backtest=None if items is None else _item_backtest_from_dict(items),
     )
 
 
@@ -215,9 +222,9 @@ def _build_stored_run(
             **effects,
         },
         accuracy=None if forecast.accuracy is None else asdict(forecast.accuracy),
-        judged=None if forecast.judged is None else asdict(forecast.judged),
+        judged=None if forecast.item_backtest is None else asdict(forecast.item_backtest),
         items=len(inputs.numbers),
-        learned=int(forecast.learned.sum()),
+        learned=int(forecast.uses_model.sum()),
         seconds=round(seconds, 1),
     )
 
@@ -259,10 +266,10 @@ def _forecast_rows(
         )
         for number, uses_model, path, amount, spread, recent, series in zip(
             inputs.numbers.tolist(),
-            forecast.learned.tolist(),
+            forecast.uses_model.tolist(),
             by_item,
             expected,
-            forecast.spreads,
+            forecast.sum_overdispersion,
             np.stack(sold, axis=1),
             amounts[:, -DAILY_DAYS:],
             strict=True,

@@ -32,7 +32,7 @@ class PastForecaster:
         """Fit the weights on the first `first_origin` days."""
         self._demand, self._events = demand, events
         self._options = DemandOptions(model_days=_NEVER, threads=1)
-        ordinary = self._effects(first_origin).remove_from_history()
+        ordinary = self._effects(first_origin).history_without_events()
         self._backtest = run_backtest(ordinary, self._options, _ignore)
 
     def forecast(self, origin: int) -> DemandForecast:
@@ -40,7 +40,7 @@ class PastForecaster:
         effects = self._effects(origin)
         everything = np.ones((self._demand.items, HORIZON), np.bool_)
         forecast = forecast_demand(
-            effects.remove_from_history(),
+            effects.history_without_events(),
             everything,
             self._options,
             _ignore,

@@ -399,14 +399,14 @@ class ServedIndex:
             return _NO_PRODUCTS
         return self._meaning.similar_to(text, visible, limit)
 
-    def titled(self, texts: frozenset[str]) -> Ints:
+    def items_titled(self, texts: frozenset[str]) -> Ints:
         """Return the numbers of the products whose title has one of the texts.
 
         Raises:
             BrokenIndexError: when the files are damaged; a rebuild is started.
         """
         with self._read() as index:
-            return np.zeros(0, np.int64) if index is None else index.titled(texts)
+            return np.zeros(0, np.int64) if index is None else index.items_titled(texts)
 
     def has_code(self, text: str) -> bool:
         """Return whether a text is the id, SKU or GTIN of a product."""

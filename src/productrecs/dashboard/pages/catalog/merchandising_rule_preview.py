@@ -114,7 +114,7 @@ def _likely_pages(visit: Visit, selected: Sequence[int]) -> Iterator[str]:
     near = [
         item
         for selected_item in selected[:_MOST_SELECTED]
-        for item in state.models.widest.neighbours(selected_item).items.tolist()
+        for item in state.models.widest.evident_companions(selected_item).items.tolist()
     ]
     popular = state.models.trending[:_MOST_PAGES].tolist()
     for item in dict.fromkeys([*near, *popular, *state.catalog.newest()[:_MOST_PAGES]]):
