@@ -31,7 +31,7 @@ from benchmarks.quality.photo_shop import Box, Catalog, described, photo_shop
 from benchmarks.quality.pictures import clothing, luma, luma_categories
 from benchmarks.report import Figure
 from demo_store.departments import DEPARTMENTS
-from demo_store.looks import LOOKS, draw_look, hotspot_box_of
+from demo_store.looks import LOOKS, draw_look, hotspot_box
 from demo_store.pictures.product_picture import draw_product
 from productrecs.engines.visual.region_proposals import intersection_over_union
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
@@ -190,7 +190,7 @@ def _looks() -> tuple[Shop, list[Scene]]:
     scenes = [
         Scene(
             draw_look(look),
-            [(ids.index(piece.item_id), hotspot_box_of(piece)) for piece in look.products],
+            [(ids.index(piece.item_id), hotspot_box(piece)) for piece in look.products],
         )
         for look in LOOKS
     ]

@@ -50,7 +50,7 @@ class Assortment:
     def __init__(self, sale_periods: Mapping[str, SalePeriod], rng: random.Random) -> None:
         """Assign each product a place and a popularity on its shelf."""
         self.products: dict[str, DemoProduct] = {}
-        self.places: dict[str, ShelfLocation] = {}
+        self.locations: dict[str, ShelfLocation] = {}
         self.shelves: dict[str, Shelf] = {}
         self._sale_periods = sale_periods
         self._choices: dict[str, WeightedChoice[DemoProduct]] = {}
@@ -58,15 +58,15 @@ class Assortment:
             for shelf in department.shelves:
                 self._add_products(ShelfLocation(department, shelf), rng)
 
-    def _add_products(self, place: ShelfLocation, rng: random.Random) -> None:
-        products = list(place.shelf.products)
-        self.shelves[place.shelf.id] = place.shelf
+    def _add_products(self, location: ShelfLocation, rng: random.Random) -> None:
+        products = list(location.shelf.products)
+        self.shelves[location.shelf.id] = location.shelf
         for product in products:
             self.products[product.id] = product
-            self.places[product.id] = place
+            self.locations[product.id] = location
         ranks = list(range(1, len(products) + 1))
         rng.shuffle(ranks)
-        self._choices[place.shelf.id] = WeightedChoice(
+        self._choices[location.shelf.id] = WeightedChoice(
             (product, rank**-0.7) for product, rank in zip(products, ranks, strict=True)
         )
 
@@ -74,7 +74,7 @@ class Assortment:
         """Return the product's sale period."""
         return self._sale_periods[product.id]
 
-    def on_sale(self, product: DemoProduct, day: int) -> bool:
+    def is_on_sale(self, product: DemoProduct, day: int) -> bool:
         """Return whether the product is on sale on a day of the history."""
         sale_period = self._sale_periods[product.id]
         return sale_period.first <= day <= sale_period.last
@@ -83,7 +83,7 @@ class Assortment:
         """Return a random product of the shelf on sale that day, weighted by popularity."""
         choice = self._choices[shelf]
         product = choice.draw(rng)
-        while not self.on_sale(product, day):
+        while not self.is_on_sale(product, day):
             product = choice.draw(rng)
         return product
 
@@ -100,17 +100,17 @@ def create_assortment(days: Sequence[date], rng: random.Random) -> Assortment:
 
 
 def _limited_sale_periods(today: int, rng: random.Random) -> dict[str, SalePeriod]:
-    drawn_events = (
+    limits = (
         [("new", today - rng.randint(3, 40), today) for _ in range(NEW)]
         + [("scheduled", today + rng.randint(7, 40), today + 400) for _ in range(SCHEDULED)]
         + [("discontinued", 0, today - rng.randint(30, 200)) for _ in range(DISCONTINUED)]
         + [("sold_out", 0, today - rng.randint(1, 12)) for _ in range(SOLD_OUT)]
         + [("preorder", today - rng.randint(2, 9), today) for _ in range(PREORDER)]
     )
-    chosen = rng.sample(_products_with_limited_sale(), len(drawn_events))
+    chosen = rng.sample(_products_with_limited_sale(), len(limits))
     return {
         product.id: SalePeriod(first, last, state)
-        for product, (state, first, last) in zip(chosen, drawn_events, strict=True)
+        for product, (state, first, last) in zip(chosen, limits, strict=True)
     }
 
 
@@ -120,7 +120,7 @@ def _products_with_limited_sale() -> list[DemoProduct]:
         for pattern in (*BUNDLES, *REPEAT_PURCHASES)
         for item_id, _ in pattern.item_probabilities
     }
-    always_sold_ids |= {item_id.item_id for look in LOOKS for item_id in look.products}
+    always_sold_ids |= {piece.item_id for look in LOOKS for piece in look.products}
     return [
         product
         for department in DEPARTMENTS
@@ -151,7 +151,7 @@ def _catalog_item(
     sold_units: int,
     rng: random.Random,
 ) -> dict[str, object]:
-    location = assortment.places[product.id]
+    location = assortment.locations[product.id]
     is_sold_out = assortment.sale_period(product).state == "sold_out"
     stock = 0 if is_sold_out else _stock_quantity(sold_units / len(days), rng)
     return {
@@ -196,16 +196,17 @@ def _stock_quantity(daily_sales: float, rng: random.Random) -> int:
     return rng.randint(2, 9) + int(daily_sales * 50 * rng.lognormvariate(0, 0.7))
 
 
-def _sku(place: ShelfLocation, product: DemoProduct) -> str:
-    number = place.shelf.products.index(product) + 1
-    aisle = place.department.shelves.index(place.shelf) + 1
-    return f"{place.department.id[:3].upper()}-{aisle}{number:02d}"
+def _sku(location: ShelfLocation, product: DemoProduct) -> str:
+    number = location.shelf.products.index(product) + 1
+    aisle = location.department.shelves.index(location.shelf) + 1
+    return f"{location.department.id[:3].upper()}-{aisle}{number:02d}"
 
 
-def _description(product: DemoProduct, place: ShelfLocation) -> str:
+def _description(product: DemoProduct, location: ShelfLocation) -> str:
+    shelf, department = location.shelf.name.lower(), location.department.name.lower()
     return (
         f"{product.sentence} By {product.brand}, in {product.colour}. "
-        f"Find it among {place.shelf.name.lower()} in {place.department.name.lower()}."
+        f"Find it among {shelf} in {department}."
     )
 
 

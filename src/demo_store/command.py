@@ -199,7 +199,7 @@ def prepare_store(services: Services) -> DemoStoreWithKey:
         delete_store(services.database, store)
         return _create_demo_store(services)
     secret = rotate_secret(services.database, store)
-    return DemoStoreWithKey(store, secret, *_new_login(services, store))
+    return DemoStoreWithKey(store, secret, *_reset_login(services, store))
 
 
 def print_access(shop: DemoStoreWithKey, address: str, settings: Settings) -> None:
@@ -230,7 +230,7 @@ def _create_demo_store(services: Services) -> DemoStoreWithKey:
     _mark_complete(services, store)
     seconds = time.monotonic() - began
     click.echo(f"Made the demo store in {seconds:.0f} s.", err=True)
-    return DemoStoreWithKey(store, secret, *_new_login(services, store))
+    return DemoStoreWithKey(store, secret, *_reset_login(services, store))
 
 
 def _print_step(step: str) -> None:
@@ -238,8 +238,8 @@ def _print_step(step: str) -> None:
     click.echo(f"Making the demo store: {step}.", err=True)
 
 
-def _new_login(services: Services, store: Store) -> tuple[str, str]:
-    """Return the owner's e-mail and new random password: the demo may be public."""
+def _reset_login(services: Services, store: Store) -> tuple[str, str]:
+    """Set a new random password, as the demo may be public; return e-mail and password."""
     password = random_text(_PASSWORD_LENGTH)
     try:
         owner = find_or_create_owner(services.database, store, LOGIN)
@@ -260,7 +260,7 @@ def _generate_and_import_history(services: Services, store: Store) -> None:
         lambda unit: arm_of(store.store_id, TEST, unit) is HoldoutArm.HELD_OUT,
     )
     _print_step("importing products")
-    import_items(services.imports, store, _json_lines(shop.items))
+    import_items(services.imports, store, _json_lines_source(shop.items))
     queue_pictures(services, store)
     _print_step("importing visits")
     _import_events(services, store, shop.events)
@@ -273,7 +273,7 @@ def _generate_and_import_history(services: Services, store: Store) -> None:
         services.clock(),
     )
     returned_rows = [row for row in shop.order_rows if int(row["quantity"]) < 0]
-    history.run(io.BytesIO(_csv(returned_rows)))
+    history.run(io.BytesIO(_csv_bytes(returned_rows)))
     _print_step("counting searches")
     _store_search_counts_and_holdout(services, store, shop)
     _print_step("learning from a year")
@@ -304,8 +304,10 @@ def _schedule_season_rule(services: Services, store: Store) -> None:
 def _import_events(services: Services, store: Store, events: Sequence[Event]) -> None:
     """Store events as received at their own time: reports skip imported events."""
     for begin in range(0, len(events), CHUNK):
-        some = events[begin : begin + CHUNK]
-        parsed_events = [parse_imported_event(event, store.settings.zone) for event in some]
+        parsed_events = [
+            parse_imported_event(event, store.settings.zone)
+            for event in events[begin : begin + CHUNK]
+        ]
         with services.database.transaction() as transaction:
             log = LockedStoreLog(
                 services.database, transaction, store.store_id, services.numbers
@@ -329,13 +331,13 @@ def _store_search_counts_and_holdout(
     exposures = [
         Exposure(
             store.store_id,
-            observed_search.identity,
+            exposure.identity,
             TEST.name,
-            HoldoutArm.HELD_OUT if observed_search.is_held_out else HoldoutArm.SHOWN,
-            observed_search.unit,
-            observed_search.first_ms,
+            HoldoutArm.HELD_OUT if exposure.is_held_out else HoldoutArm.SHOWN,
+            exposure.unit,
+            exposure.first_ms,
         )
-        for observed_search in shop.exposures
+        for exposure in shop.exposures
     ]
     language = LanguageAnalyzer(store.settings.language)
     with services.database.transaction() as transaction:
@@ -369,12 +371,12 @@ def _mark_complete(services: Services, store: Store) -> None:
         repository.set_lines_imported(_KIND, _KIND, _EDITION, services.clock())
 
 
-def _json_lines(rows: Iterable[Mapping[str, object]]) -> ImportSource:
+def _json_lines_source(rows: Iterable[Mapping[str, object]]) -> ImportSource:
     content = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
     return ImportSource(io.BytesIO(content), ".jsonl", len(content))
 
 
-def _csv(rows: Sequence[Mapping[str, str]]) -> bytes:
+def _csv_bytes(rows: Sequence[Mapping[str, str]]) -> bytes:
     text = io.StringIO()
     writer = CsvWriter(text, ORDER_COLUMNS)
     for row in rows:

@@ -5,9 +5,9 @@ from typing import Final
 
 from demo_store.departments import ALL_PRODUCTS, DemoProduct
 from demo_store.pictures.canvas import Canvas, Drawing
-from demo_store.pictures.colours import COLOURS, WHITE, blended
+from demo_store.pictures.colours import COLOURS, WHITE, blend
 from demo_store.pictures.drawing_files import read_drawing
-from demo_store.pictures.product_picture import drawing_of, encoded
+from demo_store.pictures.product_picture import encode_webp, make_drawing
 
 WIDTH, HEIGHT = 1_200, 900
 _TALL: Final = 100 * HEIGHT / WIDTH  # units of a scene, which is 100 wide
@@ -111,7 +111,7 @@ def find_look(look_id: str) -> DemoLook | None:
     return next((look for look in LOOKS if look.id == look_id), None)
 
 
-def published_id(look: DemoLook, item_id: str) -> int:
+def expected_look_id(look: DemoLook, item_id: str) -> int:
     """Return the id that the look of a product's page will have.
 
     Each picture takes a number first; then each page's look does, in this order.
@@ -124,14 +124,14 @@ def published_id(look: DemoLook, item_id: str) -> int:
 def draw_look(look: DemoLook, width: int = WIDTH) -> bytes:
     """Return the picture of a look as WebP, in the ratio 4:3."""
     colour = COLOURS[look.colour]
-    canvas = Canvas((width, width * HEIGHT // WIDTH), blended(colour, WHITE, 0.6))
-    canvas.furnish(Drawing(read_drawing(look.ground), colour))
+    canvas = Canvas((width, width * HEIGHT // WIDTH), blend(colour, WHITE, 0.6))
+    canvas.paint_room(Drawing(read_drawing(look.ground), colour))
     for look_product in (*look.products[1:2], look.products[0], *look.products[2:]):
         canvas.paint(_placed_drawing(look_product))
-    return encoded(canvas)
+    return encode_webp(canvas)
 
 
-def hotspot_box_of(look_product: LookProduct) -> tuple[float, float, float, float]:
+def hotspot_box(look_product: LookProduct) -> tuple[float, float, float, float]:
     """Return a piece's box: left, top, width, height, as fractions of the picture."""
     points = [
         point for shape in _placed_drawing(look_product).shapes for point in shape.points
@@ -149,6 +149,6 @@ def hotspot_box_of(look_product: LookProduct) -> tuple[float, float, float, floa
 
 
 def _placed_drawing(look_product: LookProduct) -> Drawing:
-    return drawing_of(_PRODUCTS[look_product.item_id]).shifted(
+    return make_drawing(_PRODUCTS[look_product.item_id]).transform(
         look_product.x, look_product.y, look_product.scale
     )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from demo_store.looks import LOOKS, DemoLook, hotspot_box_of, published_id
+from demo_store.looks import LOOKS, DemoLook, expected_look_id, hotspot_box
 from demo_store.storefront.picture_files import PictureFileCache
 from productrecs.features.looks.look import Hotspot, LookContent
 from productrecs.features.looks.look_editor import LookEditor
@@ -39,9 +39,9 @@ def publish_looks_and_set_title(
             ]
     published_looks = editor.add(contents, publish=True)
     expected_ids = [
-        published_id(look, one.item_id) for look in LOOKS for one in look.products
+        expected_look_id(look, piece.item_id) for look in LOOKS for piece in look.products
     ]
-    if [one.look_id for one in published_looks] != expected_ids:
+    if [published.look_id for published in published_looks] != expected_ids:
         message = "the events of the demo name other looks than those that were published"
         raise RuntimeError(message)
     with services.database.transaction() as transaction:
@@ -55,7 +55,8 @@ def _look_content(look: DemoLook, anchor: int, picture_id: str) -> LookContent:
         "",
         look.title,
         tuple(
-            Hotspot(one.label, hotspot_box_of(one), one.item_id) for one in look.products
+            Hotspot(piece.label, hotspot_box(piece), piece.item_id)
+            for piece in look.products
         ),
         picture_id,
     )

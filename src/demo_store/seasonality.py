@@ -69,7 +69,7 @@ def traffic_factor(day: date) -> float:
     return WEEKDAYS[day.weekday()] * math.pow(season_factor("gifts", day), CHRISTMAS)
 
 
-def days_to_shop(season: str, days: Sequence[date]) -> WeightedChoice[int]:
+def shopping_day_choice(season: str, days: Sequence[date]) -> WeightedChoice[int]:
     """Return the weighted choice of a season's shopping day, as indices of `days`."""
     growth = [1.0 + (GROWTH - 1.0) * index / len(days) for index in range(len(days))]
     return WeightedChoice(
@@ -78,6 +78,6 @@ def days_to_shop(season: str, days: Sequence[date]) -> WeightedChoice[int]:
     )
 
 
-def hours_to_shop() -> WeightedChoice[int]:
+def shopping_hour_choice() -> WeightedChoice[int]:
     """Return the weighted choice of the hour of a day."""
     return WeightedChoice(enumerate(float(weight) for weight in HOURS))

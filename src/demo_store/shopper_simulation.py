@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from demo_store.departments import DemoProduct
-from demo_store.looks import LOOKS, published_id
+from demo_store.looks import LOOKS, expected_look_id
 from demo_store.random_choice import happens_with_probability
 from demo_store.shoppers import Shopper
 from demo_store.shopping_patterns import (
@@ -15,11 +15,11 @@ from demo_store.shopping_patterns import (
 from demo_store.simulated_lists import Card, SimulatedLists
 from demo_store.simulated_visit import SimulatedVisit
 from demo_store.store_history import (
-    DAY_MS,
     BasketLine,
     Purchase,
     StoreHistory,
 )
+from productrecs.core.clock import DAY_MS
 from productrecs.records.events.event import look_source
 
 BUNDLE_ORDERS, SINGLE_ORDERS, REPEAT_BUYERS, BROWSING_VISITS = 2_250, 1_850, 420, 9_500
@@ -87,43 +87,43 @@ class ShopperSimulation:
         for bundle in BUNDLES:
             item_ids = [item_id for item_id, _ in bundle.item_probabilities]
             for item_id in item_ids:
-                other_items = [
-                    other_item for other_item in item_ids if other_item != item_id
-                ]
-                self._companions.setdefault(item_id, []).extend(other_items)
+                other_ids = [other_id for other_id in item_ids if other_id != item_id]
+                self._companions.setdefault(item_id, []).extend(other_ids)
         self._lists = SimulatedLists(self._shop, self._companions)
 
     def buy_bundle(self, bundle: JointPurchase) -> None:
         """Simulate a shopper who buys most of a bundle."""
-        item_ids = self._some_of(bundle.item_probabilities)
-        if item_ids:
-            day = self._history.day_in(bundle.season)
-            buyer = self._history.shoppers.draw_by_category(item_ids[0].shelf, self._rng)
+        products = self._draw_products(bundle.item_probabilities)
+        if products:
+            day = self._history.random_day(bundle.season)
+            buyer = self._history.shoppers.draw_buyer_for_shelf(
+                products[0].shelf, self._rng
+            )
             if self._draw_true(0.12):
-                item_ids.append(self._find(buyer, day))
-            self._purchase(buyer, day, item_ids)
+                products.append(self._draw_from_preferred_shelf(buyer, day))
+            self._simulate_purchase(buyer, day, products)
 
     def buy_single_item(self) -> None:
         """Simulate a shopper who buys one product, and sometimes a second one."""
         buyer = self._history.shoppers.draw(self._rng)
         shelf = buyer.shelves.draw(self._rng)
-        day = self._history.day_in(self._shop.shelves[shelf].season)
-        found = [self._choose(buyer, shelf, day)]
+        day = self._history.random_day(self._shop.shelves[shelf].season)
+        products = [self._choose_from_shelf(buyer, shelf, day)]
         if self._draw_true(0.3):
-            found.append(self._next_to(found[0], buyer, day))
-        self._purchase(buyer, day, found)
+            products.append(self._draw_next_viewed(products[0], buyer, day))
+        self._simulate_purchase(buyer, day, products)
 
     def buy_repeatedly(self, repeat_purchase: RepeatPurchase) -> None:
         """Simulate a customer who buys the same product again whenever it runs out."""
         first, _ = repeat_purchase.item_probabilities[0]
         shelf = self._shop.products[first].shelf
-        buyer = self._history.shoppers.draw_by_category(shelf, self._rng)
+        buyer = self._history.shoppers.draw_buyer_for_shelf(shelf, self._rng)
         day = self._rng.uniform(0.0, 0.8) * len(self._history.days)
         while buyer.customer and day < len(self._history.days):
-            item_ids = self._some_of(repeat_purchase.item_probabilities)
-            if item_ids and self._draw_true(0.15):
-                item_ids.append(self._find(buyer, int(day)))
-            self._purchase(buyer, int(day), item_ids)
+            products = self._draw_products(repeat_purchase.item_probabilities)
+            if products and self._draw_true(0.15):
+                products.append(self._draw_from_preferred_shelf(buyer, int(day)))
+            self._simulate_purchase(buyer, int(day), products)
             day += repeat_purchase.every_days * self._rng.uniform(0.75, 1.3)
             if self._draw_true(0.06):
                 return
@@ -132,13 +132,13 @@ class ShopperSimulation:
         """Simulate a visit that ends without a purchase, sometimes with a cart."""
         visitor = self._history.shoppers.draw(self._rng)
         shelf = visitor.shelves.draw(self._rng)
-        day = self._history.day_in(self._shop.shelves[shelf].season)
-        viewed = self._choose(visitor, shelf, day)
+        day = self._history.random_day(self._shop.shelves[shelf].season)
+        viewed = self._choose_from_shelf(visitor, shelf, day)
         visit = SimulatedVisit(visitor, self._history.random_time(day), self._rng)
         self._open_first_page(visit, viewed, day)
         self._react_to_cards(visit, self._show_page_cards(visit, viewed, day))
         while self._draw_true(0.68):
-            viewed = self._next_to(viewed, visitor, day)
+            viewed = self._draw_next_viewed(viewed, visitor, day)
             visit.view(viewed)
             self._react_to_cards(visit, self._show_page_cards(visit, viewed, day))
         if self._draw_true(0.2):
@@ -151,18 +151,18 @@ class ShopperSimulation:
     def visit_look(self) -> None:
         """Simulate a visit that sees a product's look and sometimes opens a hotspot."""
         look = self._rng.choice(LOOKS)
-        products = [self._shop.products[item_id.item_id] for item_id in look.products]
+        products = [self._shop.products[piece.item_id] for piece in look.products]
         day = len(self._history.days) - 1 - self._rng.randrange(LOOK_DAYS)
         viewed = self._rng.choice(products)
-        visitor = self._history.shoppers.draw_by_category(viewed.shelf, self._rng)
+        visitor = self._history.shoppers.draw_buyer_for_shelf(viewed.shelf, self._rng)
         visit = SimulatedVisit(visitor, self._history.random_time(day), self._rng)
         visit.view(viewed)
-        if self._history.sees_lists(visit):
-            source = look_source(published_id(look, viewed.id))
+        if self._history.record_exposure_to_lists(visit):
+            source = look_source(expected_look_id(look, viewed.id))
             cards = [
                 Card(product, source, "look", position)
                 for position, product in enumerate(products, start=1)
-                if product is not viewed and self._shop.on_sale(product, day)
+                if product is not viewed and self._shop.is_on_sale(product, day)
             ]
             visit.add_impressions(cards)
             self._react_to_cards(visit, cards)
@@ -178,46 +178,52 @@ class ShopperSimulation:
                 line = self._rng.choice(purchase.lines)
                 later = purchase.at_ms + self._rng.randint(3 * DAY_MS, 20 * DAY_MS)
                 back = BasketLine(line.product, -line.quantity, line.price)
-                self._history.sell(Purchase(later, purchase.customer, None, (back,)))
+                self._history.add_purchase(
+                    Purchase(later, purchase.customer, None, (back,))
+                )
 
     def _draw_true(self, probability: float) -> bool:
         return happens_with_probability(probability, self._rng)
 
-    def _some_of(self, item_ids: Sequence[tuple[str, float]]) -> list[DemoProduct]:
+    def _draw_products(
+        self, item_probabilities: Sequence[tuple[str, float]]
+    ) -> list[DemoProduct]:
         return [
             self._shop.products[item_id]
-            for item_id, probability in item_ids
+            for item_id, probability in item_probabilities
             if self._draw_true(probability)
         ]
 
-    def _find(self, shopper: Shopper, day: int) -> DemoProduct:
-        return self._choose(shopper, shopper.shelves.draw(self._rng), day)
+    def _draw_from_preferred_shelf(self, shopper: Shopper, day: int) -> DemoProduct:
+        return self._choose_from_shelf(shopper, shopper.shelves.draw(self._rng), day)
 
-    def _choose(self, shopper: Shopper, shelf: str, day: int) -> DemoProduct:
+    def _choose_from_shelf(self, shopper: Shopper, shelf: str, day: int) -> DemoProduct:
         """Return one of two products of a shelf: the preferred colour, or the cheaper."""
-        one, other_item = (self._shop.pick(shelf, day, self._rng) for _ in range(2))
-        if (one.colour == shopper.colour) != (other_item.colour == shopper.colour):
-            return one if one.colour == shopper.colour else other_item
+        first, second = (self._shop.pick(shelf, day, self._rng) for _ in range(2))
+        if (first.colour == shopper.colour) != (second.colour == shopper.colour):
+            return first if first.colour == shopper.colour else second
         return (
-            min(one, other_item, key=lambda product: product.price)
+            min(first, second, key=lambda product: product.price)
             if shopper.thrifty
-            else one
+            else first
         )
 
-    def _next_to(self, viewed: DemoProduct, shopper: Shopper, day: int) -> DemoProduct:
+    def _draw_next_viewed(
+        self, viewed: DemoProduct, shopper: Shopper, day: int
+    ) -> DemoProduct:
         """Return the next viewed product: a companion, a neighbour, or a random one."""
         companions = self._companions.get(viewed.id)
         if companions and self._draw_true(0.3):
             return self._shop.products[self._rng.choice(companions)]
         if self._draw_true(0.7):
-            return self._choose(shopper, viewed.shelf, day)
-        return self._find(shopper, day)
+            return self._choose_from_shelf(shopper, viewed.shelf, day)
+        return self._draw_from_preferred_shelf(shopper, day)
 
     def _open_first_page(self, visit: SimulatedVisit, goal: DemoProduct, day: int) -> None:
         """Reach a product by search, by its shelf, or directly from another site."""
-        location = self._shop.places[goal.id]
-        if self._draw_true(0.3) and self._history.sees_lists(visit):
-            cards = self._lists.trending(day)[: self._rng.randint(2, 5)]
+        location = self._shop.locations[goal.id]
+        if self._draw_true(0.3) and self._history.record_exposure_to_lists(visit):
+            cards = self._lists.trending_cards(day)[: self._rng.randint(2, 5)]
             visit.add_impressions(cards)
             self._react_to_cards(visit, cards)
         if self._draw_true(0.015):
@@ -228,7 +234,7 @@ class ShopperSimulation:
         if self._draw_true(0.22):
             title = goal.title.lower()
             named = [words for words in location.shelf.words if words in title]
-            words = self._typed(self._rng.choice((*named, title)))
+            words = self._sometimes_misspell(self._rng.choice((*named, title)))
             visit.search(words)
             if self._draw_true(RESULT_CLICK_RATE):
                 visit.open_result(goal, words, 1 + int(self._rng.expovariate(0.6)))
@@ -239,7 +245,7 @@ class ShopperSimulation:
             visit.prefer(self._rng.choice((goal.brand, goal.colour)))
         visit.view(goal)
 
-    def _typed(self, words: str) -> str:
+    def _sometimes_misspell(self, words: str) -> str:
         """Return the words as typed: sometimes with two letters swapped."""
         if not self._draw_true(0.08):
             return words
@@ -248,14 +254,16 @@ class ShopperSimulation:
             words[:position] + words[position + 1] + words[position] + words[position + 2 :]
         )
 
-    def _purchase(self, buyer: Shopper, day: int, products: Sequence[DemoProduct]) -> None:
-        lines = tuple(self._line(product) for product in _without_seconds(products))
+    def _simulate_purchase(
+        self, buyer: Shopper, day: int, products: Sequence[DemoProduct]
+    ) -> None:
+        lines = tuple(self._draw_line(product) for product in _without_duplicates(products))
         if not lines:
             return
         at_ms = self._history.random_time(day)
         if self._draw_true(UNSEEN_SHARE):
-            session = None if buyer.customer else buyer.device(self._rng)
-            self._history.sell(Purchase(at_ms, buyer.customer, session, lines))
+            session = None if buyer.customer else buyer.draw_device(self._rng)
+            self._history.add_purchase(Purchase(at_ms, buyer.customer, session, lines))
         else:
             self._simulate_purchase_visit(buyer, at_ms, lines, day)
 
@@ -278,8 +286,8 @@ class ShopperSimulation:
             visit.add_to_cart(line.product, line.quantity, line.price)
         products = [line.product for line in lines]
         cards = [card for card in cards_by_id.values() if card.product not in products]
-        if self._draw_true(0.5) and self._history.sees_lists(visit):
-            in_cart = self._lists.in_cart(products, day)
+        if self._draw_true(0.5) and self._history.record_exposure_to_lists(visit):
+            in_cart = self._lists.cards_in_cart(products, day)
             if in_cart:
                 visit.add_impressions(in_cart)
                 cards += in_cart
@@ -290,20 +298,22 @@ class ShopperSimulation:
 
     def _check_out(self, visit: SimulatedVisit, lines: Sequence[BasketLine]) -> None:
         products = [line.product for line in lines]
-        added = _without_seconds([*products, *visit.tempted])[len(products) :]
+        added = _without_duplicates([*products, *visit.tempted])[len(products) :]
         basket = (*lines, *(BasketLine(product, 1, product.price) for product in added))
         paid_ms = visit.now_ms + self._rng.randint(30_000, 240_000)
         customer = visit.shopper.customer
-        self._history.sell(Purchase(paid_ms, customer, visit.session, basket))
+        self._history.add_purchase(Purchase(paid_ms, customer, visit.session, basket))
 
     def _show_page_cards(
         self, visit: SimulatedVisit, product: DemoProduct, day: int
     ) -> list[Card]:
         """Return the cards seen on a product's page, and log their impressions."""
-        if not self._draw_true(SCROLLED) or not self._history.sees_lists(visit):
+        if not self._draw_true(SCROLLED) or not self._history.record_exposure_to_lists(
+            visit
+        ):
             return []
         seen_cards: list[Card] = []
-        cards = self._lists.on_page(product, day)
+        cards = self._lists.cards_on_page(product, day)
         for widget in dict.fromkeys(card.widget for card in cards):
             listed = [card for card in cards if card.widget == widget]
             visible_cards = listed[: self._rng.randint(2, 5)]
@@ -328,13 +338,13 @@ class ShopperSimulation:
             if is_added or is_clicked:
                 return
 
-    def _line(self, product: DemoProduct) -> BasketLine:
+    def _draw_line(self, product: DemoProduct) -> BasketLine:
         price = product.price
         if self._draw_true(BARGAIN):
             price = round(price * BARGAIN_PRICE, 2)
-        return BasketLine(product, self._quantity(product.shelf), price)
+        return BasketLine(product, self._draw_quantity(product.shelf), price)
 
-    def _quantity(self, shelf: str) -> int:
+    def _draw_quantity(self, shelf: str) -> int:
         if shelf in BOUGHT_SINGLY:
             return 1
         if shelf in SET_OF_FOUR:
@@ -342,11 +352,11 @@ class ShopperSimulation:
         return self._rng.choice((1, 1, 2, 3) if shelf in USED_UP else (1, 1, 1, 1, 1, 2))
 
 
-def _without_seconds(products: Sequence[DemoProduct]) -> list[DemoProduct]:
+def _without_duplicates(products: Sequence[DemoProduct]) -> list[DemoProduct]:
     """Return each product once, and one product per shelf of single purchases."""
     remaining: list[DemoProduct] = []
     for product in dict.fromkeys(products):
         is_single = product.shelf in BOUGHT_SINGLY
-        if not (is_single and any(one.shelf == product.shelf for one in remaining)):
+        if not (is_single and any(other.shelf == product.shelf for other in remaining)):
             remaining.append(product)
     return remaining

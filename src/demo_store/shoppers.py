@@ -27,7 +27,7 @@ class Shopper:
     thrifty: bool
     devices: list[str] = field(default_factory=list)
 
-    def device(self, rng: random.Random) -> str:
+    def draw_device(self, rng: random.Random) -> str:
         """Return the session id of a random browser of the person."""
         if not self.devices or happens_with_probability(
             0.12 if self.customer else 0.3, rng
@@ -44,17 +44,17 @@ class ShopperPopulation:
     """All shoppers, sampled by taste and activity."""
 
     def __init__(
-        self, shoppers: Sequence[Shopper], liked_categories: Sequence[tuple[str, ...]]
+        self, shoppers: Sequence[Shopper], preferred_shelves: Sequence[tuple[str, ...]]
     ) -> None:
         """Group the shoppers by preferred shelves.
 
-        `liked_categories` is parallel to `shoppers`.
+        `preferred_shelves` is parallel to `shoppers`.
         """
         self.shoppers = shoppers
-        self._liked_categories = liked_categories
+        self._preferred_shelves = preferred_shelves
         self._by_activity_choice = _by_activity(shoppers)
         shoppers_by_shelf: dict[str, list[Shopper]] = {}
-        for shopper, shelves in zip(shoppers, liked_categories, strict=True):
+        for shopper, shelves in zip(shoppers, preferred_shelves, strict=True):
             for shelf in shelves:
                 shoppers_by_shelf.setdefault(shelf, []).append(shopper)
         self._fans = {
@@ -62,14 +62,14 @@ class ShopperPopulation:
             for shelf, shelf_shoppers in shoppers_by_shelf.items()
         }
 
-    def most_active(self, shelves: tuple[str, ...]) -> Shopper:
+    def most_active_customer(self, shelves: tuple[str, ...]) -> Shopper:
         """Return the most active customer with an account who prefers these shelves."""
         candidates = [
             shopper
-            for shopper, their_categories in zip(
-                self.shoppers, self._liked_categories, strict=True
+            for shopper, own_shelves in zip(
+                self.shoppers, self._preferred_shelves, strict=True
             )
-            if shopper.customer and their_categories[: len(shelves)] == shelves
+            if shopper.customer and own_shelves[: len(shelves)] == shelves
         ]
         return max(candidates, key=lambda shopper: shopper.activity)
 
@@ -77,7 +77,7 @@ class ShopperPopulation:
         """Return a random shopper, weighted by activity."""
         return self._by_activity_choice.draw(rng)
 
-    def draw_by_category(self, shelf: str, rng: random.Random) -> Shopper:
+    def draw_buyer_for_shelf(self, shelf: str, rng: random.Random) -> Shopper:
         """Return a random buyer for a shelf, nearly always one who prefers it."""
         fans = self._fans.get(shelf)
         return (
@@ -90,14 +90,12 @@ class ShopperPopulation:
 def create_shoppers(colours: Sequence[str], rng: random.Random) -> ShopperPopulation:
     """Return the shoppers: three in four have an account, a few are very active."""
     personas = WeightedChoice((shelves, float(share)) for share, shelves in PERSONAS)
-    shoppers, liked_categories = [], []
+    shoppers, preferred_shelves = [], []
     for number in range(SHOPPERS):
-        their_categories = personas.draw(rng)
-        other_categories = personas.draw(rng)[:2]
-        weights = [
-            (shelf, 1.0 / rank) for rank, shelf in enumerate(their_categories, start=1)
-        ]
-        weights += [(shelf, 0.25) for shelf in other_categories]
+        own_shelves = personas.draw(rng)
+        other_shelves = personas.draw(rng)[:2]
+        weights = [(shelf, 1.0 / rank) for rank, shelf in enumerate(own_shelves, start=1)]
+        weights += [(shelf, 0.25) for shelf in other_shelves]
         shoppers.append(
             Shopper(
                 customer=f"c{10_001 + number}"
@@ -109,8 +107,8 @@ def create_shoppers(colours: Sequence[str], rng: random.Random) -> ShopperPopula
                 thrifty=happens_with_probability(0.4, rng),
             )
         )
-        liked_categories.append((*their_categories, *other_categories))
-    return ShopperPopulation(shoppers, liked_categories)
+        preferred_shelves.append((*own_shelves, *other_shelves))
+    return ShopperPopulation(shoppers, preferred_shelves)
 
 
 def _by_activity(shoppers: Sequence[Shopper]) -> WeightedChoice[Shopper]:

@@ -35,16 +35,16 @@ class SimulatedLists:
         }
         self._trending: dict[int, list[Card]] = {}
 
-    def on_page(self, product: DemoProduct, day: int) -> list[Card]:
+    def cards_on_page(self, product: DemoProduct, day: int) -> list[Card]:
         """Return the bundle, if there is one, and the list of a product's page."""
-        companions = self._with([product], day)
+        companions = self._bought_together_with([product], day)
         bundle = companions[:BUNDLE] if len(companions) > 1 else []
         products_and_engines = [
             (companion, "buy") for companion in companions if companion not in bundle
         ]
         products_and_engines += [
             (companion, "similar" if position < BUNDLE else "category")
-            for position, companion in enumerate(self._same_category(product, day))
+            for position, companion in enumerate(self._shelf_neighbours(product, day))
             if companion not in companions
         ]
         return [
@@ -52,40 +52,48 @@ class SimulatedLists:
             *_cards(products_and_engines[:MOST], "recs"),
         ]
 
-    def in_cart(self, products: Sequence[DemoProduct], day: int) -> list[Card]:
+    def cards_in_cart(self, products: Sequence[DemoProduct], day: int) -> list[Card]:
         """Return the list of a cart."""
-        companion_ids = self._with(products, day)[:IN_CART]
-        return _cards([(companion, "complementary") for companion in companion_ids], "cart")
+        companions = self._bought_together_with(products, day)[:IN_CART]
+        return _cards([(companion, "complementary") for companion in companions], "cart")
 
-    def trending(self, day: int) -> list[Card]:
+    def trending_cards(self, day: int) -> list[Card]:
         """Return the trending list of the week of a day."""
         week = day // 7
         if week not in self._trending:
             rng = seeded_random(week, "trending")
             leading = [bundle.item_probabilities[0][0] for bundle in BUNDLES]
-            products = [self._shop.products[one] for one in rng.sample(leading, TRENDING)]
+            products = [
+                self._shop.products[item_id] for item_id in rng.sample(leading, TRENDING)
+            ]
             cards = [(product, "trending") for product in products]
             self._trending[week] = _cards(cards, "trending")
         return self._trending[week]
 
-    def _with(self, products: Sequence[DemoProduct], day: int) -> list[DemoProduct]:
+    def _bought_together_with(
+        self, products: Sequence[DemoProduct], day: int
+    ) -> list[DemoProduct]:
         """Return products bought together with the given ones."""
-        found = dict.fromkeys(
-            companion for one in products for companion in self._companions.get(one.id, ())
+        companion_ids = dict.fromkeys(
+            companion_id
+            for product in products
+            for companion_id in self._companions.get(product.id, ())
         )
-        companion_ids = [self._shop.products[companion] for companion in found]
+        companions = [self._shop.products[companion_id] for companion_id in companion_ids]
         return [
             companion
-            for companion in companion_ids
-            if companion not in products and self._shop.on_sale(companion, day)
+            for companion in companions
+            if companion not in products and self._shop.is_on_sale(companion, day)
         ]
 
-    def _same_category(self, product: DemoProduct, day: int) -> list[DemoProduct]:
+    def _shelf_neighbours(self, product: DemoProduct, day: int) -> list[DemoProduct]:
         """Return a product's neighbours on its shelf, the nearest first."""
         shelf = self._shop.shelves[product.shelf].products
         place = shelf.index(product)
         neighbours = (*shelf[place + 1 :], *shelf[:place])
-        return [companion for companion in neighbours if self._shop.on_sale(companion, day)]
+        return [
+            companion for companion in neighbours if self._shop.is_on_sale(companion, day)
+        ]
 
 
 def _cards(listed: Sequence[tuple[DemoProduct, str]], widget: str) -> list[Card]:

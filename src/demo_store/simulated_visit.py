@@ -3,12 +3,12 @@
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from demo_store.departments import DemoProduct
 from demo_store.random_choice import happens_with_probability
 from demo_store.shoppers import Shopper
 from demo_store.simulated_lists import Card
+from productrecs.core.timestamps import iso
 from productrecs.records.search_counts.repository import PHOTO_SEARCHES
 
 Event = dict[str, object]
@@ -38,7 +38,7 @@ class SimulatedVisit:
         self.now_ms = starts_ms
         self.events: list[tuple[int, Event]] = []
         self._rng = rng
-        self._session = shopper.device(rng)
+        self._session = shopper.draw_device(rng)
         self._customer = shopper.customer if happens_with_probability(0.7, rng) else None
         self.searches: list[SimulatedSearch] = []
         self.tempted: list[DemoProduct] = []  # in the cart because of a list
@@ -141,20 +141,14 @@ class SimulatedVisit:
         event_fields: Event = {
             "event": event,
             **fields,
-            **names_of(self._customer, self._session),
+            **identity_fields(self._customer, self._session),
         }
         event_fields["timestamp"] = iso(self.now_ms)
         self.events.append((self.now_ms, event_fields))
         self.now_ms += int(1000 * (2.0 + self._rng.expovariate(1.0 / mean_seconds)))
 
 
-def names_of(customer: str | None, session: str | None) -> dict[str, str]:
+def identity_fields(customer: str | None, session: str | None) -> dict[str, str]:
     """Return the known ids of an event."""
     names = {"session_id": session, "user_id": customer}
     return {field: name for field, name in names.items() if name}
-
-
-def iso(time_ms: int) -> str:
-    """Return the moment as ISO text in UTC, to the millisecond."""
-    time = datetime.fromtimestamp(time_ms / 1000, UTC)
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

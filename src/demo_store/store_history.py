@@ -9,20 +9,20 @@ from operator import itemgetter
 from demo_store.assortment import Assortment
 from demo_store.departments import DemoProduct
 from demo_store.random_choice import WeightedChoice
-from demo_store.seasonality import PEAKS, days_to_shop, hours_to_shop
+from demo_store.seasonality import PEAKS, shopping_day_choice, shopping_hour_choice
 from demo_store.shoppers import ShopperPopulation
 from demo_store.simulated_visit import (
     CURRENCY,
     Event,
     SimulatedSearch,
     SimulatedVisit,
-    iso,
-    names_of,
+    identity_fields,
 )
+from productrecs.core.clock import DAY_MS
+from productrecs.core.timestamps import iso
 
 TEST_DAYS = 120
 """The time since the start of the holdout test."""
-DAY_MS = 86_400_000
 ORDER_COLUMNS = ("order_id", "item_id", "customer_id", "timestamp", "quantity", "price")
 
 
@@ -82,10 +82,10 @@ class StoreHistory:
 
     def __post_init__(self) -> None:
         """Prepare the calendars."""
-        self._hours = hours_to_shop()
-        self._seasons = {season: days_to_shop(season, self.days) for season in PEAKS}
+        self._hours = shopping_hour_choice()
+        self._seasons = {season: shopping_day_choice(season, self.days) for season in PEAKS}
 
-    def day_in(self, season: str) -> int:
+    def random_day(self, season: str) -> int:
         """Return a random day of the history on which a season's products sell."""
         return self._seasons[season].draw(self.rng)
 
@@ -95,15 +95,15 @@ class StoreHistory:
         hour = self._hours.draw(self.rng) + self.rng.random()
         return int(midnight.timestamp() * 1000) + int(hour * 3_600_000)
 
-    def sees_lists(self, visit: SimulatedVisit) -> bool:
-        """Return whether the visitor sees recommendations, and record the exposure."""
+    def record_exposure_to_lists(self, visit: SimulatedVisit) -> bool:
+        """Record the exposure of a visit; return whether its visitor sees lists."""
         now_ms, unit = visit.now_ms, visit.unit
         if not self.now_ms - TEST_DAYS * DAY_MS <= now_ms <= self.now_ms:
             return True
         is_held_out = self.is_held_out(unit)
         for name in visit.identities:
-            before = self._exposures.get(name)
-            if before is None or before.first_ms > now_ms:
+            earlier = self._exposures.get(name)
+            if earlier is None or earlier.first_ms > now_ms:
                 self._exposures[name] = HoldoutExposure(name, unit, is_held_out, now_ms)
         return not is_held_out
 
@@ -115,39 +115,43 @@ class StoreHistory:
     def exposures(self) -> list[HoldoutExposure]:
         """Return the exposures of the holdout test, each id once."""
         return sorted(
-            self._exposures.values(), key=lambda one: (one.first_ms, one.identity)
+            self._exposures.values(),
+            key=lambda exposure: (exposure.first_ms, exposure.identity),
         )
 
-    def sell(self, purchase: Purchase) -> None:
+    def add_purchase(self, purchase: Purchase) -> None:
         """Record a purchase, unless it is in the future."""
         if purchase.at_ms <= self.now_ms:
             self.purchases.append(purchase)
 
     def events(self) -> list[Event]:
         """Return all events with their `timestamp`, oldest first, purchases included."""
-        bought = [
-            (purchase.at_ms, _bought(order_id, purchase, line))
-            for order_id, purchase in self._orders()
+        buy_events = [
+            (purchase.at_ms, _buy_event(order_id, purchase, line))
+            for order_id, purchase in self._numbered_orders()
             if not purchase.is_return
             for line in purchase.lines
         ]
-        rows = sorted((*self._events, *bought), key=itemgetter(0))
+        rows = sorted((*self._events, *buy_events), key=itemgetter(0))
         return [event for _, event in rows]
 
     def order_rows(self) -> list[dict[str, str]]:
         """Return all order lines as rows of an order history (4.2), oldest first."""
         return [
-            _row(order_id, purchase, line)
-            for order_id, purchase in self._orders()
+            _order_row(order_id, purchase, line)
+            for order_id, purchase in self._numbered_orders()
             for line in purchase.lines
         ]
 
-    def _orders(self) -> list[tuple[str, Purchase]]:
-        in_time = sorted(self.purchases, key=lambda purchase: purchase.at_ms)
-        return [(f"HO-{100_001 + number}", one) for number, one in enumerate(in_time)]
+    def _numbered_orders(self) -> list[tuple[str, Purchase]]:
+        purchases = sorted(self.purchases, key=lambda purchase: purchase.at_ms)
+        return [
+            (f"HO-{100_001 + number}", purchase)
+            for number, purchase in enumerate(purchases)
+        ]
 
 
-def _bought(order_id: str, purchase: Purchase, line: BasketLine) -> Event:
+def _buy_event(order_id: str, purchase: Purchase, line: BasketLine) -> Event:
     return {
         "event": "buy",
         "item_id": line.product.id,
@@ -155,13 +159,13 @@ def _bought(order_id: str, purchase: Purchase, line: BasketLine) -> Event:
         "value": round(line.price * line.quantity, 2),
         "currency": CURRENCY,
         "quantity": line.quantity,
-        **names_of(purchase.customer, purchase.session),
+        **identity_fields(purchase.customer, purchase.session),
         "timestamp": iso(purchase.at_ms),
     }
 
 
-def _row(order_id: str, purchase: Purchase, line: BasketLine) -> dict[str, str]:
-    event = (
+def _order_row(order_id: str, purchase: Purchase, line: BasketLine) -> dict[str, str]:
+    fields = (
         order_id,
         line.product.id,
         purchase.customer or "",
@@ -169,4 +173,4 @@ def _row(order_id: str, purchase: Purchase, line: BasketLine) -> dict[str, str]:
         str(line.quantity),
         f"{line.price:.2f}",
     )
-    return dict(zip(ORDER_COLUMNS, event, strict=True))
+    return dict(zip(ORDER_COLUMNS, fields, strict=True))

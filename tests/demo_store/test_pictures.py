@@ -11,9 +11,13 @@ import pytest
 from PIL import Image
 
 from demo_store.departments import DEPARTMENTS
-from demo_store.looks import HEIGHT, LOOKS, WIDTH, DemoLook, draw_look, hotspot_box_of
-from demo_store.pictures.colours import COLOURS, lightness, tone
-from demo_store.pictures.drawing_files import drawing_of_product, drawings, read_drawing
+from demo_store.looks import HEIGHT, LOOKS, WIDTH, DemoLook, draw_look, hotspot_box
+from demo_store.pictures.colours import COLOURS, lightness, tone_colour
+from demo_store.pictures.drawing_files import (
+    find_product_drawing,
+    read_all_drawings,
+    read_drawing,
+)
 from demo_store.pictures.outlines import path_outline
 from demo_store.pictures.product_picture import CARD, draw_product
 
@@ -85,12 +89,12 @@ def test_the_same_thing_in_another_colour_looks_more_alike_than_another_thing() 
 
 
 def test_every_drawing_is_of_use() -> None:
-    used = {drawing_of_product(product).drawing for product in PRODUCTS}
+    used = {find_product_drawing(product).drawing for product in PRODUCTS}
     grounds = {look.ground for look in LOOKS}
 
     idle = [
         name
-        for name in drawings()
+        for name in read_all_drawings()
         if read_drawing(name) not in used and name not in grounds and not is_part(name)
     ]
 
@@ -100,7 +104,7 @@ def test_every_drawing_is_of_use() -> None:
 def is_part(name: str) -> bool:
     """Tell whether a drawing is only there to be used by others, as a cup of a pair is."""
     count = len(read_drawing(name))
-    whole = [read_drawing(other) for other in drawings() if other != name]
+    whole = [read_drawing(other) for other in read_all_drawings() if other != name]
     tones = [shape.tone for shape in read_drawing(name)]
     return any(
         tones == [shape.tone for shape in other[at : at + count]]
@@ -118,7 +122,7 @@ def test_shade_is_darker_and_light_lighter_than_the_colour(
     colour: tuple[int, int, int],
 ) -> None:
     ordered = [
-        lightness(tone(name, colour, colour))
+        lightness(tone_colour(name, colour, colour))
         for name in ("deep", "dark", "base", "light", "pale")
     ]
 
@@ -132,7 +136,7 @@ def test_an_unknown_step_of_a_path_is_refused_with_those_there_are() -> None:
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.id)
 def test_a_look_shows_products_of_the_shop_within_its_picture(look: DemoLook) -> None:
-    boxes = [hotspot_box_of(piece) for piece in look.products]
+    boxes = [hotspot_box(piece) for piece in look.products]
     edges = list(chain.from_iterable((x + w, y + h) for x, y, w, h in boxes))
 
     assert {piece.item_id for piece in look.products} <= set(PRODUCTS)

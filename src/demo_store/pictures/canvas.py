@@ -15,9 +15,9 @@ from demo_store.pictures.colours import (
     BLACK,
     WHITE,
     Colour,
-    blended,
+    blend,
     lightness,
-    tone,
+    tone_colour,
 )
 from demo_store.pictures.drawing_files import FLAT, LABEL, Shape
 from demo_store.pictures.outlines import Point
@@ -41,9 +41,9 @@ class Drawing:
     words: tuple[str, ...] = ()
     scale: float = 1.0
 
-    def shifted(self, x: float, y: float, scale: float) -> "Drawing":
+    def transform(self, x: float, y: float, scale: float) -> "Drawing":
         """Return it scaled and moved to another place of the sheet."""
-        shapes = [shape.shifted(x, y, scale) for shape in self.shapes]
+        shapes = [shape.transform(x, y, scale) for shape in self.shapes]
         return replace(self, shapes=shapes, scale=self.scale * scale)
 
 
@@ -57,7 +57,7 @@ class Canvas:
         self._ground = ground
         self._image = _background(self._size, ground).copy()
 
-    def finished(self) -> Image.Image:
+    def to_image(self) -> Image.Image:
         """Return the picture at its final size."""
         return self._image.reduce(_FINER)
 
@@ -70,7 +70,7 @@ class Canvas:
             else:
                 self._fill_shape(shape, drawing)
 
-    def furnish(self, room: Drawing) -> None:
+    def paint_room(self, room: Drawing) -> None:
         """Paint the room, which casts no shadow."""
         for shape in room.shapes:
             self._fill_shape(shape, room)
@@ -88,20 +88,20 @@ class Canvas:
             _trace(pen, shifted, shape.width * scale)
         shadow = shadow.filter(ImageFilter.GaussianBlur(1.6 * scale))
         shadow = shadow.resize(self._size, Image.Resampling.BILINEAR)
-        shadow_colour = Image.new("RGB", self._size, blended(self._ground, BLACK, 0.72))
+        shadow_colour = Image.new("RGB", self._size, blend(self._ground, BLACK, 0.72))
         self._image.paste(shadow_colour, mask=shadow.point(_as_shadow))
 
     def _fill_shape(self, shape: Shape, drawing: Drawing) -> None:
         points = [(x * self._scale, y * self._scale) for x, y in shape.points]
         width = shape.width * self._scale
-        edges = _edges(points, width / 2, self._size)
+        edges = _pixel_bounds(points, width / 2, self._size)
         if edges is None:
             return
         left, top, right, bottom = edges
         area = Image.new("L", (right - left, bottom - top))
         shifted = [(x - left, y - top) for x, y in points]
         _trace(ImageDraw.Draw(area), shifted, width)
-        colour = tone(shape.tone, drawing.colour, self._ground)
+        colour = tone_colour(shape.tone, drawing.colour, self._ground)
         painted = area.point(_as_glass) if shape.tone == "glass" else area
         self._image.paste(colour, edges, painted)
         pattern = (drawing.cloth or "linen") if shape.pattern == "cloth" else shape.pattern
@@ -115,7 +115,7 @@ class Canvas:
             )
         if shape.pattern != FLAT and not shape.width and shape.tone != "backdrop":
             shade, shine = _shade_and_shine_masks(area.size)
-            dark = blended(colour, BLACK, 0.62)
+            dark = blend(colour, BLACK, 0.62)
             self._image.paste(dark, edges, ImageChops.multiply(area, shade))
             self._image.paste(WHITE, edges, ImageChops.multiply(area, shine))
 
@@ -126,7 +126,7 @@ class Canvas:
         pen = ImageDraw.Draw(self._image)
         pen.rectangle((left, top, right, bottom), fill=(252, 248, 239))
         is_dark = lightness(drawing.colour) < 200  # noqa: PLR2004 - of 255
-        band_colour = blended(drawing.colour, BLACK, 0.12 if is_dark else 0.3)
+        band_colour = blend(drawing.colour, BLACK, 0.12 if is_dark else 0.3)
         pen.rectangle((left, top, right, top + 1.6 * self._scale), fill=band_colour)
         pen.rectangle((left, bottom - 0.8 * self._scale, right, bottom), fill=band_colour)
         size_limit = (right - left) * 0.88, (bottom - top) - 4.4 * self._scale
@@ -151,7 +151,7 @@ def _trace(pen: ImageDraw.ImageDraw, points: Sequence[Point], width: float) -> N
         pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=255)
 
 
-def _edges(
+def _pixel_bounds(
     points: Sequence[Point], margin: float, size: tuple[int, int]
 ) -> tuple[int, int, int, int] | None:
     """Return the points' pixel bounds within the picture; None if outside."""
@@ -165,10 +165,10 @@ def _edges(
 
 def _pattern_colour(colour: Colour, pattern: str) -> Colour:
     if pattern in BRIGHT:
-        return blended(colour, WHITE, 0.62)
+        return blend(colour, WHITE, 0.62)
     if pattern == "tartan":
         return (40, 46, 62)
-    return blended(colour, BLACK, 0.5)
+    return blend(colour, BLACK, 0.5)
 
 
 @lru_cache(maxsize=512)
@@ -185,7 +185,7 @@ def _background(size: tuple[int, int], ground: Colour) -> Image.Image:
     """Return an empty background with a glow in the middle."""
     image = Image.new("RGB", size, ground)
     glow = Image.radial_gradient("L").resize(size, Image.Resampling.BILINEAR)
-    lit_image = Image.new("RGB", size, blended(ground, WHITE, 0.5))
+    lit_image = Image.new("RGB", size, blend(ground, WHITE, 0.5))
     image.paste(lit_image, mask=glow.point(_as_glow))
     return image
 

@@ -18,7 +18,7 @@ Strokes: TypeAlias = Callable[[float, float], Iterator[Stroke]]
 _SIZE: Final = 100.0
 
 
-def _rows(height: float, spacing: float) -> Iterator[float]:
+def _positions(height: float, spacing: float) -> Iterator[float]:
     row = spacing / 2
     while row < height:
         yield row
@@ -26,15 +26,15 @@ def _rows(height: float, spacing: float) -> Iterator[float]:
 
 
 def _knit(width: float, height: float) -> Iterator[Stroke]:
-    for y in _rows(height, 2.6):
-        for x in _rows(width, 3.0):
+    for y in _positions(height, 2.6):
+        for x in _positions(width, 3.0):
             yield (x - 1.4, y - 1.0), (x, y + 0.8)
             yield (x + 1.4, y - 1.0), (x, y + 0.8)
 
 
 def _weave(width: float, height: float) -> Iterator[Stroke]:
-    for row, y in enumerate(_rows(height, 3.4)):
-        for x in _rows(width + 6, 6.0):
+    for row, y in enumerate(_positions(height, 3.4)):
+        for x in _positions(width + 6, 6.0):
             left = x - 3.0 * (row % 2)
             yield (left - 1.9, y - 1.1), (left + 1.9, y - 1.1)
             yield (left - 1.9, y + 1.1), (left + 1.9, y + 1.1)
@@ -42,51 +42,51 @@ def _weave(width: float, height: float) -> Iterator[Stroke]:
 
 def _lines(spacing: float) -> Strokes:
     def strokes(width: float, height: float) -> Iterator[Stroke]:
-        return (((0, y), (width, y)) for y in _rows(height, spacing))
+        return (((0, y), (width, y)) for y in _positions(height, spacing))
 
     return strokes
 
 
 def _grain(width: float, height: float) -> Iterator[Stroke]:
-    for row, y in enumerate(_rows(height, 4.2)):
+    for row, y in enumerate(_positions(height, 4.2)):
         yield (width * (0.07 * (row % 4)), y), (width * (0.9 - 0.09 * (row % 3)), y + 0.7)
 
 
 def _check(width: float, height: float) -> Iterator[Stroke]:
-    for y in _rows(height, 12.0):
+    for y in _positions(height, 12.0):
         yield (0, y), (width, y)
-    for x in _rows(width, 12.0):
+    for x in _positions(width, 12.0):
         yield (x, 0), (x, height)
 
 
 def _net(width: float, height: float) -> Iterator[Stroke]:
-    for start in _rows(width + height, 3.2):
+    for start in _positions(width + height, 3.2):
         yield (start, 0), (start - height, height)
         yield (start - height, 0), (start, height)
 
 
 def _dots(width: float, height: float) -> Iterator[Stroke]:
-    for row, y in enumerate(_rows(height, 4.6)):
-        for x in _rows(width + 5, 5.2):
+    for row, y in enumerate(_positions(height, 4.6)):
+        for x in _positions(width + 5, 5.2):
             left = x - 2.6 * (row % 2)
             yield (left - 0.35, y), (left + 0.35, y)
 
 
 def _folds(width: float, height: float) -> Iterator[Stroke]:
-    return (((x, 0), (x + 0.6, height)) for x in _rows(width, 5.4))
+    return (((x, 0), (x + 0.6, height)) for x in _positions(width, 5.4))
 
 
 def _herringbone(width: float, height: float) -> Iterator[Stroke]:
-    for column, x in enumerate(_rows(width, 5.0)):
+    for column, x in enumerate(_positions(width, 5.0)):
         slant = 1.6 if column % 2 else -1.6
-        for y in _rows(height, 2.4):
+        for y in _positions(height, 2.4):
             yield (x - 2.2, y - slant), (x + 2.2, y + slant)
 
 
 def _yarn(width: float, height: float) -> Iterator[Stroke]:
-    for start in _rows(width + height, 4.0):
+    for start in _positions(width + height, 4.0):
         yield (start, 0), (start - height * 0.6, height)
-    for start in _rows(height, 6.0):
+    for start in _positions(height, 6.0):
         yield (0, start), (width * 0.7, start + 9)
 
 

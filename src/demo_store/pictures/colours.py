@@ -61,7 +61,7 @@ _DEEP: Final[tuple[Colour, ...]] = (
 _BRIGHT: Final = 205
 
 
-def blended(colour: Colour, second: Colour, share: float) -> Colour:
+def blend(colour: Colour, second: Colour, share: float) -> Colour:
     """Return the colour with that share (0 to 1) of the other in it."""
     red, green, blue = (
         round(channel * (1 - share) + new * share)
@@ -70,7 +70,7 @@ def blended(colour: Colour, second: Colour, share: float) -> Colour:
     return (red, green, blue)
 
 
-def tone(name: str, base: Colour, backdrop: Colour) -> Colour:
+def tone_colour(name: str, base: Colour, backdrop: Colour) -> Colour:
     """Return the colour of a tone of a drawing whose product has the colour `base`.
 
     Raises:
@@ -79,14 +79,14 @@ def tone(name: str, base: Colour, backdrop: Colour) -> Colour:
     if name == "backdrop":
         return backdrop
     if name in {"dark", "deep", "light", "pale", "base"}:
-        return _neighbour(name, base)
+        return _tint_or_shade(name, base)
     return GLASS if name == "glass" else _MATERIALS[name]
 
 
-def backdrop(base: Colour, place: int) -> Colour:
-    """Return the backdrop of a product; `place` (its department's) selects the hue."""
+def backdrop_colour(base: Colour, department_number: int) -> Colour:
+    """Return the backdrop of a product; its department selects the hue."""
     ground = _DEEP if lightness(base) > _BRIGHT else _PALE
-    return ground[place % len(ground)]
+    return ground[department_number % len(ground)]
 
 
 def lightness(colour: Colour) -> float:
@@ -95,13 +95,13 @@ def lightness(colour: Colour) -> float:
     return 0.299 * red + 0.587 * green + 0.114 * blue
 
 
-def _neighbour(name: str, base: Colour) -> Colour:
+def _tint_or_shade(name: str, base: Colour) -> Colour:
     # Light colours get little shade, or they would look dirty.
     shade = 0.75 if lightness(base) > _BRIGHT else 1.0
     if name == "dark":
-        return blended(base, BLACK, 0.22 * shade)
+        return blend(base, BLACK, 0.22 * shade)
     if name == "deep":
-        return blended(base, BLACK, 0.42 * shade)
+        return blend(base, BLACK, 0.42 * shade)
     if name == "light":
-        return blended(base, WHITE, 0.3)
-    return base if name == "base" else blended(base, WHITE, 0.58)
+        return blend(base, WHITE, 0.3)
+    return base if name == "base" else blend(base, WHITE, 0.58)

@@ -27,7 +27,7 @@ from demo_store.pictures.outlines import (
     box_outline,
     oval_outline,
     path_outline,
-    rotated,
+    rotate,
 )
 
 LABEL: Final = "label"
@@ -45,7 +45,7 @@ class Shape:
     pattern: str = ""
     width: float = 0.0
 
-    def shifted(self, x: float, y: float, scale: float) -> "Shape":
+    def transform(self, x: float, y: float, scale: float) -> "Shape":
         """Return the shape made smaller, then moved."""
         points = tuple((px * scale + x, py * scale + y) for px, py in self.points)
         return replace(self, points=points, width=self.width * scale)
@@ -59,14 +59,14 @@ class ProductDrawing:
     pattern: str
 
 
-def drawing_of_product(product_id: str) -> ProductDrawing:
+def find_product_drawing(product_id: str) -> ProductDrawing:
     """Return the drawing of a product.
 
     Raises:
         KeyError: when it has no drawing.
     """
     name, pattern = _drawing_and_cloth_by_product()[product_id]
-    return ProductDrawing(drawings()[name], pattern)
+    return ProductDrawing(read_all_drawings()[name], pattern)
 
 
 def read_drawing(name: str) -> tuple[Shape, ...]:
@@ -75,15 +75,15 @@ def read_drawing(name: str) -> tuple[Shape, ...]:
     Raises:
         KeyError: when there is none of this name.
     """
-    return drawings()[name]
+    return read_all_drawings()[name]
 
 
 @cache
-def drawings() -> Mapping[str, tuple[Shape, ...]]:
+def read_all_drawings() -> Mapping[str, tuple[Shape, ...]]:
     """Return all drawings by name."""
     blocks: dict[str, list[list[str]]] = {}
-    for path in sorted(_folder("drawings").iterdir(), key=lambda one: one.name):
-        for line in _lines(path):
+    for path in sorted(_package_file("drawings").iterdir(), key=lambda path: path.name):
+        for line in _split_lines(path):
             if len(line) == 1:
                 blocks[line[0]] = []
             else:
@@ -94,18 +94,18 @@ def drawings() -> Mapping[str, tuple[Shape, ...]]:
 @cache
 def _drawing_and_cloth_by_product() -> Mapping[str, tuple[str, str]]:
     subjects = {}
-    for line in _lines(_folder("subjects.draw")):
+    for line in _split_lines(_package_file("subjects.draw")):
         head = " ".join(line).partition(":")
         name, _, pattern = head[0].partition(" ")
         subjects.update(dict.fromkeys(head[2].split(), (name, pattern)))
     return subjects
 
 
-def _folder(name: str) -> Traversable:
+def _package_file(name: str) -> Traversable:
     return resources.files(__package__) / name
 
 
-def _lines(path: Traversable) -> Iterator[list[str]]:
+def _split_lines(path: Traversable) -> Iterator[list[str]]:
     for line in path.read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             yield line.split()
@@ -120,10 +120,10 @@ def _read_shapes(name: str, blocks: Mapping[str, list[list[str]]]) -> Iterator[S
         elif kind == "use":
             x, y, scale = map(float, arguments[1:])
             for shape in _read_shapes(arguments[0], blocks):
-                yield shape.shifted(x, y, scale)
+                yield shape.transform(x, y, scale)
         else:
             shape = _read_shape(kind, arguments)
-            points = tuple(rotated(shape.points, degrees, centre))
+            points = tuple(rotate(shape.points, degrees, centre))
             yield replace(shape, points=points)
 
 

@@ -55,7 +55,7 @@ def box_outline(numbers: Sequence[float]) -> list[Point]:
     ]
 
 
-def rotated(points: Sequence[Point], degrees: float, centre: Point) -> list[Point]:
+def rotate(points: Sequence[Point], degrees: float, centre: Point) -> list[Point]:
     """Return the points rotated clockwise around a point."""
     if not degrees:
         return list(points)

@@ -20,9 +20,9 @@ from demo_store.looks import LOOKS, find_look
 from demo_store.storefront.assets import HOME, asset_response
 from demo_store.storefront.cart import Cart
 from demo_store.storefront.demo_customers import demo_customer
+from demo_store.storefront.in_process_client import InProcessClient, ServiceReply
 from demo_store.storefront.page_templates import PageContext, render_page
 from demo_store.storefront.picture_files import PictureFileCache, pictures_folder
-from demo_store.storefront.service_client import ServiceClient, ServiceReply
 from demo_store.storefront.shop_products import (
     ShopProduct,
     ShopProductReader,
@@ -77,7 +77,7 @@ class Storefront:
         """Show the shop of the store with `domain`."""
         self._api = service
         self._store = find_store(services.database, domain)
-        self._service = ServiceClient(service, self._store.publishable_key)
+        self._service = InProcessClient(service, self._store.publishable_key)
         self._reader = ShopProductReader(services, self._store)
         self._pictures = PictureFileCache(pictures_folder(services.settings.data))
         self._shop = Starlette(
@@ -111,12 +111,12 @@ class Storefront:
     async def _home_page(self, request: Request) -> Response:
         products = await self._reader.products()
         return render_page(
-            self._visit_of(request, products),
+            self._page_context(request, products),
             "home.html",
             looks=LOOKS,
             in_season=products.in_season(_IN_SEASON),
             department_pictures=[
-                (department, _evenly_spread(products.on(department.id)))
+                (department, _sample_evenly(products.in_department(department.id)))
                 for department in DEPARTMENTS
             ],
         )
@@ -133,7 +133,7 @@ class Storefront:
         if department is None or (shelf is None and shelf_id is not None):
             raise HTTPException(404)
         products = await self._reader.products()
-        shown_products = products.on(department.id, shelf_id)
+        shown_products = products.in_department(department.id, shelf_id)
         colours = sorted({product.colour for product in shown_products if product.colour})
         colour = request.query_params.get("colour", "")
         if colour in colours:
@@ -144,7 +144,7 @@ class Storefront:
         if order in {"low", "high"}:
             shown_products.sort(key=lambda product: product.price, reverse=order == "high")
         return render_page(
-            self._visit_of(request, products),
+            self._page_context(request, products),
             "category.html",
             department=department,
             shelf=shelf,
@@ -160,23 +160,16 @@ class Storefront:
         product = products.get(request.path_params["item_id"])
         if product is None:
             raise HTTPException(404)
-        look = next(
-            (
-                candidate_look
-                for candidate_look in LOOKS
-                if product.id in candidate_look.item_ids
-            ),
-            None,
-        )
+        look = next((look for look in LOOKS if product.id in look.item_ids), None)
         page = render_page(
-            self._visit_of(request, products),
+            self._page_context(request, products),
             "product.html",
             product=product,
             path=product.breadcrumbs,
             variants=products.variants(product),
             facts=product.facts,
             look=look,
-            look_products=[] if look is None else products.some(look.item_ids),
+            look_products=[] if look is None else products.visible_products(look.item_ids),
         )
         _set_cookie(page, VIEWED, "1")
         return page
@@ -187,10 +180,10 @@ class Storefront:
             raise HTTPException(404)
         products = await self._reader.products()
         return render_page(
-            self._visit_of(request, products),
+            self._page_context(request, products),
             "look.html",
             look=look,
-            look_products=products.some(look.item_ids),
+            look_products=products.visible_products(look.item_ids),
         )
 
     async def _search_page(self, request: Request) -> Response:
@@ -198,17 +191,19 @@ class Storefront:
         query = request.query_params.get("q", "").strip()[:_LONGEST_QUERY]
         products_found, filters, note = [], [], ""
         if query:
-            shopper = {name: one for name, one in _shopper_ids(request).items() if one}
+            shopper = {
+                name: known for name, known in _shopper_ids(request).items() if known
+            }
             reply = await self._service.get(
                 "/v1/search", q=query, num=str(_MAX_RESULTS), suggest="1", **shopper
             )
-            products_found = products.some(
+            products_found = products.visible_products(
                 str(result["id"]) for result in reply.list("results")
             )
-            filters = [_filter_chip(query, one["text"]) for one in reply.list("filters")]
-            note = _note_of(reply)
+            filters = [_filter_chip(query, chip["text"]) for chip in reply.list("filters")]
+            note = _search_note(reply)
         return render_page(
-            self._visit_of(request, products),
+            self._page_context(request, products),
             "search.html",
             query=query,
             products=products_found,
@@ -219,11 +214,11 @@ class Storefront:
 
     async def _cart_page(self, request: Request) -> Response:
         return render_page(
-            self._visit_of(request, await self._reader.products()), "cart.html"
+            self._page_context(request, await self._reader.products()), "cart.html"
         )
 
     async def _checkout_page(self, request: Request) -> Response:
-        visit = self._visit_of(request, await self._reader.products())
+        visit = self._page_context(request, await self._reader.products())
         if not visit.cart.lines:
             return _redirect(f"{HOME}/cart")
         return render_page(visit, "checkout.html", order_id=_new_order_id())
@@ -234,7 +229,7 @@ class Storefront:
             return _redirect(HOME)
         products = await self._reader.products()
         return render_page(
-            self._visit_of(request, products),
+            self._page_context(request, products),
             "thanks.html",
             order_id=order_id,
             bought=Cart.read(products, bought),
@@ -242,7 +237,7 @@ class Storefront:
 
     async def _not_found_page(self, request: Request, _error: Exception) -> Response:
         products = await self._reader.products()
-        return render_page(self._visit_of(request, products), "not_found.html", 404)
+        return render_page(self._page_context(request, products), "not_found.html", 404)
 
     def _picture_response(self, request: Request) -> Response:
         content = self._pictures.read_or_draw(tuple(request.path_params["path"].split("/")))
@@ -251,13 +246,13 @@ class Storefront:
         return Response(content, 200, _PICTURE_HEADERS, "image/webp")
 
     async def _change_cart(self, request: Request, form: Mapping[str, str]) -> Response:
-        cart = await self._cart_of(request)
+        cart = await self._read_cart(request)
         item_id = form.get("item_id", "")
         try:
             if "exactly" in form:
                 cart = cart.with_quantity(item_id, int(form["exactly"]))
             else:
-                cart = cart.put(item_id, int(form.get("more", "1")))
+                cart = cart.with_added(item_id, int(form.get("more", "1")))
         except ValueError:
             raise HTTPException(400) from None
         reply: Response = _redirect(f"{HOME}/cart")
@@ -269,7 +264,7 @@ class Storefront:
 
     async def _place_order(self, request: Request, form: Mapping[str, str]) -> Response:
         """Send the order to the service, as a shop's server does after the payment."""
-        cart = await self._cart_of(request)
+        cart = await self._read_cart(request)
         if not cart.lines:
             return _redirect(f"{HOME}/cart")
         order_id = form.get("order_id", "")
@@ -296,7 +291,7 @@ class Storefront:
         _set_cookie(reply, CART, "")
         return reply
 
-    def _visit_of(self, request: Request, products: ShopProducts) -> PageContext:
+    def _page_context(self, request: Request, products: ShopProducts) -> PageContext:
         return PageContext(
             domain=self._store.domain,
             cart=Cart.read(products, request.cookies.get(CART, "")),
@@ -305,7 +300,7 @@ class Storefront:
             page_url=HOME if "q" in request.query_params else request.url.path,
         )
 
-    async def _cart_of(self, request: Request) -> Cart:
+    async def _read_cart(self, request: Request) -> Cart:
         products = await self._reader.products()
         return Cart.read(products, request.cookies.get(CART, ""))
 
@@ -366,7 +361,7 @@ def _set_cookie(reply: Response, name: str, value: str) -> None:
     )
 
 
-def _note_of(reply: ServiceReply) -> str:
+def _search_note(reply: ServiceReply) -> str:
     """Return how the words of a search were read, if not as they were typed."""
     note = _RELAXED_NOTES.get(reply.relaxed, "")
     corrected = reply.text("did_you_mean")
@@ -382,7 +377,7 @@ def _filter_chip(query: str, text: str) -> dict[str, str]:
     return {"text": text, "without": " ".join(without.split())}
 
 
-def _evenly_spread(products: list[ShopProduct]) -> list[ShopProduct]:
+def _sample_evenly(products: list[ShopProduct]) -> list[ShopProduct]:
     """Return a few of the products, evenly spread over all."""
     step = max(1, len(products) // _DEPARTMENT_PICTURES)
     return products[::step][:_DEPARTMENT_PICTURES]

@@ -54,7 +54,7 @@ class Cart:
         text = "|".join(f"{item_id}*{quantity}" for item_id, quantity in quantities)
         return quote(text, safe="*-")
 
-    def put(self, item_id: str, added: int) -> "Cart":
+    def with_added(self, item_id: str, added: int) -> "Cart":
         """Return the cart with `added` units of a product, or fewer when it is negative."""
         return self.with_quantity(item_id, self._quantities.get(item_id, 0) + added)
 
@@ -67,7 +67,7 @@ class Cart:
         """The lines in the order of addition."""
         return [
             CartLine(product, self._quantities[product.id])
-            for product in self._products.some(self._quantities)
+            for product in self._products.visible_products(self._quantities)
         ]
 
     @property

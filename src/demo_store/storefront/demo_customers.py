@@ -38,11 +38,15 @@ def demo_customers() -> tuple[DemoCustomer, ...]:
     shoppers = create_shoppers(colours, seeded_random(SEED, "crowd"))
     kinds = {shelves[0]: shelves for _, shelves in PERSONAS}
     return tuple(
-        DemoCustomer(shoppers.most_active(kinds[first]).customer or "", name, interests)
+        DemoCustomer(
+            shoppers.most_active_customer(kinds[first]).customer or "", name, interests
+        )
         for name, interests, first in _CUSTOMERS
     )
 
 
 def demo_customer(customer_id: str) -> DemoCustomer | None:
     """Return the demo customer with this id."""
-    return next((one for one in demo_customers() if one.customer_id == customer_id), None)
+    return next(
+        (known for known in demo_customers() if known.customer_id == customer_id), None
+    )

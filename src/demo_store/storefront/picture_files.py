@@ -13,7 +13,7 @@ from demo_store.departments import DEPARTMENTS
 from demo_store.looks import LOOKS, draw_look, find_look
 from demo_store.pictures.product_picture import CARD, LARGE, draw_product
 from demo_store.storefront.assets import HOME
-from demo_store.storefront.shop_products import product_of
+from demo_store.storefront.shop_products import find_product_and_department
 
 PICTURES: Final = f"{HOME}/pictures"
 """The URL prefix of the pictures."""
@@ -67,11 +67,11 @@ CARDS: Final[tuple[Names, ...]] = tuple(
 
 
 @contextmanager
-def draw_in_background(folder: Path, pieces: Sequence[Names]) -> Iterator[None]:
+def draw_in_background(folder: Path, batches: Sequence[Names]) -> Iterator[None]:
     """Draw pictures in child processes while the block runs; its end waits for them."""
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), spawned) as painters:
-        content = painters.map(_draw_pictures, [folder] * len(pieces), pieces)
+        content = painters.map(_draw_pictures, [folder] * len(batches), batches)
         yield
         list(content)
 
@@ -86,7 +86,7 @@ def _draw_picture(kind: str, name: str) -> bytes | None:
     if kind == "looks":
         look = find_look(name)
         return None if look is None else draw_look(look)
-    product = product_of(name)
+    product = find_product_and_department(name)
     if product is None:
         return None
     return draw_product(*product, LARGE if kind == "large" else CARD)

@@ -9,7 +9,7 @@ from typing import Final
 
 from demo_store.assortment import ShelfLocation
 from demo_store.departments import ALL_PRODUCTS, DEPARTMENTS, DemoProduct
-from demo_store.pictures.drawing_files import drawing_of_product
+from demo_store.pictures.drawing_files import find_product_drawing
 from demo_store.seasonality import season_factor
 from demo_store.storefront.assets import HOME
 from productrecs.core.time_window import window_end_ms, window_start_ms
@@ -162,11 +162,13 @@ class ShopProducts:
         """Return a visible product, or None."""
         return self._products.get(item_id)
 
-    def some(self, item_ids: Iterable[str]) -> list[ShopProduct]:
+    def visible_products(self, item_ids: Iterable[str]) -> list[ShopProduct]:
         """Return the visible products of the ids, in their order."""
         return [product for item_id in item_ids if (product := self._products.get(item_id))]
 
-    def on(self, department_id: str, shelf_id: str | None = None) -> list[ShopProduct]:
+    def in_department(
+        self, department_id: str, shelf_id: str | None = None
+    ) -> list[ShopProduct]:
         """Return the products of a department, or of one of its shelves."""
         return [
             product
@@ -187,7 +189,7 @@ class ShopProducts:
         products_by_shelf = [
             [
                 product
-                for product in self.on(department.id, shelf.id)
+                for product in self.in_department(department.id, shelf.id)
                 if product.can_be_bought
             ][2:4]
             for department, shelf in shelves[:limit]
@@ -204,13 +206,15 @@ class ShopProducts:
         """Return all variants of a product, including itself."""
         if product.product is None or product.location is None:
             return [product]
-        drawing = drawing_of_product(product.id).drawing
+        drawing = find_product_drawing(product.id).drawing
         return [
             other
-            for other in self.on(product.location.department.id, product.location.shelf.id)
+            for other in self.in_department(
+                product.location.department.id, product.location.shelf.id
+            )
             if other.product is not None
             and _first_title_words(other.product) == _first_title_words(product.product)
-            and drawing_of_product(other.id).drawing == drawing
+            and find_product_drawing(other.id).drawing == drawing
         ]
 
 
@@ -239,7 +243,7 @@ class ShopProductReader:
         return ShopProducts((row.item for row in stored), now_ms, self._store)
 
 
-def product_of(item_id: str) -> tuple[DemoProduct, int] | None:
+def find_product_and_department(item_id: str) -> tuple[DemoProduct, int] | None:
     """Return a product and its department's number; None if it does not exist."""
     location = _LOCATIONS.get(item_id)
     if location is None:

@@ -1,4 +1,4 @@
-"""Service client: calls the service's public routes as any shop's server does.
+"""In-process client: calls the service's public routes as a shop's server does.
 
 The service runs in the same process, so a call needs no socket. Routes, keys and replies
 are those that every shop uses.
@@ -32,7 +32,7 @@ class ServiceReply:
         return str(self.value.get(name) or "") if isinstance(self.value, dict) else ""
 
 
-class ServiceClient:
+class InProcessClient:
     """The service, as a shop sees it: its routes and the shop's publishable key."""
 
     def __init__(self, application: ASGIApp, key: str) -> None:
