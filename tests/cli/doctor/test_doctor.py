@@ -500,6 +500,7 @@ def test_a_misspelt_setting_is_noted(shell: CommandLine) -> None:
     )
 
     assert "PRODUCTRECS_PROT" in found
+    assert "use PRODUCTRECS_PORT, or" in found
 
 
 def damaged(folder: Path) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Installation checks: settings, data folder, database, clock, jobs, public address."""
 
+import difflib
 import http.client
 import json
 import os
@@ -90,7 +91,10 @@ def check_configuration(
     )
     for name in sorted(environment.keys() - known_variables - _BENCHMARKS):
         if name.startswith(_PREFIX) and not name.startswith(command_prefixes):
-            remedy = f"unset it, or use one of {', '.join(sorted(known_variables))}"
+            endings = [known.removeprefix(_PREFIX) for known in known_variables]
+            near = difflib.get_close_matches(name.removeprefix(_PREFIX), endings, 1)
+            meant = f"use {_PREFIX}{near[0]}, or " if near else ""
+            remedy = f"{meant}unset it; `productrecs settings` lists all"
             yield notice(
                 "configuration", f"{name} is not a setting of this program", remedy
             )
