@@ -9,15 +9,22 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from productrecs.core.errors import StorageBusyError, UnconfirmedWriteError
+from productrecs.core.errors import (
+    StorageBusyError,
+    UnconfirmedWriteError,
+    UnsafeStorageError,
+)
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.group_commit import GroupCommit, WriteTransaction
+from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.storage.sql.postgres_dialect import connection_parameters
 from productrecs.storage.sql.tables import counters
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
     from pathlib import Path
+
+    from tests.support.postgres import Cluster
 
 pytestmark = pytest.mark.postgres
 
@@ -45,6 +52,21 @@ def test_an_address_is_read_as_libpq_reads_it_with_our_timeouts(
     parameters = connection_parameters(address, "-c x=1")
 
     assert {name: parameters.get(name) for name in expected} == expected
+
+
+def test_a_database_that_cannot_hold_every_text_is_refused(
+    postgres_cluster: Cluster, tmp_path: Path
+) -> None:
+    postgres_cluster.execute(
+        "CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0"
+    )
+    database = Database.open(postgres_cluster.url("ascii"), tmp_path)
+    try:
+        with pytest.raises(UnsafeStorageError, match=r"SQL_ASCII.* --encoding=UTF8"):
+            migrate(database)
+    finally:
+        database.close()
+        postgres_cluster.drop_database(postgres_cluster.url("ascii"))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 The server keeps its durable defaults; every wait has a timeout.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -99,7 +99,7 @@ class PostgresDialect:
         engine = sa.create_engine(
             "postgresql+psycopg://",
             # Not SQLAlchemy's form of an address: it has no list of hosts.
-            creator=lambda: psycopg.connect(**parameters),
+            creator=lambda: _connect(parameters),
             pool_size=5,
             max_overflow=15,
             pool_pre_ping=True,
@@ -242,6 +242,24 @@ class _PostgresHotReader:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
+
+
+def _connect(parameters: Mapping[str, Any]) -> psycopg.Connection[Row]:
+    """Open a connection.
+
+    Raises:
+        UnsafeStorageError: when the database cannot hold every text.
+    """
+    connection = psycopg.connect(**parameters)
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        connection.close()
+        message = (
+            f"the database has the encoding {encoding}, which cannot hold every text: "
+            "create it with createdb --encoding=UTF8 --template=template0 NAME"
+        )
+        raise UnsafeStorageError(message)
+    return connection
 
 
 def _prepare(
