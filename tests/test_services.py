@@ -199,10 +199,10 @@ def test_a_setting_says_whether_printed_words_are_read(
     (said,) = check_text_reader(own)
 
     assert settings.has_packaged_text_reader is reads
-    assert own.text_reader() == (packaged_text_reader() if reads else None)
+    assert own.text_reader_folder() == (packaged_text_reader() if reads else None)
     if not reads:
         assert "as the setting says" in said.message
-    elif own.text_reader() is None:
+    elif own.text_reader_folder() is None:
         assert "pip install 'productrecs[text]'" in said.message
     else:
         assert "are read" in said.message
@@ -223,7 +223,7 @@ def test_a_text_reader_with_other_files_is_left_out_and_doctor_says_so(
     own = replace(services, settings=settings)
 
     with caplog.at_level(logging.ERROR):
-        assert own.text_reader() is None
+        assert own.text_reader_folder() is None
 
     assert [record.getMessage() for record in caplog.records] == ["text reader rejected"]
     (said,) = check_text_reader(own)

@@ -93,7 +93,11 @@ def index_pictures(services: Services, store: Store, pictures: PictureFileCache)
             known_outcomes, now_ms
         )
     build_and_publish_visual_model(
-        database, services.pictures, store.store_id, embedding, services.snapshots
+        database,
+        services.visual_model_folder,
+        store.store_id,
+        embedding,
+        services.snapshots,
     )
 
 

@@ -95,7 +95,7 @@ def create_application(
     go to `slot`. Events and orders go to the writer process at `write_socket`, if there
     is one.
     """
-    _check_engines()
+    _check_engine_guides()
     process = _ApiProcess(
         services,
         draining,
@@ -106,7 +106,7 @@ def create_application(
     return process.dispatcher
 
 
-def _check_engines() -> None:
+def _check_engine_guides() -> None:
     """Refuse to start if an engine has no guide.
 
     Raises:
@@ -203,7 +203,7 @@ class _ApiProcess:
             photo_pool=PhotoPool(
                 services.settings.image_detector,
                 services.picture_model(),
-                services.text_reader(),
+                services.text_reader_folder(),
             ),
             mail_pictures=MailPicturePool(services.settings.image_hosts),
             dependencies=DependencyMonitor(
@@ -226,7 +226,7 @@ class _ApiProcess:
         context.metering.start()
         await context.write_client.start()
         self.dispatcher.open(context)
-        preloading = asyncio.create_task(self._preload(context))
+        preloading = asyncio.create_task(self._archive_builds_and_preload_stores(context))
         watchers = asyncio.gather(
             self._publish_gauges_and_readiness(context),
             self.dispatcher.load_shedder.watch(),
@@ -237,18 +237,18 @@ class _ApiProcess:
                 yield
         finally:
             preloading.cancel()
-            await _end(watchers)
+            await _cancel_and_wait(watchers)
             await context.write_client.close()
             await asyncio.to_thread(context.metering.close)
             await asyncio.to_thread(context.stores.close)
             if context.reading is not None:
                 context.reading.shutdown()
-            await asyncio.to_thread(_close, context)
+            await asyncio.to_thread(_close_pools, context)
             context.reader.close()
             services.close()
 
-    async def _preload(self, context: Context) -> None:
-        builds = context.services.builds, context.services.objects
+    async def _archive_builds_and_preload_stores(self, context: Context) -> None:
+        builds = context.services.widget_build_folder, context.services.objects
         await asyncio.to_thread(widget_scripts.archive_builds, *builds)
         await asyncio.to_thread(remove_copies_of_deleted_stores, context.services)
         try:
@@ -267,7 +267,7 @@ class _ApiProcess:
             self._request_metrics.set(GaugeMetric.OPEN_STORES, context.stores.count)
             self._request_metrics.set(GaugeMetric.CONNECTIONS, self._admission.count)
             self._request_metrics.apply_pending()
-            refused_connections = self._admission.pop_refused()
+            refused_connections = self._admission.pop_refused_count()
             self._request_metrics.add(
                 CounterMetric.CONNECTIONS_REFUSED, refused_connections
             )
@@ -287,13 +287,13 @@ class _ApiProcess:
         )
 
 
-async def _end(task: asyncio.Future[tuple[None, None, None]]) -> None:
+async def _cancel_and_wait(task: asyncio.Future[tuple[None, None, None]]) -> None:
     """Cancel a task, and retrieve its exception so that asyncio does not log it."""
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 
 
-def _close(context: Context) -> None:
+def _close_pools(context: Context) -> None:
     """Wait for the running body parsing, searches and photos."""
     context.parser_pool.shutdown()
     context.dashboard_pool.shutdown()

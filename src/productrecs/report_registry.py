@@ -165,11 +165,11 @@ def make_report(services: Services, store: Store, name: str, query: ReportQuery)
     Raises:
         ReportError: when there is no such report, or the query is invalid.
     """
-    subject = REPORT_TYPES.get(name)
-    if subject is None:
+    report_type = REPORT_TYPES.get(name)
+    if report_type is None:
         message = f"there is no report {name!r}; there are {', '.join(REPORT_TYPES)}"
         raise ReportError(message)
-    return subject.make(services, store, query)
+    return report_type.make(services, store, query)
 
 
 def refresh_report_counts(
@@ -177,7 +177,7 @@ def refresh_report_counts(
 ) -> None:
     """Update the counts of a report, for installations without a worker."""
     if name == EXPERIMENT:
-        _measure_tests(services, store, query.test)
+        _measure_and_store_test(services, store, query.test)
     elif name == EARNINGS:
         replay_earning_weights(services.database, store, services.clock())
     elif name in CUSTOMERS:
@@ -186,13 +186,17 @@ def refresh_report_counts(
         Attributor(services.database, services.touchpoint_folder).catch_up(store)
 
 
-def _measure_tests(services: Services, store: Store, name: str | None) -> None:
-    """Compute a test's result: of the one named, else of the holdout test."""
+def _measure_and_store_test(
+    services: Services, store: Store, test_name: str | None
+) -> None:
+    """Compute the result of the named test; the holdout test is the default."""
     with services.database.reading() as connection:
         stored = ExperimentRepository(connection, store.store_id).all()
-    found = next((one for one in stored if one.name == name), None)
-    holdout = name or store.settings.holdout_test
-    test = holdout_test(store, holdout) if found is None else design_of(found)
+    experiment = next((one for one in stored if one.name == test_name), None)
+    if experiment is None:
+        test = holdout_test(store, test_name or store.settings.holdout_test)
+    else:
+        test = design_of(experiment)
     measure_and_store_test(services.database, store, test, services.clock())
 
 
@@ -231,5 +235,9 @@ def report_to_csv(table: Report, separator: str = ",") -> str:
     return text.getvalue()
 
 
-def _definition_fields(one: FigureDefinition) -> dict[str, object]:
-    return {"name": one.name, "unit": one.unit, "meaning": one.meaning}
+def _definition_fields(definition: FigureDefinition) -> dict[str, object]:
+    return {
+        "name": definition.name,
+        "unit": definition.unit,
+        "meaning": definition.meaning,
+    }

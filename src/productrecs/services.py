@@ -88,7 +88,7 @@ class Services:
         return self.settings.data / "trails"
 
     @property
-    def pictures(self) -> Path:
+    def visual_model_folder(self) -> Path:
         """The folder of visual models, one folder per store."""
         return self.settings.data / "pictures"
 
@@ -112,7 +112,7 @@ class Services:
             _log.exception("picture encoder rejected")
             return None
 
-    def text_reader(self) -> Path | None:
+    def text_reader_folder(self) -> Path | None:
         """Return the folder of the packaged text reader; None without it."""
         if not self.settings.has_packaged_text_reader:
             return None
@@ -178,7 +178,7 @@ class Services:
         return UploadFolder(self.uploads, self.objects)
 
     @property
-    def builds(self) -> Path:
+    def widget_build_folder(self) -> Path:
         """The folder of all widget script builds that this installation has published."""
         return self.settings.data / "builds"
 
@@ -203,7 +203,7 @@ def measure_data(services: Services) -> Sizes:
     """Measure what each kind of data takes, of each store and of the installation."""
     folders = {
         DataKind.MODELS: (services.models, services.indexes, services.touchpoint_folder),
-        DataKind.PHOTOS: (services.pictures,),
+        DataKind.PHOTOS: (services.visual_model_folder,),
     }
     impression = int(EventKind.REC_IMPRESSION)
     return measure_stored_bytes(services.database, folders, impression, services.clock())
@@ -248,12 +248,12 @@ def build_services(settings: Settings, *, creates_folder: bool = True) -> Servic
         server_clock=clock,
         models=settings.data / "models",
         system_clock=clock,
-        snapshots=_snapshots(settings),
+        snapshots=_snapshot_cache(settings),
         backups=backup_place(settings),
     )
 
 
-def _snapshots(settings: Settings) -> SnapshotCache:
+def _snapshot_cache(settings: Settings) -> SnapshotCache:
     """Return the snapshots of the data folder, shared through objects if that is set."""
     if settings.objects is None:
         return SnapshotCache()
@@ -289,7 +289,7 @@ class ForeignObjectsError(ProductRecsError):
     """The object store's bucket and prefix belong to another installation."""
 
 
-def check_objects_are_ours(services: Services) -> None:
+def claim_or_check_shared_objects(services: Services) -> None:
     """Check the object store as `claim_or_check_object_store` does, if there is one.
 
     Raises:
@@ -329,7 +329,7 @@ def remove_copies_of_deleted_stores(services: Services) -> None:
     """Remove this machine's copies of deleted stores, if machines share objects."""
     if services.objects is None:
         return
-    folders = (services.models, services.pictures, services.indexes)
+    folders = (services.models, services.visual_model_folder, services.indexes)
     found = [
         path
         for folder in (*folders, services.touchpoint_folder)

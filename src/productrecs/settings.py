@@ -323,7 +323,7 @@ NO_MODEL: Final = "none"
 """In place of a picture model's path: no model, not even the packaged one."""
 
 _FILE: Final = "_FILE"
-_LEAST_TOKEN: Final = 20
+_MIN_TOKEN_CHARS: Final = 20
 
 
 def from_environment(environment: Mapping[str, str], data: Path | None = None) -> Settings:
@@ -335,96 +335,102 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
     defaults = Settings()
     image_model = environment.get("PRODUCTRECS_IMAGE_MODEL")
     search_model = environment.get("PRODUCTRECS_SEARCH_MODEL")
-    plans = _plans(environment.get("PRODUCTRECS_PLANS"))
+    plans = _read_plans(environment.get("PRODUCTRECS_PLANS"))
     return Settings(
         data=data or Path(environment.get("PRODUCTRECS_DATA") or defaults.data),
-        database_url=_secret(environment, "DATABASE_URL"),
-        now_ms=_moment(environment.get("PRODUCTRECS_NOW")),
+        database_url=_read_secret(environment, "DATABASE_URL"),
+        now_ms=_parse_frozen_time(environment.get("PRODUCTRECS_NOW")),
         host=environment.get("PRODUCTRECS_HOST") or defaults.host,
-        port=_whole(environment, "PRODUCTRECS_PORT", defaults.port),
-        workers=_whole(environment, "PRODUCTRECS_WORKERS", defaults.workers),
-        log_format=_choice(environment, "PRODUCTRECS_LOG_FORMAT", ("auto", "json", "text")),
-        log_level=_choice(environment, "PRODUCTRECS_LOG_LEVEL", LOG_LEVELS),
-        access_log=_choice(environment, "PRODUCTRECS_ACCESS_LOG", ("false", "true"))
+        port=_read_int(environment, "PRODUCTRECS_PORT", defaults.port),
+        workers=_read_int(environment, "PRODUCTRECS_WORKERS", defaults.workers),
+        log_format=_read_choice(
+            environment, "PRODUCTRECS_LOG_FORMAT", ("auto", "json", "text")
+        ),
+        log_level=_read_choice(environment, "PRODUCTRECS_LOG_LEVEL", LOG_LEVELS),
+        access_log=_read_choice(environment, "PRODUCTRECS_ACCESS_LOG", ("false", "true"))
         == "true",
-        base_url=_address(environment.get("PRODUCTRECS_BASE_URL")),
-        connections=_whole(environment, "PRODUCTRECS_CONNECTIONS", defaults.connections),
-        connections_per_address=_whole(
+        base_url=_parse_base_url(environment.get("PRODUCTRECS_BASE_URL")),
+        connections=_read_int(environment, "PRODUCTRECS_CONNECTIONS", defaults.connections),
+        connections_per_address=_read_int(
             environment,
             "PRODUCTRECS_CONNECTIONS_PER_ADDRESS",
             defaults.connections_per_address,
         ),
-        request_memory=_request_memory(environment, defaults.request_memory),
-        rate_per_key=_whole(environment, "PRODUCTRECS_RATE_PER_KEY", defaults.rate_per_key),
-        rate_per_address=_whole(
+        request_memory=_read_request_memory(environment, defaults.request_memory),
+        rate_per_key=_read_int(
+            environment, "PRODUCTRECS_RATE_PER_KEY", defaults.rate_per_key
+        ),
+        rate_per_address=_read_int(
             environment, "PRODUCTRECS_RATE_PER_ADDRESS", defaults.rate_per_address
         ),
-        metrics_token=_token(environment, "PRODUCTRECS_METRICS_TOKEN"),
-        metrics_stores=_whole(
+        metrics_token=_read_token(environment, "PRODUCTRECS_METRICS_TOKEN"),
+        metrics_stores=_read_int(
             environment, "PRODUCTRECS_METRICS_STORES", defaults.metrics_stores
         ),
         plans=plans,
-        image_model=None if image_model == NO_MODEL else _path(image_model),
+        image_model=None if image_model == NO_MODEL else _path_or_none(image_model),
         has_packaged_encoder=not image_model,
-        has_packaged_text_reader=_choice(
+        has_packaged_text_reader=_read_choice(
             environment, "PRODUCTRECS_PHOTO_TEXT", ("auto", NO_MODEL)
         )
         != NO_MODEL,
-        search_model=None if search_model == NO_MODEL else _path(search_model),
+        search_model=None if search_model == NO_MODEL else _path_or_none(search_model),
         has_packaged_search_model=not search_model,
-        image_detector=_path(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
+        image_detector=_path_or_none(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
         image_hosts=_read_hosts(environment, "PRODUCTRECS_IMAGE_HOSTS"),
         feed_hosts=_read_hosts(environment, "PRODUCTRECS_FEED_HOSTS"),
         webhook_hosts=_read_hosts(environment, "PRODUCTRECS_WEBHOOK_HOSTS"),
-        registration=_choice(environment, "PRODUCTRECS_REGISTRATION", REGISTRATION),
-        hsts_seconds=_whole(environment, "PRODUCTRECS_HSTS_SECONDS", defaults.hsts_seconds),
-        dashboard_key=_token(environment, "PRODUCTRECS_DASHBOARD_KEY"),
-        new_store_plan=_choice(
+        registration=_read_choice(environment, "PRODUCTRECS_REGISTRATION", REGISTRATION),
+        hsts_seconds=_read_int(
+            environment, "PRODUCTRECS_HSTS_SECONDS", defaults.hsts_seconds
+        ),
+        dashboard_key=_read_token(environment, "PRODUCTRECS_DASHBOARD_KEY"),
+        new_store_plan=_read_choice(
             environment,
             "PRODUCTRECS_NEW_STORE_PLAN",
             tuple(dict.fromkeys((TRIAL.name, *plans))),
         ),
         smtp=_read_smtp_server(environment),
         objects=environment.get("PRODUCTRECS_OBJECTS") or None,
-        retention_days=_retention(environment),
+        retention_days=_read_retention_days(environment),
         backup=environment.get("PRODUCTRECS_BACKUP") or None,
         backups_kept=max(
-            1, _whole(environment, "PRODUCTRECS_BACKUP_KEEP", defaults.backups_kept)
+            1, _read_int(environment, "PRODUCTRECS_BACKUP_KEEP", defaults.backups_kept)
         ),
     )
 
 
-def _retention(environment: Mapping[str, str]) -> int:
+def _read_retention_days(environment: Mapping[str, str]) -> int:
     name = "PRODUCTRECS_RETENTION_DAYS"
-    found = _whole(environment, name, 0)
-    if found and not MIN_RETENTION_DAYS <= found <= MAX_RETENTION_DAYS:
+    days = _read_int(environment, name, 0)
+    if days and not MIN_RETENTION_DAYS <= days <= MAX_RETENTION_DAYS:
         message = (
-            f"{name} is {found}; use 0 for never, or {MIN_RETENTION_DAYS} to "
+            f"{name} is {days}; use 0 for never, or {MIN_RETENTION_DAYS} to "
             f"{MAX_RETENTION_DAYS} days"
         )
         raise SettingsError(message)
-    return found
+    return days
 
 
-def _request_memory(environment: Mapping[str, str], default: int) -> int:
+def _read_request_memory(environment: Mapping[str, str], default: int) -> int:
     name = "PRODUCTRECS_REQUEST_MEMORY"
-    found = _whole(environment, name, default)
-    if found < MIN_MIB:
-        message = f"{name} is {found}; one push of 32 MiB needs {MIN_MIB} or more"
+    mib = _read_int(environment, name, default)
+    if mib < MIN_MIB:
+        message = f"{name} is {mib}; one push of 32 MiB needs {MIN_MIB} or more"
         raise SettingsError(message)
-    return found
+    return mib
 
 
-def _choice(environment: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
+def _read_choice(environment: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
     """Return one of `values`; the first if it is not set."""
-    found = environment.get(name) or values[0]
-    if found not in values:
-        message = f"{name} is {found!r}; use {', '.join(values[:-1])} or {values[-1]}"
+    value = environment.get(name) or values[0]
+    if value not in values:
+        message = f"{name} is {value!r}; use {', '.join(values[:-1])} or {values[-1]}"
         raise SettingsError(message)
-    return found
+    return value
 
 
-def _secret(environment: Mapping[str, str], name: str) -> str | None:
+def _read_secret(environment: Mapping[str, str], name: str) -> str | None:
     """Return a value that may also lie in a file, which `NAME_FILE` names."""
     value, path = environment.get(name), environment.get(f"{name}{_FILE}")
     if not path:
@@ -439,18 +445,18 @@ def _secret(environment: Mapping[str, str], name: str) -> str | None:
         raise SettingsError(message) from error
 
 
-def _token(environment: Mapping[str, str], name: str) -> str | None:
-    value = _secret(environment, name)
-    if value is not None and (len(value) < _LEAST_TOKEN or not value.isascii()):
+def _read_token(environment: Mapping[str, str], name: str) -> str | None:
+    value = _read_secret(environment, name)
+    if value is not None and (len(value) < _MIN_TOKEN_CHARS or not value.isascii()):
         message = (
-            f"{name} is too easy to guess: use at least {_LEAST_TOKEN} letters and "
+            f"{name} is too easy to guess: use at least {_MIN_TOKEN_CHARS} letters and "
             "digits; make one with: openssl rand -hex 32"
         )
         raise SettingsError(message)
     return value
 
 
-def _moment(text: str | None) -> int | None:
+def _parse_frozen_time(text: str | None) -> int | None:
     if not text:
         return None
     try:
@@ -460,7 +466,7 @@ def _moment(text: str | None) -> int | None:
         raise SettingsError(message) from error
 
 
-def _address(text: str | None) -> str | None:
+def _parse_base_url(text: str | None) -> str | None:
     if not text:
         return None
     if not re.fullmatch(r"https?://[A-Za-z0-9.:\[\]_-]+(/[A-Za-z0-9._~/-]*)?", text):
@@ -469,7 +475,7 @@ def _address(text: str | None) -> str | None:
     return text.rstrip("/")
 
 
-def _plans(path: str | None) -> Plans:
+def _read_plans(path: str | None) -> Plans:
     if not path:
         return DEFAULT_PLANS
     try:
@@ -486,7 +492,7 @@ def _read_smtp_server(environment: Mapping[str, str]) -> SmtpServer | None:
     host = environment.get("PRODUCTRECS_SMTP_HOST")
     if not host:
         return None
-    security = _choice(
+    security = _read_choice(
         environment, "PRODUCTRECS_SMTP_SECURITY", ("starttls", "tls", "none")
     )
     sender = environment.get("PRODUCTRECS_SMTP_FROM") or ""
@@ -500,15 +506,15 @@ def _read_smtp_server(environment: Mapping[str, str]) -> SmtpServer | None:
         raise SettingsError(message)
     return SmtpServer(
         host=host,
-        port=_whole(environment, "PRODUCTRECS_SMTP_PORT", 587),
+        port=_read_int(environment, "PRODUCTRECS_SMTP_PORT", 587),
         security=security,
         sender=sender,
         user=environment.get("PRODUCTRECS_SMTP_USER") or None,
-        password=_secret(environment, "PRODUCTRECS_SMTP_PASSWORD"),
+        password=_read_secret(environment, "PRODUCTRECS_SMTP_PASSWORD"),
     )
 
 
-def _path(text: str | None) -> Path | None:
+def _path_or_none(text: str | None) -> Path | None:
     return Path(text) if text else None
 
 
@@ -530,7 +536,7 @@ def _read_hosts(environment: Mapping[str, str], name: str) -> frozenset[str]:
     return names
 
 
-def _whole(environment: Mapping[str, str], name: str, default: int) -> int:
+def _read_int(environment: Mapping[str, str], name: str, default: int) -> int:
     text = environment.get(name)
     if not text:
         return default

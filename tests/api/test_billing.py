@@ -163,7 +163,7 @@ class TrialStore:
         LookEditor(self.services.database, self.store, self.services.clock).add(
             [LookContent("a", "https://i.example/look.jpg")], publish=True
         )
-        root, store_id = self.services.pictures, self.store.store_id
+        root, store_id = self.services.visual_model_folder, self.store.store_id
         see(self.services.database, root, store_id, {"a": drawn("red", "ball")})
         eventually(lambda: self.ask(("GET", "/v1/search")).json["results"])
         eventually(lambda: self.ask(("POST", "/v1/search/image")).json["results"])
@@ -475,7 +475,7 @@ def test_control_a_gate_that_forgets_the_plan_is_noticed(
     with pytest.raises(AssertionError):
         check_every_route(shop, calls, "suspended")
     monkeypatch.undo()
-    monkeypatch.setattr(admission.Admission, "check_quota", lambda *_: None)
+    monkeypatch.setattr(admission.Admission, "apply_quota", lambda *_: None)
     with pytest.raises(AssertionError):
         check_every_route(shop, calls, "suspended")
 

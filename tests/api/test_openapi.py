@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
-from productrecs.http.routes.public.developer_guides import codes
+from productrecs.http.routes.public.developer_guides import status_by_error_code
 from tests.api import published
 from tests.api.routes import (
     EITHER,
@@ -116,7 +116,7 @@ def test_what_browsers_post_may_be_plain_text(document: Document) -> None:
 
 
 def test_every_refusal_that_is_shown_has_its_own_status(document: Document) -> None:
-    known = codes()
+    known = status_by_error_code()
     shown = [
         (int(status), value["code"])
         for one in operations(document)

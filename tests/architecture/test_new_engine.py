@@ -26,8 +26,8 @@ IMPORT = "from productrecs.engines.bought_together import BuyEngine\n"
 FIRST = "    BUY,\n"
 NEW_CLASS = BoughtNextEngine.__name__
 START = (
-    "from productrecs.application import _check_engines\n"
-    "from productrecs.features.recommendations import recommend\n_check_engines()"
+    "from productrecs.application import _check_engine_guides\n"
+    "from productrecs.features.recommendations import recommend\n_check_engine_guides()"
 )
 TRIAL = Path(__file__).with_name("new_engine_trial.py")
 RUN_TRIAL = f"import runpy\nrunpy.run_path({str(TRIAL)!r}, run_name='__main__')"

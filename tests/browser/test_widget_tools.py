@@ -104,7 +104,7 @@ def test_a_pinned_script_runs_while_it_is_what_its_tag_says(
     page: Page, front: Storefront
 ) -> None:
     watch = watched(page)
-    tag = current_builds()["all"].tag(front.relay.address, front.key)
+    tag = current_builds()["all"].script_tag(front.relay.address, front.key)
     box = "<input type=search aria-label=Search>"
     front.pages.pages["/"] = f"<link rel=icon href=data:,>{tag}{box}{ELEMENT}"
     address = front.pages.origin() + "/?pr_debug=1"

@@ -167,7 +167,9 @@ def test_an_unused_store_follows_its_changes(
 def test_a_damaged_visual_model_is_built_again(
     services: Services, store: Store, shops: OpenStores
 ) -> None:
-    (services.pictures / store.store_id / "00000001-of-before").mkdir(parents=True)
+    (services.visual_model_folder / store.store_id / "00000001-of-before").mkdir(
+        parents=True
+    )
     heads = store_heads.update().where(store_heads.c.store_id == store.store_id)
     with services.database.transaction() as transaction:
         values = {"picture_seq": 7, "visual_seq": 7, "visual_id": "00000001-of-before"}

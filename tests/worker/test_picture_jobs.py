@@ -111,7 +111,7 @@ def say(services: Services, store_id: StoreId, **addresses: str | None) -> None:
 
 
 def digests_of(services: Services, store_id: StoreId) -> list[int]:
-    served = ServedVisualModel(services.pictures, store_id)
+    served = ServedVisualModel(services.visual_model_folder, store_id)
     assert served.open_published_model(model_of(services, store_id))
     digests: list[int] = served.model.digests.tolist()
     return digests
@@ -169,7 +169,7 @@ def test_pictures_are_fetched_checked_again_and_failures_reported(
         assert reschedule_rejected_pictures(transaction, {"10.0.0.8"}, system_ms()) == 0
         assert reschedule_rejected_pictures(transaction, {"10.0.0.7"}, system_ms()) == 1
     assert see(services, duties, store.store_id).failed == 3
-    served = ServedVisualModel(services.pictures, store.store_id)
+    served = ServedVisualModel(services.visual_model_folder, store.store_id)
     assert served.open_published_model(standing.visual_id)
     assert len(served.model) == len(COLOURS)
     assert duties.stores_with_due_pictures() == []
@@ -203,7 +203,7 @@ def test_the_very_file_of_a_picture_finds_its_products_first(
     visible = np.array([True, True, True, False])
 
     def found(photo: bytes, digests: list[int] | None = None) -> list[int]:
-        served = ServedVisualModel(services.pictures, store.store_id)
+        served = ServedVisualModel(services.visual_model_folder, store.store_id)
         assert served.open_published_model(model_of(services, store.store_id))
         if digests is not None:
             served.model = replace(served.model, digests=np.array(digests, np.int64))
@@ -253,7 +253,7 @@ def test_another_embedding_takes_over_once_nearly_all_pictures_are_seen_by_it(
     with contextlib.closing(PictureJobs(changed)) as duties:
         see(changed, duties, store.store_id)
         assert model_of(services, store.store_id) == first  # two are not to be had now
-        served = ServedVisualModel(services.pictures, store.store_id)
+        served = ServedVisualModel(services.visual_model_folder, store.store_id)
         assert served.open_published_model(first)
         with SandboxedDecoder(embedder=model) as viewer:
             eye = PhotoMatcher(

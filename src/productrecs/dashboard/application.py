@@ -6,10 +6,9 @@ Pages are Jinja2 templates with autoescaping.
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import resources
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from fastapi import FastAPI, Request, Response
@@ -106,7 +105,7 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
         "store": store,
         "days_left": store and store.subscription.days_left(visit.now_ms),
         "user": user,
-        "stores": _stores_of(visit),
+        "stores": _store_choices(visit),
         "may_add_store": user is not None
         and not user.is_from_shop
         and visit.services.settings.registration in {OPEN, INVITATION},
@@ -133,7 +132,7 @@ class _StoreChoice:
     role: str
 
 
-def _stores_of(visit: Visit) -> list[_StoreChoice]:
+def _store_choices(visit: Visit) -> list[_StoreChoice]:
     """Return the stores of the user's login, by domain."""
     if visit.session is None or visit.is_partial:
         return []
@@ -177,7 +176,6 @@ def asset_address(name: str) -> str:
     return f"/dashboard/static/{name}?v={content_digest(content)[:12]}"
 
 
-_Result = TypeVar("_Result")
 _log = logging.getLogger(__name__)
 
 FORM_LIMIT: Final = 512 << 10
@@ -254,14 +252,15 @@ async def _handle_request(request: Request) -> Response:
             return await exchange.context.login_pool.run(respond)
         except QueueFullError:
             return PlainTextResponse(_TOO_MANY_LOGINS, 503, {"retry-after": "60"})
-    return await _run(exchange, respond)
+    return await exchange.context.run_in_dashboard_pool(respond)
 
 
 async def _handle_upload_request(request: Request, page: Page) -> Response:
     """Answer a form with a file; the sender is authenticated before the file is read."""
     exchange: RequestContext = request.scope["productrecs"]
     loop = asyncio.get_running_loop()
-    visit = await _run(exchange, lambda: _visit_of(request, page, [], loop))
+    run = exchange.context.run_in_dashboard_pool
+    visit = await run(lambda: _visit_of(request, page, [], loop))
     if visit.session is None:
         return _build_response(visit, _redirect_to_login(visit))
     try:
@@ -273,20 +272,10 @@ async def _handle_upload_request(request: Request, page: Page) -> Response:
                 _check_csrf_token(replace(visit, form=Form(form.fields)))
                 file = await form.receive_file()
                 visit_with_file = replace(visit, form=Form(form.fields), file=file)
-                return await _run(
-                    exchange, lambda: _page_or_error_response(visit_with_file, page)
-                )
+                return await run(lambda: _page_or_error_response(visit_with_file, page))
     except ProductRecsError as refusal:
         error = refusal
-        return await _run(
-            exchange, lambda: _build_response(visit, _error_reply(visit, error))
-        )
-
-
-async def _run(exchange: "RequestContext", work: Callable[[], _Result]) -> _Result:
-    """Run blocking work in the dashboard's thread pool; return its result."""
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(exchange.context.dashboard_pool, work)
+        return await run(lambda: _build_response(visit, _error_reply(visit, error)))
 
 
 def _page_or_error_response(visit: Visit, page: Page | None) -> Response:
@@ -303,7 +292,7 @@ def _page_or_error_response(visit: Visit, page: Page | None) -> Response:
 
 
 def _error_reply(visit: Visit, error: Exception) -> Reply:
-    return render_error(visit, _status_of(error), str(error))
+    return render_error(visit, _status_of_error(error), str(error))
 
 
 def _visit_of(
@@ -432,15 +421,11 @@ def _present_path(visit: Visit) -> str:
     return "" if path == DASHBOARD_PATH else path
 
 
-def _status_of(error: Exception) -> int:
+def _status_of_error(error: Exception) -> int:
     if not isinstance(error, ProductRecsError):
         return 400
-    return _REFUSED.get(type(error)) or _client_status(error_code_of(error).status)
-
-
-def _client_status(status: int) -> int:
-    """Return 400 for an expected error that the API's table does not name."""
-    return 400 if status == 500 else status  # noqa: PLR2004 - HTTP
+    status = _REFUSED.get(type(error)) or error_code_of(error).status
+    return 400 if status == 500 else status  # noqa: PLR2004 - not in the API's table
 
 
 def _build_response(visit: Visit, reply: Reply) -> Response:

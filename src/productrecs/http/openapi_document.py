@@ -326,7 +326,7 @@ def _document_without_server(application: FastAPI) -> dict[str, Any]:
             if published()[path].empty:
                 _add_headers(operation["responses"]["200"], _METERED)
             if published()[path].is_rate_limited:
-                _add_rate_limit_headers(operation["responses"])
+                _add_rate_limit_response(operation["responses"])
     shared = _shared_schemas(document["components"].get("schemas", {}))
     for operations in document["paths"].values():
         for operation in operations.values():
@@ -353,7 +353,7 @@ def _complete_operation(operation: dict[str, Any], credential: Credential) -> No
         _add_headers(response, ("X-Request-Id",))
 
 
-def _add_rate_limit_headers(responses: dict[str, Any]) -> None:
+def _add_rate_limit_response(responses: dict[str, Any]) -> None:
     """Add the 429 of an installation's rate limits."""
     existing = responses.get("429", {"content": {"application/json": {"examples": {}}}})
     codes = {"too_many_requests": None} | existing["content"]["application/json"][
@@ -383,7 +383,7 @@ def _shared_schemas(declared: Mapping[str, Any]) -> dict[str, Any]:
     }
     shared = declared_schemas | _request_body_schemas()
     for name, schema in own_schemas.items():
-        _named_schema(schema, name, shared)
+        _share_schema(schema, name, shared)
     return shared
 
 
@@ -396,10 +396,10 @@ def _name_reply_schemas(operation: dict[str, Any], shared: dict[str, Any]) -> No
     for status, response in operation["responses"].items():
         for content in response.get("content", {}).values():
             if status.startswith("2") and "schema" in content:
-                content["schema"] = _named_schema(content["schema"], name, shared)
+                content["schema"] = _share_schema(content["schema"], name, shared)
 
 
-def _named_schema(
+def _share_schema(
     schema: Mapping[str, Any], name: str, shared: dict[str, Any]
 ) -> dict[str, Any]:
     """Return a reference to an object's schema, which is added to `shared`.
@@ -410,17 +410,17 @@ def _named_schema(
     if "properties" in schema:
         name = named.pop("title", name)
     if "items" in schema:
-        named["items"] = _named_schema(schema["items"], _singular(name), shared)
+        named["items"] = _share_schema(schema["items"], _singular(name), shared)
     if isinstance(schema.get("additionalProperties"), dict):
         value = schema["additionalProperties"]
-        named["additionalProperties"] = _named_schema(value, _singular(name), shared)
+        named["additionalProperties"] = _share_schema(value, _singular(name), shared)
     for union in ("anyOf", "oneOf"):
         if union in schema:
-            named[union] = [_named_schema(one, name, shared) for one in schema[union]]
+            named[union] = [_share_schema(one, name, shared) for one in schema[union]]
     if not schema.get("properties"):
         return named
     named["properties"] = {
-        field: _named_schema(part, name + _class_name(field), shared)
+        field: _share_schema(part, name + _class_name(field), shared)
         for field, part in schema["properties"].items()
     }
     if shared.setdefault(name, named) != named:

@@ -234,7 +234,7 @@ _COMMON_CODES: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
 )
 
 
-def error_codes_for(status: int | str) -> tuple[int, tuple[str, ...]]:
+def status_and_codes_of(status: int | str) -> tuple[int, tuple[str, ...]]:
     """Return a status with its codes, or a code with its status.
 
     Raises:
@@ -286,7 +286,7 @@ def error_responses(*statuses: int | str) -> Responses:
     """
     found: dict[int, list[str]] = {}
     for entry in statuses:
-        status, codes = error_codes_for(entry)
+        status, codes = status_and_codes_of(entry)
         found.setdefault(status, []).extend(codes)
     return {
         status: _error_response(status, codes) for status, codes in sorted(found.items())
@@ -296,7 +296,7 @@ def error_responses(*statuses: int | str) -> Responses:
 def _error_response(status: int, codes: list[str]) -> dict[str, Any]:
     response: dict[str, Any] = {"description": _WORDS[status]}
     if status == VALIDATION_FAILED:
-        return response | {"content": _json(ref("ValidationError"), _PROBLEM)}
+        return response | {"content": json_content(ref("ValidationError"), _PROBLEM)}
     examples = {
         code: {
             "summary": ERROR_EXAMPLES[code].summary,
@@ -322,7 +322,7 @@ def success_response(
     description: str, schema: Mapping[str, Any], example: object, status: int = 200
 ) -> Responses:
     """Return the documented success reply of a route."""
-    return {status: {"description": description, "content": _json(schema, example)}}
+    return {status: {"description": description, "content": json_content(schema, example)}}
 
 
 def not_modified_response() -> Responses:
@@ -389,7 +389,8 @@ def title(model: type[BaseModel]) -> str:
     return str(model.model_config.get("title") or model.__name__)
 
 
-def _json(schema: Mapping[str, Any], example: object) -> dict[str, Any]:
+def json_content(schema: Mapping[str, Any], example: object) -> dict[str, Any]:
+    """Return the documented content of a JSON body."""
     return {"application/json": {"schema": schema, "example": example}}
 
 
@@ -491,7 +492,7 @@ _BOX: Final = {
 _HOTSPOT_EXAMPLE: Final = {"label": "Stove", "bbox": [0.55, 0.6, 0.2, 0.25]}
 
 
-def _photo_region() -> tuple[dict[str, Any], dict[str, Any]]:
+def _photo_region_schema_and_example() -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the schema of a photo's region with its products, and an example."""
     schema = titled(
         "PhotoRegion",
@@ -512,7 +513,7 @@ def _photo_region() -> tuple[dict[str, Any], dict[str, Any]]:
 def photo_search_response() -> Responses:
     """Return the documented reply of a search by photo."""
     shown = {**PRODUCT_EXAMPLE, "score": 0.83, "source": "similar"}
-    region, _ = _photo_region()
+    region, _ = _photo_region_schema_and_example()
     schema = object_schema(results={"type": "array", "items": ref("Result")})
     schema["properties"]["regions"] = {"type": "array", "items": region, "maxItems": 8}
     return success_response(
@@ -524,7 +525,7 @@ def photo_search_response() -> Responses:
 
 def photo_analysis_response() -> Responses:
     """Return the documented reply of the analysis of a photo."""
-    hotspot, example = _photo_region()
+    hotspot, example = _photo_region_schema_and_example()
     schema = object_schema(hotspots={"type": "array", "items": hotspot, "maxItems": 8})
     return success_response(
         "The areas, most certain first.", schema, {"hotspots": [example]}

@@ -112,7 +112,7 @@ class AssistantCatalog:
         if not wanted or wanted == self.store.settings.currency:
             return self
         try:
-            priced = self.cached_store.priced(wanted)
+            priced = self.cached_store.with_price_list(wanted)
         except (PriceListNameError, UnknownPriceListError):
             return self
         return replace(self, cached_store=priced)
@@ -123,16 +123,16 @@ class AssistantCatalog:
         Raises:
             BrokenIndexError: when the index is damaged.
         """
-        page = self._results(call, call.offset(), call.limit)
+        page = self._results_page(call, call.offset(), call.limit)
         return [hit.item for hit in page.hits], page.total or 0
 
-    def write_page(self, call: SearchCall, items: Sequence[int], total: int) -> Reply:
+    def page_reply(self, call: SearchCall, items: Sequence[int], total: int) -> Reply:
         """Return the page of products that `search_items` found; blocks while it reads.
 
         Raises:
             StorageError: when the database cannot be read.
         """
-        products = self._products({self._product_key(item): item for item in items})
+        products = self._read_products({self._product_key(item): item for item in items})
         end = call.offset() + len(items)
         pagination: dict[str, Any] = {"has_next_page": False, "total_count": total}
         if items and end < min(total, MAX_OFFSET):
@@ -158,7 +158,9 @@ class AssistantCatalog:
             look = self._look_of(call)
             spots = look.content.hotspots if look else ()
             found = (catalog.number(spot.item_id) for spot in spots)
-            return self._distinct(one for one in found if one is not None)
+            return self._shown_items_one_per_product(
+                one for one in found if one is not None
+            )
         has_one = len(anchors) == 1
         request = RecommendationRequest(
             Source.SIMILAR if call.like else Source.BUY,
@@ -168,7 +170,7 @@ class AssistantCatalog:
             filters=self._filters,
         )
         picks = recommend(self.cached_store.state, request, (), self.now_ms)
-        return self._distinct(
+        return self._shown_items_one_per_product(
             pick.item for pick in picks if pick.engine is not EngineName.TRENDING
         )
 
@@ -184,9 +186,9 @@ class AssistantCatalog:
         index = self.cached_store.index
         catalog = self.cached_store.state.catalog
         hits = find_by_photo(photo, pictures, index, catalog, self._visible, MAX_RELATED)
-        return self._distinct(hit.item for hit in hits)
+        return self._shown_items_one_per_product(hit.item for hit in hits)
 
-    def _distinct(self, items: Iterable[int]) -> list[int]:
+    def _shown_items_one_per_product(self, items: Iterable[int]) -> list[int]:
         """Return the items that may be shown, one of each product."""
         visible, first = self._visible, dict[str, int]()
         for item in items:
@@ -232,7 +234,7 @@ class AssistantCatalog:
             return None
         return number
 
-    def _results(self, call: SearchCall, offset: int, limit: int) -> ResultsPage:
+    def _results_page(self, call: SearchCall, offset: int, limit: int) -> ResultsPage:
         searchable = self._searchable
         reranks = call.intent and offset + limit <= _RERANKED
         request = SearchRequest(
@@ -282,7 +284,7 @@ class AssistantCatalog:
             match = {"id": wanted_id, "match": "exact" if is_variant else "featured"}
             of_product = inputs.setdefault(self._product_key(number), {})
             of_product.setdefault(number, []).append(match)
-        products = self._products({key: min(one) for key, one in inputs.items()})
+        products = self._read_products({key: min(one) for key, one in inputs.items()})
         written = [
             self._with_requested_variants(product, inputs[key])
             for key, product in products.items()
@@ -311,7 +313,7 @@ class AssistantCatalog:
         number, is_variant = self._resolve_id(call.id)
         if number is None:
             return None
-        found = self._products({self._product_key(number): number})
+        found = self._read_products({self._product_key(number): number})
         product = next(iter(found.values()), None)
         if product is None:
             return None
@@ -337,13 +339,13 @@ class AssistantCatalog:
         if not wanted_id.startswith(GROUP_PREFIX):
             return None, False
         number = self._catalog.number(wanted_id.removeprefix(GROUP_PREFIX))
-        members = [] if number is None else self._members(number)
+        members = [] if number is None else self._shown_group_members(number)
         if not members:
             return None, False
         buyable = self._searchable.visible(self.now_ms, in_stock=True)
         return next((one for one in members if buyable[one]), members[0]), False
 
-    def _members(self, number: int) -> list[int]:
+    def _shown_group_members(self, number: int) -> list[int]:
         """Return the shown items of an item's variant group; itself without one."""
         visible, groups = self._visible, self._catalog.variant_groups
         group = int(groups.of(np.array([number]))[0])
@@ -360,10 +362,12 @@ class AssistantCatalog:
         first = next((ids[one] for one in members if ids[one] is not None), "")
         return f"{GROUP_PREFIX}{first}"
 
-    def _products(self, featured: Mapping[str, int]) -> dict[str, OfferedProduct]:
+    def _read_products(self, featured: Mapping[str, int]) -> dict[str, OfferedProduct]:
         """Return products by id; each is given with its featured item."""
         members = {
-            key: sorted(self._members(number), key=lambda one: one != number)[:MAX_VARIANTS]
+            key: sorted(self._shown_group_members(number), key=lambda one: one != number)[
+                :MAX_VARIANTS
+            ]
             for key, number in featured.items()
         }
         ids = self._catalog.ids

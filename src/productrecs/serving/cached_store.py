@@ -80,7 +80,7 @@ class CachedStore:
     questions_read_for: str | None = ""  # the serving models when they were read
     versions: ViewVersions | None = None  # of the views, as last read
 
-    def priced(self, name: str) -> "CachedStore":
+    def with_price_list(self, name: str) -> "CachedStore":
         """Return this store with the prices of one list; it shares the caches.
 
         Raises:
@@ -111,8 +111,8 @@ def load_store(
     cached_store = CachedStore(
         state=StoreState(catalog, empty_models(), store.settings, rules),
         histories=ShopperHistories(store.store_id),
-        index=_served_index(services, store.store_id, queries),
-        pictures=ServedVisualModel(services.pictures, store.store_id),
+        index=_make_served_index(services, store.store_id, queries),
+        pictures=ServedVisualModel(services.visual_model_folder, store.store_id),
     )
     reader = services.database.raw_reader()
     try:
@@ -141,7 +141,7 @@ def _serving_snapshots(
     ]
 
 
-def _served_index(
+def _make_served_index(
     services: Services, store_id: StoreId, queries: QueryEmbedders
 ) -> ServedIndex:
     folder = index_folder(services.indexes, store_id)
@@ -163,7 +163,7 @@ def refresh_changed_views(
     _refresh_catalog_and_rules(
         services, state, reader, versions.catalog_seq, versions.rules_seq
     )
-    _open_serving_index(services, store_id, cached_store, versions.index_id)
+    _reject_damaged_and_refresh_index(services, store_id, cached_store, versions.index_id)
     if cached_store.search_rules.seq != versions.search_seq:
         cached_store.search_rules = SearchRuleBook.load(
             reader, store_id, versions.search_seq
@@ -177,12 +177,12 @@ def refresh_changed_views(
     _refresh_looks_placements_and_tests(
         cached_store, store_id, reader, versions.looks_seq, versions.placements_seq
     )
-    _apply_earnings(cached_store, store_id, reader)
+    _refresh_earnings(cached_store, store_id, reader)
     _open_serving_pictures(services, store_id, cached_store, versions.visual_id)
     snapshots = _serving_snapshots(store_id, versions)
-    is_all = all(map(services.snapshots.is_ready, snapshots))
+    are_ready = all(map(services.snapshots.is_ready, snapshots))
     cached_store.versions = (
-        versions if is_all else None
+        versions if are_ready else None
     )  # otherwise the next poll checks it again
 
 
@@ -213,10 +213,10 @@ def _refresh_catalog_and_rules(
     state.rules.refresh(reader, rules_seq, services.clock())
 
 
-def _open_serving_index(
+def _reject_damaged_and_refresh_index(
     services: Services, store_id: StoreId, cached_store: CachedStore, index_id: str | None
 ) -> None:
-    """Open the latest local search index; ask for the serving one."""
+    """Request a new build of a damaged search index; open the latest local one."""
     if index_id:
         index = SnapshotName(store_id, SEARCH, index_id)
         if services.snapshots.is_ready(index) and services.snapshots.is_refused(index):
@@ -257,7 +257,7 @@ def _open_serving_pictures(
         state.models = state.models.replacing(SIMILAR, pictures.model)
 
 
-def _apply_earnings(
+def _refresh_earnings(
     cached_store: CachedStore, store_id: StoreId, reader: RawReader
 ) -> None:
     """Read the earning index if it changed; only where the store uses it."""

@@ -257,7 +257,7 @@ class ListCache:
                 entry, now, 1.0 - (hash(key) & 1023) / 2048, fingerprints
             ):
                 entry.inputs, entry.validated_at = current, now
-            elif self._may_refresh_now(entry, now):
+            elif self._take_refresh_if_due(entry, now):
                 self._evict(key)
                 return None
         entry.has_used_list = True
@@ -314,8 +314,8 @@ class ListCache:
             else:
                 self._evict(oldest_key)
 
-    def _may_refresh_now(self, entry: _CachedList, now: float) -> bool:
-        """Return whether a stale list is recomputed now."""
+    def _take_refresh_if_due(self, entry: _CachedList, now: float) -> bool:
+        """Return whether a stale list is recomputed now, which takes from the budget."""
         if now - entry.validated_at >= MAX_STALE_SECONDS:
             self._refresh_budget.take(now)
             return True
@@ -390,14 +390,14 @@ class ListFingerprint:
         """
         if sold_out_anchor(self._state, self._request, self._now_ms) is not None:
             return None  # replacements depend on their whole category
-        numbers = self._numbers()
+        numbers = self._anchor_numbers()
         item_hashes = [
             None if number is None else self._state.models.fingerprint(number)
             for number in numbers
         ]
         if not item_hashes or None in item_hashes:
             return None
-        return hash((tuple(item_hashes), self._cooldown(numbers)))
+        return hash((tuple(item_hashes), self._cooldown_categories(numbers)))
 
     def of_backfill(self, engines: AbstractSet[EngineName]) -> Fingerprint:
         """Return a value that changes with the first backfill items of `engines`.
@@ -406,8 +406,8 @@ class ListFingerprint:
         more items than the list is long.
         """
         eligible, recipe = self._eligible_and_recipe()
-        numbers = self._numbers()
-        cooldown, narrowest = self._cooldown(numbers), eligible.narrowest
+        numbers = self._anchor_numbers()
+        cooldown, narrowest = self._cooldown_categories(numbers), eligible.narrowest
         anchors = [number for number in numbers if number is not None]
         num = self._request.num
         # Cooldown demotes or drops items, so look at more than the list needs.
@@ -434,7 +434,7 @@ class ListFingerprint:
         page_type = PageType.CART if request.basket else PageType.PRODUCT
         return state.eligible(self._now_ms, page_type, request.source), recipe
 
-    def _cooldown(self, numbers: Sequence[int | None]) -> frozenset[str]:
+    def _cooldown_categories(self, numbers: Sequence[int | None]) -> frozenset[str]:
         """Return the categories on cooldown in a cart's list."""
         if not self._request.basket:
             return frozenset()
@@ -442,7 +442,7 @@ class ListFingerprint:
         cart = [number for number in numbers if number is not None]
         return cooldown_in_cart(eligible, cart) if recipe.has_cooldown else frozenset()
 
-    def _numbers(self) -> list[int | None]:
+    def _anchor_numbers(self) -> list[int | None]:
         request, number = self._request, self._state.catalog.number
         names = (request.item_id, *request.basket) if request.item_id else request.basket
         return [number(name) for name in names]

@@ -166,7 +166,7 @@ class OpenStores:
         if cached_store is None:
             with _without_gc():
                 loaded = self._load(store)
-            cached_store = self._add(store, loaded)
+            cached_store = self._add_and_evict(store, loaded)
         return cached_store
 
     async def preload(self) -> None:
@@ -194,17 +194,17 @@ class OpenStores:
         with _without_gc():
             cached_store = await asyncio.to_thread(self._load, store)
         await asyncio.to_thread(release_freed_memory)
-        return self._add(store, cached_store)
+        return self._add_and_evict(store, cached_store)
 
-    def _add(self, store: Store, cached_store: CachedStore) -> CachedStore:
+    def _add_and_evict(self, store: Store, cached_store: CachedStore) -> CachedStore:
         with self._change_lock:
             self._open[store.store_id] = cached_store
             self._applied_version = 0  # a setting may have changed while it was loaded
             cached_store.last_use = next(self._uses)
-            self._evict()
+            self._evict_over_budget_and_idle()
         return cached_store
 
-    def _evict(self) -> None:
+    def _evict_over_budget_and_idle(self) -> None:
         """Evict the least recently used stores over the budget, and idle ones."""
         total = sum(cached_store.memory_bytes() for cached_store in self._open.values())
         least_recent_first = sorted(
@@ -266,7 +266,7 @@ class OpenStores:
             self._record_use_count(self._seconds())
             count = len(self._open)
             with self._change_lock:
-                self._evict()  # caches grow with requests
+                self._evict_over_budget_and_idle()  # caches grow with requests
             if len(self._open) < count:
                 release_freed_memory()
 

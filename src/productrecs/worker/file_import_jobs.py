@@ -39,7 +39,7 @@ from productrecs.records.uploads.repository import (
 )
 from productrecs.records.uploads.undo.repository import expire_changes
 from productrecs.records.uploads.undo.undo_import import undo_file_import
-from productrecs.services import Services, check_objects_are_ours
+from productrecs.services import Services, claim_or_check_shared_objects
 from productrecs.storage.jobs.job_queue import Job, NewJob
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.storage.sql.sequence_and_item_numbers import (
@@ -432,7 +432,7 @@ class OrderUploadJobs:
 
     def sweep_upload_folder(self, _job: Job, _progress: JobProgress) -> None:
         """Delete orphaned files of disconnected clients and crashed processes."""
-        check_objects_are_ours(self._services)
+        claim_or_check_shared_objects(self._services)
         with self._services.database.reading() as connection:
             needed = files_needed(connection) | files_of_open_imports(connection)
         count = self._folder.delete_unneeded_files(needed)

@@ -7,7 +7,7 @@ from typing import Final
 from productrecs.core.ids import StoreId
 from productrecs.services import (
     Services,
-    check_objects_are_ours,
+    claim_or_check_shared_objects,
     remove_copies_of_deleted_stores,
 )
 from productrecs.storage.files.snapshots import (
@@ -38,7 +38,7 @@ class ObjectStoreJobs:
         shared = self.services.snapshots.shared
         if shared is None:
             return
-        check_objects_are_ours(self.services)
+        claim_or_check_shared_objects(self.services)
         stored_ids = shared.store_ids()  # before the stores: a new one is in both
         serving = _serving_snapshots(self.services)
         present_ids = {store_serving.store_id for store_serving in serving}

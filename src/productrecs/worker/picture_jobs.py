@@ -158,7 +158,7 @@ class PictureJobs:
         services = self._services
         model_id = build_and_publish_visual_model(
             services.database,
-            services.pictures,
+            services.visual_model_folder,
             store_id,
             self._embedding,
             services.snapshots,

@@ -20,7 +20,10 @@ from productrecs.features.guides.developer_guide_rendering import (
 )
 from productrecs.features.guides.markdown_html import render_markdown
 from productrecs.http.route_table import ROUTES
-from productrecs.http.routes.public.developer_guides import GUIDE_TABLES, codes
+from productrecs.http.routes.public.developer_guides import (
+    GUIDE_TABLES,
+    status_by_error_code,
+)
 from productrecs.settings import SETTING_DESCRIPTIONS
 from productrecs.tenancy.accounts.api_keys import SecretKey, first_secret
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck, check_identity
@@ -120,8 +123,10 @@ def test_every_error_code_has_its_remedy_under_its_status() -> None:
         if line.startswith("### "):
             statuses[line.removeprefix("### ")] = status
 
-    assert statuses.keys() == codes().keys()
-    assert [c for c, number in codes().items() if str(number) not in statuses[c]] == []
+    assert statuses.keys() == status_by_error_code().keys()
+    assert [
+        c for c, number in status_by_error_code().items() if str(number) not in statuses[c]
+    ] == []
 
 
 def test_a_missing_thing_would_be_noticed() -> None:

@@ -193,7 +193,7 @@ def test_an_unparsed_request_shows_its_store(data_folder: Path) -> None:
         "GET /v1/search HTTP/1.1\r\n\r\n": "",
     }
     with Inside(gate):
-        stores = {head: gate.fast_path.store_of(head.encode()) for head in heads}
+        stores = {head: gate.fast_path.store_id_of(head.encode()) for head in heads}
 
     assert stores == heads
 

@@ -207,8 +207,8 @@ def test_a_public_address_has_so_many_and_another_has_its_own(door: Door) -> Non
 
     assert [one is not None for one in came] == [True, True, False]
     assert door.come(OTHER) is not None
-    assert door.admission.pop_refused() == 1
-    assert door.admission.pop_refused() == 0
+    assert door.admission.pop_refused_count() == 1
+    assert door.admission.pop_refused_count() == 0
 
 
 def test_a_network_of_ipv6_is_one_address(door: Door) -> None:

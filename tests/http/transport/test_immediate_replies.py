@@ -135,7 +135,7 @@ def test_a_process_that_stops_leaves_it_to_the_application_which_parts() -> None
         recorded = RecordedConnection()
         await recorded.send(get())
         recorded.draining.begin()
-        recorded.connection.leave_server()
+        recorded.connection.close_after_reply()
         await recorded.send(get())
         return recorded.targets, recorded.transport.close.called
 

@@ -33,11 +33,11 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
     """
     # Imported here: the web framework is slow to import.
     from productrecs.http.routes.public.embed_code import (  # noqa: PLC0415
-        live_tags,
+        live_script_tags,
     )
     from productrecs.http.routes.public.widget_scripts import (  # noqa: PLC0415
         archive_builds,
-        tags,
+        pinned_script_tags,
     )
 
     with open_services(data) as services:
@@ -55,8 +55,10 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
         with services.database.reading() as connection:
             configs = WidgetRepository(connection, store.store_id).all()
         if pinned:
-            archive_builds(services.builds, services.objects)
-            script_tags = tags(base_address.rstrip("/"), store.publishable_key)
+            archive_builds(services.widget_build_folder, services.objects)
+            script_tags = pinned_script_tags(
+                base_address.rstrip("/"), store.publishable_key
+            )
         else:
-            script_tags = live_tags(base_address.rstrip("/"), store.domain)
+            script_tags = live_script_tags(base_address.rstrip("/"), store.domain)
     click.echo("\n".join((head_tags(store.settings, configs), *script_tags)))

@@ -289,7 +289,11 @@ def print_keys(
 def _remove_files(services: Services, deleted: Store) -> None:
     """Remove the models and indexes of a deleted store."""
     shutil.rmtree(models_folder(services.models, deleted.store_id), ignore_errors=True)
-    for folder in (services.indexes, services.touchpoint_folder, services.pictures):
+    for folder in (
+        services.indexes,
+        services.touchpoint_folder,
+        services.visual_model_folder,
+    ):
         shutil.rmtree(folder / deleted.store_id, ignore_errors=True)
     if services.snapshots.shared is not None:
         with contextlib.suppress(ObjectStoreUnavailableError):  # a worker does it later

@@ -47,7 +47,7 @@ from productrecs.services import (
     TEXT_MODEL_FOLDER,
     ForeignObjectsError,
     Services,
-    check_objects_are_ours,
+    claim_or_check_shared_objects,
 )
 from productrecs.settings import SETTING_DESCRIPTIONS, Settings
 from productrecs.storage.files.object_store import (
@@ -162,7 +162,7 @@ def check_object_store(services: Services) -> Iterator[CheckResult]:
         return
     try:
         services.objects.probe_write()
-        check_objects_are_ours(services)
+        claim_or_check_shared_objects(services)
     except ForeignObjectsError as error:
         yield problem("objects", *str(error).split(": ", 1))
     except (ObjectStoreUnavailableError, MissingObjectError) as error:

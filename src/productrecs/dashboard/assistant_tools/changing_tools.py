@@ -170,14 +170,14 @@ class _PlacementArguments(ToolArguments):
     shown_on: _Shown = ""
 
 
-def _text(value: object) -> str:
+def _form_text(value: object) -> str:
     """Return a value as somebody types it: several on lines."""
     if isinstance(value, list):
         return "\n".join(value)
     return "" if value is None else str(value)
 
 
-def _given(arguments: ToolArguments, names: Sequence[str]) -> dict[str, Any]:
+def _given_fields(arguments: ToolArguments, names: Sequence[str]) -> dict[str, Any]:
     """Return the fields that the call has."""
     found = {name: getattr(arguments, name) for name in names}
     return {name: value for name, value in found.items() if value is not UNSET}
@@ -193,9 +193,9 @@ _LISTS: Final = ("only_in", "not_in", "placements")
 
 def _rule_fields(draft: RuleDraft, arguments: _RuleArguments) -> FormFields:
     """Return the form of a rule with the fields that the call has."""
-    texts = _given(arguments, (*_LINES, *_TEXTS)).items()
-    changes: dict[str, Any] = {name: _text(value) for name, value in texts}
-    changes |= _given(arguments, ("action", "enabled", *_LISTS))
+    texts = _given_fields(arguments, (*_LINES, *_TEXTS)).items()
+    changes: dict[str, Any] = {name: _form_text(value) for name, value in texts}
+    changes |= _given_fields(arguments, ("action", "enabled", *_LISTS))
     draft = replace(draft, **changes)
     if arguments.products is not UNSET:
         draft = replace(draft, items=tuple(arguments.products))
@@ -241,7 +241,7 @@ def _rule_preview(visit: Visit) -> Result:
     return result
 
 
-def _removed_rule(visit: Visit) -> Result:
+def _rule_to_remove(visit: Visit) -> Result:
     rules: Any = list_rules(visit, ToolArguments())["rules"]
     number = int(visit.form["rule"])
     return {"removes": next(rule for rule in rules if rule["rule"] == number)}
@@ -259,10 +259,10 @@ def _search_rule_to_remove(visit: Visit) -> Result:
 
 def _search_preview(visit: Visit) -> Result:
     values = preview_improvement(visit).values
-    return {name: _found_products(values[name]) for name in ("before", "after")}
+    return {name: _preview_products(values[name]) for name in ("before", "after")}
 
 
-def _found_products(preview: object) -> list[Result]:
+def _preview_products(preview: object) -> list[Result]:
     if not isinstance(preview, SearchPreview):
         return []
     return [
@@ -281,10 +281,10 @@ _NUMBERS: Final = ("num", "minimum", "most_per_category", "most_per_brand")
 def _placement_fields(visit: Visit, arguments: _PlacementArguments) -> FormFields:
     stored = placements.editor_of(visit).find(arguments.placement)
     draft = PlacementDraft.of_placement(stored)
-    texts = _given(arguments, ("strategy", "title", "filters", "fallback"))
-    changes: dict[str, Any] = {name: _text(value) for name, value in texts.items()}
+    texts = _given_fields(arguments, ("strategy", "title", "filters", "fallback"))
+    changes: dict[str, Any] = {name: _form_text(value) for name, value in texts.items()}
     draft = replace(draft, **changes)
-    numbers = {k: _text(v) for k, v in _given(arguments, _NUMBERS).items()}
+    numbers = {k: _form_text(v) for k, v in _given_fields(arguments, _NUMBERS).items()}
     relative = draft.relative if arguments.relative is UNSET else arguments.relative
     return [
         ("stored", draft.name),
@@ -338,7 +338,7 @@ CHANGING_TOOLS: Final = (
         f"{MERCHANDISING_PATH}/remove",
         "rules_seq",
         lambda _visit, arguments: [("rule", str(arguments.rule))],
-        _removed_rule,
+        _rule_to_remove,
     ),
     ChangingTool(
         "add_synonym",

@@ -35,7 +35,7 @@ class ProposedChange:
         expires_ms = now_ms + VALID_MS
         return f"{expires_ms}.{self.position}.{self._signature(token, expires_ms)}"
 
-    def check(self, token: AccessToken, sent: str, now_ms: int) -> None:
+    def check_confirmation(self, token: AccessToken, sent: str, now_ms: int) -> None:
         """Check the confirmation of this change.
 
         Raises:
@@ -53,7 +53,7 @@ class ProposedChange:
             message = f"this confirmation has expired, after five minutes; {_REMEDY}"
             raise ConfirmationError(message)
         if position != self.position:
-            raise outdated()
+            raise outdated_confirmation_error()
 
     def _signature(self, token: AccessToken, expires_ms: int) -> str:
         text = f"{self.tool}\n{expires_ms}\n{self.position}\n".encode()
@@ -61,7 +61,7 @@ class ProposedChange:
         return hmac.digest(key, text + self.arguments, "sha256").hex()
 
 
-def outdated() -> ConfirmationError:
+def outdated_confirmation_error() -> ConfirmationError:
     """Return the error of a confirmation that was used, or is older than a change."""
     message = f"this was confirmed already, or something else was changed since; {_REMEDY}"
     return ConfirmationError(message)

@@ -12,7 +12,7 @@ import msgspec
 from productrecs.dashboard.assistant_tools.confirmation import (
     VALID_MS,
     ProposedChange,
-    outdated,
+    outdated_confirmation_error,
 )
 from productrecs.dashboard.assistant_tools.tool import (
     ChangingTool,
@@ -56,11 +56,11 @@ def propose_or_apply(
         message = "this token may only read; an owner can make one that may change too"
         raise ToolError(message)
     with visit.database.reading() as connection:
-        position = _position(connection, visit, tool)
+        position = _read_change_count(connection, visit, tool)
     proposed = ProposedChange(tool.name, msgspec.json.encode(arguments), position)
     sending = replace(visit, form=Form(tool.fields(visit, arguments)))
     if confirmation is not None:
-        proposed.check(token, confirmation, visit.system_ms)
+        proposed.check_confirmation(token, confirmation, visit.system_ms)
         return _apply(sending, page, page.change, tool, position)
     _dry_run(sending, page.change)
     return {
@@ -94,8 +94,8 @@ def _apply(
     visit: Visit, page: Page, change: Handler, tool: ChangingTool, position: int
 ) -> Result:
     def check(transaction: Any) -> None:
-        if _position(transaction, visit, tool) != position + 1:
-            raise outdated()
+        if _read_change_count(transaction, visit, tool) != position + 1:
+            raise outdated_confirmation_error()
 
     reply = run_audited_change(visit, page, change, check)
     if reply.status != _REDIRECT:
@@ -104,7 +104,7 @@ def _apply(
     return {"changed": True, "message": unquote(message)}
 
 
-def _position(connection: Any, visit: Visit, tool: ChangingTool) -> int:
+def _read_change_count(connection: Any, visit: Visit, tool: ChangingTool) -> int:
     """Return how often the settings that a tool changes were changed."""
     found = head_fields(connection, visit.store.store_id, tool.counter)
     return 0 if found is None else int(found[0])

@@ -5,8 +5,7 @@ editor. Without tokens, every call is refused.
 """
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from fastapi import Request, Response
 
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 
 _LIMIT: Final = RateLimit(b"token", burst=120, per_second=2)
 _UNKNOWN_LIMIT: Final = RateLimit(b"address", burst=60, per_second=1)
-_Result = TypeVar("_Result")
 
 
 async def answer_assistant(request: Request) -> Response:
@@ -58,9 +56,6 @@ async def answer_assistant(request: Request) -> Response:
     _LIMIT.check_and_count(f"{store_id} {token.token_id}")
     loop = asyncio.get_running_loop()
 
-    async def run_in_thread(work: Callable[[], _Result]) -> _Result:
-        return await _run(exchange, work)
-
     def load_server() -> Handle:
         # Imported here, by the first call: 30 MB that most processes never need.
         from productrecs.dashboard.assistant_tools.tool_server import (  # noqa: PLC0415
@@ -68,7 +63,7 @@ async def answer_assistant(request: Request) -> Response:
         )
 
         visit = _visit_of(request, store_id, token, loop)
-        return server_for(visit, token, run_in_thread).handle
+        return server_for(visit, token).handle
 
     return await answer_message(request, load_server)
 
@@ -87,9 +82,8 @@ async def _authenticate(
     address = address_of_client(peer_of(request.scope), headers)
     level = _UNKNOWN_LIMIT.check(public_network_of(address) or address)
     services = exchange.context.services
-    found = await _run(
-        exchange,
-        lambda: find_access_token(services.database, sent, services.system_clock()),
+    found = await exchange.context.run_in_dashboard_pool(
+        lambda: find_access_token(services.database, sent, services.system_clock())
     )
     if found is None:
         _UNKNOWN_LIMIT.count(level)
@@ -129,9 +123,3 @@ def _visit_of(
         loop=loop,
         services=context.services,
     )
-
-
-async def _run(exchange: "RequestContext", work: Callable[[], _Result]) -> _Result:
-    """Run blocking work in the dashboard's thread pool."""
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(exchange.context.dashboard_pool, work)

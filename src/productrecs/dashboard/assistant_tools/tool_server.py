@@ -1,7 +1,7 @@
 """Tool server: the tools that a token may use. It loads the SDK: import it by a call."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -24,7 +24,6 @@ from productrecs.tenancy.users.dashboard_user import Role
 
 _log: Final = logging.getLogger(__name__)
 
-RunInThread = Callable[[Callable[[], Result]], Awaitable[Result]]
 _READS: Final = ToolAnnotations(
     read_only_hint=True, idempotent_hint=True, open_world_hint=False
 )
@@ -42,11 +41,13 @@ class UnexpectedToolError(ProductRecsError):
     """A tool failed for a reason that the log has."""
 
 
-def server_for(visit: Visit, token: AccessToken, run_in_thread: RunInThread) -> ToolServer:
+def server_for(visit: Visit, token: AccessToken) -> ToolServer:
     """Return the server of a visit with a token; it lists what the token may do."""
 
     async def run(name: str, arguments: Mapping[str, object]) -> Result:
-        return await run_in_thread(lambda: _run_tool(visit, token, name, arguments))
+        return await visit.context.run_in_dashboard_pool(
+            lambda: _run_tool(visit, token, name, arguments)
+        )
 
     tools = [_described(tool, _READS) for tool in READING_TOOLS]
     if visit.user.role >= Role.EDITOR:

@@ -61,18 +61,18 @@ class Admission:
         """Whether the key is unknown; its store may have registered just now."""
         return isinstance(self.refusal, InvalidKeyError)
 
-    def add_rate(self, level: BucketLevel | None) -> None:
+    def add_rate_limit(self, level: BucketLevel | None) -> None:
         """Record a rate limit that the request passed; None means no limit."""
         if level is not None:
             self.levels = (*self.levels, level)
             self.limits = (*self.limits, *level.header_lines())
 
-    def count_rates(self) -> None:
+    def count_against_rate_limits(self) -> None:
         """Count the request against the rate limits that it passed."""
         for level in self.levels:
             level.limit.count(level)
 
-    def check_quota(self, meter: CallMeter, store: Store, now_ms: int) -> None:
+    def apply_quota(self, meter: CallMeter, store: Store, now_ms: int) -> None:
         """Check the quota of the store's plan; a reply with content is metered."""
         notice = meter.check(store.subscription, now_ms)
         if notice is not None:
@@ -112,7 +112,7 @@ def admit(
     """Return the decision about a request; a refusal is returned, not raised.
 
     The meter of a metered request is None if the process has no meter of the store yet: the
-    caller then calls `check_quota`.
+    caller then calls `apply_quota`.
     """
     admission = Admission()
     try:
@@ -134,7 +134,7 @@ def _check_and_fill_admission(
     route = arrival.route
     if context.rates is not None and route.is_rate_limited:
         peer = address_of_client(arrival.peer, arrival.headers)
-        admission.add_rate(context.rates.check_address(peer))
+        admission.add_rate_limit(context.rates.check_address(peer))
     credential = route.methods[arrival.method]
     if credential is OPERATOR:
         check_metrics_token(arrival.headers, context.services.settings.metrics_token)
@@ -148,7 +148,7 @@ def _check_and_fill_admission(
             raise OverloadedError
         meter = context.metering.meters.get(store.store_id)
         if meter is not None:
-            admission.check_quota(meter, store, context.clock())
+            admission.apply_quota(meter, store, context.clock())
 
 
 def _authenticate_and_check_caller(
@@ -167,7 +167,7 @@ def _authenticate_and_check_caller(
     if origin is not None:
         admission.misuse = _misuse_of(caller, admission)
     if context.rates is not None and arrival.route.is_rate_limited:
-        admission.add_rate(context.rates.check_key(caller.rate_limit_key))
+        admission.add_rate_limit(context.rates.check_key(caller.rate_limit_key))
     if arrival.route.needs_plan and requires_active_plan(arrival.method, credential):
         store.subscription.check_active(context.clock())
     return store

@@ -86,7 +86,7 @@ class Dispatcher:
         self.new_request_id = request_id_generator()
         self.load_shedder = LoadShedder()
         self.fast_path = FastPath(self.load_shedder, request_metrics, self.new_request_id)
-        self.request_queue = RequestQueue(self.load_shedder, self.fast_path.store_of)
+        self.request_queue = RequestQueue(self.load_shedder, self.fast_path.store_id_of)
 
     def open(self, context: Context) -> None:
         """Start to admit requests."""
@@ -109,19 +109,19 @@ class Dispatcher:
         except ClientDisconnectedError:
             return
         except ProductRecsError as error:
-            await exchange.refuse_error(error)
+            await exchange.refuse_expected_error(error)
         except Exception:
-            _log.exception("request failed", extra=exchange.facts(_SERVER_ERROR))
+            _log.exception("request failed", extra=exchange.log_fields(_SERVER_ERROR))
             await exchange.refuse(INTERNAL_ERROR, INTERNAL_ERROR_DETAIL)
         finally:
             if exchange.status:
-                self._record_metrics(exchange)
+                self._log_and_record_metrics(exchange)
 
-    def _record_metrics(self, exchange: HttpExchange) -> None:
+    def _log_and_record_metrics(self, exchange: HttpExchange) -> None:
         status = exchange.status
         exchange.log_rejection_or_recovery()
         if self.logs_requests:
-            _log.info("request answered", extra=exchange.facts(status))
+            _log.info("request answered", extra=exchange.log_fields(status))
         method, began = exchange.scope["method"], exchange.started_at
         self._request_metrics.record(exchange.route, method, status, began)
 
@@ -146,7 +146,7 @@ class Dispatcher:
             return
         admission = await self._admit_and_record(exchange, route, context)
         if admission.refusal is not None:
-            await exchange.refuse_error(admission.refusal)
+            await exchange.refuse_expected_error(admission.refusal)
             return
         if admission.is_cut_off:
             await exchange.reply(200, route.empty)
@@ -173,13 +173,13 @@ class Dispatcher:
             peer_of(exchange.scope),
         )
         version = context.accounts.version
-        admission = self._admission_of(exchange, arrival, context)
+        admission = self._admit_and_count_rates(exchange, arrival, context)
         if admission.is_key_unknown:
             # The store may be new: refresh the accounts once before refusing. Another
             # thread may have refreshed them just now.
             await context.refresh_accounts()
             if context.accounts.version != version:
-                admission = self._admission_of(exchange, arrival, context)
+                admission = self._admit_and_count_rates(exchange, arrival, context)
         _record_misuse_and_refusals(exchange, context)
         caller = admission.caller
         if caller is not None and caller.key_id:
@@ -191,16 +191,16 @@ class Dispatcher:
             return admission
         if admission.meter is None and not admission.is_cut_off:
             meter = await context.metering.open_meter(caller.store, context.read)
-            admission.check_quota(meter, caller.store, context.clock())
+            admission.apply_quota(meter, caller.store, context.clock())
         if _comes_from_bot(exchange, context):
-            exchange.forget_shopper()
+            exchange.treat_as_bot()
         return admission
 
-    def _admission_of(
+    def _admit_and_count_rates(
         self, exchange: HttpExchange, arrival: AdmissionRequest, context: Context
     ) -> Admission:
         admission = exchange.admission = admit(context, self.load_shedder, arrival)
-        admission.count_rates()
+        admission.count_against_rate_limits()
         return admission
 
     async def _try_fast_handler(
@@ -234,7 +234,7 @@ class Dispatcher:
         """Whether the process is shutting down: connections should close."""
         return bool(self._draining)
 
-    def base_of(self, headers: Mapping[bytes, bytes]) -> str:
+    def base_url_of(self, headers: Mapping[bytes, bytes]) -> str:
         """Return the base URL of a request; "" while still starting."""
         context = self._context
         return base_url_by_headers(headers, context.services.settings) if context else ""
@@ -261,7 +261,7 @@ def _record_misuse_and_refusals(exchange: HttpExchange, context: Context) -> Non
         return
     elif isinstance(admission.refusal, TooManyRequestsError):
         if admission.caller.credential is not SECRET:
-            context.bots.report_rate(admission.caller.store.store_id, origin)
+            context.bots.report_inhuman_rate(admission.caller.store.store_id, origin)
     elif admission.misuse is not None:
         store_id = admission.caller.store.store_id
         misuse = KeyMisuse.of(store_id, admission.misuse, origin, context.clock())

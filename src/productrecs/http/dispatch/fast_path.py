@@ -86,7 +86,7 @@ class FastPath:
         began = time.monotonic()
         context = self._context
         raw_path, _, query_string = target.partition(b"?")
-        if context is None or raw_path != _PATH or b"#" in target or not head.is_all:
+        if context is None or raw_path != _PATH or b"#" in target or not head.is_plain:
             return None
         query = _parse_query_cached(query_string)
         if query is None:
@@ -97,9 +97,7 @@ class FastPath:
         try:
             admission = admit(context, self._load_shedder, arrival)
             if admission.refusal is not None:
-                return self._rejection_of_shed_request(
-                    context, admission, arrival, head, began
-                )
+                return self._reject_if_shed(context, admission, arrival, head, began)
             body = _list_available_without_waiting(context, admission, arrival)
         except Exception:
             return None  # the dispatcher handles the request again, and reports the error
@@ -108,13 +106,13 @@ class FastPath:
         admission.meter.count()
         headers = admission.cors
         if admission.limits:
-            admission.count_rates()
+            admission.count_against_rate_limits()
             headers = (*headers, *admission.limits)
         request_id = head.request_id or self._new_request_id()
         self._request_metrics.record(_LIST_ROUTE, "GET", 200, began)
         return raw_response(body, request_id, headers)
 
-    def store_of(self, data: bytes) -> str:
+    def store_id_of(self, data: bytes) -> str:
         """Return the store of the key in an unparsed request; "" if no key is found."""
         found = _KEY.search(data, 0, _KEY_SEARCH_BYTES)
         if found is None or self._context is None:
@@ -123,7 +121,7 @@ class FastPath:
         store = self._context.accounts.by_publishable_key(key)
         return "" if store is None else store.store_id
 
-    def _rejection_of_shed_request(
+    def _reject_if_shed(
         self,
         context: Context,
         admission: Admission,
@@ -134,10 +132,10 @@ class FastPath:
         """Return the rejection of a shed request; None for every other refusal."""
         if admission.misuse or not isinstance(admission.refusal, OverloadedError):
             return None
-        admission.count_rates()
+        admission.count_against_rate_limits()
         request_id = head.request_id or self._new_request_id()
         base = base_url_by_headers(head.by_name, context.services.settings)
-        body_start, body_end, content_type = _error_body_parts(
+        body_start, body_end, content_type = _overload_error_parts(
             base, arrival.route.path, head.by_name.get(b"accept", b"")
         )
         error_body = ErrorBody(body_start + request_id + body_end, content_type)
@@ -148,7 +146,9 @@ class FastPath:
 
 
 @memoized(RegisteredCache.QUERY_STRINGS)
-def _error_body_parts(base: str, path: str, accept: bytes) -> tuple[bytes, bytes, bytes]:
+def _overload_error_parts(
+    base: str, path: str, accept: bytes
+) -> tuple[bytes, bytes, bytes]:
     """Return an error body before and after its request id, and its content type."""
     body, content_type = build_error_body(
         OVERLOADED,
@@ -165,7 +165,7 @@ def _parse_query_cached(query_string: bytes) -> Mapping[str, str] | None:
 
 
 @memoized(RegisteredCache.QUERY_STRINGS)
-def _parse_request_cached(
+def _parse_list_request_cached(
     query_string: bytes, default_num: int
 ) -> RecommendationRequest | None:
     query = _parse_query_cached(query_string)
@@ -193,7 +193,7 @@ def _list_available_without_waiting(
             return None  # unless the identity is signed
     if "price_list" in query:
         cached_store = store_with_price_list(caller, cached_store, query["price_list"])
-    list_request = _parse_request_cached(
+    list_request = _parse_list_request_cached(
         arrival.query_string, cached_store.state.settings.rec_num
     )
     if list_request is None:

@@ -86,12 +86,12 @@ def raw_response(body: bytes, request_id: bytes, own_headers: Iterable[Header]) 
 
 
 def raw_error_response(
-    code: ErrorCode, form: ErrorBody, request_id: bytes, own_headers: Iterable[Header]
+    code: ErrorCode, error_body: ErrorBody, request_id: bytes, own_headers: Iterable[Header]
 ) -> bytes:
     """Return the bytes of an error response; `own_headers` are extra headers."""
-    kind = STATUS_LINE[code.status] + b"content-type: " + form.content_type + b"\r\n"
-    about = _COMMON_LINES % (len(form.body), request_id, _lines(own_headers))
-    return kind + about + form.body
+    start = STATUS_LINE[code.status] + b"content-type: " + error_body.content_type + b"\r\n"
+    lines = _COMMON_LINES % (len(error_body.body), request_id, _lines(own_headers))
+    return start + lines + error_body.body
 
 
 def parse_plain_query(query: bytes) -> dict[str, str] | None:
@@ -142,7 +142,7 @@ class ExchangeServer(Protocol):
     def is_draining(self) -> bool:
         """Whether the process is shutting down: connections should close."""
 
-    def base_of(self, headers: Mapping[bytes, bytes]) -> str:
+    def base_url_of(self, headers: Mapping[bytes, bytes]) -> str:
         """Return the base URL of a request."""
 
     def retry_after(self) -> bytes:
@@ -193,7 +193,7 @@ class HttpExchange:
         """The id in the reply, the log and an error's body."""
         return self._request_id.decode()
 
-    def facts(self, status: int) -> dict[str, object]:
+    def log_fields(self, status: int) -> dict[str, object]:
         """Return the log fields of this request: no keys, no shoppers."""
         return {
             "request_id": self.request_id,
@@ -215,7 +215,7 @@ class HttpExchange:
         if self.status < _SERVER_ERROR:
             outage = _rejections.get(route_and_method)
             if outage is not None and outage.has_ended(_QUIET_SECONDS):
-                _log.info("requests accepted again", extra=self.facts(self.status))
+                _log.info("requests accepted again", extra=self.log_fields(self.status))
             return
         is_probe = self.route is not None and self.scope["path"] in _PROBES
         is_due = (
@@ -223,9 +223,9 @@ class HttpExchange:
             and _rejections.setdefault(route_and_method, OutageLogLimiter()).is_due()
         )
         level = logging.WARNING if is_due else logging.DEBUG
-        _log.log(level, "request rejected", extra=self.facts(self.status))
+        _log.log(level, "request rejected", extra=self.log_fields(self.status))
 
-    def forget_shopper(self) -> None:
+    def treat_as_bot(self) -> None:
         """Answer a bot as a call without a shopper, whose searches are not counted."""
         query = without_shopper(self.scope["query_string"])
         self.scope["query_string"], self.scope[IS_BOT] = query, True
@@ -247,7 +247,7 @@ class HttpExchange:
         if self.admission.meter is not None and status < _MULTIPLE_CHOICES:
             self.admission.meter.count()
         if self.route is not None and self.route.sends_timing:
-            extra = (*extra, *self._timing())
+            extra = (*extra, *self._server_timing_headers())
         if status == _OK and cache is _NO_STORE and self._try_single_write(body, extra):
             return
         body_headers = [
@@ -282,7 +282,7 @@ class HttpExchange:
         cache = (b"cache-control", response.cache)
         await self.reply(response.status, response.body, extra, cache=cache)
 
-    def _timing(self) -> tuple[Header, Header]:
+    def _server_timing_headers(self) -> tuple[Header, Header]:
         """Return the Server-Timing headers, for the browser's developer tools."""
         duration_ms = (time.monotonic() - self.started_at) * 1000
         return (b"server-timing", b"total;dur=%.1f" % duration_ms), _TIMING_FOR_ANY_ORIGIN
@@ -311,14 +311,14 @@ class HttpExchange:
             extra.append((b"allow", self.allow.encode()))
         request_fields = FailedRequest(
             self.request_id,
-            self._server.base_of(self.headers),
+            self._server.base_url_of(self.headers),
             raw_path_of(self.scope),
             self.headers.get(b"accept", b""),
         )
         error_body = build_error_body(code, detail, request_fields)
         await self.reply(code.status, error_body.body, extra, error_body.content_type)
 
-    async def refuse_error(self, error: ProductRecsError) -> None:
+    async def refuse_expected_error(self, error: ProductRecsError) -> None:
         """Answer with the status and code of an expected error."""
         await self.refuse(error_code_of(error), str(error), retry_after_of(error))
 
@@ -330,7 +330,7 @@ class HttpExchange:
             added_headers = [(b"x-request-id", self._request_id), VERSION_HEADER]
             added_headers += (*self.admission.cors, *self.admission.limits)
             if self.route is not None and self.route.sends_timing:
-                added_headers += self._timing()
+                added_headers += self._server_timing_headers()
             if self.admission.meter is not None and self.status < _MULTIPLE_CHOICES:
                 self.admission.meter.count()
             if not any(name == b"cache-control" for name, _ in message["headers"]):

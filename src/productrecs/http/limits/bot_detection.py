@@ -108,7 +108,7 @@ class BotDetector:
         if not ids:
             return False
         customer, session = "" if len(ids) == 1 else ids[0], ids[-1]
-        return self._is_flagged(
+        return self._is_actor_flagged(
             _Actor(store_id, customer, session, network), self._seconds()
         )
 
@@ -129,37 +129,41 @@ class BotDetector:
         actors = [_actor_of(store_id, group[0]) for group in groups]
         acting = zip(actors, groups, strict=True)
         for actor in {actor for actor, group in acting if _is_action(group[0])}:
-            self._count_action(actor, headers.get(b"origin"), now)
+            self._count_action_and_flag(actor, headers.get(b"origin"), now)
         if not self.has_flagged:
             return groups
         return [
             _mark_as_bot(group, INHUMAN_RATE)
-            if not group[0].signed and self._is_flagged(actor, now)
+            if not group[0].signed and self._is_actor_flagged(actor, now)
             else group
             for actor, group in zip(actors, groups, strict=True)
         ]
 
-    def report_rate(self, store_id: StoreId, origin: bytes | None) -> None:
+    def report_inhuman_rate(self, store_id: StoreId, origin: bytes | None) -> None:
         """Record that the publishable key is used at an inhuman rate."""
         now_ms = self._clock()
         self._write_later(KeyMisuse.of(store_id, MisuseKind.INHUMAN_RATE, origin, now_ms))
 
-    def _count_action(self, who: _Actor, origin: bytes | None, now: float) -> None:
-        full_at = max(self._full_at.get(who) or 0.0, now) + 1 / ACTIONS_PER_SECOND
-        self._full_at.put(who, full_at)
-        if full_at - now <= BURST / ACTIONS_PER_SECOND or self._is_flagged(who, now):
+    def _count_action_and_flag(
+        self, actor: _Actor, origin: bytes | None, now: float
+    ) -> None:
+        full_at = max(self._full_at.get(actor) or 0.0, now) + 1 / ACTIONS_PER_SECOND
+        self._full_at.put(actor, full_at)
+        if full_at - now <= BURST / ACTIONS_PER_SECOND or self._is_actor_flagged(
+            actor, now
+        ):
             return
         self.has_flagged = True
-        self._flagged.put(_flagged_part(who), now + FLAGGED_SECONDS)
-        self.report_rate(who.store_id, origin)
+        self._flagged.put(_flag_key(actor), now + FLAGGED_SECONDS)
+        self.report_inhuman_rate(actor.store_id, origin)
 
-    def _is_flagged(self, who: _Actor, now: float) -> bool:
-        return (self._flagged.get(_flagged_part(who)) or 0.0) > now
+    def _is_actor_flagged(self, actor: _Actor, now: float) -> bool:
+        return (self._flagged.get(_flag_key(actor)) or 0.0) > now
 
 
-def _flagged_part(who: _Actor) -> _Actor:
+def _flag_key(actor: _Actor) -> _Actor:
     """Return what is flagged: the session without its customer, if there is a session."""
-    return who._replace(customer="") if who.session else who
+    return actor._replace(customer="") if actor.session else actor
 
 
 def _actor_of(store_id: StoreId, event: NewEvent) -> _Actor:

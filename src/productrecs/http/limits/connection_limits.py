@@ -100,7 +100,7 @@ class ConnectionLimiter:
             if not self._networks[network]:
                 del self._networks[network]
 
-    def pop_refused(self) -> int:
+    def pop_refused_count(self) -> int:
         """Return how many were refused or cut since the last call."""
         refused_count, self._refused = self._refused, 0
         return refused_count

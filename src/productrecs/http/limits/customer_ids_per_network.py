@@ -45,7 +45,7 @@ class CustomerIdsPerNetworkLimit:
         """Return whether a network is served as anonymous; a private one never is."""
         if network is None:
             return False
-        row = self._find(_code_of(store_id, network))
+        row = self._find_row(_hash_code(store_id, network))
         return row is not None and self._cells[row + _UNTIL] > self._seconds()
 
     def count_customer(self, store_id: StoreId, network: str | None, customer: str) -> None:
@@ -53,10 +53,10 @@ class CustomerIdsPerNetworkLimit:
         if network is None:
             return
         now, cells = self._seconds(), self._cells
-        network_code, code = _code_of(store_id, network), _code_of(store_id, customer)
-        row_start = self._find(network_code)
+        network_code, code = _hash_code(store_id, network), _hash_code(store_id, customer)
+        row_start = self._find_row(network_code)
         if row_start is None:
-            row_start = self._replace(network_code)
+            row_start = self._claim_row(network_code)
         codes = list(cells[row_start + _CODES : row_start + _TIMES])
         times = list(cells[row_start + _TIMES : row_start + _ROW])
         if code in codes:
@@ -70,34 +70,34 @@ class CustomerIdsPerNetworkLimit:
         cells[row_start + _CODES + slot] = code
         cells[row_start + _TIMES + slot] = now
 
-    def _rows_of(self, network_code: float) -> list[int]:
+    def _candidate_rows(self, network_code: float) -> list[int]:
         """Return the rows that a network may have."""
         return [
             (int(network_code) + step) % self._rows * _ROW for step in range(_PROBED_ROWS)
         ]
 
-    def _find(self, network_code: float) -> int | None:
+    def _find_row(self, network_code: float) -> int | None:
         cells = self._cells
-        for row in self._rows_of(network_code):
+        for row in self._candidate_rows(network_code):
             if cells[row] == network_code:
                 return row
         return None
 
-    def _replace(self, network_code: float) -> int:
+    def _claim_row(self, network_code: float) -> int:
         """Return a row for a new network: that of the one that was idle longest."""
         cells = self._cells
 
         def last_use(row: int) -> float:
             return max(cells[row + _UNTIL], *cells[row + _TIMES : row + _ROW])
 
-        row = min(self._rows_of(network_code), key=last_use)
+        row = min(self._candidate_rows(network_code), key=last_use)
         cells[row] = network_code
         for cell in range(row + _UNTIL, row + _ROW):
             cells[cell] = 0.0
         return row
 
 
-def _code_of(store_id: StoreId, name: str) -> float:
+def _hash_code(store_id: StoreId, name: str) -> float:
     """Return a hash that is exact in a double, and never 0."""
     text = f"{store_id} {name}".encode("utf-8", "surrogatepass")
     return float(int.from_bytes(blake2b(text, digest_size=6).digest()) + 1)

@@ -71,7 +71,7 @@ class LoadShedder:
     def record_probe(self, now: float, lag_seconds: float) -> None:
         """Record a probe at `now`, `lag_seconds` seconds late; it starts an iteration."""
         is_healthy = lag_seconds < LAG_SECONDS and not self._has_rejected
-        self._decay(now - self._iteration_started)
+        self._decay_request_counts(now - self._iteration_started)
         self._iteration_started = now
         self._has_rejected = False
         self._requests_in_iteration = 0
@@ -105,7 +105,7 @@ class LoadShedder:
         self._has_rejected = True
         return True
 
-    def _decay(self, seconds: float) -> None:
+    def _decay_request_counts(self, seconds: float) -> None:
         """Weight older requests less, and drop the oldest."""
         decay = math.exp(-max(seconds, 0.0) / MEMORY_SECONDS)
         decayed = {store: requests * decay for store, requests in self._requests.items()}
@@ -155,12 +155,12 @@ class RequestQueue:
     def __init__(
         self,
         load_shedder: LoadShedder,
-        store_of: Callable[[bytes], str],
+        store_id_of: Callable[[bytes], str],
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start empty; `store_of` returns the store of an unparsed request."""
+        """Start empty; `store_id_of` returns the store of an unparsed request."""
         self._load_shedder = load_shedder
-        self._store_of = store_of
+        self._store_id_of = store_id_of
         self._seconds = seconds
         self._queues: dict[str, deque[QueuedConnection]] = {}
         self._rotation: deque[str] = deque()  # stores with a queue
@@ -188,7 +188,7 @@ class RequestQueue:
         if not (data.startswith(_LIST_REQUEST) and connection.is_between_requests):
             return False
         connection.waiting.append(data)
-        store = self._store_of(data)
+        store = self._store_id_of(data)
         queue = self._queues.get(store)
         if queue is None:
             queue = self._queues[store] = deque()

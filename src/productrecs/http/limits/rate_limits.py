@@ -96,7 +96,7 @@ class RateLimit:
         now = self._seconds()
         digest = blake2b(self.name + caller.encode(), digest_size=6).digest()
         caller_code = float(int.from_bytes(digest) + 1)  # exact in a double, and never 0
-        cell = self._cell_of(caller_code, now)
+        cell = self._find_bucket_cell(caller_code, now)
         empty_at_before = self._cells[cell + 1] if self._cells[cell] == caller_code else now
         empty_at = max(empty_at_before, now) + 1 / self.per_second
         wait_seconds = empty_at - now - self.burst / self.per_second
@@ -125,7 +125,7 @@ class RateLimit:
         self.count(level)
         return level
 
-    def _cell_of(self, caller_code: float, now: float) -> int:
+    def _find_bucket_cell(self, caller_code: float, now: float) -> int:
         """Return a caller's bucket, else the bucket that is empty first."""
         cells = self._cells
         buckets = len(cells) // _CELLS
@@ -151,8 +151,8 @@ class RateLimits:
     ) -> None:
         """Limit the calls per second; 0 means no limit."""
         self._seconds = seconds
-        self._of_key = self._limit(b"key", of_key, cells)
-        self._of_address = self._limit(b"address", of_address, cells)
+        self._of_key = self._make_limit(b"key", of_key, cells)
+        self._of_address = self._make_limit(b"address", of_address, cells)
 
     @classmethod
     def of(cls, settings: "Settings", cells: "Cells") -> "RateLimits | None":
@@ -180,7 +180,7 @@ class RateLimits:
         """
         return None if self._of_key is None else self._of_key.check(key)
 
-    def _limit(self, name: bytes, per_second: int, cells: "Cells") -> RateLimit | None:
+    def _make_limit(self, name: bytes, per_second: int, cells: "Cells") -> RateLimit | None:
         if not per_second:
             return None
         return RateLimit(name, per_second * BURST_SECONDS, per_second, cells, self._seconds)

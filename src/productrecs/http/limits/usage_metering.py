@@ -94,7 +94,7 @@ class UsageMetering:
         # Another request may have created the meter meanwhile: use one.
         return self.meters.setdefault(store_id, meter)
 
-    async def meter_of(self, store: Store, read: Read) -> CallMeter:
+    async def get_or_open_meter(self, store: Store, read: Read) -> CallMeter:
         """Return the store's meter, opened if it is not: for routes that meter themselves.
 
         The dispatcher meters calls with a key.
@@ -112,7 +112,7 @@ class UsageMetering:
                 if time.monotonic() >= self._due_at:
                     self._due_at = time.monotonic() + FLUSH_SECONDS
                     reader = reader or self._services.database.raw_reader()
-                    self._read_stored_counts(reader)
+                    self._refresh_meter_totals(reader)
                     self._drop_idle_meters()
                 if self._outage.has_ended():
                     _log.info("usage written again")
@@ -149,12 +149,12 @@ class UsageMetering:
         for one in unsaved:
             total = totals.get((one.store_id, one.month.month))
             if total is None:  # the store was deleted
-                self._drop(one.store_id)
+                self._drop_meter(one.store_id)
             else:
                 one.month.flushed(one.calls, total, one.meter.limit)
                 one.meter.drop_stored_months()
 
-    def _read_stored_counts(self, reader: RawReader) -> None:
+    def _refresh_meter_totals(self, reader: RawReader) -> None:
         """Read the counts of other processes."""
         month = month_at(self._services.clock()).name
         months = {
@@ -176,9 +176,9 @@ class UsageMetering:
                 self._idle_rounds[store_id] > MAX_IDLE_ROUNDS
                 and not meter.months()[-1].unsaved
             ):
-                self._drop(store_id)
+                self._drop_meter(store_id)
 
-    def _drop(self, store_id: StoreId) -> None:
+    def _drop_meter(self, store_id: StoreId) -> None:
         self.meters.pop(store_id, None)
         self._idle_rounds.pop(store_id, None)
 

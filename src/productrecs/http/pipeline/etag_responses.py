@@ -51,6 +51,11 @@ def conditional_response(
 
 def conditional_reply(request: Request, body: bytes, seconds: int) -> Response:
     """Return the same as a FastAPI response."""
-    it = conditional_response(body, seconds, request.headers.get("if-none-match"))
-    headers = {"etag": it.tag, "cache-control": it.cache.decode()}
-    return Response(it.body, it.status, headers, "application/json" if it.body else None)
+    response = conditional_response(body, seconds, request.headers.get("if-none-match"))
+    headers = {"etag": response.tag, "cache-control": response.cache.decode()}
+    return Response(
+        response.body,
+        response.status,
+        headers,
+        "application/json" if response.body else None,
+    )

@@ -137,13 +137,13 @@ class LiveViewRecorder:
             following.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await following
-            await asyncio.to_thread(self._close)
+            await asyncio.to_thread(self._close_reader)
 
     async def _poll_watched_stores(self) -> None:
         while True:
             await asyncio.sleep(_SECONDS)
             try:
-                await asyncio.to_thread(self._read_watches)
+                await asyncio.to_thread(self._refresh_watched_stores)
             except StorageError as error:
                 if self._outage.is_due():
                     reason = {"error": operator_text(error)}
@@ -154,11 +154,11 @@ class LiveViewRecorder:
                 if self._outage.has_ended():
                     _log.info("live views read again")
 
-    def _read_watches(self) -> None:
+    def _refresh_watched_stores(self) -> None:
         with self._read_lock:
             self.stores = watched_stores(self._reader, self._clock())
 
-    def _close(self) -> None:
+    def _close_reader(self) -> None:
         with self._read_lock:  # a cancelled task leaves its thread running
             self._reader.close()
 
@@ -171,13 +171,13 @@ def _identity_checker(
     if secrets is None:
         return None
 
-    def refusal(body: Mapping[str, Any]) -> str:
+    def identity_refusal(body: Mapping[str, Any]) -> str:
         identity, customer = body.get("identity"), body.get("user_id")
         sent = None if identity is None else str(identity)
         check = check_identity(secrets, sent, str(customer or ""), sender.at_ms)
         return check if check.is_refused else ""
 
-    return refusal
+    return identity_refusal
 
 
 def _store_live_events(database: Database, batch: Sequence[ReceivedEventRequest]) -> None:

@@ -83,10 +83,10 @@ class _McpResponse(Response):
         async def receive_again() -> "Message":
             return next(messages, None) or await receive()
 
-        await handle(_without_encoding(scope), receive_again, send)
+        await handle(_with_json_headers(scope), receive_again, send)
 
 
-def _without_encoding(scope: "Scope") -> "Scope":
+def _with_json_headers(scope: "Scope") -> "Scope":
     """Return the scope with JSON as the type of the body and of the accepted reply."""
     texts = [
         (name, value)

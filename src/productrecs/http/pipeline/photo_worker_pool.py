@@ -53,7 +53,7 @@ class FairQueue:
         Raises:
             QueueFullError: when it would be dropped at once.
         """
-        if self._count >= self._max_waiting and not self._has_fewer(store):
+        if self._count >= self._max_waiting and not self._has_fewer_than_longest(store):
             raise _queue_full_error()
 
     async def acquire(self, store: Hashable) -> None:
@@ -67,7 +67,7 @@ class FairQueue:
             return
         self.check_capacity(store)
         if self._count >= self._max_waiting:
-            self._drop_newest()
+            self._drop_newest_of_longest_queue()
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(store, deque()).append(turn)
         self._count += 1
@@ -92,11 +92,11 @@ class FairQueue:
                 return
         self._free += 1
 
-    def _has_fewer(self, store: Hashable) -> bool:
+    def _has_fewer_than_longest(self, store: Hashable) -> bool:
         longest = max(map(len, self._waiting.values()), default=0)
         return len(self._waiting.get(store, ())) + 1 < longest
 
-    def _drop_newest(self) -> None:
+    def _drop_newest_of_longest_queue(self) -> None:
         store = max(self._waiting, key=lambda one: len(self._waiting[one]))
         waiter = self._waiting[store].pop()
         self._count -= 1
@@ -147,7 +147,9 @@ class PhotoPool:
         await self._queue.acquire(store_id)
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, lambda: action(self._client()))
+            return await loop.run_in_executor(
+                self._threads, lambda: action(self._client_of_thread())
+            )
         finally:
             self._queue.release()
 
@@ -157,7 +159,7 @@ class PhotoPool:
         for client in self._clients:
             client.close()
 
-    def _client(self) -> PhotoWorkerClient:
+    def _client_of_thread(self) -> PhotoWorkerClient:
         found: PhotoWorkerClient | None = getattr(self._local, "client", None)
         if found is None:
             found = self._local.client = PhotoWorkerClient(

@@ -115,7 +115,7 @@ def _reader_of_type(
     if types == {bool}:
         texts = _SWITCHES
     elif value_type is int:
-        texts = _number_texts(limits)
+        texts = _numbers_by_text(limits)
     elif isinstance(value_type, type) and issubclass(value_type, Enum):
         texts = {member.value: member for member in value_type}
     elif value_type is str and not limits:
@@ -123,7 +123,7 @@ def _reader_of_type(
     return None if texts is None else texts.__getitem__
 
 
-def _number_texts(limits: list[Any]) -> Mapping[str, int] | None:
+def _numbers_by_text(limits: list[Any]) -> Mapping[str, int] | None:
     """Return every number within the limits by its text; None if they are open."""
     lowest = next((one.ge for one in limits if hasattr(one, "ge")), None)
     highest = next((one.le for one in limits if hasattr(one, "le")), None)

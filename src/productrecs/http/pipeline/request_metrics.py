@@ -106,9 +106,9 @@ class RequestMetrics:
             buckets=BUCKETS,
             registry=registry,
         )
-        self._counters = _request_counters(registry)
-        self._lists = _list_counters(registry, "recommendation_lists", f"{_LISTS}.")
-        self._empty_lists = _list_counters(
+        self._counters = _make_counters(registry)
+        self._lists = _make_list_counters(registry, "recommendation_lists", f"{_LISTS}.")
+        self._empty_lists = _make_list_counters(
             registry, "recommendation_lists_empty", f"{_LISTS}, empty."
         )
         self._gauges = {}
@@ -161,27 +161,27 @@ class RequestMetrics:
         return cast("Iterable[Metric]", files.collect())  # type: ignore[no-untyped-call]  # theirs
 
 
-def _request_counters(registry: CollectorRegistry) -> dict[CounterMetric, Counter]:
+def _make_counters(registry: CollectorRegistry) -> dict[CounterMetric, Counter]:
     """Return each counter, 0 at first."""
     families: dict[str, Counter] = {}
     counters = {}
     for one in CounterMetric:
         family, label, value = one.value
         if family not in families:
-            families[family] = _counter(registry, family, _COUNTERS[family], label)
+            families[family] = _make_counter(registry, family, _COUNTERS[family], label)
         counters[one] = families[family].labels(value) if label else families[family]
     return counters
 
 
-def _list_counters(
+def _make_list_counters(
     registry: CollectorRegistry, name: str, text: str
 ) -> dict[Source, Counter]:
     """Return a counter of lists for each source."""
-    family = _counter(registry, name, text, "source")
+    family = _make_counter(registry, name, text, "source")
     return {one: family.labels(one.value) for one in Source}
 
 
-def _counter(registry: CollectorRegistry, name: str, text: str, label: str) -> Counter:
+def _make_counter(registry: CollectorRegistry, name: str, text: str, label: str) -> Counter:
     return Counter(_PREFIX + name, text, [label] if label else [], registry=registry)
 
 

@@ -94,6 +94,11 @@ class Context:
             message = "the database does not answer; retry"
             raise StorageBusyError(message) from error
 
+    async def run_in_dashboard_pool(self, work: Callable[[], Result]) -> Result:
+        """Return the result of blocking work, run in a thread of the dashboard."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.dashboard_pool, work)
+
     @property
     def outcomes(self) -> StorageHealth:
         """The results of this process's last reads and writes."""

@@ -74,13 +74,15 @@ class SearchCountRecorder:
         self._accounts = accounts
         self._clock = clock
         self.tally = SearchCounter()
-        kind = BackgroundRecordKind("search counts", self._store_counts, _FLUSH_EVERY)
-        background.register(CountedSearch, kind, self._pop_counts)
+        kind = BackgroundRecordKind(
+            "search counts", self._store_search_counts, _FLUSH_EVERY
+        )
+        background.register(CountedSearch, kind, self._hand_over_search_counts)
         self._questions = QuestionCounter()
         questions = BackgroundRecordKind(
-            "question counts", self._store_questions, _FLUSH_EVERY
+            "question counts", self._store_question_counts, _FLUSH_EVERY
         )
-        background.register(CountedQuestion, questions, self._pop_questions)
+        background.register(CountedQuestion, questions, self._hand_over_question_counts)
 
     def count(
         self, store_id: StoreId, text: str, searcher: Searcher, *, is_empty: bool
@@ -114,12 +116,14 @@ class SearchCountRecorder:
             search = ObservedSearch(store_id, text, is_empty=False)
             self._questions.count(search, searcher, asked, filtered, answered)
 
-    def _pop_counts(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
+    def _hand_over_search_counts(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
         self.tally.count_finished_queries(at_once=is_last)
         for search, count in self.tally.take_counts().items():
             self._background.add(CountedSearch(search, count))
 
-    def _store_counts(self, database: Database, batch: Sequence[CountedSearch]) -> None:
+    def _store_search_counts(
+        self, database: Database, batch: Sequence[CountedSearch]
+    ) -> None:
         by_store = defaultdict[StoreId, Counter[ObservedSearch]](Counter)
         for search, count in batch:
             by_store[search.store_id][search] += count
@@ -139,11 +143,11 @@ class SearchCountRecorder:
         now = datetime.fromtimestamp(self._clock() / 1000, UTC)
         return now.astimezone(store.settings.zone).date().isoformat()
 
-    def _pop_questions(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
+    def _hand_over_question_counts(self, is_last: bool) -> None:  # noqa: FBT001 - a source of the loop
         for question, times in self._questions.take_counts(at_once=is_last).items():
             self._background.add(CountedQuestion(question, times))
 
-    def _store_questions(
+    def _store_question_counts(
         self, database: Database, batch: Sequence[CountedQuestion]
     ) -> None:
         by_store = defaultdict[StoreId, dict[str, QuestionCount]](dict)

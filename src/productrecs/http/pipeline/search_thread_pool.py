@@ -49,7 +49,7 @@ class SearchPool:
             message = "too many searches at once; retry"
             raise QueueFullError(message)
         if not self._threads:
-            self._start()
+            self._start_threads()
         loop = asyncio.get_running_loop()
         awaited: asyncio.Future[Result] = loop.create_future()
         self._waiting += 1
@@ -67,7 +67,7 @@ class SearchPool:
         for thread in self._threads:
             thread.join()
 
-    def _start(self) -> None:
+    def _start_threads(self) -> None:
         for number in range(_THREADS):
             name = f"search_{number}"
             thread = threading.Thread(target=self._run_tasks, name=name, daemon=True)

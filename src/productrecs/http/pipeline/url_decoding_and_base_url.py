@@ -18,7 +18,7 @@ _ITEM_PREFIX: Final = b"/v1/items/"
 ORDER_PREFIX: Final = b"/v1/orders/"
 FORECAST_PREFIX: Final = b"/v1/forecast/items/"
 
-_NAMES_HOST: Final = "productrecs.names_host"
+_DEPENDS_ON_HOST: Final = "productrecs.names_host"
 _HOST: Final = re.compile(
     r"[A-Za-z0-9._-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?"
 )
@@ -74,13 +74,13 @@ def base_url_of(request: Request) -> str:
     """
     exchange: RequestContext = request.scope["productrecs"]
     settings = exchange.context.services.settings
-    request.scope[_NAMES_HOST] = settings.base_url is None
+    request.scope[_DEPENDS_ON_HOST] = settings.base_url is None
     return base_url_by_headers(dict(request.scope["headers"]), settings)
 
 
-def names_host(request: Request) -> bool:
+def depends_on_host_header(request: Request) -> bool:
     """Return whether the reply holds an address that the caller's headers gave."""
-    return bool(request.scope.get(_NAMES_HOST))
+    return bool(request.scope.get(_DEPENDS_ON_HOST))
 
 
 def base_url_by_headers(headers: Mapping[bytes, bytes], settings: "Settings") -> str:

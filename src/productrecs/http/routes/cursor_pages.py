@@ -41,9 +41,9 @@ KeyNumber = Annotated[int, msgspec.Meta(ge=-1, le=(1 << 63) - 1)]
 Key = TypeVar("Key")
 
 
-def page_schema(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a page whose rows have the schema `one`."""
-    return object_schema(items={"type": "array", "items": one}, next=NULLABLE_TEXT)
+def page_schema(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the schema of a page whose rows have the schema `row`."""
+    return object_schema(items={"type": "array", "items": row}, next=NULLABLE_TEXT)
 
 
 def page_reply(

@@ -150,7 +150,7 @@ class HeaderCache:
             len(after_target) > _MAX_BYTES
             or data[_TARGET_AT:end] != target
             or head.request_id is not None  # unique to this request
-            or not head.is_all
+            or not head.is_plain
             or not _COMPLETE_HEADERS.fullmatch(after_target)
         ):
             return
@@ -186,8 +186,9 @@ class TransportState(ServerState):
     """State that all connections of one process share.
 
     `fast_path` is the fast path: it returns the whole reply to a GET from its target, its
-    headers and the client's address, or None to leave it to the application. `line` is the
-    request queue of lists. `heads` caches the headers of fast-path requests.
+    headers and the client's address, or None to leave it to the application.
+    `request_queue` is the queue of list requests. `heads` caches the headers of
+    fast-path requests.
     """
 
     def __init__(self, draining: DrainFlag, limits: MaxConnections | None = None) -> None:
@@ -332,7 +333,7 @@ class HttpConnection(HttpToolsProtocol):
             self._start_cycle(request)
         self._count_request()
         if self._draining:
-            self.leave_server()
+            self.close_after_reply()
 
     def _start_cycle(self, request: ParsedRequest) -> None:
         scope: Any = asgi_scope_of(
@@ -439,7 +440,7 @@ class HttpConnection(HttpToolsProtocol):
             self._may_use_fast_path = False
             self._parse_and_reject()
 
-    def leave_server(self) -> None:
+    def close_after_reply(self) -> None:
         """Close after the present reply, which has `Connection: close`."""
         cycle: RequestResponseCycle | None = self.cycle  # none before the first
         if cycle is not None and not self._parser.is_in_head:

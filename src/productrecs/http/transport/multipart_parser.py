@@ -58,7 +58,7 @@ class MultipartFormParser:
         self._fields: list[tuple[bytes, bytearray]] = []
         self._chunks: list[bytes] = []
         self._parts = 0
-        self._other_files = 0
+        self._other_bytes = 0
         self._found = False
         self._ended = False
         self._in_file = False
@@ -159,8 +159,8 @@ class MultipartFormParser:
             self._chunks.append(data[start:end])
             self.waiting += end - start
             return
-        self._other_files += end - start
-        if self._other_files > FIELDS_LIMIT:
+        self._other_bytes += end - start
+        if self._other_bytes > FIELDS_LIMIT:
             message = f"the form's other fields may have at most {FIELDS_LIMIT} bytes"
             raise BodyTooLargeError(message)
         self._fields[-1][1].extend(data[start:end])
@@ -196,10 +196,7 @@ async def body_chunks(
             reason = "the upload stalled; send it again"
             raise UploadStalledError(reason) from None
         if message["type"] == "http.disconnect":
-            disconnected_message = (
-                "the client closed the connection before its body was complete"
-            )
-            raise ClientDisconnectedError(disconnected_message)
+            raise ClientDisconnectedError
         chunk: bytes = message.get("body", b"")
         has_more = message.get("more_body", False)
         size += len(chunk)
@@ -213,8 +210,8 @@ async def body_chunks(
 
 
 def _boundary(headers: Headers) -> bytes:
-    is_file_field = _header(headers, b"content-type").decode("latin-1")
-    kind, options = parse_options_header(is_file_field)
+    content_type = _header(headers, b"content-type").decode("latin-1")
+    kind, options = parse_options_header(content_type)
     if kind != b"multipart/form-data":
         message = "send the file as multipart/form-data, in a part named 'file'"
         raise NotMultipartError(message)

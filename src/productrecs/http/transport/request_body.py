@@ -13,8 +13,6 @@ Headers: TypeAlias = Iterable[tuple[bytes, bytes]]
 
 KIB = 1024
 MIB = 1024 * KIB
-ITEMS_LIMIT = 32 * MIB
-ORDER_LIMIT = MIB
 EVENTS_LIMIT = MIB
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
@@ -30,6 +28,10 @@ class EncodedBodyError(ProductRecsError):
 
 class ClientDisconnectedError(ProductRecsError):
     """The client closed the connection before its body was complete."""
+
+    def __init__(self) -> None:
+        """Use the fixed message."""
+        super().__init__("the client closed the connection before its body was complete")
 
 
 async def read_body(
@@ -74,7 +76,7 @@ def check_declared_length(headers: Headers, limit: int) -> int:
         if name == b"content-length" and value.isdigit():
             declared_bytes = int(value[:20])
             if declared_bytes > limit:
-                raise _too_large(limit)
+                raise _too_large_error(limit)
         if name == b"content-encoding" and not _is_identity(value):
             message = "send the body without Content-Encoding, not compressed"
             raise EncodedBodyError(message)
@@ -97,15 +99,12 @@ async def _collect_body(
     while has_more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            disconnected_message = (
-                "the client closed the connection before its body was complete"
-            )
-            raise ClientDisconnectedError(disconnected_message)
+            raise ClientDisconnectedError
         chunk: bytes = message.get("body", b"")
         first_byte = first_byte or chunk.lstrip(_BOM + _BLANK)[:1]
         size += len(chunk)
         if size > limit and (size > array_limit or first_byte != b"["):
-            raise _too_large(limit)
+            raise _too_large_error(limit)
         if weight * size > claim.size:
             claim.grow(weight * size - claim.size)
         has_more = message.get("more_body", False)
@@ -115,5 +114,5 @@ async def _collect_body(
     return body.getvalue()
 
 
-def _too_large(limit: int) -> BodyTooLargeError:
+def _too_large_error(limit: int) -> BodyTooLargeError:
     return BodyTooLargeError(f"the body may be at most {limit} bytes; send less at a time")

@@ -66,17 +66,17 @@ class RequestHead(NamedTuple):
     lines: Sequence[Header]
     by_name: Mapping[bytes, bytes]
     request_id: bytes | None  # sent by the client, if valid
-    is_all: bool  # no header announces a body, a special request or a crawler
+    is_plain: bool  # no header announces a body, a special request or a crawler
 
     @classmethod
     def of(cls, lines: Sequence[Header]) -> Self:
         """Return the headers with these lines."""
         named = dict(lines)
-        is_all = (
+        is_plain = (
             _BODY_HEADERS.isdisjoint(named)
             and crawler_name(named.get(b"user-agent", b"")) is None
         )
-        return cls(lines, named, valid_request_id(named), is_all)
+        return cls(lines, named, valid_request_id(named), is_plain)
 
 
 class ParsedRequest(NamedTuple):
@@ -171,7 +171,7 @@ class RequestParser:
         try:
             while self._step(self, receiver):
                 pass
-            self._hand_over(receiver)
+            self._hand_over_chunks(receiver)
         except (MalformedRequestError, HeadersTooLargeError):
             self._stop()
             raise
@@ -214,36 +214,36 @@ class RequestParser:
             self._step, self._remaining = RequestParser._read_body, request.length
         receiver.on_request(request)
         if request.length == 0:
-            self._complete(receiver)
+            self._complete_message(receiver)
         return not self._is_over
 
     def _check_overhead(self) -> None:
         if self._overhead > HEAD_LIMIT_BYTES:
             raise HeadersTooLargeError
 
-    def _complete(self, receiver: RequestReceiver) -> None:
+    def _complete_message(self, receiver: RequestReceiver) -> None:
         self._step = RequestParser._advance_through_head
         if self._is_last:
             self._stop()
         receiver.on_message_complete()
 
     def _read_body(self, receiver: RequestReceiver) -> bool:
-        part = self._take()
+        part = self._take_body_bytes()
         if part:
             receiver.on_body(part)
         if self._remaining:
             return False
-        self._complete(receiver)
+        self._complete_message(receiver)
         return not self._is_over
 
-    def _take(self) -> bytes:
+    def _take_body_bytes(self) -> bytes:
         """Return the received bytes of the body or the chunk."""
         part = self._data[self._at : self._at + self._remaining]
         self._at += len(part)
         self._remaining -= len(part)
         return part
 
-    def _hand_over(self, receiver: RequestReceiver) -> None:
+    def _hand_over_chunks(self, receiver: RequestReceiver) -> None:
         if self._chunks:
             body, self._chunks = b"".join(self._chunks), []
             receiver.on_body(body)
@@ -277,7 +277,7 @@ class RequestParser:
 
     def _read_chunk(self, _receiver: RequestReceiver) -> bool:
         if self._remaining:
-            self._chunks.append(self._take())
+            self._chunks.append(self._take_body_bytes())
         if self._remaining:
             return False
         after = self._data[self._at : self._at + len(_LINE_END)]
@@ -293,8 +293,8 @@ class RequestParser:
         """Validate trailers and drop them: they arrive after the request was admitted."""
         if self._data.startswith(_LINE_END, self._at):
             self._at += len(_LINE_END)
-            self._hand_over(receiver)
-            self._complete(receiver)
+            self._hand_over_chunks(receiver)
+            self._complete_message(receiver)
             return not self._is_over
         end = self._data.find(_LINE_END, self._at)
         if end < 0:
@@ -333,7 +333,7 @@ def parse_head(data: bytes) -> ParsedRequest:
         target = _origin_form(method, target, host)
     length, expects_continue = (
         (0, False)
-        if head.is_all
+        if head.is_plain
         else _body_length_and_expectation(head, is_http_1_0=is_http_1_0)
     )
     version = "1.0" if is_http_1_0 else "1.1"
@@ -344,10 +344,10 @@ def parse_head(data: bytes) -> ParsedRequest:
 
 
 def _parse_header(line: bytes) -> Header:
-    found = _HEADER.fullmatch(line)
-    if found is None:
+    header = _HEADER.fullmatch(line)
+    if header is None:
         raise MalformedRequestError("write each header as `Name: value` in one line")
-    name, value = found[1].lower(), found[2].strip(b" \t")
+    name, value = header[1].lower(), header[2].strip(b" \t")
     if name == b"host" and not _HOST.fullmatch(value):
         raise MalformedRequestError("the Host header must be a host name or address")
     return name, value

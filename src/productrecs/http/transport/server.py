@@ -58,7 +58,7 @@ class AcceptBalancer:
         self._loop = asyncio.get_running_loop()
         self._resuming: asyncio.TimerHandle | None = None
         self._starting: set[asyncio.Future[object]] = set()
-        self._loop.add_reader(listener.fileno(), self._accept)
+        self._loop.add_reader(listener.fileno(), self._accept_connections)
 
     def close(self) -> None:
         """Stop accepting."""
@@ -70,12 +70,12 @@ class AcceptBalancer:
         """Return once all accepted connections have started."""
         await asyncio.gather(*self._starting, return_exceptions=True)
 
-    def _accept(self, min_accepted: int = 0) -> None:
+    def _accept_connections(self, min_accepted: int = 0) -> None:
         for accepted_count in range(MAX_ACCEPTED_PER_EVENT):
             if accepted_count >= min_accepted and self._admission.has_more_than_others(
                 accepted_count
             ):
-                self._pause(YIELD_SECONDS)
+                self._pause_accepting(YIELD_SECONDS)
                 return
             try:
                 accepted, _ = self._listener.accept()
@@ -84,24 +84,24 @@ class AcceptBalancer:
             except OSError as error:
                 if error.errno in _OUT_OF_FILES:
                     _log.error("connection accept failed", extra={"error": str(error)})
-                    self._pause(OUT_OF_FILES_PAUSE_SECONDS)
+                    self._pause_accepting(OUT_OF_FILES_PAUSE_SECONDS)
                 return  # otherwise the client disconnected
-            self._start(accepted)
+            self._start_connection(accepted)
 
-    def _start(self, accepted: socket.socket) -> None:
+    def _start_connection(self, accepted: socket.socket) -> None:
         accepted.settimeout(0)
         begin_task = asyncio.ensure_future(self._begin(accepted))
         self._starting.add(begin_task)
         begin_task.add_done_callback(self._starting.discard)
 
-    def _pause(self, seconds: float) -> None:
+    def _pause_accepting(self, seconds: float) -> None:
         self._loop.remove_reader(self._listener.fileno())
-        self._resuming = self._loop.call_later(seconds, self._resume)
+        self._resuming = self._loop.call_later(seconds, self._resume_accepting)
 
-    def _resume(self) -> None:
+    def _resume_accepting(self) -> None:
         self._resuming = None
-        self._loop.add_reader(self._listener.fileno(), self._accept)
-        self._accept(ACCEPTED_AFTER_YIELD)
+        self._loop.add_reader(self._listener.fileno(), self._accept_connections)
+        self._accept_connections(ACCEPTED_AFTER_YIELD)
 
 
 Application = Callable[[Any, Any, Any], Awaitable[None]]
@@ -228,7 +228,9 @@ class _Server(uvicorn.Server):
             AcceptBalancer(
                 listener,
                 admission,
-                lambda accepted: loop.connect_accepted_socket(self._protocol, accepted),
+                lambda accepted: loop.connect_accepted_socket(
+                    self._new_connection, accepted
+                ),
             )
             for listener in sockets or []
         ]
@@ -237,12 +239,12 @@ class _Server(uvicorn.Server):
     async def main_loop(self) -> None:
         """Serve until a stop is requested, then for the drain period."""
         self._on_ready()
-        self._timeout_checks = asyncio.create_task(self._close_overdue())
+        self._timeout_checks = asyncio.create_task(self._close_overdue_periodically())
         await self._stop_requested.wait()
         _log.info("server draining", extra={"connections": len(self._connections())})
         self._draining.begin()
         for connection in self._connections():
-            connection.leave_server()
+            connection.close_after_reply()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._skip_drain.wait(), self._options.drain_seconds)
 
@@ -260,7 +262,7 @@ class _Server(uvicorn.Server):
                 _drop_new_connections(listener)
             await asyncio.sleep(SETTLE_SECONDS)
         late_connections = [
-            connection for listener in sockets for connection in _accept_queue(listener)
+            connection for listener in sockets for connection in _accept_queued(listener)
         ]
         for balancer in self._accepting:
             balancer.close()
@@ -271,7 +273,7 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         await asyncio.gather(
             *(
-                loop.connect_accepted_socket(self._protocol, sock)
+                loop.connect_accepted_socket(self._new_connection, sock)
                 for sock in late_connections
             )
         )
@@ -293,7 +295,7 @@ class _Server(uvicorn.Server):
         for task in list(state.tasks):
             task.cancel()
 
-    async def _close_overdue(self) -> None:
+    async def _close_overdue_periodically(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(TIMEOUT_CHECK_SECONDS)
@@ -308,7 +310,7 @@ class _Server(uvicorn.Server):
             one for one in self.server_state.connections if isinstance(one, HttpConnection)
         ]
 
-    def _protocol(self) -> HttpConnection:
+    def _new_connection(self) -> HttpConnection:
         return HttpConnection(self.config, self.server_state, self.lifespan.state)
 
 
@@ -332,7 +334,7 @@ def _drop_new_connections(listener: socket.socket) -> None:
         listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, filtering)
 
 
-def _accept_queue(listener: socket.socket) -> list[socket.socket]:
+def _accept_queued(listener: socket.socket) -> list[socket.socket]:
     """Return every connection in the kernel's accept queue."""
     queued = []
     with contextlib.suppress(OSError):  # empty queue, or no file descriptors left

@@ -91,7 +91,7 @@ class RecordBuffer:
         self._recent: set[Hashable] = set()
         self._older: set[Hashable] = set()
         self._waiting: list[BackgroundRecord] = []
-        self._keys = 0
+        self._total_weight = 0
         self._changing = threading.Lock()  # held only to append or to swap
         self.lost = 0  # dropped because the buffer was full
 
@@ -117,13 +117,13 @@ class RecordBuffer:
         """Remove and return up to `limit` records, the oldest first."""
         with self._changing:
             records, self._waiting = self._waiting[:limit], self._waiting[limit:]
-            self._keys -= sum(map(self._weight, records))
+            self._total_weight -= sum(map(self._weight, records))
         return records
 
     def put_back(self, records: Iterable[BackgroundRecord]) -> None:
         """Put back records that could not be stored, as far as there is room."""
         with self._changing:
-            merged, self._waiting, self._keys = [*records, *self._waiting], [], 0
+            merged, self._waiting, self._total_weight = [*records, *self._waiting], [], 0
             for record in merged:
                 if not self._append(record):
                     self._recent.discard(record.key)
@@ -132,10 +132,10 @@ class RecordBuffer:
     def _append(self, record: BackgroundRecord) -> bool:
         """Append a record; return whether there was room."""
         weight = self._weight(record)
-        if self._keys + weight > self._limit:
+        if self._total_weight + weight > self._limit:
             self.lost += 1
             return False
-        self._keys += weight
+        self._total_weight += weight
         self._waiting.append(record)
         return True
 
@@ -180,9 +180,9 @@ class BackgroundWriter:
         """Store a record soon; never blocks and never fails."""
         self._queues[type(record)].buffer.add(record)
 
-    def buffer(self, record: type[BackgroundRecord]) -> RecordBuffer:
+    def buffer(self, record_type: type[BackgroundRecord]) -> RecordBuffer:
         """Return the buffer of a class of records."""
-        return self._queues[record].buffer
+        return self._queues[record_type].buffer
 
     def start(self) -> None:
         """Start the loop."""
@@ -201,14 +201,14 @@ class BackgroundWriter:
         """Flush the buffers that are due; failed records are put back or dropped."""
         for queue in self._queues.values():
             if queue.buffer.depth and iteration % queue.kind.every == 0:
-                self._store(queue)
+                self._store_queue(queue)
             lost = queue.buffer.lost
             if lost > queue.logged_lost and queue.kind.is_loss_logged:
                 facts = {"what": queue.kind.name, "lost": lost}
                 _log.error("write-behind records lost", extra=facts)
             queue.logged_lost = lost
 
-    def _store(self, queue: _RecordQueue) -> None:
+    def _store_queue(self, queue: _RecordQueue) -> None:
         while batch := queue.buffer.pop(_BATCH):
             try:
                 queue.kind.store(self._database, batch)

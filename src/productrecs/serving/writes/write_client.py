@@ -142,7 +142,7 @@ class WriteClient:
             )
         else:
             future = self._remote.submit(kind, store_id, payload, claim)
-        return self._durable(future)
+        return self._await_confirmation(future)
 
     def write_later(self, record: BackgroundRecord) -> None:
         """Store a record in the background, soon; never blocks and never fails."""
@@ -161,7 +161,7 @@ class WriteClient:
             await self._remote.close()
         await asyncio.to_thread(self._local.close)
 
-    async def _durable(self, write: asyncio.Future[Any]) -> Any:
+    async def _await_confirmation(self, write: asyncio.Future[Any]) -> Any:
         try:
             async with asyncio.timeout(CONFIRM_SECONDS):
                 result = await write
@@ -229,7 +229,7 @@ class RemoteWriter(asyncio.Protocol):
         return seconds_gone < RECONNECT_SECONDS
 
     def submit(
-        self, fact: WriteKind, store_id: str, payload: object, claim: Claim | None = None
+        self, kind: WriteKind, store_id: str, payload: object, claim: Claim | None = None
     ) -> asyncio.Future[Any]:
         """Return a future of the result, done once the write is durable."""
         if len(self._pending) >= self._limit or self._is_closing:
@@ -239,7 +239,7 @@ class RemoteWriter(asyncio.Protocol):
         number = self._next = self._next + 1
         if not self._unsent and self._transport is not None:
             loop.call_soon(self._send)  # batched with the other writes of this iteration
-        self._unsent.append((number, encode_request(number, fact, store_id, payload)))
+        self._unsent.append((number, encode_request(number, kind, store_id, payload)))
         transferred = claim.transfer() if claim is not None else None
         self._pending[number] = _PendingWrite(loop.create_future(), transferred)
         return self._pending[number].future

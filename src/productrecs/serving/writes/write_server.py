@@ -203,14 +203,14 @@ class WriteServer:
 
         server = await loop.create_unix_server(connect, sock=self._listener)
         while not self._is_stopping:
-            await self._wait()
+            await self._wait_for_change()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STOP_SECONDS):
                 while self._connections:
-                    await self._wait()
+                    await self._wait_for_change()
         server.close()
         await asyncio.to_thread(writer.close)
 
-    async def _wait(self) -> None:
+    async def _wait_for_change(self) -> None:
         await self._changed.wait()
         self._changed.clear()

@@ -17,7 +17,7 @@ from productrecs.http.pipeline.route_declaration import (
     PLUGIN_PATH,
     PRESTASHOP_PATH,
 )
-from productrecs.http.routes.public.embed_code import live_tags, widget_element
+from productrecs.http.routes.public.embed_code import live_script_tags, widget_element
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.activity_counts import WINDOW_MS
 from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID
@@ -176,7 +176,7 @@ def _steps(visit: Visit) -> list[ChecklistStep]:
         visit.database, store, visit.services.settings.plans, visit.now_ms
     )
     is_connected = bool(items or activity.events or usage.calls)
-    tags = list(live_tags(base, store.domain))
+    tags = list(live_script_tags(base, store.domain))
     widget = f"{tags[0]}\n{widget_element()}"
     seen, warning = _script_seen_text_and_warning(store, uses.get(PAGES_KEY_ID))
     return [

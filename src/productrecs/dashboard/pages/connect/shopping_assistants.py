@@ -146,7 +146,7 @@ def _sample(visit: Visit, words: str) -> dict[str, Any]:
         visit.database, visit.store, visit.opened, call, "", visit.now_ms
     )
     items, total = catalog.search_items(call)
-    products = catalog.write_page(call, items, total)["products"]
+    products = catalog.page_reply(call, items, total)["products"]
     return {
         "total": total,
         "titles": [product["title"] for product in products],

@@ -40,8 +40,8 @@ from productrecs.features.widgets.widget_settings import (
     default_title,
 )
 from productrecs.http.pipeline.route_declaration import LOOK_PICTURE_PATH
-from productrecs.http.routes.public.embed_code import live_tags, widget_element
-from productrecs.http.routes.widget.looks import look_reply
+from productrecs.http.routes.public.embed_code import live_script_tags, widget_element
+from productrecs.http.routes.widget.looks import look_with_products_fields
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.cards import safe_url
 
@@ -257,7 +257,7 @@ def _look_json(visit: Visit, look: Look) -> Any:
         address = LOOK_PICTURE_PATH.format(
             store_domain=visit.store.domain, picture_id=content.picture_id
         )
-    reply = look_reply(look, address or "", visit.opened, visit.now_ms)
+    reply = look_with_products_fields(look, address or "", visit.opened, visit.now_ms)
     return json.loads(msgspec.json.encode(reply))
 
 
@@ -265,7 +265,7 @@ def _script_addresses(visit: Visit) -> list[str]:
     """Return the paths of the scripts, on the dashboard's host."""
     return [
         tag.partition('src="')[2].partition('"')[0]
-        for tag in live_tags("", visit.store.domain)
+        for tag in live_script_tags("", visit.store.domain)
     ]
 
 
@@ -292,7 +292,7 @@ def _platform_embed_snippets(
 ) -> list[tuple[str, str, list[EmbedSnippet]]]:
     """Return the platforms: name, guide and snippets."""
     base, domain = visit.base_url, visit.store.domain
-    recs, search, look = live_tags(base, domain)
+    recs, search, look = live_script_tags(base, domain)
     where = "Where it should stand"
     snippets_by_type = {
         "search": [EmbedSnippet("In the head of your pages", search)],

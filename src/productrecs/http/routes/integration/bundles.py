@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 from fastapi import Query, Request, Response
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 routes = Routes("integration")
 
-Changed = TypeVar("Changed")
 _encode: Final = msgspec.json.Encoder().encode
 _NUMBER: Final = {"type": ["number", "null"]}
 _INTEGER: Final = {"type": ["integer", "null"]}
@@ -117,7 +116,7 @@ BundleId = Annotated[int, _ID_QUERY]
 async def list_bundles(request: Request) -> Response:
     """Return every bundle with its price and margin, and the sets worth offering."""
     exchange: RequestContext = request.scope["productrecs"]
-    rows = await _read_rows(exchange)
+    rows = await _read_bundle_rows(exchange)
     content = _encode({"bundles": [one.as_fields() for one in rows]})
     return Response(content, media_type="application/json")
 
@@ -145,7 +144,7 @@ async def create_bundle(request: Request) -> Response:
     fields, _ = parse_bundle(await body_of(request), is_new=True)
 
     def store_bundle(work: WriteTransaction) -> int:
-        return _writer(exchange, work).add(BundleContent(**fields)).bundle_id
+        return _bundle_writer(exchange, work).add(BundleContent(**fields)).bundle_id
 
     return await _change_and_reply(exchange, store_bundle)
 
@@ -171,7 +170,7 @@ async def edit_bundle(request: Request, bundle_id: BundleId) -> Response:
     fields, version = parse_bundle(await body_of(request), is_new=False)
 
     def store_bundle(work: WriteTransaction) -> int:
-        return _writer(exchange, work).change(bundle_id, version, fields).bundle_id
+        return _bundle_writer(exchange, work).change(bundle_id, version, fields).bundle_id
 
     return await _change_and_reply(exchange, store_bundle)
 
@@ -197,13 +196,13 @@ async def delete_bundle(request: Request, bundle_id: BundleId) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
     await change_in_transaction(
-        exchange, lambda work: _writer(exchange, work).remove(bundle_id)
+        exchange, lambda work: _bundle_writer(exchange, work).remove(bundle_id)
     )
     await exchange.context.stores.refresh(store)
     return Response(_encode({"ok": True, "id": bundle_id}), media_type="application/json")
 
 
-def _writer(exchange: "RequestContext", work: WriteTransaction) -> BundleWriter:
+def _bundle_writer(exchange: "RequestContext", work: WriteTransaction) -> BundleWriter:
     store_id = exchange.known_caller.store.store_id
     bundles = BundleRepository(work.connection, store_id)
     catalog = CatalogRepository(work.connection, store_id)
@@ -224,12 +223,12 @@ async def _change_and_reply(
         location = ("body", BUNDLE_FIELDS[error.field])
         raise BodyError([ValidationProblem(location, str(error), "value_error")]) from error
     await exchange.context.stores.refresh(exchange.known_caller.store)
-    rows = await _read_rows(exchange)
+    rows = await _read_bundle_rows(exchange)
     fields = next(row.as_fields() for row in rows if row.bundle_id == bundle_id)
     return Response(_encode(fields), media_type="application/json")
 
 
-async def _read_rows(exchange: "RequestContext") -> list[BundleRow]:
+async def _read_bundle_rows(exchange: "RequestContext") -> list[BundleRow]:
     context, store = exchange.context, exchange.known_caller.store
     opened = await context.stores.open(store)
     database, now_ms = context.services.database, context.clock()

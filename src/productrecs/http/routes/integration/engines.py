@@ -93,7 +93,7 @@ async def init_engines(request: Request) -> Response:
     services = exchange.context.services
 
     def enqueue_job(work: WriteTransaction) -> str:
-        _store_options(work, store_id, options)
+        _store_settings_and_url(work, store_id, options)
         training = TrainingRepository(work.connection, store_id)
         if training.serving_model() is not None:
             return READY
@@ -186,12 +186,12 @@ async def _enqueue_job(exchange: RequestContext, kind: str) -> str:
     return await change_in_transaction(exchange, enqueue_job)
 
 
-def _store_options(
+def _store_settings_and_url(
     work: WriteTransaction, store_id: StoreId, options: EnginesInitBody
 ) -> None:
     accounts = AccountRepository(work.connection)
-    told = options.model_dump(exclude={"store_url"}, exclude_none=True)
-    accounts.merge_settings(store_id, told)
+    settings = options.model_dump(exclude={"store_url"}, exclude_none=True)
+    accounts.merge_settings(store_id, settings)
     if options.store_url is not None:
         connections = ConnectionRepository(work.connection, store_id)
         connections.put(connections.find().with_store_url(options.store_url))

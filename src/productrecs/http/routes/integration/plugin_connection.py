@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 routes = Routes("integration")
 
 _encode: Final = msgspec.json.Encoder().encode
-_MESSAGES: Final = {
+_CONNECT_EXAMPLE: Final = {
     "platform": "woocommerce",
     "plugin_version": "1.4.0",
     "store_url": "https://shop.example.com",
@@ -70,14 +70,14 @@ _MESSAGES: Final = {
         ),
         {
             "ok": True,
-            **_MESSAGES,
+            **_CONNECT_EXAMPLE,
             "first_connected_at": "2026-11-21T09:00:00.000Z",
             "domain": "shop.example.com",
         },
     )
     | error_responses(401, 402, 413, 415, 422, 503),
     openapi_extra=documented_request_body(
-        ConnectBody, {"a plugin": _MESSAGES}, required=False
+        ConnectBody, {"a plugin": _CONNECT_EXAMPLE}, required=False
     ),
     response_class=Response,
 )

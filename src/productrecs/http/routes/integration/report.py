@@ -83,9 +83,7 @@ def _list_of(schema: dict[str, Any]) -> dict[str, Any]:
         object_schema(
             report=_TEXT,
             title=_TEXT,
-            figures=_list_of(
-                titled("ReportFigure", object_schema(**_DEFINED, value=_VALUE))
-            ),
+            figures=_list_of(_FIGURE),
             columns=_list_of(_COLUMN),
             rows=_list_of({"type": "object", "additionalProperties": _VALUE}),
             notes=_list_of(_TEXT),

@@ -29,7 +29,7 @@ from productrecs.http.routes.public.page_response import (
 routes = Routes("documentation")
 
 
-_CONTENT_SECURITY: Final = {
+_OPENAPI_EXAMPLE: Final = {
     "openapi": "3.1.0",
     "info": {"title": "ProductRecs", "version": "3.0.0"},
     "paths": {},
@@ -81,10 +81,10 @@ and in words in <a href="/guides">the guides</a>.</p></noscript></div></main>
 async def reference(request: Request) -> Response:
     """Return the interactive API reference; it fetches nothing from any other host."""
     html = _PAGE.format(
-        style=address("swagger-ui.css"),
-        ours=address("reference.css"),
-        bundle=address("swagger-ui-bundle.js"),
-        start=address("reference.js"),
+        style=asset_address("swagger-ui.css"),
+        ours=asset_address("reference.css"),
+        bundle=asset_address("swagger-ui-bundle.js"),
+        start=asset_address("reference.js"),
     )
     return html_page(request, "API reference", html, content_security_policy=INTERACTIVE)
 
@@ -95,14 +95,14 @@ async def reference(request: Request) -> Response:
     operation_id="openapi",
     summary="Return the OpenAPI description",
     responses=success_response(
-        "An OpenAPI 3.1 document.", {"type": "object"}, _CONTENT_SECURITY
+        "An OpenAPI 3.1 document.", {"type": "object"}, _OPENAPI_EXAMPLE
     ),
     response_class=Response,
 )
 async def openapi(request: Request) -> Response:
     """Return this description; its server is the address of the request."""
-    described = openapi_document(request.app, base_url_of(request))
-    return cacheable_response(request, _encode(described), "application/json")
+    document = openapi_document(request.app, base_url_of(request))
+    return cacheable_response(request, _encode(document), "application/json")
 
 
 @routes.get(
@@ -124,17 +124,17 @@ async def reference_asset(
     if asset not in ASSETS:
         message = f"there is no such file; there are {', '.join(ASSETS)}"
         raise HTTPException(404, message)
-    body = _read(asset)
+    body = _read_cached(asset)
     is_versioned = request.query_params.get("v") == content_digest(body)
     cache = IMMUTABLE if is_versioned else REVALIDATE
     return cacheable_response(request, body, ASSETS[asset].kind, cache=cache)
 
 
-def address(asset: str) -> str:
+def asset_address(asset: str) -> str:
     """Return the address of a file with its digest: caches may store it forever."""
-    return f"/docs/{asset}?v={content_digest(_read(asset))}"
+    return f"/docs/{asset}?v={content_digest(_read_cached(asset))}"
 
 
 @memoized(RegisteredCache.PACKAGE_FILES)
-def _read(asset: str) -> bytes:
+def _read_cached(asset: str) -> bytes:
     return ASSETS[asset].read(asset)

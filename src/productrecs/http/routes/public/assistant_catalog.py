@@ -40,13 +40,19 @@ from productrecs.features.assistants.ucp_profile import (
     profile_of,
 )
 from productrecs.http.limits.usage_metering import billing_headers
-from productrecs.http.openapi_responses import Responses, error_responses
+from productrecs.http.openapi_responses import (
+    Responses,
+    error_responses,
+    json_content,
+    object_schema,
+    success_response,
+)
 from productrecs.http.pipeline.error_responses import ERROR_FIELDS
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
-from productrecs.http.routes.public.widget_scripts import Domain, find_store_where
+from productrecs.http.routes.public.widget_scripts import Domain, find_store_with_setting
 from productrecs.http.routes.widget.looks import look_image_url
 from productrecs.http.transport.request_body import read_body
 from productrecs.records.pictures.decode_picture import NotAPictureError
@@ -86,6 +92,7 @@ _PRODUCT: Final = {
 }
 _ENVELOPE: Final = envelope(UcpVersion.AUGUST_2026, CatalogOperation.SEARCH)
 
+_UCP_OBJECT: Final = object_schema(ucp={})
 Version = Annotated[
     str,
     Path(
@@ -95,39 +102,23 @@ Version = Annotated[
 ]
 
 
-def json_content(example: object, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a JSON body, as the API's description has it."""
-    return {"application/json": {"schema": dict(schema), "example": example}}
-
-
-def request_body_of(example: object, required: str = "") -> dict[str, Any]:
+def request_body_description(example: object, required: str = "") -> dict[str, Any]:
     """Return the description of a call's body."""
     schema: dict[str, Any] = {"type": "object"}
     if required:
         schema |= {"required": [required], "properties": {required: {}}}
-    content = json_content(example, schema)
+    content = json_content(schema, example)
     return {"requestBody": {"required": True, "content": content}}
 
 
 def _response_descriptions(example: object) -> Responses:
-    schema = {"type": "object", "required": ["ucp"], "properties": {"ucp": {}}}
-    content = json_content(example, schema)
     codes = ("assistant_catalog_unknown", "catalog_call_invalid", "request_too_large")
     errors = error_responses(*codes, 413, 415, 503, "search_rebuilding")
-    reply: Responses = {
-        200: {"description": "The reply of the protocol.", "content": content}
-    }
-    return {**reply, **errors}
+    return success_response("The reply of the protocol.", _UCP_OBJECT, example) | errors
 
 
 _PROFILE_REPLY: Final[Responses] = {
-    200: {
-        "description": "The profile.",
-        "content": json_content(
-            {"ucp": {"version": "2026-08-25"}},
-            {"type": "object", "required": ["ucp"], "properties": {"ucp": {}}},
-        ),
-    },
+    **success_response("The profile.", _UCP_OBJECT, {"ucp": {"version": "2026-08-25"}}),
     304: {"description": "The profile is the one that If-None-Match names."},
     **error_responses("assistant_catalog_unknown"),
 }
@@ -166,7 +157,7 @@ async def assistant_profile_of_version(
 
 async def _profile_reply(request: Request, domain: str, version: str | None) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
-    store = await find_assisted_store(exchange, domain)
+    store = await find_store_open_to_assistants(exchange, domain)
     known = None if version is None else parse_version(version)
     body = _encode(profile_of(base_url_of(request), store.domain, known))
     tag = etag_of(body)
@@ -181,12 +172,9 @@ async def _profile_reply(request: Request, domain: str, version: str | None) -> 
     NONE,
     operation_id="assistant_related_products_schema",
     summary="Return the schema of searches for related products",
-    responses={
-        200: {
-            "description": "A JSON Schema.",
-            "content": json_content({"version": "2026-11-29"}, {"type": "object"}),
-        }
-    },
+    responses=success_response(
+        "A JSON Schema.", {"type": "object"}, {"version": "2026-11-29"}
+    ),
     response_class=Response,
 )
 async def related_products_schema(request: Request) -> Response:
@@ -205,7 +193,7 @@ async def related_products_schema(request: Request) -> Response:
     operation_id="assistant_search",
     summary="Search products for a shopping assistant",
     responses=_response_descriptions({"ucp": _ENVELOPE, "products": [_PRODUCT]}),
-    openapi_extra=request_body_of({"query": "tent for two"}),
+    openapi_extra=request_body_description({"query": "tent for two"}),
     response_class=Response,
 )
 async def assistant_search(
@@ -225,7 +213,7 @@ async def assistant_search(
     operation_id="assistant_lookup",
     summary="Return products by ids for a shopping assistant",
     responses=_response_descriptions({"ucp": _ENVELOPE, "products": [_PRODUCT]}),
-    openapi_extra=request_body_of({"ids": ["tent"]}, "ids"),
+    openapi_extra=request_body_description({"ids": ["tent"]}, "ids"),
     response_class=Response,
 )
 async def assistant_lookup(
@@ -241,7 +229,7 @@ async def assistant_lookup(
     operation_id="assistant_product",
     summary="Return one product with its options for a shopping assistant",
     responses=_response_descriptions({"ucp": _ENVELOPE, "product": _PRODUCT}),
-    openapi_extra=request_body_of({"id": "tent"}, "id"),
+    openapi_extra=request_body_description({"id": "tent"}, "id"),
     response_class=Response,
 )
 async def assistant_product(
@@ -257,7 +245,7 @@ async def _rest_reply(
     request.scope[ERROR_FIELDS] = partial(
         _refusal_fields, parse_version(version), operation
     )
-    admitted = await AssistantRequest.of(request, domain, version)
+    admitted = await AssistantRequest.admit(request, domain, version)
     admitted.agent = agent_of_header(request.headers.get("ucp-agent", ""))
     reply = await admitted.answer(operation, await admitted.read_body(request))
     return Response(
@@ -272,13 +260,13 @@ def _refusal_fields(
     return failure(version, operation, code, detail) | {"content": detail}
 
 
-async def find_assisted_store(exchange: "RequestContext", domain: str) -> "Store":
+async def find_store_open_to_assistants(exchange: "RequestContext", domain: str) -> "Store":
     """Return the store of an address, if assistants may call it.
 
     Raises:
         UnknownAssistantCatalogError: when there is no such store, or it is switched off.
     """
-    store = await find_store_where(
+    store = await find_store_with_setting(
         exchange.context, domain, lambda on: on.shopping_assistants
     )
     if store is None:
@@ -317,7 +305,7 @@ class AssistantRequest:
     agent: str = UNNAMED_AGENT
 
     @classmethod
-    async def of(cls, request: Request, domain: str, version: str) -> Self:
+    async def admit(cls, request: Request, domain: str, version: str) -> Self:
         """Return the call of a request, counted against the store's rate limit.
 
         Raises:
@@ -326,7 +314,7 @@ class AssistantRequest:
         """
         exchange: RequestContext = request.scope["productrecs"]
         spoken = parse_version(version)
-        store = await find_assisted_store(exchange, domain)
+        store = await find_store_open_to_assistants(exchange, domain)
         base_url = base_url_of(request)
         admitted = cls(exchange, store, spoken, request.scope, {}, base_url)
         rates = exchange.context.rates
@@ -356,7 +344,7 @@ class AssistantRequest:
             InvalidCatalogCallError, CatalogCallTooLargeError: when the call is wrong.
         """
         call, context = parse_call(body, _CALLS[operation]), self.exchange.context
-        meter = await context.metering.meter_of(self.store, context.read)
+        meter = await context.metering.get_or_open_meter(self.store, context.read)
         notice = meter.check(self.store.subscription, context.clock())
         if notice is not None:
             self.reply_headers |= {
@@ -366,10 +354,10 @@ class AssistantRequest:
                 return self._empty_reply(operation)
         reply = await self._catalog_reply(operation, call)
         meter.count()
-        self._count(operation, call)
+        self._record_call(operation, call)
         return reply
 
-    def _count(self, operation: CatalogOperation, call: CatalogCall) -> None:
+    def _record_call(self, operation: CatalogOperation, call: CatalogCall) -> None:
         context, store_id = self.exchange.context, self.store.store_id
         now_ms = context.clock()
         answered = AssistantCall.of(store_id, operation, self.agent, now_ms)
@@ -404,7 +392,7 @@ class AssistantRequest:
             if call.words and not call.offset():
                 store_id = self.store.store_id
                 context.searches.count(store_id, call.words, searcher, is_empty=not hits)
-            reply = await asyncio.to_thread(lambda: catalog.write_page(call, hits, total))
+            reply = await asyncio.to_thread(lambda: catalog.page_reply(call, hits, total))
         elif isinstance(call, LookupCall):
             reply = await asyncio.to_thread(lambda: catalog.lookup(call))
         elif isinstance(call, ProductCall):
@@ -424,7 +412,7 @@ class AssistantRequest:
         if call.photo is None:
             items = await asyncio.to_thread(lambda: catalog.related_items(call))
         else:
-            photo, store_id = _photo_of(call.photo), store.store_id
+            photo, store_id = _decode_photo(call.photo), store.store_id
             context.photo_pool.check_capacity(store_id)
             try:
                 items = await context.photo_pool.run(
@@ -435,13 +423,13 @@ class AssistantRequest:
             context.searches.count_photo(store_id, searcher_of_scope(self.scope, None))
         page = items[call.offset() :][: call.limit]
         written = await asyncio.to_thread(
-            lambda: catalog.write_page(call, page, len(items))
+            lambda: catalog.page_reply(call, page, len(items))
         )
         looks = catalog.looks(call, partial(look_image_url, self.base_url, store))
         return written | looks
 
 
-def _photo_of(image: str) -> bytes:
+def _decode_photo(image: str) -> bytes:
     """Return the file of a photo in base64.
 
     Raises:

@@ -16,14 +16,17 @@ from productrecs.features.assistants.catalog_calls import (
 )
 from productrecs.features.assistants.related_products_extension import RELATED_INPUTS
 from productrecs.features.assistants.ucp_profile import CatalogOperation
-from productrecs.http.openapi_responses import error_responses
+from productrecs.http.openapi_responses import (
+    error_responses,
+    json_content,
+    success_response,
+)
 from productrecs.http.pipeline.mcp_messages import NO_MESSAGE, NOT_JSON, is_message
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.routes.public.assistant_catalog import (
     AssistantRequest,
     Version,
-    json_content,
-    request_body_of,
+    request_body_description,
 )
 from productrecs.http.routes.public.widget_scripts import Domain
 
@@ -137,26 +140,25 @@ class _RpcError(Exception):
     NONE,
     operation_id="assistant_mcp",
     summary="Search and look up products with the Model Context Protocol",
-    responses={
-        200: {
-            "description": "A JSON-RPC result, or an error.",
-            "content": json_content({"jsonrpc": "2.0", "id": 1, "result": {}}, _REPLY),
-        },
+    responses=success_response(
+        "A JSON-RPC result, or an error.", _REPLY, {"jsonrpc": "2.0", "id": 1, "result": {}}
+    )
+    | {
         202: {"description": "A notification was accepted; it has no answer."},
         400: {
             "description": "It is not JSON-RPC.",
             "content": json_content(
+                _REPLY,
                 {
                     "jsonrpc": "2.0",
                     "id": None,
                     "error": {"code": NOT_JSON, "message": "not JSON: it is empty"},
                 },
-                _REPLY,
             ),
         },
     }
     | error_responses("assistant_catalog_unknown", 413, 415, 503, "search_rebuilding"),
-    openapi_extra=request_body_of(_EXAMPLE, "method"),
+    openapi_extra=request_body_description(_EXAMPLE, "method"),
     response_class=Response,
 )
 async def assistant_mcp(
@@ -166,7 +168,7 @@ async def assistant_mcp(
 
     Stateless: nothing need be opened first, whichever revision of MCP is spoken.
     """
-    admitted = await AssistantRequest.of(request, store_domain, version)
+    admitted = await AssistantRequest.admit(request, store_domain, version)
     message_id: object = None
     try:
         message = await _read_message(admitted, request)

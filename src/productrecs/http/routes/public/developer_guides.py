@@ -33,7 +33,7 @@ from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.error_responses import ERROR_CODES, ROUTER_CODES
 from productrecs.http.pipeline.route_declaration import NONE, Credential, Routes, published
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
-from productrecs.http.routes.public.api_reference import address
+from productrecs.http.routes.public.api_reference import asset_address
 from productrecs.http.routes.public.health import NOT_READY
 from productrecs.http.routes.public.page_response import (
     HTML,
@@ -45,7 +45,7 @@ from productrecs.http.routes.public.page_response import (
     preferred_media_type,
     text_response,
 )
-from productrecs.http.routes.public.widget_scripts import tags
+from productrecs.http.routes.public.widget_scripts import pinned_script_tags
 from productrecs.http.routes.server import item_changes, orders
 from productrecs.http.routes.widget import (
     list_parameters,
@@ -94,14 +94,14 @@ _KEYS: Final[Mapping[Credential, str]] = MappingProxyType(
 )
 
 
-def codes() -> dict[str, int]:
+def status_by_error_code() -> dict[str, int]:
     """Return every code that an error's body may have, with its status, in their order."""
     of_the_server = (BAD_REQUEST, HEADERS_TOO_LARGE, NOT_READY, INTERNAL_ERROR)
     known = [*ERROR_CODES.values(), *ROUTER_CODES.values(), *of_the_server]
     return {one.code: one.status for one in sorted(known, key=lambda one: one.status)}
 
 
-def _settings_table() -> str:
+def _store_settings_table() -> str:
     defaults = StoreSettings()
     rows = [
         (f"`{one.name}`", f"`{_value_text(getattr(defaults, one.name))}`", one.meaning)
@@ -128,7 +128,10 @@ def _routes_table() -> str:
 
 
 def _error_codes_table() -> str:
-    rows = [(str(status), f"[`{code}`](#{code})") for code, status in codes().items()]
+    rows = [
+        (str(status), f"[`{code}`](#{code})")
+        for code, status in status_by_error_code().items()
+    ]
     return _markdown_table(("status", "code"), rows)
 
 
@@ -190,7 +193,7 @@ def _metered_routes_table() -> str:
 
 
 def _script_tags_block() -> str:
-    return "\n".join(("```html", *tags(BASE, "pk_..."), "```"))
+    return "\n".join(("```html", *pinned_script_tags(BASE, "pk_..."), "```"))
 
 
 def _reserved_height_block() -> str:
@@ -248,7 +251,7 @@ def _value_text(value: object) -> str:
 
 GUIDE_TABLES: Final[Facts] = MappingProxyType(
     {
-        "settings": _settings_table,
+        "settings": _store_settings_table,
         "installation-settings": _installation_settings_table,
         "routes": _routes_table,
         "codes": _error_codes_table,
@@ -296,7 +299,7 @@ _LONGEST: Final = 200
 _SHOWN: Final = 60
 
 
-def _html_or_markdown(description: str, markdown: str) -> Responses:
+def _html_or_markdown_response(description: str, markdown: str) -> Responses:
     """Return the documented reply of a route that has a page and markdown."""
     response = text_response(HTML, description, PAGE_EXAMPLE)
     response[200]["content"] |= text_response(MARKDOWN, description, markdown)[200][
@@ -365,7 +368,7 @@ async def guide_markdown(request: Request, slug: Slug) -> Response:
     NONE,
     operation_id="guides",
     summary="List the guides for people",
-    responses=_html_or_markdown("The list of the guides.", INDEX_EXAMPLE),
+    responses=_html_or_markdown_response("The list of the guides.", INDEX_EXAMPLE),
     response_class=Response,
 )
 async def guides_page(
@@ -407,7 +410,7 @@ async def guides_page(
     NONE,
     operation_id="guide_page",
     summary="Return a guide as a page",
-    responses=_html_or_markdown("The guide.", GUIDE_EXAMPLE)
+    responses=_html_or_markdown_response("The guide.", GUIDE_EXAMPLE)
     | error_responses("guide_unknown"),
     response_class=Response,
 )
@@ -440,7 +443,7 @@ async def guide_page(request: Request, slug: Slug) -> Response:
         f"{_search_box()}{_guide_links(guide)}</nav>\n<article>\n"
         f'{body}<p class="more">This page as '
         f'<a href="/docs-md/{guide.slug}.md">markdown</a></p>\n</article>\n</main>\n'
-        f'<script src="{address("guides.js")}" defer></script>'
+        f'<script src="{asset_address("guides.js")}" defer></script>'
     )
     return html_page(
         request,
@@ -493,7 +496,7 @@ def _search_box(words: str = "") -> str:
 def _search_results_html(words: str) -> str:
     """Return the sections of the guides that match the words, each with a line."""
     words = words[:_LONGEST]
-    sections = _guide_search().find(words, _MAX_FOUND)
+    sections = guide_search().find(words, _MAX_FOUND)
     items_html = "".join(
         f'<li><a href="/guides/{section.guide.slug}#{escape(_anchor(section))}">'
         f"<strong>{escape(section.guide.title)}: {escape(section.heading)}</strong>"
@@ -531,7 +534,8 @@ def _no_such_guide_page(request: Request, slug: str) -> Response:
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def _guide_search() -> GuideSearch:
+def guide_search() -> GuideSearch:
+    """Return the search in the guides; the first call builds its index."""
     return GuideSearch(LIBRARY)
 
 

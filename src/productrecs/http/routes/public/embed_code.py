@@ -20,7 +20,7 @@ _ITEM_ATTRIBUTES: Final = {
 }
 
 
-def live_tags(base_url: str, domain: str) -> Iterator[str]:
+def live_script_tags(base_url: str, domain: str) -> Iterator[str]:
     """Return what pages of a shop embed, one tag a script."""
     for path in (SCRIPT_PATH, SEARCH_SCRIPT_PATH, LOOK_SCRIPT_PATH):
         yield f'<script async src="{base_url}{path.format(store_domain=domain)}"></script>'

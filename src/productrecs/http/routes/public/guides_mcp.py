@@ -14,7 +14,11 @@ from productrecs.http.limits.client_address import (
     public_network_of,
 )
 from productrecs.http.limits.rate_limits import RateLimit
-from productrecs.http.openapi_responses import error_responses
+from productrecs.http.openapi_responses import (
+    error_responses,
+    json_content,
+    success_response,
+)
 from productrecs.http.pipeline.cors import check_origin
 from productrecs.http.pipeline.mcp_messages import NOT_JSON, answer_message
 from productrecs.http.pipeline.route_declaration import NONE, Routes
@@ -49,25 +53,21 @@ _TOOLS: Final = {
 }
 
 
-def _rpc(example: object) -> dict[str, Any]:
-    return {"application/json": {"schema": _REPLY, "example": example}}
-
-
-def _error_object(code: int, message: str) -> dict[str, Any]:
+def _error_content(code: int, message: str) -> dict[str, Any]:
     error = {"code": code, "message": message}
-    return _rpc({"jsonrpc": "2.0", "id": None, "error": error})
+    return json_content(_REPLY, {"jsonrpc": "2.0", "id": None, "error": error})
 
 
 _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "A JSON-RPC result, or an error.", "content": _rpc(_TOOLS)},
+    **success_response("A JSON-RPC result, or an error.", _REPLY, _TOOLS),
     202: {"description": "A notification was accepted; it has no answer."},
     400: {
         "description": "It is not JSON-RPC, or of an unknown version.",
-        "content": _error_object(NOT_JSON, "not JSON: it is empty"),
+        "content": _error_content(NOT_JSON, "not JSON: it is empty"),
     },
     404: {
         "description": "Unknown method.",
-        "content": _error_object(-32601, "there is no such method"),
+        "content": _error_content(-32601, "there is no such method"),
     },
     **error_responses("origin_refused", 413, 415, "too_many_requests"),
 }
@@ -82,7 +82,7 @@ _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": {"application/json": {"schema": _REQUEST, "example": _CALL}},
+            "content": json_content(_REQUEST, _CALL),
         }
     },
     response_class=Response,

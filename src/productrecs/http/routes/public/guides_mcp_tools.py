@@ -7,13 +7,12 @@ from typing import Any, Final
 import msgspec
 from mcp_types import Tool, ToolAnnotations
 
-from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.features.guides.developer_guide_index import GUIDES
 from productrecs.features.guides.developer_guide_rendering import BASE
-from productrecs.features.guides.developer_guide_search import GuideSearch, snippet
+from productrecs.features.guides.developer_guide_search import snippet
 from productrecs.features.guides.markdown_html import anchor_of
 from productrecs.http.pipeline.mcp_server import ToolServer, UnknownToolError
-from productrecs.http.routes.public.developer_guides import LIBRARY
+from productrecs.http.routes.public.developer_guides import LIBRARY, guide_search
 
 PAGE: Final = 12_000
 _MAX_RESULTS: Final = 20
@@ -92,12 +91,12 @@ def search_docs(base: str, arguments: _SearchArguments) -> dict[str, object]:
                     f"{base}/docs-md/{section.guide.slug}.md#{anchor_of(section.heading)}"
                 ),
             }
-            for section in _guide_search().find(query, limit)
+            for section in guide_search().find(query, limit)
         ]
     }
 
 
-def _object(required: tuple[str, ...], **properties: object) -> dict[str, Any]:
+def _object_schema(required: tuple[str, ...], **properties: object) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties,
@@ -106,12 +105,12 @@ def _object(required: tuple[str, ...], **properties: object) -> dict[str, Any]:
     }
 
 
-def _strings(*names: str) -> dict[str, object]:
+def _string_properties(*names: str) -> dict[str, object]:
     return {name: {"type": "string"} for name in names}
 
 
-def _list_of(*names: str) -> dict[str, object]:
-    return {"type": "array", "items": _object(names, **_strings(*names))}
+def _object_list_schema(*names: str) -> dict[str, object]:
+    return {"type": "array", "items": _object_schema(names, **_string_properties(*names))}
 
 
 _READ: Final = ("slug", "title", "url", "markdown", "total_chars", "next_offset")
@@ -121,9 +120,9 @@ TOOLS: Final = (
         name="list_docs",
         title="List the guides",
         description="List all guides of ProductRecs with their slugs and what each is for.",
-        input_schema=_object(()),
-        output_schema=_object(
-            ("docs",), docs=_list_of("slug", "title", "summary", "group", "url")
+        input_schema=_object_schema(()),
+        output_schema=_object_schema(
+            ("docs",), docs=_object_list_schema("slug", "title", "summary", "group", "url")
         ),
         annotations=_READ_ONLY,
     ),
@@ -134,14 +133,14 @@ TOOLS: Final = (
             "Return one guide as markdown. A long one comes in parts: ask again with "
             "`offset` set to the `next_offset` of the reply until that is null."
         ),
-        input_schema=_object(
+        input_schema=_object_schema(
             ("slug",),
             slug={"type": "string", "description": "As list_docs names it."},
             offset={"type": "integer", "minimum": 0, "default": 0},
         ),
-        output_schema=_object(
+        output_schema=_object_schema(
             _READ,
-            **_strings(*_READ[:4]),
+            **_string_properties(*_READ[:4]),
             total_chars={"type": "integer"},
             next_offset={"type": ["integer", "null"]},
         ),
@@ -151,12 +150,12 @@ TOOLS: Final = (
         name="search_docs",
         title="Search the guides",
         description="Find the sections of the guides that answer a question, best first.",
-        input_schema=_object(
+        input_schema=_object_schema(
             ("query",),
             query={"type": "string", "description": "Words, an error code, a field."},
             limit={"type": "integer", "minimum": 1, "maximum": _MAX_RESULTS, "default": 8},
         ),
-        output_schema=_object(("results",), results=_list_of(*_FOUND)),
+        output_schema=_object_schema(("results",), results=_object_list_schema(*_FOUND)),
         annotations=_READ_ONLY,
     ),
 )
@@ -190,8 +189,3 @@ def server_at(base: str) -> ToolServer:
         list_ttl_ms=_HOUR_MS,
         list_scope="public",
     )
-
-
-@memoized(RegisteredCache.CONSTANTS)
-def _guide_search() -> GuideSearch:
-    return GuideSearch(LIBRARY)

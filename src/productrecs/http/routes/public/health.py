@@ -137,12 +137,12 @@ async def ready(request: Request, *, strict: StrictQuery = False) -> Response:
     if strict:
         readiness = Readiness({**readiness.warnings, **readiness.reasons})
     if readiness.reasons:
-        return not_ready(request, readiness)
+        return not_ready_response(request, readiness)
     body = {"ok": True, "checks": readiness.checks()}
     return Response(_encode(body), media_type="application/json")
 
 
-def not_ready(request: Request, readiness: Readiness) -> Response:
+def not_ready_response(request: Request, readiness: Readiness) -> Response:
     """Return the refusal of a process that should get no requests now."""
     reasons = list(readiness.reasons.values())
     detail = "not ready: " + "; ".join(reasons)

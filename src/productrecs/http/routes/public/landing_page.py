@@ -7,15 +7,15 @@ from fastapi import Request, Response
 
 from productrecs import __version__
 from productrecs.core.program_version import REVISION
-from productrecs.features.guides.developer_guide_rendering import PICTURES
 from productrecs.features.guides.developer_guide_rendering import (
-    render_llms_txt as index_of_guides,
+    PICTURES,
+    render_llms_txt,
 )
 from productrecs.http.openapi_responses import error_responses
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
-from productrecs.http.routes.public.api_reference import address
-from productrecs.http.routes.public.health import not_ready
+from productrecs.http.routes.public.api_reference import asset_address
+from productrecs.http.routes.public.health import not_ready_response
 from productrecs.http.routes.public.page_response import (
     HTML,
     JSON,
@@ -121,7 +121,7 @@ async def landing_page(request: Request) -> Response:
     """
     exchange: RequestContext = request.scope["productrecs"]
     if (readiness := exchange.readiness()).reasons:
-        return not_ready(request, readiness)
+        return not_ready_response(request, readiness)
     media_type = preferred_media_type(request, (JSON, HTML, MARKDOWN))
     if media_type == HTML:
         html = _page_html(has_demo=IS_DEMO in request.scope)
@@ -131,7 +131,7 @@ async def landing_page(request: Request) -> Response:
         return page
     headers = {"vary": "Accept"}
     if media_type == MARKDOWN:
-        text = index_of_guides(base_url_of(request))
+        text = render_llms_txt(base_url_of(request))
         return Response(text, media_type=MARKDOWN, headers=headers)
     return Response(_encode(_SELF), media_type=JSON, headers=headers)
 
@@ -141,7 +141,7 @@ def _page_html(*, has_demo: bool) -> str:
     return _CONTENT.format(
         demo=_DEMO if has_demo else "",
         second=" second" if has_demo else "",
-        picture=address(_PICTURE),
+        picture=asset_address(_PICTURE),
         width=width,
         height=height,
     )

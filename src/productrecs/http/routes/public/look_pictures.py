@@ -10,7 +10,7 @@ from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import matches_etag
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.routes.public.page_response import IMMUTABLE
-from productrecs.http.routes.public.widget_scripts import Domain, find_store_of
+from productrecs.http.routes.public.widget_scripts import Domain, find_store_by_domain
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
@@ -60,7 +60,7 @@ async def look_picture(
     """
     exchange: RequestContext = request.scope["productrecs"]
     context = exchange.context
-    store = await find_store_of(context, store_domain)
+    store = await find_store_by_domain(context, store_domain)
     tag = f'"{picture_id}"'
     if store is not None:
         store_id = store.store_id

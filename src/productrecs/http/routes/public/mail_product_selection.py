@@ -245,7 +245,7 @@ async def load_or_choose_products(
         UnknownPlacementError: when they must be chosen, and the placement is gone.
     """
     query, store_id = slot_request.query, slot_request.store.store_id
-    day, kept = await _kept_products(slot_request)
+    day, kept = await _selection_day_and_products(slot_request)
     if kept and is_fine(kept):
         return kept
     products = fill_positions(
@@ -259,7 +259,7 @@ async def load_or_choose_products(
     return products
 
 
-async def _kept_products(
+async def _selection_day_and_products(
     slot_request: MailSlotRequest,
 ) -> tuple[int, tuple[MailProduct, ...]]:
     """Return the day of a mail's selection, and its products; today and () without one."""
@@ -304,6 +304,6 @@ async def _recommended_products(slot_request: MailSlotRequest) -> list[MailProdu
 async def meter_within_quota(slot_request: MailSlotRequest) -> "CallMeter | None":
     """Return the store's meter, or None where the plan is used up."""
     context, store = slot_request.context, slot_request.store
-    meter = await context.metering.meter_of(store, context.read)
+    meter = await context.metering.get_or_open_meter(store, context.read)
     notice = meter.check(store.subscription, context.clock())
     return None if notice is not None and notice.is_cut_off else meter

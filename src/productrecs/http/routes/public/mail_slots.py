@@ -19,7 +19,12 @@ from productrecs.features.mail_slots.mail_slot import (
     slot_path,
     with_mail_utm_parameters,
 )
-from productrecs.http.openapi_responses import Responses, error_responses
+from productrecs.http.openapi_responses import (
+    Responses,
+    error_responses,
+    object_schema,
+    success_response,
+)
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
@@ -102,7 +107,7 @@ async def mail_image(
     """
     slot_request = await verify_slot_request(request, query)
     meter = await meter_within_quota(slot_request)
-    card = None if meter is None else await _shown_card(slot_request)
+    card = None if meter is None else await _card_at_position(slot_request)
     slot_request.count_engagement(MailResource.IMAGE)
     title, price, picture = slot_request.store.domain, "", ""
     note = "No product for a shopper who is not known."
@@ -137,7 +142,7 @@ async def mail_image(
     return Response(jpeg, media_type=_JPEG, headers=headers)
 
 
-async def _shown_card(slot_request: MailSlotRequest) -> MailCard | None:
+async def _card_at_position(slot_request: MailSlotRequest) -> MailCard | None:
     """Return the product that a picture shows; None without one."""
     may_show, index = slot_request.item_check(), slot_request.query.position - 1
     try:
@@ -272,21 +277,6 @@ _PRODUCTS_EXAMPLE: Final = {
         }
     ]
 }
-_PRODUCTS_REPLY: Final[Responses] = {
-    200: {
-        "description": "The products, best first.",
-        "content": {
-            "application/json": {
-                "schema": {
-                    "type": "object",
-                    "required": ["products"],
-                    "properties": {"products": {"type": "array", "items": _PRODUCT}},
-                },
-                "example": _PRODUCTS_EXAMPLE,
-            }
-        },
-    }
-}
 
 
 @routes.get(
@@ -295,7 +285,11 @@ _PRODUCTS_REPLY: Final[Responses] = {
     empty=b'{"products":[]}',
     operation_id="mail_products",
     summary="Return the products of a mail as JSON",
-    responses=_PRODUCTS_REPLY
+    responses=success_response(
+        "The products, best first.",
+        object_schema(products={"type": "array", "items": _PRODUCT}),
+        _PRODUCTS_EXAMPLE,
+    )
     | error_responses(401, "placement_unknown", "mail_slot_unknown", 422, 503),
     response_class=Response,
 )

@@ -140,30 +140,33 @@ class MetricsCollector:
 
 
 def _process_metrics(pids: Metric) -> Iterator[Metric]:
-    found = [
+    stats_by_role = [
         ((sample.labels["process"],), stats)
         for sample in pids.samples
         if (stats := read_process_stats(int(sample.value)))
     ]
-    memory = [(role, float(stats.resident_bytes)) for role, stats in found]
-    seconds = [(role, stats.cpu_seconds) for role, stats in found]
-    files = [(role, float(stats.open_files)) for role, stats in found]
+    memory = [(role, float(stats.resident_bytes)) for role, stats in stats_by_role]
+    seconds = [(role, stats.cpu_seconds) for role, stats in stats_by_role]
+    files = [(role, float(stats.open_files)) for role, stats in stats_by_role]
     yield _gauge("process_memory_bytes", "Resident memory.", memory, "process")
     words = "CPU time since a process started."
     yield _counter("process_cpu_seconds", words, seconds, "process")
     yield _gauge("process_open_files", "Open file descriptors.", files, "process")
 
 
-def _job_backlog_metrics(found: list[JobBacklog], now_ms: int) -> Iterator[Metric]:
+def _job_backlog_metrics(job_backlogs: list[JobBacklog], now_ms: int) -> Iterator[Metric]:
     counts = [
-        ((one.kind, state.value), one.counts.get(state, 0))
-        for one in found
+        ((backlog.kind, state.value), backlog.counts.get(state, 0))
+        for backlog in job_backlogs
         for state in (JobState.QUEUED, JobState.RUNNING, JobState.DEAD)
     ]
     yield _gauge("jobs", "Background jobs by state.", counts, "kind", "state")
     waits = [
-        ((one.kind,), (now_ms - one.due_since) / SECOND_MS if one.due_since else 0)
-        for one in found
+        (
+            (backlog.kind,),
+            (now_ms - backlog.due_since) / SECOND_MS if backlog.due_since else 0,
+        )
+        for backlog in job_backlogs
     ]
     words = "How long the oldest waiting job has been due."
     yield _gauge("job_wait_seconds", words, waits, "kind")
@@ -193,21 +196,21 @@ def _job_attempt_metrics(totals: list[JobTotals]) -> Iterator[Metric]:
     )
 
 
-def _webhook_metrics(found: WebhookBacklog, now_ms: int) -> Iterator[Metric]:
-    states = [((state.value,), float(count)) for state, count in found.endpoints.items()]
+def _webhook_metrics(backlog: WebhookBacklog, now_ms: int) -> Iterator[Metric]:
+    states = [((state.value,), float(count)) for state, count in backlog.endpoints.items()]
     words = "Addresses for webhooks by state; gone: the receiver answered 410."
     yield _gauge("webhook_endpoints", words, states, "state")
     words = "Webhook messages that wait for addresses that are on."
-    yield _gauge("webhooks_waiting", words, _single_value(found.waiting))
-    wait = (now_ms - found.since_ms) / SECOND_MS if found.since_ms else 0
+    yield _gauge("webhooks_waiting", words, _single_value(backlog.waiting))
+    wait = (now_ms - backlog.since_ms) / SECOND_MS if backlog.since_ms else 0
     words = "How long the oldest of them has waited; it grows while a receiver fails."
     yield _gauge("webhook_wait_seconds", words, _single_value(wait))
 
 
-def _model_metrics(found: list[ModelFreshness]) -> Iterator[Metric]:
-    trained = [one.trained_at for one in found if one.trained_at is not None]
-    lag = max((one.behind_ms for one in found), default=0) / SECOND_MS
-    yield _gauge("stores", "Stores registered.", _single_value(len(found)))
+def _model_metrics(models: list[ModelFreshness]) -> Iterator[Metric]:
+    trained = [model.trained_at for model in models if model.trained_at is not None]
+    lag = max((model.behind_ms for model in models), default=0) / SECOND_MS
+    yield _gauge("stores", "Stores registered.", _single_value(len(models)))
     yield _gauge(
         "stores_with_model", "Stores with a trained model.", _single_value(len(trained))
     )
@@ -218,15 +221,17 @@ def _model_metrics(found: list[ModelFreshness]) -> Iterator[Metric]:
     yield _gauge("learning_lag_seconds", words, _single_value(lag))
 
 
-def _store_metrics(found: list[ModelFreshness]) -> Iterator[Metric]:
-    if not found:
+def _store_metrics(models: list[ModelFreshness]) -> Iterator[Metric]:
+    if not models:
         return
     trained = [
-        ((one.store_id,), one.trained_at / SECOND_MS) for one in found if one.trained_at
+        ((model.store_id,), model.trained_at / SECOND_MS)
+        for model in models
+        if model.trained_at
     ]
     words = "When the store's model was trained."
     yield _gauge("store_model_timestamp_seconds", words, trained, "store")
-    lags = [((one.store_id,), one.behind_ms / SECOND_MS) for one in found]
+    lags = [((model.store_id,), model.behind_ms / SECOND_MS) for model in models]
     words = "How long the store's oldest live record has waited for training."
     yield _gauge("store_learning_lag_seconds", words, lags, "store")
 

@@ -18,14 +18,14 @@ from productrecs.http.pipeline.etag_responses import (
     content_digest,
     matches_etag,
 )
-from productrecs.http.pipeline.url_decoding_and_base_url import names_host
+from productrecs.http.pipeline.url_decoding_and_base_url import depends_on_host_header
 
 GZIP_LEVEL: Final = 9
 GZIP_WINDOW_BITS: Final = 31  # of zlib: 15 for a window of 32 KiB, 16 for the gzip format
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Return whether a caller says that it does."""
+    """Return whether a caller accepts replies in gzip."""
     return "gzip" in request.headers.get("accept-encoding", "").lower()
 
 
@@ -74,7 +74,7 @@ def cacheable_response(
     is_large = len(body) >= _MIN_GZIP_BYTES
     is_compressed = is_large and accepts_gzip(request)
     tag = f'"{content_digest(body)}{"-gzip" if is_compressed else ""}"'
-    if names_host(request):
+    if depends_on_host_header(request):
         cache = f"private, {cache}"
     headers = {"etag": tag, "cache-control": cache, **_SAFE}
     varies = [vary] if vary else []
@@ -124,7 +124,7 @@ def text_response(kind: str, description: str, example: str) -> Responses:
 
 
 def read_asset(name: str) -> bytes:
-    """Return a file of this module's folder."""
+    """Return a file of the package's assets."""
     return (resources.files("productrecs") / "assets" / name).read_bytes()
 
 

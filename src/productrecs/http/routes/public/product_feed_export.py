@@ -27,7 +27,7 @@ from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.routes.public.page_response import GZIP_WINDOW_BITS, accepts_gzip
-from productrecs.http.routes.public.widget_scripts import Domain, find_store_where
+from productrecs.http.routes.public.widget_scripts import Domain, find_store_with_setting
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.storage.sql.group_commit import WriteTransaction
 
@@ -87,7 +87,7 @@ async def product_feed(
     store, feed = await _find_feed(context, store_domain, file_name, signature)
     now_ms = context.clock()
     cached_store = await context.stores.open(store)
-    tag = _tag_of(cached_store, feed, now_ms)
+    tag = _feed_etag(cached_store, feed, now_ms)
     headers = {"etag": tag, "cache-control": "private, no-cache", "vary": "accept-encoding"}
     if matches_etag(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
@@ -104,21 +104,21 @@ async def product_feed(
         repository = FeedFetchRepository(work.connection, store.store_id)
         repository.add(feed, count, now_ms)
 
-    chunks = _chunks(await asyncio.to_thread(read_lines))
+    chunks = _join_into_chunks(await asyncio.to_thread(read_lines))
     if accepts_gzip(request):
         headers["content-encoding"] = "gzip"
-        chunks = _gzipped(chunks)
+        chunks = _compress_chunks(chunks)
 
     async def body() -> AsyncIterator[bytes]:
         while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
             yield chunk
         if request.headers.get("sec-fetch-mode") != "navigate":
-            await _store_count(exchange, store, count_fetch)
+            await _store_fetch_count(exchange, store, count_fetch)
 
     return StreamingResponse(body(), media_type=media_type(feed), headers=headers)
 
 
-async def _store_count(
+async def _store_fetch_count(
     exchange: "RequestContext",
     store: "Store",
     count_fetch: Callable[[WriteTransaction], None],
@@ -141,7 +141,7 @@ async def _find_feed(
         UnknownFeedError: when there is no such store or file, the store's feeds are off, or
             the signature is wrong.
     """
-    store = await find_store_where(context, domain, lambda on: on.product_feeds)
+    store = await find_store_with_setting(context, domain, lambda on: on.product_feeds)
     feed = next((known for known in FeedFormat if known == file_name), None)
     if store is not None and feed is not None:
         system_ms = context.services.system_clock()
@@ -154,14 +154,14 @@ async def _find_feed(
     raise UnknownFeedError(message)
 
 
-def _tag_of(cached_store: "CachedStore", feed: FeedFormat, now_ms: int) -> str:
+def _feed_etag(cached_store: "CachedStore", feed: FeedFormat, now_ms: int) -> str:
     """Return the ETag of a feed: it changes with the catalog, the model and each hour."""
     state = cached_store.state
     parts = (feed, state.catalog.seq, state.models.model_id, state.settings)
     return etag_of(repr((*parts, now_ms // HOUR_MS)).encode())
 
 
-def _chunks(lines: Iterator[str]) -> Iterator[bytes]:
+def _join_into_chunks(lines: Iterator[str]) -> Iterator[bytes]:
     """Yield the text in pieces of about 64 kB."""
     waiting, size = list[str](), 0
     for line in lines:
@@ -173,7 +173,7 @@ def _chunks(lines: Iterator[str]) -> Iterator[bytes]:
     yield "".join(waiting).encode("utf-8", "replace")
 
 
-def _gzipped(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _compress_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
     packer = zlib.compressobj(_GZIP_LEVEL, wbits=GZIP_WINDOW_BITS)
     for chunk in chunks:
         yield packer.compress(chunk)

@@ -94,11 +94,11 @@ def build_prestashop_archive(base_url: str) -> bytes:
     return pack(files, "productrecs/")
 
 
-def _module_files(shop: str, base_url: str, assets: str) -> dict[str, bytes]:
+def _module_files(shop: str, base_url: str, assets_folder: str) -> dict[str, bytes]:
     """Return a shop system's own files, the shared PHP, and what pages load."""
     files = read_folder(shop)
     shared_files = read_folder("shop_module")
-    files[f"{assets}/{_SCRIPTS}"] = shared_files.pop(_SCRIPTS)
+    files[f"{assets_folder}/{_SCRIPTS}"] = shared_files.pop(_SCRIPTS)
     plugin = read_folder("plugin")
     shared_files |= {
         name.removeprefix("core/"): content
@@ -107,10 +107,10 @@ def _module_files(shop: str, base_url: str, assets: str) -> dict[str, bytes]:
     }
     shared_files["server.php"] = _SERVER.replace("{}", php_string(base_url)).encode()
     files |= {f"core/{name}": content for name, content in shared_files.items()}
-    files[f"{assets}/bridge.js"] = plugin["assets/bridge.js"]
-    files[f"{assets}/release.js"] = release_js().encode()
+    files[f"{assets_folder}/bridge.js"] = plugin["assets/bridge.js"]
+    files[f"{assets_folder}/release.js"] = release_js().encode()
     widget_css = "product-recs,product-look{clear:both;margin-block:2.5em}"
-    files[f"{assets}/reserve.css"] = (
+    files[f"{assets_folder}/reserve.css"] = (
         reserved_height_css(StoreSettings(), {}) + widget_css
     ).encode()
     return files

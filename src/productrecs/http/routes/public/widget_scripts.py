@@ -111,7 +111,7 @@ class CompressedScript:
         head = (len(call) - 1) << 3 | 1 << 19
         return self._in_brotli + head.to_bytes(3, "little") + call + b"\x03"  # empty, last
 
-    def tag(self, call: bytes, coding: str) -> str:
+    def etag(self, call: bytes, coding: str) -> str:
         """Return the ETag of this script in this encoding."""
         digest = self._digest.copy()
         digest.update(call)
@@ -141,7 +141,7 @@ def script_response(
         if accepts_gzip(request)
         else ""
     )
-    tag = script.tag(call, f"-{coding}" if coding else "")
+    tag = script.etag(call, f"-{coding}" if coding else "")
     headers = {**HEADERS, "etag": tag, "cache-control": cache}
     if matches_etag(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
@@ -167,7 +167,7 @@ Domain = Annotated[
 ]
 
 
-def _replies(description: str) -> Responses:
+def _script_responses(description: str) -> Responses:
     unknown = text_response(
         SCRIPT, "Unknown store: a script that logs an error.", "console.warn()"
     )
@@ -179,7 +179,7 @@ def _replies(description: str) -> Responses:
     NONE,
     operation_id="search_script",
     summary="Return a store's search widget",
-    responses=_replies("The script."),
+    responses=_script_responses("The script."),
     response_class=Response,
 )
 async def search_script(request: Request, store_domain: Domain) -> Response:
@@ -197,7 +197,7 @@ async def search_script(request: Request, store_domain: Domain) -> Response:
     NONE,
     operation_id="look_script",
     summary="Return a store's Shop-the-Look widget",
-    responses=_replies("The script."),
+    responses=_script_responses("The script."),
     response_class=Response,
 )
 async def look_script(request: Request, store_domain: Domain) -> Response:
@@ -215,7 +215,7 @@ async def look_script(request: Request, store_domain: Domain) -> Response:
     NONE,
     operation_id="recommendations_script",
     summary="Return a store's recommendations widget",
-    responses=_replies("The script."),
+    responses=_script_responses("The script."),
     response_class=Response,
 )
 async def recommendations_script(request: Request, store_domain: Domain) -> Response:
@@ -230,7 +230,7 @@ async def recommendations_script(request: Request, store_domain: Domain) -> Resp
 
 async def _store_script_response(request: Request, name: str, domain: str) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
-    store = await find_store_of(exchange.context, domain)
+    store = await find_store_by_domain(exchange.context, domain)
     if store is None:
         is_run = request.headers.get("sec-fetch-dest") == "script"
         return _unknown_store_script(domain, 200 if is_run else 404)
@@ -258,7 +258,7 @@ def script_call_of(store: "Store", *, has_pictures: bool) -> bytes:
     return script_call(variables, LOAD_WEBMCP if store.settings.browser_assistants else b"")
 
 
-async def find_store_of(context: "Context", text: str) -> "Store | None":
+async def find_store_by_domain(context: "Context", text: str) -> "Store | None":
     """Return the store of the domain in an address; None for an unknown one."""
     try:
         domain = normalise_domain(text)
@@ -271,14 +271,14 @@ async def find_store_of(context: "Context", text: str) -> "Store | None":
     return store
 
 
-async def find_store_where(
+async def find_store_with_setting(
     context: "Context", text: str, is_on: "Callable[[StoreSettings], bool]"
 ) -> "Store | None":
     """Return the store of a domain if a setting of it is on; None otherwise."""
-    store = await find_store_of(context, text)
+    store = await find_store_by_domain(context, text)
     if store is not None and not is_on(store.settings):  # or just switched on
         await context.refresh_accounts()
-        store = await find_store_of(context, text)
+        store = await find_store_by_domain(context, text)
     return store if store is not None and is_on(store.settings) else None
 
 
@@ -330,7 +330,7 @@ class ScriptBuild:
         digest = hashlib.sha384(self.body).digest()
         return f"sha384-{base64.b64encode(digest).decode()}"
 
-    def tag(self, base_url: str, key: str) -> str:
+    def script_tag(self, base_url: str, key: str) -> str:
         """Return the tag that a page embeds."""
         source = base_url + BUILD_PATH.format(build=self.name)
         return (
@@ -347,10 +347,10 @@ def current_builds() -> dict[str, ScriptBuild]:
     }
 
 
-def tags(base_url: str, key: str) -> Iterator[str]:
+def pinned_script_tags(base_url: str, key: str) -> Iterator[str]:
     """Return what pages embed of this release, one tag a kind."""
     for build in current_builds().values():
-        yield build.tag(base_url, key)
+        yield build.script_tag(base_url, key)
 
 
 def archive_builds(folder: Path, objects: ObjectStore | None = None) -> None:
@@ -370,12 +370,12 @@ def archive_builds(folder: Path, objects: ObjectStore | None = None) -> None:
                 draft_file.write_bytes(build.body)
                 draft_file.replace(file)
         if objects is not None:
-            _share_builds(folder, objects)
+            _exchange_builds(folder, objects)
     except (OSError, ObjectStoreUnavailableError):
         _log.exception("widget build write failed")
 
 
-def _share_builds(folder: Path, objects: ObjectStore) -> None:
+def _exchange_builds(folder: Path, objects: ObjectStore) -> None:
     """Exchange builds with other machines; their names hold their digests."""
     remote = {one.key.rsplit("/", 1)[-1] for one in objects.list(_BUILDS)}
     local = {file.name for file in folder.glob("*.js")}
@@ -385,7 +385,7 @@ def _share_builds(folder: Path, objects: ObjectStore) -> None:
         objects.save(f"{_BUILDS}/{name}", folder / name)
 
 
-def archived_build(folder: Path, name: str) -> bytes | None:
+def read_archived_build(folder: Path, name: str) -> bytes | None:
     """Return a stored build; None if it is missing or was changed."""
     kind, _, digest = name.partition(".")
     if kind not in KINDS or len(digest) != _DIGITS or not digest.isalnum():
@@ -404,13 +404,15 @@ _renewal = {"at": -_RENEWED_AFTER_SECONDS}
 
 async def _find_build(services: Services, build: str) -> bytes | None:
     """Return a stored build; ask other machines for an unknown one every 10 seconds."""
-    body = archived_build(services.builds, build)
+    body = read_archived_build(services.widget_build_folder, build)
     if body is None and services.objects is not None:
         now = time.monotonic()
         if now - _renewal["at"] > _RENEWED_AFTER_SECONDS:
             _renewal["at"] = now
-            await asyncio.to_thread(archive_builds, services.builds, services.objects)
-            body = archived_build(services.builds, build)
+            await asyncio.to_thread(
+                archive_builds, services.widget_build_folder, services.objects
+            )
+            body = read_archived_build(services.widget_build_folder, build)
     return body
 
 

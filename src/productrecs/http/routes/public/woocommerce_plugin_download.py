@@ -60,7 +60,7 @@ class TranslationEntry(NamedTuple):
         return f"{self.context}{_CONTEXT}{self.text}" if self.context else self.text
 
 
-def parse_catalog(text: str) -> list[TranslationEntry]:
+def parse_translations(text: str) -> list[TranslationEntry]:
     """Return the entries of a `.po` or `.pot` file that has no plural forms."""
     return [
         _parse_entry(block)
@@ -93,7 +93,9 @@ def compile_translations(
     """
     compiled: dict[str, bytes] = {}
     for catalog, locales in _LOCALES.items():
-        entries = parse_catalog(files[f"{_FOLDER}{domain}-{catalog}.po"].decode("utf-8"))
+        entries = parse_translations(
+            files[f"{_FOLDER}{domain}-{catalog}.po"].decode("utf-8")
+        )
         for locale in locales:
             stem = f"{_FOLDER}{domain}-{locale}"
             compiled[f"{stem}.mo"] = _mo_file(entries)

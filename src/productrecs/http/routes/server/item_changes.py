@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, TypeVar
 
 import msgspec
 from fastapi import Path, Request, Response
@@ -78,7 +78,8 @@ The packed items take 1.35 times the body (the allocator's gaps between them), a
 that are being written are unpacked.
 """
 _COUNT: Final = {"type": "integer"}
-CatalogChange = Callable[[LockedStoreLog, int, int | None], PushResult | None]
+_Result = TypeVar("_Result")
+CatalogChange = Callable[[LockedStoreLog, int, int | None], _Result]
 """Changes a store's catalog at a moment (UTC ms), up to the size that its plan allows."""
 
 
@@ -131,9 +132,6 @@ async def push_items(
         return pushed
 
     pushed = await _change_catalog(exchange, change)
-    if pushed is None:
-        message = "a push always tells what it did"
-        raise RuntimeError(message)
     if is_replay:
         return _push_reply(pushed, REPLAYED_HEADERS)
     exchange.context.request_metrics.add(CounterMetric.ITEMS_CREATED, pushed.created)
@@ -234,12 +232,12 @@ async def _read_push(
 
 
 async def _change_catalog(
-    exchange: RequestContext, change: CatalogChange
-) -> PushResult | None:
+    exchange: RequestContext, change: CatalogChange[_Result]
+) -> _Result:
     context, store = exchange.context, exchange.known_caller.store
     services, store_id = context.services, store.store_id
 
-    def change_in_log(work: WriteTransaction) -> PushResult | None:
+    def change_in_log(work: WriteTransaction) -> _Result:
         log = LockedStoreLog(work.database, work.connection, store_id, services.numbers)
         work.after_commit.append(log.committed)
         # Read in the transaction of the push, so that the plan's current limit applies.
@@ -247,7 +245,7 @@ async def _change_catalog(
         item_limit = catalog_limit(accounts, store_id, services.settings.plans)
         return change(log, services.clock(), item_limit)
 
-    result: PushResult | None = await context.write_client.submit_write(
+    result: _Result = await context.write_client.submit_write(
         WriteKind.CHANGE, store_id, change_in_log, exchange.claim
     )
     await context.stores.refresh(store)

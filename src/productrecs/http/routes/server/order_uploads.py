@@ -274,7 +274,7 @@ class _DiskWriteThread:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, work, *arguments)
 
-    def last(self, work: Callable[[], None]) -> None:
+    def run_last_and_stop(self, work: Callable[[], None]) -> None:
         """Run the last write in the background, and stop the thread."""
         self._thread.submit(work)
         self._thread.shutdown(wait=False)
@@ -296,12 +296,12 @@ async def _open_upload_file(
             yield file, in_thread
         except (StorageBrokenError, UnconfirmedWriteError):
             # The upload may be stored: keep its file. If it is not, the sweep deletes it.
-            in_thread.last(file.close)
+            in_thread.run_last_and_stop(file.close)
             raise
         except BaseException:
-            in_thread.last(file.discard)
+            in_thread.run_last_and_stop(file.discard)
             raise
-        in_thread.last(file.close)
+        in_thread.run_last_and_stop(file.close)
 
 
 def _check_upload_limit(services: Services, store_id: StoreId) -> None:

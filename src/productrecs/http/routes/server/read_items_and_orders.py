@@ -143,7 +143,7 @@ Confirmed = Annotated[
 ]
 
 
-def _page_of(one: dict[str, Any]) -> dict[str, Any]:
+def _page_or_ids_schema(one: dict[str, Any]) -> dict[str, Any]:
     return page_schema({"anyOf": [one, _TEXT]})
 
 
@@ -154,7 +154,7 @@ def _page_of(one: dict[str, Any]) -> dict[str, Any]:
     summary="List the items of the catalog",
     responses=success_response(
         "A page of items, and the cursor of the next; null at the end.",
-        _page_of(_ITEM),
+        _page_or_ids_schema(_ITEM),
         {"items": [_ITEM_EXAMPLE], "next": _ITEM_CURSOR},
     )
     | error_responses(401, 422, 503),
@@ -241,7 +241,7 @@ async def get_item(
     summary="List orders",
     responses=success_response(
         "A page of orders, and the cursor of the next; null at the end.",
-        _page_of(_ORDER),
+        _page_or_ids_schema(_ORDER),
         {"items": [_ORDER_EXAMPLE], "next": _ORDER_CURSOR},
     )
     | error_responses(401, 422, 503),

@@ -103,7 +103,7 @@ _PLAIN_TYPES: Final[dict[object, object]] = {
 """The values of each type of field that need no reading."""
 
 
-def _plain_event() -> type[msgspec.Struct]:
+def _plain_event_type() -> type[msgspec.Struct]:
     """Return the fields of `EventBody`, each in the type that needs no reading."""
     readers = get_type_hints(EventBody, include_extras=True)
     fields: list[tuple[str, Any, Any]] = [
@@ -121,7 +121,7 @@ _CONTROL: Final = re.compile(
 )
 """What may be a control character in JSON; below U+0020 each is an escape."""
 
-_decode: Callable[[bytes], Any] = msgspec.json.Decoder(_plain_event()).decode
+_decode: Callable[[bytes], Any] = msgspec.json.Decoder(_plain_event_type()).decode
 
 
 def parse_event_fast(data: bytes) -> list[NewEvent] | None:
@@ -264,10 +264,10 @@ async def store_events_of_body(
     """
     cached_store = context.stores.get(store) or await context.stores.open(store)
     if len(data) <= EVENT_LIMIT:
-        groups = _parse_groups(data)
+        groups = _parse_event_groups(data)
     else:  # parsing a large body would block the event loop
         loop = asyncio.get_running_loop()
-        groups = await loop.run_in_executor(context.parser_pool, _parse_groups, data)
+        groups = await loop.run_in_executor(context.parser_pool, _parse_event_groups, data)
     groups, checks = _verify_identities(groups, store.secrets, context.clock())
     identity_warning_texts = identity_warnings(
         (id_and_identity[0], check) for id_and_identity, check in checks.items()
@@ -304,7 +304,7 @@ def _host_of(origin: bytes) -> str:
         return ""
 
 
-def _parse_groups(data: bytes) -> Groups:
+def _parse_event_groups(data: bytes) -> Groups:
     """Return the events of a body, a group for each of its objects.
 
     Raises:

@@ -58,7 +58,7 @@ def _none_if_blank(value: object) -> object:
     return None if value == "" else value
 
 
-def _are_facets(value: str) -> str:
+def _check_facets(value: str) -> str:
     if re.fullmatch(_FACETS, value) is None or len(value) > _LONGEST_FACETS:
         message = f"facets are {', '.join(Facet)}, separated by commas"
         raise PydanticCustomError("facets", message)
@@ -67,7 +67,7 @@ def _are_facets(value: str) -> str:
 
 FacetsQuery = Annotated[
     str,
-    AfterValidator(_are_facets),
+    AfterValidator(_check_facets),
     WithJsonSchema(
         {
             "type": "string",
@@ -169,30 +169,32 @@ def query_filter_fields(text: str) -> frozenset[FilterField]:
 
 
 def redirect_of(
-    searchable: SearchableStore, found: SearchResults | ResultsPage
+    searchable: SearchableStore, results: SearchResults | ResultsPage
 ) -> str | None:
     """Return the address that a reply leads to: that of a rule, or of a code's product."""
-    if found.address is not None or not found.is_code or len(found.hits) != 1:
-        return found.address
-    card = searchable.catalog.cards[found.hits[0].item]
+    if results.address is not None or not results.is_code or len(results.hits) != 1:
+        return results.address
+    card = searchable.catalog.cards[results.hits[0].item]
     return None if card is None else product_url_of(card)
 
 
-def extra_reply_fields(
-    searchable: SearchableStore, found: SearchResults | ResultsPage
+def filters_and_redirect_fields(
+    searchable: SearchableStore, results: SearchResults | ResultsPage
 ) -> dict[str, object]:
-    """Return the fields that any search may have after its results."""
+    """Return the filters that words named and the redirect, where there are any."""
     fields: dict[str, object] = {}
-    if found.filters:
-        fields["filters"] = [_query_filter_fields(one) for one in found.filters]
-    address = redirect_of(searchable, found)
+    if results.filters:
+        fields["filters"] = [
+            _query_filter_fields(word_filter) for word_filter in results.filters
+        ]
+    address = redirect_of(searchable, results)
     return fields if address is None else fields | {"redirect": address}
 
 
-def _query_filter_fields(one: WordFilter) -> dict[str, object]:
-    limits = {"value": one.value, "min": one.low, "max": one.high}
+def _query_filter_fields(word_filter: WordFilter) -> dict[str, object]:
+    limits = {"value": word_filter.value, "min": word_filter.low, "max": word_filter.high}
     given = {name: value for name, value in limits.items() if value is not None}
-    return {"field": one.field.value, **given, "text": one.text}
+    return {"field": word_filter.field.value, **given, "text": word_filter.text}
 
 
 def page_request_of(
@@ -241,7 +243,7 @@ def search_page_reply(
         for hit in page.hits
         if (card := cards[hit.item]) is not None
     ]
-    extra_fields = extra_reply_fields(searchable, page)
+    extra_fields = filters_and_redirect_fields(searchable, page)
     if page.total is not None:
         extra_fields["total"] = page.total
     if page.facets:
@@ -250,7 +252,7 @@ def search_page_reply(
         }
     if page.refinement is not None:
         language = searchable.language_setting
-        extra_fields["refine"] = _refine_field(page.refinement, language)
+        extra_fields["refine"] = _refinement_fields(page.refinement, language)
     if listing.suggest:
         typed = listing.request.query
         texts = [
@@ -266,7 +268,7 @@ def search_page_reply(
 _ASKED: Final = re.compile(rb'"refine":\{"attribute":("(?:[^"\\]|\\.)*")')
 
 
-def asked_attribute(body: bytes) -> str:
+def asked_filter_kind(body: bytes) -> str:
     """Return the kind of filter that the question of a reply asks for; "" without one."""
     found = _ASKED.search(body)  # no text of a product matches: it has its quotes escaped
     if found is None:
@@ -280,15 +282,19 @@ def filter_kind(attribute: str) -> str:
     return attribute_kind(name) if name else kind
 
 
-def _refine_field(refinement: Refinement, language: str) -> dict[str, object]:
+def _refinement_fields(refinement: Refinement, language: str) -> dict[str, object]:
     texts = translations("search", language)
     text = texts.get(f"question_{refinement.attribute}", texts["question_other"])
     return {
         "attribute": refinement.attribute,
         "question": text.replace("{q}", refinement.name),
         "options": [
-            {"value": one.value, "count": one.count, "filter": refinement.filter_of(one)}
-            for one in refinement.answers
+            {
+                "value": answer.value,
+                "count": answer.count,
+                "filter": refinement.filter_of(answer),
+            }
+            for answer in refinement.answers
         ],
     }
 
@@ -313,10 +319,12 @@ def highlights_of(
 
 
 def _suggestion_text(
-    searchable: SearchableStore, one: Suggestion, typed: str
+    searchable: SearchableStore, suggestion: Suggestion, typed: str
 ) -> str | None:
-    card = searchable.catalog.cards[one.item]
-    return None if card is None else spelled_as_title(one.words, title_of(card), typed)
+    card = searchable.catalog.cards[suggestion.item]
+    return (
+        None if card is None else spelled_as_title(suggestion.words, title_of(card), typed)
+    )
 
 
 def _facet_fields(counts: Counts) -> object:

@@ -202,14 +202,14 @@ def _store_forecast_body(database: Database, store: Store) -> bytes:
 def _item_forecast_body(
     database: Database, store: Store, item_id: str, now_ms: int
 ) -> bytes:
-    found, run = None, None
+    item, run = None, None
     if "\0" not in item_id:
         with database.reading() as connection:
             repository = ForecastRepository(connection, store.store_id)
-            found, run = repository.item(item_id), repository.newest_run()
-    if found is None:
+            item, run = repository.item(item_id), repository.newest_run()
+    if item is None:
         message = f"the catalog has no item {item_id!r}; push it with POST /v1/items"
         raise UnknownItemError(message)
     settings = store.settings
     enabled = settings.demand_forecast
-    return _encode(item_forecast_reply(found, run, settings.zone, now_ms, enabled=enabled))
+    return _encode(item_forecast_reply(item, run, settings.zone, now_ms, enabled=enabled))

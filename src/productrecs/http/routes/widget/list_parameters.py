@@ -89,7 +89,7 @@ def _without_blank_filters(value: object) -> object:
     return value
 
 
-def _is_filter(value: str) -> str:
+def _check_filter(value: str) -> str:
     if re.fullmatch(_FILTER, value) is None or len(value) > _LONGEST_FILTER:
         raise PydanticCustomError("filter", FILTER_FORMS)
     return value
@@ -97,7 +97,7 @@ def _is_filter(value: str) -> str:
 
 _Filter = Annotated[
     str,
-    AfterValidator(_is_filter),
+    AfterValidator(_check_filter),
     WithJsonSchema({"type": "string", "pattern": _FILTER, "maxLength": _LONGEST_FILTER}),
 ]
 FilterQuery = Annotated[
@@ -166,7 +166,7 @@ def store_with_price_list(
                 "public_price_groups, which lets everybody read its prices"
             )
             raise SecretKeyRequiredError(message)
-        return cached_store.priced(name)
+        return cached_store.with_price_list(name)
     except (PriceListNameError, UnknownPriceListError) as error:
         names = state.catalog.price_lists.names()
         readable_names = ", ".join(
@@ -178,7 +178,7 @@ def store_with_price_list(
         ) from error
 
 
-def open_store_with_price_list(call: QuickCall) -> CachedStore | None:
+def cached_store_with_price_list(call: QuickCall) -> CachedStore | None:
     """Return the caller's store with the call's prices, if it is in memory.
 
     Raises:
@@ -213,7 +213,7 @@ def split_item_ids(item_ids: str | None) -> tuple[str, ...]:
     return tuple(part for one in item_ids.split(",") if (part := one.strip()))
 
 
-def check_excluded(excluded: Sequence[str], raw_value: str | None) -> None:
+def check_excluded_count(excluded: Sequence[str], raw_value: str | None) -> None:
     """Refuse more ids to exclude than a call may have.
 
     Raises:

@@ -33,7 +33,7 @@ from productrecs.http.routes.widget.shopper_history_access import (
     ShopperHistoryAccess,
     UsableHistories,
     read_usable_histories,
-    with_identity_warning,
+    record_and_warn_of_refused_identity,
 )
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.experiments.arm_assignment import HoldoutArm, holdout_split
@@ -118,7 +118,7 @@ def _with_anchor_and_warning(
 ) -> bytes:
     """Return the reply with the page's product, if requested, and with warnings."""
     body = _with_anchor(body, context, cached_store, list_request)
-    return with_identity_warning(context, cached_store, body, access)
+    return record_and_warn_of_refused_identity(context, cached_store, body, access)
 
 
 async def _list_body(
@@ -131,13 +131,15 @@ async def _list_body(
         return _anonymous_list_body(context, cached_store, list_request)
     identities = list_request.identities
     if not is_tested(cached_store, list_request.placement):
-        histories = await _read_histories_or_none(context, cached_store, identities, access)
+        histories = await _read_histories_or_empty(
+            context, cached_store, identities, access
+        )
         return _list_body_by_arm(context, cached_store, list_request, histories, NOBODY)
     store_id = cached_store.state.catalog.store_id
     # At the same time, so that the request waits only once for a database that hangs.
     known, histories = await asyncio.gather(
         context.arm_assigner.stored_identity(store_id, identities, context.read),
-        _read_histories_or_none(context, cached_store, identities, access),
+        _read_histories_or_empty(context, cached_store, identities, access),
     )
     return _list_body_by_arm(context, cached_store, list_request, histories, known)
 
@@ -151,7 +153,7 @@ def _list_body_by_arm(
 ) -> bytes:
     """Return the body of a shopper's list, by their arms of the store's tests."""
     identities = list_request.identities
-    if is_held_out(context, cached_store, identities, known):
+    if assign_arm_and_check_held_out(context, cached_store, identities, known):
         return EMPTY_LIST
     placement = None
     test = cached_store.experiments.by_placement.get(list_request.placement)
@@ -178,7 +180,7 @@ async def answer_trending(
         known = await context.arm_assigner.stored_identity(
             store_id, identities, context.read
         )
-        if is_held_out(context, cached_store, identities, known):
+        if assign_arm_and_check_held_out(context, cached_store, identities, known):
             return EMPTY_LIST
     now_ms = context.clock()
     if excluded or list_request.filters != NO_FILTERS:
@@ -284,13 +286,13 @@ def is_tested(cached_store: CachedStore, placement: str) -> bool:
     return is_in_test or cached_store.state.settings.holdout_percent > 0
 
 
-def is_held_out(
+def assign_arm_and_check_held_out(
     context: Context,
     cached_store: CachedStore,
     identities: Sequence[str],
     known: StoredIdentity,
 ) -> bool:
-    """Return whether a shopper is in the arm of the holdout test without lists."""
+    """Return whether a shopper is in the arm without lists; the assignment is recorded."""
     settings = cached_store.state.settings
     if not settings.holdout_percent:
         return False
@@ -351,7 +353,7 @@ def _cached_or_computed_body(
     return body
 
 
-async def _read_histories_or_none(
+async def _read_histories_or_empty(
     context: Context,
     cached_store: CachedStore,
     identities: Sequence[str],

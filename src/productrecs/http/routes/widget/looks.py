@@ -79,7 +79,7 @@ LookCursor = Annotated[
     responses=look_response() | not_modified_response() | error_responses(401, 422, 503),
     response_class=Response,
 )
-async def published_look(
+async def find_look_or_list_looks(
     request: Request,
     item_id: AnchorId = None,
     price_list: PriceListQuery = "",
@@ -111,7 +111,7 @@ async def published_look(
     if look is None:
         return conditional_reply(request, NO_LOOK, 0)
     address = look_image_url(base_url_of(request), store, look)
-    reply = look_reply(look, address, cached_store, context.clock())
+    reply = look_with_products_fields(look, address, cached_store, context.clock())
     # It holds current prices, so a browser must validate it each time.
     return conditional_reply(request, b'{"look":%b}' % _encode(reply), 0)
 
@@ -134,7 +134,7 @@ def _list_looks(request: Request, after: int, limit: int, since_ms: int) -> Resp
     return page_reply(list(looks), limit, load)
 
 
-def look_reply(
+def look_with_products_fields(
     look: Look, image_url: str, cached_store: CachedStore, now_ms: int
 ) -> dict[str, Any]:
     """Return a look as widgets get it, with the products that can be shown now."""

@@ -26,7 +26,7 @@ from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Rout
 from productrecs.http.routes.widget.browser_assistant_calls import (
     ASSISTANT,
     AssistantQuery,
-    count_call,
+    count_assistant_call,
 )
 from productrecs.http.routes.widget.list_parameters import (
     LOOKS_LIKE_FILTER,
@@ -35,8 +35,8 @@ from productrecs.http.routes.widget.list_parameters import (
     Num,
     PriceListQuery,
     Shown,
-    check_excluded,
-    open_store_with_price_list,
+    cached_store_with_price_list,
+    check_excluded_count,
     read_filters,
     refuse_unknown_filters,
     split_item_ids,
@@ -126,7 +126,7 @@ class ListQuery(NamedTuple):
     price_list: str
 
 
-def _list_query(  # noqa: PLR0913, PLR0917 - one a query parameter
+def _read_list_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     num: Num = None,
     source: Annotated[
         Source,
@@ -193,8 +193,8 @@ def _list_query(  # noqa: PLR0913, PLR0917 - one a query parameter
         filters=read_filters(filters),
         placement=placement or "",
     )
-    _check(list_request, item_ids)
-    check_excluded(list_request.excluded, excluded)
+    _check_basket_and_anchor(list_request, item_ids)
+    check_excluded_count(list_request.excluded, excluded)
     shopper_ids = {
         "customer_id": customer_id or "",
         "user_id": user_id or "",
@@ -204,7 +204,7 @@ def _list_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     return ListQuery(list_request, shopper_ids, price_list)
 
 
-_lists: Final = QueryParser(_list_query)
+_lists: Final = QueryParser(_read_list_query)
 
 
 def parse_list_request(
@@ -215,11 +215,13 @@ def parse_list_request(
         return None
     if query.get("placement") and query.get("source"):
         return None
-    found = _lists.read(query)
-    return None if found is None else _with_num(found.request, default_num)
+    list_query = _lists.read(query)
+    return (
+        None if list_query is None else _with_default_num(list_query.request, default_num)
+    )
 
 
-def _with_num(
+def _with_default_num(
     list_request: RecommendationRequest, default_num: int
 ) -> RecommendationRequest:
     """Return the request with the store's number; a placement has a number of its own."""
@@ -230,7 +232,7 @@ def _with_num(
 
 async def _recommend_quickly(call: QuickCall) -> QuickReply | None:
     context, caller, query = call.context, call.caller, call.query
-    cached_store = open_store_with_price_list(call)
+    cached_store = cached_store_with_price_list(call)
     if query is None or cached_store is None:
         return None
     list_request = parse_list_request(query, caller.store.settings.rec_num)
@@ -254,7 +256,7 @@ async def _recommend_quickly(call: QuickCall) -> QuickReply | None:
 )
 async def recommend(
     request: Request,
-    query: Annotated[ListQuery, Depends(as_dependency(_list_query))],
+    query: Annotated[ListQuery, Depends(as_dependency(_read_list_query))],
     assistant: AssistantQuery = False,  # noqa: FBT002 - a query parameter
 ) -> Response:
     """Return products for the request, each with the `source` that suggested it.
@@ -281,10 +283,10 @@ async def recommend(
         exchange.known_caller, cached_store, query.price_list
     )
     access = access_in_route(request, query.shopper_ids)
-    list_request = _with_num(list_request, store.settings.rec_num)
+    list_request = _with_default_num(list_request, store.settings.rec_num)
     body = await answer_list(exchange.context, cached_store, list_request, access)
     if assistant:
-        count_call(exchange, BrowserTool.RECOMMEND)
+        count_assistant_call(exchange, BrowserTool.RECOMMEND)
     return Response(body, media_type="application/json")
 
 
@@ -295,7 +297,7 @@ class TrendingQuery(NamedTuple):
     price_list: str
 
 
-def _trending_query(
+def _read_trending_query(
     num: Num = None,
     user_id: Annotated[
         str | None,
@@ -314,12 +316,12 @@ def _trending_query(
         BodyError: when too many products are excluded, or a filter is invalid.
     """
     excluded_ids = split_item_ids(excluded)
-    check_excluded(excluded_ids, excluded)
+    check_excluded_count(excluded_ids, excluded)
     trending = TrendingRequest(num or 0, user_id, excluded_ids, read_filters(filters))
     return TrendingQuery(trending, price_list)
 
 
-_trending: Final = QueryParser(_trending_query)
+_trending: Final = QueryParser(_read_trending_query)
 
 
 def parse_trending_request(
@@ -328,14 +330,14 @@ def parse_trending_request(
     """Return the request that a plain query makes; None leaves it to the route."""
     if not LOOKS_LIKE_FILTER.isdisjoint(query):
         return None
-    found = _trending.read(query)
-    if found is None or found.request.num:
-        return found and found.request
-    return found.request._replace(num=default_num)
+    trending_query = _trending.read(query)
+    if trending_query is None or trending_query.request.num:
+        return trending_query and trending_query.request
+    return trending_query.request._replace(num=default_num)
 
 
 async def _list_trending_quickly(call: QuickCall) -> QuickReply | None:
-    cached_store = open_store_with_price_list(call)
+    cached_store = cached_store_with_price_list(call)
     if call.query is None or cached_store is None:
         return None
     list_request = parse_trending_request(call.query, call.caller.store.settings.rec_num)
@@ -357,7 +359,7 @@ async def _list_trending_quickly(call: QuickCall) -> QuickReply | None:
 )
 async def trending(
     request: Request,
-    query: Annotated[TrendingQuery, Depends(as_dependency(_trending_query))],
+    query: Annotated[TrendingQuery, Depends(as_dependency(_read_trending_query))],
 ) -> Response:
     """Return the products that trend by the store's metric and look-back window.
 
@@ -378,7 +380,9 @@ async def trending(
     return Response(body, media_type="application/json")
 
 
-def _check(list_request: RecommendationRequest, item_ids: str | None) -> None:
+def _check_basket_and_anchor(
+    list_request: RecommendationRequest, item_ids: str | None
+) -> None:
     if len(list_request.basket) > MAX_ANCHORS:
         message = f"a cart may name at most {MAX_ANCHORS} items"
         problem = ValidationProblem(

@@ -43,7 +43,7 @@ from productrecs.http.pipeline.search_count_recorder import (
 from productrecs.http.routes.widget.browser_assistant_calls import (
     ASSISTANT,
     AssistantQuery,
-    count_call,
+    count_assistant_call,
 )
 from productrecs.http.routes.widget.faceted_search import (
     EXTRA_PROPERTIES,
@@ -56,9 +56,9 @@ from productrecs.http.routes.widget.faceted_search import (
     RefineQuery,
     SortQuery,
     SuggestQuery,
-    asked_attribute,
-    extra_reply_fields,
+    asked_filter_kind,
     filter_kind,
+    filters_and_redirect_fields,
     highlights_of,
     page_request_of,
     query_filter_fields,
@@ -68,7 +68,7 @@ from productrecs.http.routes.widget.faceted_search import (
 from productrecs.http.routes.widget.list_parameters import (
     FilterQuery,
     PriceListQuery,
-    open_store_with_price_list,
+    cached_store_with_price_list,
     store_with_price_list,
 )
 from productrecs.http.routes.widget.shopper_history_access import (
@@ -77,7 +77,7 @@ from productrecs.http.routes.widget.shopper_history_access import (
     ShopperHistoryAccess,
     access_in_route,
     access_of,
-    with_identity_warning,
+    record_and_warn_of_refused_identity,
 )
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.records.catalog.repository import read_descriptions
@@ -117,7 +117,7 @@ class SearchQuery(NamedTuple):
     price_list: str
 
 
-def _search_query(  # noqa: PLR0913, PLR0917 - one a query parameter
+def _read_search_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     q: Annotated[
         str,
         Query(
@@ -190,20 +190,20 @@ def _search_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     return SearchQuery(listing or search, shopper_ids, identity, price_list)
 
 
-_searches: Final = QueryParser(_search_query)
+_searches: Final = QueryParser(_read_search_query)
 
 
 def parse_search_request(
     query: Mapping[str, str],
 ) -> SearchRequest | ResultsPageRequest | None:
     """Return the request that a plain query makes; None leaves it to the route."""
-    found = None if ASSISTANT in query else _searches.read(query)
-    return None if found is None else found.search
+    search_query = None if ASSISTANT in query else _searches.read(query)
+    return None if search_query is None else search_query.search
 
 
 async def _search_quickly(call: QuickCall) -> QuickReply | None:
     context, caller, query = call.context, call.caller, call.query
-    cached_store = open_store_with_price_list(call)
+    cached_store = cached_store_with_price_list(call)
     asked = None if query is None else parse_search_request(query)
     if query is None or cached_store is None or asked is None:
         return None
@@ -227,7 +227,7 @@ async def _search_quickly(call: QuickCall) -> QuickReply | None:
 )
 async def search(
     request: Request,
-    query: Annotated[SearchQuery, Depends(as_dependency(_search_query))],
+    query: Annotated[SearchQuery, Depends(as_dependency(_read_search_query))],
     assistant: AssistantQuery = False,  # noqa: FBT002 - a query parameter
 ) -> Response:
     """Return the products that match the query, best first.
@@ -253,7 +253,7 @@ async def search(
         exchange.context, cached_store, query.search, searcher, access
     )
     if assistant:
-        count_call(exchange, BrowserTool.SEARCH)
+        count_assistant_call(exchange, BrowserTool.SEARCH)
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     return Response(reply.body, media_type="application/json", headers=headers)
 
@@ -280,10 +280,10 @@ def _is_tested(
 ) -> bool:
     """Return whether a test of search decides about a reply."""
     is_running = cached_store.experiments.search is not None
-    return is_running and _is_known(searcher) and bool(_words_of(search).strip())
+    return is_running and _is_shopper_id(searcher) and bool(_query_of(search).strip())
 
 
-def _is_known(searcher: Searcher) -> bool:
+def _is_shopper_id(searcher: Searcher) -> bool:
     return isinstance(searcher, str) and control_character(searcher) is None
 
 
@@ -300,7 +300,7 @@ def _assign_search_arm(
     return SearchArm(replace(settings, **changes) if changes else settings, name, test.name)
 
 
-def _cached_reply_counted(
+def _find_cached_reply_and_count(
     context: Context,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
@@ -323,7 +323,7 @@ async def _read_stored_identity(
     return await context.arm_assigner.stored_identity(store_id, (shopper,), context.read)
 
 
-def _words_of(search: SearchRequest | ResultsPageRequest) -> str:
+def _query_of(search: SearchRequest | ResultsPageRequest) -> str:
     return search.query if isinstance(search, SearchRequest) else search.request.query
 
 
@@ -341,7 +341,7 @@ async def answer_search(
         BrokenIndexError: when the index turns out to be damaged.
     """
     reply = await _cached_or_computed_reply(context, cached_store, search, searcher)
-    body = with_identity_warning(context, cached_store, reply.body, access)
+    body = record_and_warn_of_refused_identity(context, cached_store, reply.body, access)
     return reply._replace(body=body)
 
 
@@ -355,7 +355,7 @@ async def _cached_or_computed_reply(
     if _is_tested(cached_store, search, searcher):
         known = await _read_stored_identity(context, cached_store, str(searcher))
         arm = _assign_search_arm(context, cached_store, str(searcher), known)
-    cached = _cached_reply_counted(context, cached_store, search, searcher, arm)
+    cached = _find_cached_reply_and_count(context, cached_store, search, searcher, arm)
     if cached is not None:
         return cached
     state = _search_state(cached_store, context.clock())
@@ -389,7 +389,7 @@ async def _compute_reply(
             )
         return QuickReply(_trending_body(cached_store, search, now_ms))
     return await context.search_pool.run(
-        lambda: _found_products_reply(searchable, search, now_ms)
+        lambda: _product_search_reply(searchable, search, now_ms)
     )
 
 
@@ -433,7 +433,7 @@ def _count_search(
         store_id = cached_store.state.catalog.store_id
         context.searches.count(store_id, query, searcher, is_empty=is_empty)
         if isinstance(search, ResultsPageRequest):
-            asked = asked_attribute(reply.body) if search.refine else ""
+            asked = asked_filter_kind(reply.body) if search.refine else ""
             context.searches.count_question(
                 store_id,
                 query,
@@ -473,14 +473,14 @@ async def _results_page_reply(
                 lambda reader: read_descriptions(reader, store_id, item_numbers)
             )
     body = await context.search_pool.run(
-        lambda: _reply_body(searchable, listing, page, descriptions)
+        lambda: _results_page_body(searchable, listing, page, descriptions)
     )
     return QuickReply(
         body, _relaxation_and_redirect_headers(page.relaxed, redirect_of(searchable, page))
     )
 
 
-def _reply_body(
+def _results_page_body(
     searchable: SearchableStore,
     listing: ResultsPageRequest,
     page: ResultsPage,
@@ -515,15 +515,15 @@ def _unpack_reply(packed: bytes, arm: SearchArm) -> QuickReply:
     return QuickReply(body, (*headers, *arm.headers))
 
 
-def _found_products_reply(
+def _product_search_reply(
     searchable: SearchableStore, search: SearchRequest, now_ms: int
 ) -> QuickReply:
-    found = find_products(searchable, search, now_ms)
-    body = search_body(found.hits, searchable.catalog.cards)
-    body = with_search_fields(body, extra_reply_fields(searchable, found))
+    results = find_products(searchable, search, now_ms)
+    body = search_body(results.hits, searchable.catalog.cards)
+    body = with_search_fields(body, filters_and_redirect_fields(searchable, results))
     return QuickReply(
         body,
-        _relaxation_and_redirect_headers(found.relaxed, redirect_of(searchable, found)),
+        _relaxation_and_redirect_headers(results.relaxed, redirect_of(searchable, results)),
     )
 
 

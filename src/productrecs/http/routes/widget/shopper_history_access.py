@@ -116,7 +116,7 @@ def record_refused_identities(
             context.write_client.write_later(refused)
 
 
-def with_identity_warning(
+def record_and_warn_of_refused_identity(
     context: Context, cached_store: CachedStore, body: bytes, access: ShopperHistoryAccess
 ) -> bytes:
     """Return the body of a reply, with a warning if the call's identity was refused."""
@@ -173,7 +173,9 @@ def read_usable_histories(
             of_session = history.of_sessions(sessions)
             is_customers = of_session is not history or shopper_id == access.customer
             customer = history.person if is_customers else None
-            is_hidden = _is_anonymous(context, cached_store, access, customer)
+            is_hidden = _count_customer_and_check_anonymous(
+                context, cached_store, access, customer
+            )
             is_hidden |= access.mode == "signed" or cached.is_former(shopper_id)
             for_display.append(of_session)
             for_lists.append(of_session if is_hidden else history)
@@ -200,13 +202,13 @@ def _proven_history(
     return own if access.customer or own.newest_ms else None
 
 
-def _is_anonymous(
+def _count_customer_and_check_anonymous(
     context: Context,
     cached_store: CachedStore,
     access: ShopperHistoryAccess,
     customer: str | None,
 ) -> bool:
-    """Return whether the call's network named too many; it names a `customer` now."""
+    """Count the `customer` of the call; return whether its network named too many."""
     named, store_id = context.named_customers, cached_store.state.catalog.store_id
     if customer:
         named.count_customer(store_id, access.network, customer)

@@ -61,7 +61,7 @@ class WidgetConfigRequest(NamedTuple):
     price_list: str
 
 
-def _config_request(
+def _read_config_request(
     type_: Annotated[
         str,
         Query(
@@ -89,10 +89,10 @@ def _config_request(
     return WidgetConfigRequest(type_, lang, price_list)
 
 
-_request_parser: Final = QueryParser(_config_request)
+_request_parser: Final = QueryParser(_read_config_request)
 
 
-async def _config_quickly(call: QuickCall) -> QuickReply | None:
+async def _answer_config_quickly(call: QuickCall) -> QuickReply | None:
     store = call.caller.store
     cached_store = call.context.stores.get(store)
     config_request = None if call.query is None else _request_parser.read(call.query)
@@ -107,7 +107,7 @@ async def _config_quickly(call: QuickCall) -> QuickReply | None:
     PUBLISHABLE,
     widget=True,
     sends_timing=True,
-    quick=_config_quickly,
+    quick=_answer_config_quickly,
     operation_id="widget_config",
     summary="Return a widget's settings",
     responses=success_response(
@@ -119,7 +119,9 @@ async def _config_quickly(call: QuickCall) -> QuickReply | None:
 )
 async def widget_config(
     request: Request,
-    config_request: Annotated[WidgetConfigRequest, Depends(as_dependency(_config_request))],
+    config_request: Annotated[
+        WidgetConfigRequest, Depends(as_dependency(_read_config_request))
+    ],
 ) -> Response:
     """Return a widget's settings; a type without saved settings has the defaults.
 
