@@ -18,7 +18,7 @@ from productrecs.dashboard.charts import ExpectedDay
 from productrecs.dashboard.pages.analyse.demand_forecast import (
     days_sold_out,
     flat_forecast_reason,
-    season_sentences,
+    short_season_sentences,
     stock_status,
 )
 from productrecs.storage.sql.tables import forecast_runs
@@ -115,7 +115,7 @@ def chart_rows(body: str) -> list[list[str]]:
 def test_a_history_without_last_years_season_says_so(
     days: float | None, sentences: int
 ) -> None:
-    assert len(season_sentences(days)) == sentences
+    assert len(short_season_sentences(days)) == sentences
 
 
 def test_the_store_sees_history_band_and_error_in_words(owner: Member) -> None:

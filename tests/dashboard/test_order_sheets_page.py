@@ -191,3 +191,10 @@ def test_goods_on_order_are_added_by_hand_or_replaced_by_a_file(owner: Member) -
     assert "Stored 1 line. Your catalog lacks 1: ghost." in text
     assert "A lamp 9 " in text
     assert "names the columns product, quantity" in text_of(bad)
+
+
+def test_a_number_of_any_length_is_no_line(owner: Member) -> None:
+    for number in ("9" * 30, "9" * 5_000):
+        removed = owner.post(f"{PAGE}/ordered/remove", page=PAGE, number=number)
+
+        assert removed.status == 404, number[:40]

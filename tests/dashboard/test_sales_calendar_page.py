@@ -137,3 +137,11 @@ def test_a_forecast_is_computed_on_request(office: Office, store: Store) -> None
     assert (refused.status, queued.status) == (404, 303)
     assert "forecast" in kinds
     assert "enter an expected change too" in text_of(member.get(PAGE))
+
+
+def test_a_number_of_any_length_is_no_entry(office: Office, store: Store) -> None:
+    member = office.member(store)
+
+    removed = member.post(f"{PAGE}/remove", page=PAGE, number="9" * 5_000)
+
+    assert removed.status == 404

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import parse_report_query
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import Visit
 from productrecs.dashboard.report_period import as_number, figures_by_name
 from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
@@ -154,8 +155,7 @@ def _failed_job_alerts(visit: Visit) -> Iterator[Alert]:
 
 def _data_issue_alerts(visit: Visit) -> Iterator[Alert]:
     for issue in find_tracking_issues(visit.database, visit.store, visit.now_ms):
-        text = f"{issue.message[:1].upper()}{issue.message[1:]}. {issue.remedy[:1].upper()}"
-        text += f"{issue.remedy[1:]}."
+        text = f"{sentence(issue.message)} {sentence(issue.remedy)}"
         level = "bad" if issue.is_serious else "note"
         if issue.code == "pictures_fail":
             yield Alert(level, text, "See the products", "/dashboard/products")

@@ -29,12 +29,12 @@ from productrecs.dashboard.cookies import (
     VISITOR,
     is_csrf_token,
     read_cookie,
-    set_cookie,
+    set_cookie_header,
 )
 from productrecs.dashboard.file_upload_forms import (
     declared_length,
-    has_multipart,
-    received_form,
+    is_multipart_form,
+    receive_form,
 )
 from productrecs.dashboard.page import (
     LOGIN_PATH,
@@ -47,7 +47,7 @@ from productrecs.dashboard.page import (
 )
 from productrecs.dashboard.page_registry import (
     BY_PATH,
-    current_page,
+    current_navigation_path,
     navigation,
     parent_page_of,
 )
@@ -110,7 +110,7 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
         and not user.is_from_shop
         and visit.services.settings.registration in {OPEN, INVITATION},
         "asks_to_confirm": needs_confirmation(visit),
-        "current": current_page(visit.page.path),
+        "current": current_navigation_path(visit.page.path),
         "navigation": [] if user is None else list(navigation()),
         "fmt": visit.formats,
         "now_ms": visit.now_ms,
@@ -237,7 +237,7 @@ async def _handle_request(request: Request) -> Response:
     page = BY_PATH.get(path.rstrip("/") or DASHBOARD_PATH)
     form_fields: list[tuple[str, str]] = []
     if request.method == "POST" and page is not None:
-        if page.file_limit and has_multipart(request):
+        if page.file_limit and is_multipart_form(request):
             return await _handle_upload_request(request, page)
         headers = request.scope["headers"]
         body = await read_body(request.receive, headers, FORM_LIMIT, exchange.claim)
@@ -267,7 +267,7 @@ async def _handle_upload_request(request: Request, page: Page) -> Response:
         _check_origin_and_role(visit, page)
         folder = visit.services.upload_folder
         with folder.reserve_slot(visit.store.store_id, declared_length(request)):
-            async with received_form(request, folder, page.file_limit) as form:
+            async with receive_form(request, folder, page.file_limit) as form:
                 await form.receive_fields()
                 _check_csrf_token(replace(visit, form=Form(form.fields)))
                 file = await form.receive_file()
@@ -451,7 +451,9 @@ def _build_response(visit: Visit, reply: Reply) -> Response:
     headers["vary"] = "Cookie, Accept-Encoding"
     response = Response(body, reply.status, headers, reply.media_type)
     for name, value in cookies.items():
-        response.headers.append("set-cookie", set_cookie(name, value, visit.base_url))
+        response.headers.append(
+            "set-cookie", set_cookie_header(name, value, visit.base_url)
+        )
     return response
 
 

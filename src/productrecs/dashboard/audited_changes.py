@@ -51,14 +51,14 @@ def run_audited_change(
         with database.transaction():
             """Write the audit log line of a change without a transaction."""
     if reply.status < 400:  # noqa: PLR2004 - HTTP
-        _describe(visit, undo[0], before)
+        _add_difference_to_audit_log(visit, undo[0], before)
     if undo[1] and FLASH in reply.cookies:
         flash = f"{reply.cookies[FLASH]}{UNDO_MARK}{undo[0]}"
         return replace(reply, cookies={**reply.cookies, FLASH: flash})
     return reply
 
 
-def _describe(visit: Visit, entry_id: str, before: Snapshot) -> None:
+def _add_difference_to_audit_log(visit: Visit, entry_id: str, before: Snapshot) -> None:
     try:
         changed = describe_difference(visit, before, changeable_value_texts(visit))
     except UnknownStoreError:  # the change deleted the store

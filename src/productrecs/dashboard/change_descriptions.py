@@ -53,6 +53,8 @@ Value: TypeAlias = str | tuple[str, ...]
 Words: TypeAlias = dict[str, Value]
 Snapshot: TypeAlias = dict[tuple[str, str], Words]
 """What is stored, by what it is and its id; its name is the word ""."""
+Entries: TypeAlias = Iterator[tuple[tuple[str, str], Words]]
+"""What each thing is and its id, with its words."""
 
 _NOTHING: Final = "nothing"
 _FILES: Final = 50  # the newest imports, of which one may have changed
@@ -148,7 +150,7 @@ def _setting_text(name: str, value: object) -> str:
     return _SETTING_CHOICES.get(name, {}).get(text, text)
 
 
-def _rule_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _rule_texts(visit: Visit) -> Entries:
     for rule in merchandising.editor_of(visit).all():
         draft = RuleDraft.of_rule(rule)
         yield (
@@ -169,8 +171,10 @@ def _rule_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
                     "Only in": ", ".join(PLACES[place] for place in draft.only_in),
                     "Not in": ", ".join(PLACES[place] for place in draft.not_in),
                     "Placements": ", ".join(draft.placements),
-                    "First day": draft.starts and merchandising.moment(visit, draft.starts),
-                    "Last day": draft.ends and merchandising.moment(visit, draft.ends),
+                    "First day": draft.starts
+                    and merchandising.schedule_moment_text(visit, draft.starts),
+                    "Last day": draft.ends
+                    and merchandising.schedule_moment_text(visit, draft.ends),
                     "Priority": draft.priority,
                     "State": "on" if draft.enabled else "off",
                 }
@@ -178,7 +182,7 @@ def _rule_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         )
 
 
-def _placement_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _placement_texts(visit: Visit) -> Entries:
     for placement in placements.editor_of(visit).all():
         content, draft = (
             placement.content,
@@ -209,7 +213,7 @@ def _placement_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         )
 
 
-def _bundle_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _bundle_texts(visit: Visit) -> Entries:
     bundles = BundleEditor(visit.database, visit.store, visit.context.clock).all()
     for bundle in bundles:
         content, fmt = bundle.content, visit.formats
@@ -229,7 +233,7 @@ def _bundle_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         )
 
 
-def _look_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _look_texts(visit: Visit) -> Entries:
     for look in looks.editor_of(visit).all():
         content = look.content
         boxes = [
@@ -253,7 +257,7 @@ def _look_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         )
 
 
-def _synonym_and_search_rule_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _synonym_and_search_rule_texts(visit: Visit) -> Entries:
     editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
     for number, synonym in editor.synonyms().items():
         yield ("synonym", str(number)), {"Synonyms": ", ".join(synonym.texts)}
@@ -270,18 +274,18 @@ def _synonym_and_search_rule_texts(visit: Visit) -> Iterator[tuple[tuple[str, st
         )
 
 
-def _import_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _import_texts(visit: Visit) -> Entries:
     with visit.database.reading() as connection:
         files = FileImportRepository(connection, visit.store.store_id).latest(_FILES)
     for file_import in files:
-        state, _ = file_imports.state_of(file_import)
+        state, _ = file_imports.status_text_and_tone(file_import)
         yield (
             ("import", file_import.import_id),
             {"": f"“{file_import.file_name}”", "State": state},
         )
 
 
-def _experiment_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _experiment_texts(visit: Visit) -> Entries:
     editor = ExperimentEditor(visit.database, visit.store, visit.context.clock, "")
     for experiment in editor.all():
         shares = experiment.content.shares.items()
@@ -298,7 +302,7 @@ def _experiment_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         )
 
 
-def _member_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _member_texts(visit: Visit) -> Entries:
     with visit.database.reading() as connection:
         members = UserRepository(connection, visit.store.store_id).all()
     for member in members:
@@ -306,13 +310,13 @@ def _member_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         yield ("member", member.user_id), {"": name, "Role": member.role.label}
 
 
-def _token_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _token_texts(visit: Visit) -> Entries:
     for token in access_tokens.tokens_of(visit):
         name, may = f"“{token.name}”", access_tokens.RIGHTS[token.role]
         yield ("token", token.token_id), {"": name, "May": may}
 
 
-def _supplier_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _supplier_texts(visit: Visit) -> Entries:
     with visit.database.reading() as connection:
         repository = SupplierRepository(connection, visit.store.store_id)
         suppliers, counts = repository.suppliers(), repository.product_counts()
@@ -322,20 +326,20 @@ def _supplier_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         ("goods on order", ""),
         {"": "Goods on order", "Lines": str(len(ordered)), "Units": str(units)},
     )
-    for one in suppliers:
-        days = (one.lead_time_days, one.order_every_days)
+    for supplier in suppliers:
+        days = (supplier.lead_time_days, supplier.order_every_days)
         lead_time, order_every = ("" if count is None else str(count) for count in days)
         yield (
-            ("supplier", one.name),
+            ("supplier", supplier.name),
             {
-                "": one.name,
-                "Products": str(counts.get(one.name, 0)),
+                "": supplier.name,
+                "Products": str(counts.get(supplier.name, 0)),
                 **_without_empty_values(
                     {
                         "Lead time in days": lead_time,
                         "Days between two orders": order_every,
-                        "Minimum order": f"{one.minimum_order:g}"
-                        if one.minimum_order
+                        "Minimum order": f"{supplier.minimum_order:g}"
+                        if supplier.minimum_order
                         else "",
                     }
                 ),
@@ -343,7 +347,7 @@ def _supplier_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
         )
 
 
-def _webhook_texts(visit: Visit) -> Iterator[tuple[tuple[str, str], Words]]:
+def _webhook_texts(visit: Visit) -> Entries:
     for endpoint in webhooks.endpoints_of(visit):
         name = webhooks.host_without_path(endpoint.url)
         messages = len(webhooks.EVENTS) - len(endpoint.left_out)
@@ -361,8 +365,7 @@ def _without_empty_values(words: Mapping[str, Value]) -> Words:
     return {name: value for name, value in words.items() if value}
 
 
-_Reader: TypeAlias = Callable[[Visit], Iterator[tuple[tuple[str, str], Words]]]
-_READERS: Final[Mapping[str, _Reader]] = MappingProxyType(
+_READERS: Final[Mapping[str, Callable[[Visit], Entries]]] = MappingProxyType(
     {
         merchandising.MERCHANDISING_PATH: _rule_texts,
         placements.PLACEMENTS_PATH: _placement_texts,

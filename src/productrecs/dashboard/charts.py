@@ -61,15 +61,15 @@ def stacked_bar_chart(
         ]
         stacks.append((lows, highs))
         lows = highs
-    top, step = _scale(max(lows, default=0))
+    top, step = _axis_top_and_step(max(lows, default=0))
     layers = [
-        ChartSeries(name, tone, _bars(below, above, top))
+        ChartSeries(name, tone, _bar_path(below, above, top))
         for name, tone, (below, above) in zip(values, ("one", "two"), stacks, strict=False)
     ]
     axis_formats = formats
     if step >= 1:
         axis_formats = replace(formats, prices=replace(formats.prices, places=0))
-    return _frame_chart(
+    return _build_chart(
         days, values, layers, (top, step, axis_formats.money), formats.money, formats
     )
 
@@ -83,11 +83,11 @@ def share_line_chart(
     """
     tones = ("middle", "sold", "third")
     layers = [
-        ChartSeries(name, tone, _line(shares, 1.0))
+        ChartSeries(name, tone, _line_path(shares, 1.0))
         for (name, shares), tone in zip(values.items(), tones, strict=False)
     ]
     axis = (1.0, 0.25, lambda value: formats.share(value, 0))
-    return _frame_chart(days, values, layers, axis, formats.share, formats)
+    return _build_chart(days, values, layers, axis, formats.share, formats)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +104,20 @@ def forecast_chart(
     sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay], formats: Formats
 ) -> Chart:
     """Return what was sold each day, followed by what is expected, with its range."""
-    days = [*(day for day, _ in sold), *(one.day for one in ahead)]
+    days = [*(day for day, _ in sold), *(day.day for day in ahead)]
     blank_past: list[None] = [None] * len(sold)
     amounts: list[float | None] = [*(amount for _, amount in sold), *[None] * len(ahead)]
-    expected = [*blank_past, *(one.expected for one in ahead)]
-    low = [*blank_past, *(one.low for one in ahead)]
-    high = [*blank_past, *(max(one.high, one.expected) for one in ahead)]
-    highest = max((one for one in (*amounts, *high) if one is not None), default=0)
-    top, step = _scale(highest)
+    expected = [*blank_past, *(day.expected for day in ahead)]
+    low = [*blank_past, *(day.low for day in ahead)]
+    high = [*blank_past, *(max(day.high, day.expected) for day in ahead)]
+    highest = max((amount for amount in (*amounts, *high) if amount is not None), default=0)
+    top, step = _axis_top_and_step(highest)
     upper, lower = _points(high, top), _points(low, top)
     band = f"M{' '.join([*upper, *reversed(lower)])}z" if ahead else ""
     layers = [
         ChartSeries("Likely between", "band", band),
-        ChartSeries("Sold", "sold", _line(amounts, top)),
-        ChartSeries("Expected", "middle", _line(expected, top)),
+        ChartSeries("Sold", "sold", _line_path(amounts, top)),
+        ChartSeries("Expected", "middle", _line_path(expected, top)),
     ]
     values = {"Sold": amounts, "Expected": expected, "Likely at least": low}
     values["Likely at most"] = high
@@ -128,10 +128,10 @@ def forecast_chart(
 
     decimals = 0 if step >= 1 else 1
     axis = (top, step, lambda value: formats.number(value, decimals))
-    return _frame_chart(days, values, layers, axis, format_amount, formats)
+    return _build_chart(days, values, layers, axis, format_amount, formats)
 
 
-def _frame_chart(
+def _build_chart(
     days: Sequence[str],
     values: Mapping[str, Values],
     layers: Sequence[ChartSeries],
@@ -151,7 +151,7 @@ def _frame_chart(
         layers=tuple(one for one in layers if one.path),
         grid="".join(f"M0 {height:g}H{width}" for height in grid_ys),
         amounts=tuple(as_tick(top - number * step) for number in range(count + 1)),
-        labels=_labels(days),
+        labels=_axis_labels(days),
         columns=tuple(values),
         rows=tuple(
             (formats.day(day), *cells)
@@ -160,7 +160,7 @@ def _frame_chart(
     )
 
 
-def _scale(highest: float) -> tuple[float, float]:
+def _axis_top_and_step(highest: float) -> tuple[float, float]:
     """Return the top of the vertical axis and its step: 1, 2 or 5 times a power of ten."""
     if highest <= 0:
         return 1.0, 1.0
@@ -170,7 +170,7 @@ def _scale(highest: float) -> tuple[float, float]:
     return math.ceil(highest / step) * step, step
 
 
-def _labels(days: Sequence[str]) -> tuple[str, ...]:
+def _axis_labels(days: Sequence[str]) -> tuple[str, ...]:
     """Return at most five labels at equal distances, the first and last day among them."""
     most = min(_MOST_LABELS, len(days))
     places = [round(number * (len(days) - 1) / max(most - 1, 1)) for number in range(most)]
@@ -178,7 +178,7 @@ def _labels(days: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{day.day} {day:%b}" for day in found)
 
 
-def _bars(lows: Sequence[float], highs: Sequence[float], top: float) -> str:
+def _bar_path(lows: Sequence[float], highs: Sequence[float], top: float) -> str:
     wide = DAY_WIDTH - 2 * _GAP
     path = []
     for place, (low, high) in enumerate(zip(lows, highs, strict=True)):
@@ -200,7 +200,7 @@ def _points(values: Values, top: float) -> list[str]:
     ]
 
 
-def _line(values: Values, top: float) -> str:
+def _line_path(values: Values, top: float) -> str:
     points = _points(values, top)
     wide = f"m-{_DOT} 0h{2 * _DOT}" if len(points) == 1 else ""  # a lone point is seen
     return f"M{' '.join(points)}{wide}" if points else ""

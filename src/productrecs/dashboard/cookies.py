@@ -28,7 +28,7 @@ def read_cookie(cookies: Mapping[str, str], name: str, base_url: str) -> str:
     return cookies.get(cookie_name(name, base_url), "")[:_LONGEST]
 
 
-def set_cookie(name: str, value: str | None, base_url: str) -> str:
+def set_cookie_header(name: str, value: str | None, base_url: str) -> str:
     """Return the Set-Cookie header's value; None deletes the cookie."""
     parts = [f"{cookie_name(name, base_url)}={value or ''}", "Path=/", "HttpOnly"]
     if base_url.startswith("https://"):

@@ -39,7 +39,7 @@ class IncomingForm:
         self._limit, self._path, self._size = limit, path, 0
         headers = request.scope["headers"]
         if declared_length(request) > limit + _ENVELOPE:
-            raise _too_large(limit)
+            raise _too_large_error(limit)
         check_declared_length(headers, limit + _ENVELOPE)
         self._form = MultipartFormParser(headers, FILE_FIELD)
         self._chunks = body_chunks(request.receive, limit + _ENVELOPE)
@@ -66,24 +66,24 @@ class IncomingForm:
         async for chunk in self._chunks:
             self._form.feed(chunk)
             if self._form.waiting >= _PIECE:
-                await self._store()
+                await self._store_chunk()
         self._form.finish(needs_file=False)
         name = self._form.file_name
         if not name:
             return None
-        await self._store()
+        await self._store_chunk()
         return UploadedFile(self._path, name[:255], self._size)
 
-    async def _store(self) -> None:
+    async def _store_chunk(self) -> None:
         piece = self._form.pop_chunks()
         self._size += len(piece)
         if self._size > self._limit:
-            raise _too_large(self._limit)
+            raise _too_large_error(self._limit)
         await asyncio.to_thread(_append, self._path, piece)
 
 
 @asynccontextmanager
-async def received_form(
+async def receive_form(
     request: Request, folder: UploadFolder, limit: int
 ) -> AsyncIterator[IncomingForm]:
     """Yield a form whose file is deleted when the block ends."""
@@ -94,7 +94,7 @@ async def received_form(
         await asyncio.to_thread(path.unlink, missing_ok=True)
 
 
-def has_multipart(request: Request) -> bool:
+def is_multipart_form(request: Request) -> bool:
     """Return whether a form may have a file."""
     return request.headers.get("content-type", "").startswith("multipart/")
 
@@ -110,6 +110,6 @@ def _append(path: Path, piece: bytes) -> None:
         file.write(piece)
 
 
-def _too_large(limit: int) -> BodyTooLargeError:
+def _too_large_error(limit: int) -> BodyTooLargeError:
     size = f"{limit // MIB} MiB" if limit >= MIB else f"{limit // 1024} KiB"
     return BodyTooLargeError(f"The file may have at most {size}. Send a smaller one.")

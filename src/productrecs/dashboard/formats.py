@@ -122,9 +122,9 @@ class Formats:
         return self.time(int(datetime.fromisoformat(value).timestamp() * 1000))
 
 
-def sentence(error: ProductRecsError) -> str:
-    """Return an error's message as a sentence."""
-    text = str(error)
+def sentence(message: ProductRecsError | str) -> str:
+    """Return an error, or its message, as a sentence."""
+    text = str(message)
     return f"{text[:1].upper()}{text[1:]}."
 
 

@@ -102,14 +102,13 @@ def explained_list(
             ListedProduct(
                 item_id=product.item_id,
                 title=title_of(product.item_id),
-                picture=visit.pictures.address(item.image_url if item else None),
+                picture=visit.pictures.address_if_allowed(item.image_url if item else None),
                 price=item.price if item else None,
                 engine=BY_NAME[product.source].label,
-                reasons=tuple(_position_reasons(visit, product, title_of))
-                or ("It is new",),
+                reasons=tuple(_product_reasons(visit, product, title_of)) or ("It is new",),
                 change=""
                 if before is None
-                else _position_change(product.item_id, position, before),
+                else position_change(product.item_id, position, before),
             )
         )
     left_out = tuple(
@@ -120,7 +119,8 @@ def explained_list(
     return ExplainedList(tuple(products), left_out)
 
 
-def _position_change(item_id: str, place: int, before: Sequence[str]) -> str:
+def position_change(item_id: str, place: int, before: Sequence[str]) -> str:
+    """Return `new`, `up`, `down` or "", compared with the list `before`."""
     if item_id not in before:
         return "new"
     old = before.index(item_id)
@@ -136,7 +136,7 @@ def _mentioned_item_ids(explanation: Explanation) -> Iterator[str]:
         yield from (one.item_id for one in (*product.bought_with, *product.completes))
 
 
-def _position_reasons(
+def _product_reasons(
     visit: Visit, product: ExplainedProduct, title_of: TitleOf
 ) -> Iterator[str]:
     if product.pinned_by is not None:
@@ -146,7 +146,7 @@ def _position_reasons(
     if product.bundle is not None:
         yield f"Part of the bundle {product.bundle}"
     yield from _order_reasons(visit, product, title_of)
-    yield from _view_reasons(visit, product)
+    yield from _view_and_picture_reasons(visit, product)
     if product.category is not None:
         is_known = product.trending_rank is not None
         yield f"{'Popular in' if is_known else 'Also in'} {product.category}"
@@ -164,13 +164,13 @@ def _order_reasons(
     fmt = visit.formats
     for partner in product.bought_with[:_MOST_NAMED]:
         orders = "order holds" if partner.baskets == 1 else "orders hold"
-        yield _shared_baskets(visit, partner, orders, title_of)
+        yield _shared_baskets_text(visit, partner, orders, title_of)
     named_ids = {partner.item_id for partner in product.bought_with}
     for partner in (
         partner for partner in product.completes if partner.item_id not in named_ids
     ):
         orders = "order or cart holds" if partner.baskets == 1 else "orders or carts hold"
-        yield _shared_baskets(visit, partner, orders, title_of)
+        yield _shared_baskets_text(visit, partner, orders, title_of)
     if product.goes_with is not None:
         category_pair = product.goes_with
         yield (
@@ -179,7 +179,7 @@ def _order_reasons(
         )
 
 
-def _shared_baskets(
+def _shared_baskets_text(
     visit: Visit, partner: BoughtWith, baskets_hold: str, title_of: TitleOf
 ) -> str:
     count, title = visit.formats.number(partner.baskets), title_of(partner.item_id)
@@ -187,7 +187,7 @@ def _shared_baskets(
     return f"{count} {baskets_hold} it and {title}{variants}"
 
 
-def _view_reasons(visit: Visit, product: ExplainedProduct) -> Iterator[str]:
+def _view_and_picture_reasons(visit: Visit, product: ExplainedProduct) -> Iterator[str]:
     fmt = visit.formats
     if product.seen_by is not None and product.seen_by.visits:
         seen, of = fmt.number(product.seen_by.visits), fmt.number(product.seen_by.of)
@@ -251,7 +251,7 @@ def _explanation_of_source(
 
 def with_rules(visit: Visit, rules: Sequence[Rule]) -> StoreState:
     """Return the store with exactly these rules."""
-    state = visit.opened.state
+    state = visit.cached_store.state
     if state.rules is None:
         return state
     reader = visit.database.raw_reader()

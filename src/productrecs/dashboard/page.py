@@ -101,6 +101,17 @@ class Page:
     file_limit: int = 0  # bytes of the one file that its form may send as `file`
 
 
+def parse_row_number(text: str) -> int:
+    """Return the number of a row that a form or query names.
+
+    Raises:
+        PageNotFoundError: when no database can hold it.
+    """
+    if not (text.isascii() and text.isdigit() and len(text) < 16):  # noqa: PLR2004 - digits
+        raise PageNotFoundError
+    return int(text)
+
+
 def is_private_host(host: str) -> bool:
     """Return whether a host is this machine or in its own network."""
     try:
@@ -133,7 +144,7 @@ class Form:
         """Return the submitted pairs."""
         return self._pairs
 
-    def each(self, name: str) -> tuple[str, ...]:
+    def all_with_blanks(self, name: str) -> tuple[str, ...]:
         """Return every value, blank ones too: a column of submitted rows."""
         return tuple(value.strip() for key, value in self._pairs if key == name)
 
@@ -231,14 +242,14 @@ class Visit:
         return self.request.headers.get("hx-request") == "true"
 
     @cached_property
-    def opened(self) -> CachedStore:
+    def cached_store(self) -> CachedStore:
         """The session's cached store: its lists, its rules and its search."""
         return self.context.stores.open_blocking(self.store)
 
     @cached_property
     def pictures(self) -> ProductPictureUrls:
         """The product pictures that this page may show."""
-        return ProductPictureUrls.of(self.opened.state.catalog, self.store.domain)
+        return ProductPictureUrls.of(self.cached_store.state.catalog, self.store.domain)
 
     @cached_property
     def formats(self) -> Formats:
@@ -260,7 +271,7 @@ class Visit:
         cookies = {FLASH: quote(message[:500])} if message else {}
         return Reply(status=303, headers={"location": path}, cookies=cookies)
 
-    def wait(self, work: Coroutine[Any, Any, Result]) -> Result:
+    def run_on_event_loop(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine on the process's event loop; return its result."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
@@ -280,10 +291,10 @@ class Visit:
         The line says that `user`, by default the logged-in one, did `action`; `undo` is
         the line's id, and the rows that undo brings back.
         """
-        who = user or self.user
-        name = who.email or f"{who.role.label} of {self.client}"
+        actor = user or self.user
+        name = actor.email or f"{actor.role.label} of {self.client}"
         entry = AuditEntry(self.system_ms, name, action, detail, *undo)
-        return recording(self.database, who.store_id, entry)
+        return recording(self.database, actor.store_id, entry)
 
     def refresh_accounts(self) -> None:
         """Apply a store's change in this process at once; others follow within a second."""

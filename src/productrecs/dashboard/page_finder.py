@@ -123,22 +123,26 @@ class FoundPage(NamedTuple):
 
 def find_pages(text: str) -> list[FoundPage]:
     """Return the pages whose title and words have all typed words, titles first."""
-    typed = _words(text)
+    typed = _word_stems(text)
     found = [
-        (not _has_all(typed, title), order, FoundPage(f"{HOME_PATH}{path}", title))
+        (
+            not _has_all_word_starts(typed, title),
+            order,
+            FoundPage(f"{HOME_PATH}{path}", title),
+        )
         for order, (path, (title, words)) in enumerate(FINDABLE.items())
-        if _has_all(typed, f"{title} {words}")
+        if _has_all_word_starts(typed, f"{title} {words}")
     ]
     return [page for *_, page in sorted(found)]
 
 
 def find_guides(text: str) -> list[FoundPage]:
     """Return the guides whose title or summary have all typed words, titles first."""
-    typed = _words(text)
+    typed = _word_stems(text)
     found = [
-        (not _has_all(typed, guide.title), order, guide)
+        (not _has_all_word_starts(typed, guide.title), order, guide)
         for order, guide in enumerate(GUIDES)
-        if _has_all(typed, f"{guide.title} {guide.summary}")
+        if _has_all_word_starts(typed, f"{guide.title} {guide.summary}")
     ]
     return [
         FoundPage(f"/guides/{guide.slug}", guide.title)
@@ -146,13 +150,13 @@ def find_guides(text: str) -> list[FoundPage]:
     ]
 
 
-def _words(text: str) -> list[str]:
+def _word_stems(text: str) -> list[str]:
     """Return the words of a text, without the s of a plural; letters alone are none."""
     words = [word.removesuffix("s") for word in _WORD.findall(text.casefold())]
     return [word for word in words if len(word) > 1]
 
 
-def _has_all(typed: list[str], text: str) -> bool:
+def _has_all_word_starts(typed: list[str], text: str) -> bool:
     words = _WORD.findall(text.casefold())
     return bool(typed) and all(
         any(word.startswith(part) for word in words) for part in typed

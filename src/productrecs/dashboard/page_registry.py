@@ -101,7 +101,7 @@ BY_PATH: Final[Mapping[str, Page]] = MappingProxyType({page.path: page for page 
 _ORDER: Final = tuple(NavigationGroup)
 
 
-def current_page(path: str) -> str:
+def current_navigation_path(path: str) -> str:
     """Return the path of the navigation's page that a path belongs to."""
     above = [
         page.path

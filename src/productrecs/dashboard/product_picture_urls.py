@@ -43,14 +43,16 @@ class ProductPictureUrls:
     @classmethod
     def of(cls, catalog: CatalogView, domain: str) -> Self:
         """Return the hosts in a sample of the catalog's newest and oldest products."""
-        found: Counter[str] = Counter()
+        count_by_origin: Counter[str] = Counter()
         for url in _sampled_picture_urls(catalog):
             origin = _origin(_absolute(url, domain))
             if origin:
-                found[origin] += 1
-        return cls(domain, tuple(one for one, _ in found.most_common(_MOST_HOSTS)))
+                count_by_origin[origin] += 1
+        return cls(
+            domain, tuple(one for one, _ in count_by_origin.most_common(_MOST_HOSTS))
+        )
 
-    def address(self, image_url: str | None) -> str:
+    def address_if_allowed(self, image_url: str | None) -> str:
         """Return the URL of a picture; "" if the page may not show it."""
         url = _absolute(safe_url(image_url) or "", self.domain)
         if not url or (url.startswith("/") and not url.startswith("//")):

@@ -76,7 +76,7 @@ def known_product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow
         row = stored.get(item_id)
         if row is None:
             continue
-        state, tone = _visibility_and_tone(visit, row.number, row.item)
+        state, tone = _state_text_and_tone(visit, row.number, row.item)
         status, picture_tone, reason = picture_status_tone_and_reason(
             pictures.get(row.number), row.item
         )
@@ -86,7 +86,7 @@ def known_product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow
                 number=row.number,
                 item=row.item,
                 title=row.item.title or item_id,
-                picture=visit.pictures.address(row.item.image_url),
+                picture=visit.pictures.address_if_allowed(row.item.image_url),
                 state=state,
                 tone=tone,
                 cover_days=days,
@@ -95,7 +95,7 @@ def known_product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow
                 picture_tone=picture_tone,
                 picture_reason=reason,
                 bought_with=len(
-                    visit.opened.state.models.widest.evident_companions(row.number)[0]
+                    visit.cached_store.state.models.widest.evident_companions(row.number)[0]
                 ),
                 changed_at=changed.get(item_id),
             )
@@ -103,11 +103,15 @@ def known_product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow
     return rows
 
 
-def matching_products(visit: Visit, text: str, most: int) -> list[tuple[str, str]]:
+def find_product_ids_and_titles(
+    visit: Visit, text: str, most: int
+) -> list[tuple[str, str]]:
     """Return ids and titles of the products that match the typed text, best first."""
-    opened = visit.opened
-    catalog = opened.state.catalog
-    found = search_catalog(catalog, opened.index, text, catalog.present(), slice(0, most))
+    cached_store = visit.cached_store
+    catalog = cached_store.state.catalog
+    found = search_catalog(
+        catalog, cached_store.index, text, catalog.present(), slice(0, most)
+    )
     ids = [one for item in found.items if (one := catalog.ids[item]) is not None]
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(ids)
@@ -136,8 +140,8 @@ def picture_status_tone_and_reason(
     return "Waiting", "", status.reason or "The picture will be fetched in a moment."
 
 
-def _visibility_and_tone(visit: Visit, number: int, item: Item) -> tuple[str, str]:
-    hidden = visit.opened.state.catalog.why_hidden(
+def _state_text_and_tone(visit: Visit, number: int, item: Item) -> tuple[str, str]:
+    hidden = visit.cached_store.state.catalog.why_hidden(
         number, visit.now_ms, hide_sold_out=False
     )
     if hidden is not None and hidden in _WINDOWS:

@@ -152,6 +152,11 @@ def figures_by_name(report: Report) -> dict[str, ReportValue]:
     return {one.definition.name: one.value for one in report.figures}
 
 
+def column_meanings(report: Report) -> dict[str, str]:
+    """Return the meaning of each column of a report by its name."""
+    return {column.name: column.meaning for column in report.columns}
+
+
 def rows_by_column(report: Report) -> list[dict[str, ReportValue]]:
     """Return a report's rows, each value by the name of its column."""
     names = [column.name for column in report.columns]

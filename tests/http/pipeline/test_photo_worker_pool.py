@@ -65,7 +65,7 @@ async def together() -> tuple[PhotoLoad, PhotoLoad]:
 
 @pytest.fixture(autouse=True)
 def _without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PhotoPool, "_client", lambda _: None)
+    monkeypatch.setattr(PhotoPool, "_client_of_thread", lambda _: None)
 
 
 def test_one_client_is_answered_beside_a_crowd_of_another_store() -> None:

@@ -1,12 +1,11 @@
 """Reading tools: reports, searches, stock, explained lists, and what the merchant set."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
-from productrecs.core.report import Report, ReportQuery, ReportValue, parse_report_query
+from productrecs.core.report import ReportQuery, parse_report_query
 from productrecs.dashboard.assistant_tools.tool import (
     ReadingTool,
     Result,
@@ -27,8 +26,12 @@ from productrecs.dashboard.pages.catalog.placements import (
     editor_of,
     show_placement_form,
 )
-from productrecs.dashboard.product_table import matching_products
-from productrecs.dashboard.report_period import figures_by_name, rows_by_column
+from productrecs.dashboard.product_table import find_product_ids_and_titles
+from productrecs.dashboard.report_period import (
+    column_meanings,
+    figures_by_name,
+    rows_by_column,
+)
 from productrecs.features.forecast.forecast_replies import today_of
 from productrecs.features.search.search_insights import every_search_report
 from productrecs.records.placements.placement import Placement
@@ -94,7 +97,21 @@ def list_searches_without_results(visit: Visit, arguments: _DaysArguments) -> Re
 
 def list_foreseen_stockouts(visit: Visit, arguments: _RowsArguments) -> Result:
     """Return the products that sell out, the first to sell out first."""
-    return _stock_rows(visit, "stockout_date", arguments.rows)
+    zone = visit.store.settings.zone
+    query = parse_report_query(visit.now_ms, zone, by="stockout_date", limit=arguments.rows)
+    report = make_report(visit.services, visit.store, "demand", query)
+    today = today_of(visit.now_ms, zone)
+    return {
+        "title": report.title,
+        "figures": figures_by_name(report),
+        "columns": column_meanings(report),
+        "products": [
+            row | {"status": stock_status(row, today)[0]}
+            for row in rows_by_column(report)
+            if row["stockout_date"] is not None
+        ],
+        "notes": list(report.notes),
+    }
 
 
 def list_products_to_order(visit: Visit, arguments: _RowsArguments) -> Result:
@@ -102,24 +119,6 @@ def list_products_to_order(visit: Visit, arguments: _RowsArguments) -> Result:
     zone = visit.store.settings.zone
     query = parse_report_query(visit.now_ms, zone, limit=arguments.rows)
     return report_to_dict(make_report(visit.services, visit.store, "order-sheet", query))
-
-
-def _stock_rows(visit: Visit, order: str, limit: int) -> Result:
-    zone = visit.store.settings.zone
-    query = parse_report_query(visit.now_ms, zone, by=order, limit=limit)
-    report = make_report(visit.services, visit.store, "demand", query)
-    today = today_of(visit.now_ms, zone)
-    return {
-        "title": report.title,
-        "figures": figures_by_name(report),
-        "columns": _meanings(report),
-        "products": [
-            row | {"status": stock_status(row, today)[0]}
-            for row in rows_by_column(report)
-            if row[order] is not None
-        ],
-        "notes": list(report.notes),
-    }
 
 
 def explain_list(visit: Visit, arguments: _ListArguments) -> Result:
@@ -136,7 +135,7 @@ def explain_list(visit: Visit, arguments: _ListArguments) -> Result:
             "hidden_below": preview.hidden_below,
             **explained_list_fields(preview.found),
         }
-    state = visit.opened.state
+    state = visit.cached_store.state
     if source != TRENDING and state.catalog.number(product) is None:
         message = "name a product of the catalog; find_products finds its id"
         raise ToolError(message)
@@ -144,7 +143,7 @@ def explain_list(visit: Visit, arguments: _ListArguments) -> Result:
     return {"list": source, **explained_list_fields(found)}
 
 
-def explained_list_fields(found: ExplainedList) -> Result:
+def explained_list_fields(explained: ExplainedList) -> Result:
     """Return an explained list as JSON."""
     return {
         "products": [
@@ -156,18 +155,22 @@ def explained_list_fields(found: ExplainedList) -> Result:
                 "reasons": list(product.reasons),
                 **({"change": product.change} if product.change else {}),
             }
-            for product in found.products
+            for product in explained.products
         ],
         "left_out": [
-            {"product": one.item_id, "title": one.title, "reason": one.why}
-            for one in found.left_out
+            {
+                "product": candidate.item_id,
+                "title": candidate.title,
+                "reason": candidate.why,
+            }
+            for candidate in explained.left_out
         ],
     }
 
 
 def find_products(visit: Visit, arguments: _WordsArguments) -> Result:
     """Return ids and titles of the products that match."""
-    found = matching_products(visit, arguments.words, _MOST_FOUND)
+    found = find_product_ids_and_titles(visit, arguments.words, _MOST_FOUND)
     return {"products": [{"product": one, "title": title} for one, title in found]}
 
 
@@ -235,10 +238,6 @@ def _report_query(
         by=by,
         limit=arguments.rows,
     )
-
-
-def _meanings(report: Report) -> Mapping[str, ReportValue]:
-    return {column.name: column.meaning for column in report.columns}
 
 
 READING_TOOLS: Final = (

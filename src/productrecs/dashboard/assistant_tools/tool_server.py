@@ -49,9 +49,9 @@ def server_for(visit: Visit, token: AccessToken) -> ToolServer:
             lambda: _run_tool(visit, token, name, arguments)
         )
 
-    tools = [_described(tool, _READS) for tool in READING_TOOLS]
+    tools = [_tool_description(tool, _READS) for tool in READING_TOOLS]
     if visit.user.role >= Role.EDITOR:
-        tools += [_described(tool, _CHANGES) for tool in CHANGING_TOOLS]
+        tools += [_tool_description(tool, _CHANGES) for tool in CHANGING_TOOLS]
     return ToolServer(
         "productrecs-store",
         title=f"ProductRecs of {visit.store.domain}",
@@ -89,7 +89,9 @@ def _run_tool(
     raise UnknownToolError(name)
 
 
-def _described(tool: ReadingTool | ChangingTool, annotations: ToolAnnotations) -> Tool:
+def _tool_description(
+    tool: ReadingTool | ChangingTool, annotations: ToolAnnotations
+) -> Tool:
     schema: dict[str, Any] = tool.input_schema()
     return Tool(
         name=tool.name,

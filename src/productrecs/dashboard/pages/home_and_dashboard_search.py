@@ -17,7 +17,7 @@ from productrecs.dashboard.pages.catalog.merchandising import (
     titles_of_rule_products,
 )
 from productrecs.dashboard.pages.connect.setup_checklist import setup_progress
-from productrecs.dashboard.product_table import matching_products
+from productrecs.dashboard.product_table import find_product_ids_and_titles
 from productrecs.dashboard.report_period import (
     as_number,
     chosen_period,
@@ -125,13 +125,13 @@ def _headline_tiles(
 def _daily_sales_chart(visit: Visit, report: Report, query: ReportQuery) -> Chart:
     names = [column.name for column in report.columns]
     day_at, revenue_at, currency_at = map(names.index, ("day", "revenue", "currency"))
-    found = {
+    sales_by_day = {
         str(row[day_at]): float(row[revenue_at] or 0)
         for row in report.rows
         if row[currency_at] == visit.store.settings.currency
     }
     days = days_between(query.first_day, query.last_day)
-    sales = [found.get(day, 0.0) for day in days]
+    sales = [sales_by_day.get(day, 0.0) for day in days]
     return stacked_bar_chart(days, {"Sales": sales}, visit.formats)
 
 
@@ -140,7 +140,7 @@ def search_dashboard(visit: Visit) -> Reply:
     text = truncate_query(visit.query["q"])
     folded = text.casefold()
     rules = (
-        [one for one in _matching_rules(visit) if folded in one[1].casefold()]
+        [rule for rule in _rule_ids_and_titles(visit) if folded in rule[1].casefold()]
         if text
         else []
     )
@@ -149,19 +149,19 @@ def search_dashboard(visit: Visit) -> Reply:
         q=text,
         pages=find_pages(text)[:_MOST],
         guides=find_guides(text),
-        products=matching_products(visit, text, _MOST) if text else [],
+        products=find_product_ids_and_titles(visit, text, _MOST) if text else [],
         rules=rules[:_MOST_RULES],
         customer=text if text and _is_customer(visit, text) else "",
     )
 
 
-def _matching_rules(visit: Visit) -> list[tuple[int, str]]:
+def _rule_ids_and_titles(visit: Visit) -> list[tuple[int, str]]:
     """Return each rule's id and title."""
     stored = editor_of(visit).all()
     titles = titles_of_rule_products(visit, stored)
     return [
-        (one.rule_id, one.content.name or describe_rule(one.content, titles))
-        for one in stored
+        (rule.rule_id, rule.content.name or describe_rule(rule.content, titles))
+        for rule in stored
     ]
 
 

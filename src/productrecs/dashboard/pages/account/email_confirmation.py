@@ -44,10 +44,12 @@ def needs_confirmation(visit: Visit) -> bool:
 def mail_confirmation(visit: Visit, user: DashboardUser, domain: str) -> None:
     """Send the link to a user's address, in a thread; nothing without an SMTP server."""
     arguments = (visit.services, user, domain, visit.system_ms)
-    threading.Thread(target=_mail, args=arguments, daemon=True).start()
+    threading.Thread(target=_send_confirmation_link, args=arguments, daemon=True).start()
 
 
-def _mail(services: Services, user: DashboardUser, domain: str, now_ms: int) -> None:
+def _send_confirmation_link(
+    services: Services, user: DashboardUser, domain: str, now_ms: int
+) -> None:
     server = services.settings.smtp
     if server is None or user.email is None:
         return
@@ -62,19 +64,19 @@ def _mail(services: Services, user: DashboardUser, domain: str, now_ms: int) -> 
 def show_confirmation(visit: Visit) -> Reply:
     """Ask before a link confirms: programs that scan mails open links too."""
     token = visit.query["token"]
-    found = find_confirmation(visit.database, token, visit.system_ms)
-    status = 404 if found is None else 200
-    email = "" if found is None else found.email
+    user = find_confirmation(visit.database, token, visit.system_ms)
+    status = 404 if user is None else 200
+    email = "" if user is None else user.email
     return visit.render("confirm.html", status=status, token=token, email=email)
 
 
 def confirm(visit: Visit) -> Reply:
     """Confirm the address of a link."""
-    found = confirm_email(visit.database, visit.form["token"], visit.system_ms)
+    user = confirm_email(visit.database, visit.form["token"], visit.system_ms)
     path = LOGIN_PATH if visit.session is None else HOME_PATH
-    if found is None:
+    if user is None:
         return visit.redirect(path, _EXPIRED)
-    return visit.redirect(path, f"{found.email} is confirmed.")
+    return visit.redirect(path, f"{user.email} is confirmed.")
 
 
 def send_again(visit: Visit) -> Reply:

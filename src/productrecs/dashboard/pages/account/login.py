@@ -1,11 +1,13 @@
 """Login page: e-mail (or the store's domain) and password, or a link; and log out."""
 
 import re
+from dataclasses import replace
 from typing import Final
 from urllib.parse import quote
 
 from productrecs.core.ids import StoreId
 from productrecs.dashboard.cookies import SESSION, VISITOR
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     HOME_PATH,
     LOGIN_PATH,
@@ -54,20 +56,18 @@ def log_in(visit: Visit) -> Reply:
     name, password = visit.form["name"].lower()[:320], visit.form.as_typed("password")
     email = name if "@" in name else None
     domain = None if email else _domain_or_none(name)
-    store_id = None if domain is None else _store_id_of(visit, domain)
+    store_id = None if domain is None else _store_id_by_domain(visit, domain)
     candidates = find_logins_or_owners(visit.database, email, store_id)
     try:
         logins = verify_password_rate_limited(visit, candidates, password, domain or name)
     except TooManyAttemptsError as error:
-        return _login_page(
-            visit, status=429, error=str(error).capitalize() + ".", name=name
-        )
+        return _login_page(visit, status=429, error=sentence(error), name=name)
     if not logins:
         return _login_page(visit, status=422, error=_WRONG, name=name)
     if email is not None:
         logins = join_logins(visit.database, logins)
     if len(logins) > 1:
-        return _choose_login_page(visit, logins, name)
+        return _several_stores_page(visit, logins, name)
     return start_session_or_ask_for_code(
         visit, logins[0], safe_path(visit.form["next"]), password=password
     )
@@ -127,12 +127,12 @@ def show_sign_in(visit: Visit) -> Reply:
     store = None if user is None else visit.context.accounts.by_id(user.store_id)
     if user is None or store is None:
         return visit.redirect(LOGIN_PATH, _EXPIRED)
-    if visit.session is not None and _is_here(visit, user):
+    if visit.session is not None and _is_session_of_user(visit, user):
         return visit.redirect(HOME_PATH)  # a session with a password may do more
     return visit.render("sign_in.html", shop=store.domain, login=user, token=token)
 
 
-def _is_here(visit: Visit, user: DashboardUser) -> bool:
+def _is_session_of_user(visit: Visit, user: DashboardUser) -> bool:
     """Return whether the session is the user's, in the same store."""
     return visit.user.is_same_login(user) and visit.user.store_id == user.store_id
 
@@ -155,11 +155,7 @@ def log_out(visit: Visit) -> Reply:
     if visit.session is not None:
         end_session(visit.database, visit.session)
     reply = visit.redirect(LOGIN_PATH, "You are logged out.")
-    return Reply(
-        status=reply.status,
-        headers=reply.headers,
-        cookies={**reply.cookies, SESSION: None},
-    )
+    return replace(reply, cookies={**reply.cookies, SESSION: None})
 
 
 def start_session_or_ask_for_code(
@@ -194,15 +190,15 @@ def start_session_and_redirect(
     session = begin_session(database, user, visit.system_ms, password, visit.browser)
     reply = visit.redirect(path, message)
     cookies = {**reply.cookies, SESSION: session.token, VISITOR: None}
-    return Reply(status=reply.status, headers=reply.headers, cookies=cookies)
+    return replace(reply, cookies=cookies)
 
 
-def _choose_login_page(visit: Visit, found: list[DashboardUser], name: str) -> Reply:
+def _several_stores_page(visit: Visit, logins: list[DashboardUser], name: str) -> Reply:
     """List the stores of logins that match, and that two second factors hold apart."""
-    stores = [visit.context.accounts.by_id(one.store_id) for one in found]
+    stores = [visit.context.accounts.by_id(login.store_id) for login in logins]
     domains = sorted(store.domain for store in stores if store is not None)
     message = (
-        f"{name} owns several stores. Log in with the domain of one instead of the "
+        f"{name} owns several stores. Log in with the domain of login instead of the "
         f"e-mail: {', '.join(domains)}."
     )
     return _login_page(visit, status=422, error=message, name=domains[0] if domains else "")
@@ -215,7 +211,7 @@ def _domain_or_none(name: str) -> str | None:
         return None
 
 
-def _store_id_of(visit: Visit, domain: str) -> StoreId | None:
+def _store_id_by_domain(visit: Visit, domain: str) -> StoreId | None:
     with visit.database.reading() as connection:
         store = AccountRepository(connection).find(domain)
     return None if store is None else store.store_id

@@ -7,6 +7,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.dashboard.formats import (
     currency_options,
     language_options,
+    sentence,
 )
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.account.email_confirmation import (
@@ -73,7 +74,7 @@ def show_registration(visit: Visit) -> Reply:
 
 def register_and_log_in(visit: Visit) -> Reply:
     """Create the store and log its owner in; a logged-in user gets one more store."""
-    mode, token = _mode(visit), visit.form["token"]
+    mode, token = _registration_mode(visit), visit.form["token"]
     if mode not in {OPEN, INVITATION}:
         message = "registration is closed here; ask who runs this service for a store"
         raise RegistrationClosedError(message)
@@ -104,7 +105,7 @@ def register_and_log_in(visit: Visit) -> Reply:
         if isinstance(error, EmailTakenError):
             limits.failed(limit_key)  # so that nobody asks for many addresses
             error_text = f"{error}. Log in first: your login can have several stores"
-        return _registration_page(visit, token, {name: _sentence(error_text)}, status=422)
+        return _registration_page(visit, token, {name: sentence(error_text)}, status=422)
     revoke_secret(visit.database, store)  # nobody has seen it; Get started creates one
     limits.failed(limit_key)  # each store counts, which limits mass registration
     visit.refresh_accounts()
@@ -122,7 +123,7 @@ def register_and_log_in(visit: Visit) -> Reply:
 
 
 def _read_registration(visit: Visit, settings: Mapping[str, str]) -> Registration:
-    form, owner = visit.form, _login_of(visit)
+    form, owner = visit.form, _login_to_own_store(visit)
     domain_name = normalise_domain(form["domain"])
     if (
         "." not in domain_name
@@ -142,27 +143,27 @@ def _read_registration(visit: Visit, settings: Mapping[str, str]) -> Registratio
         domain=form["domain"],
         email=email,
         password=form.as_typed("password") if owner is None else None,
-        plan=_first_plan(visit),
+        plan=_plan_of_new_store(visit),
         settings=settings,
         owner=owner,
     )
 
 
-def _login_of(visit: Visit) -> DashboardUser | None:
+def _login_to_own_store(visit: Visit) -> DashboardUser | None:
     """Return the login that gets the store; a session from a shop proves no person."""
     if visit.session is None or visit.user.is_from_shop:
         return None
     return visit.user
 
 
-def _mode(visit: Visit) -> str:
+def _registration_mode(visit: Visit) -> str:
     """Return who may register a store: the owner of the first one needs no invitation."""
     mode = visit.services.settings.registration
     return OPEN if mode == INVITATION and _owns_first_store(visit) else mode
 
 
 def _owns_first_store(visit: Visit) -> bool:
-    login = _login_of(visit)
+    login = _login_to_own_store(visit)
     stores = [one for one in all_stores(visit.database) if not _is_local(one.domain)]
     if login is None or not stores:
         return False
@@ -179,7 +180,7 @@ def _is_local(domain: str) -> bool:
     return domain.endswith(".localhost")
 
 
-def _first_plan(visit: Visit) -> Plan:
+def _plan_of_new_store(visit: Visit) -> Plan:
     """Return a new store's plan: no limits for the first store and for invited ones.
 
     The operator makes the invitations. Stores of this machine alone, such as the demo
@@ -197,7 +198,7 @@ def _registration_page(
     visit: Visit, token: str, errors: Mapping[str, str] | None = None, status: int = 200
 ) -> Reply:
     """Return the form; in invitation mode only with a valid invitation."""
-    mode, email = _mode(visit), visit.form["email"]
+    mode, email = _registration_mode(visit), visit.form["email"]
     if mode == INVITATION:
         invitation = find_invitation(visit.database, token, visit.system_ms)
         if invitation is not None and invitation.store_id == NEW_STORE:
@@ -211,8 +212,8 @@ def _registration_page(
         errors=errors or {},
         token=token,
         email=email,
-        login=_login_of(visit),
-        plan=_first_plan(visit),
+        login=_login_to_own_store(visit),
+        plan=_plan_of_new_store(visit),
         currencies=currency_options(),
         languages=language_options(),
         language=visit.form["language"] or _language_of_browser(visit),
@@ -224,12 +225,8 @@ def _language_of_browser(visit: Visit) -> str:
     known = dict(language_options())
     accepted = visit.request.headers.get("accept-language", "")
     tags = [part.partition(";")[0].strip() for part in accepted.split(",")]
-    registration = [form for tag in tags for form in (tag, tag.partition("-")[0])]
-    return next((tag for tag in registration if tag in known), StoreSettings().language)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    candidates = [form for tag in tags for form in (tag, tag.partition("-")[0])]
+    return next((tag for tag in candidates if tag in known), StoreSettings().language)
 
 
 PAGES: Final = (

@@ -29,27 +29,27 @@ def gets_weekly_report(visit: Visit) -> bool:
 def turn_weekly_report_on_or_off(visit: Visit) -> Reply:
     """Turn the user's weekly report on or off; the first one comes after this week."""
     is_on = visit.form["mails"] == "on"
-    _subscribe(visit, visit.store, visit.user.user_id, is_on=is_on)
+    _store_subscription(visit, visit.store, visit.user.user_id, is_on=is_on)
     message = "Your weekly report is off."
     if is_on:
         message = f"From next week on, {visit.user.email} gets the weekly report."
     return visit.redirect(f"{SECURITY_PATH}#weekly", message)
 
 
-def show_stop(visit: Visit) -> Reply:
+def ask_before_stopping(visit: Visit) -> Reply:
     """Ask before a link ends the report: programs that scan mails open links too."""
     return _stop_page(visit, _store_of_link(visit))
 
 
-def stop(visit: Visit) -> Reply:
+def stop_weekly_report(visit: Visit) -> Reply:
     """End the report of a link's user."""
     store = _store_of_link(visit)
     if store is not None:
-        _subscribe(visit, store, visit.query["user"], is_on=False)
+        _store_subscription(visit, store, visit.query["user"], is_on=False)
     return _stop_page(visit, store, is_stopped=True)
 
 
-def _subscribe(visit: Visit, store: Store, user_id: str, *, is_on: bool) -> None:
+def _store_subscription(visit: Visit, store: Store, user_id: str, *, is_on: bool) -> None:
     with visit.database.transaction() as transaction:
         subscriptions = MailSubscriptionRepository(transaction, store.store_id)
         subscriptions.subscribe(user_id, MailSubject.WEEKLY_REPORT, is_on=is_on)
@@ -85,5 +85,12 @@ PAGES: Final = (
         is_of_login=True,
         action="Turned the own weekly report on or off",
     ),
-    Page(STOP_PATH, _PAGE, show_stop, stop, is_public=True, is_signed=True),
+    Page(
+        STOP_PATH,
+        _PAGE,
+        ask_before_stopping,
+        stop_weekly_report,
+        is_public=True,
+        is_signed=True,
+    ),
 )

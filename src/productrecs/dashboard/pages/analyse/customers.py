@@ -96,7 +96,7 @@ def _customers_page(visit: Visit, error: str = "", typed: str = "") -> Reply:
         figures=figures_by_name(segments),
         segments=rows_by_column(segments),
         names=SEGMENTS,
-        meanings=_meanings(segments.notes),
+        meanings=_segment_meanings(segments.notes),
         notes=segments.notes[:1],
         by=by,
         segment=segment,
@@ -111,7 +111,7 @@ def _customers_address(**fields: str) -> str:
     return f"{CUSTOMERS_PATH}?{urlencode(fields)}"
 
 
-def _meanings(notes: tuple[str, ...]) -> dict[str, str]:
+def _segment_meanings(notes: tuple[str, ...]) -> dict[str, str]:
     """Return the meaning of each segment, from the report's notes."""
     pairs = (note.split(": ", 1) for note in notes if ": " in note)
     return {name: text for name, text in pairs if name in SEGMENTS}

@@ -32,6 +32,7 @@ from productrecs.dashboard.report_period import (
     ChartDays,
     as_number,
     chosen_chart_days,
+    column_meanings,
     figures_by_name,
     rows_by_column,
 )
@@ -136,7 +137,7 @@ def _demand_page(
         "demand.html",
         status=status,
         is_on=is_on,
-        is_offered=_is_offered(visit),
+        is_offered=_is_in_plan(visit),
         is_owner=visit.user.role is Role.OWNER,
         ordering=ORDERING,
         chosen=ordering
@@ -153,7 +154,7 @@ def _demand_page(
         expected=_expected_sums(summary),
         judged=[
             *_accuracy_sentences(visit, summary["accuracy"]),
-            *season_sentences(_history_days(run)),
+            *short_season_sentences(_history_days(run)),
         ],
         warning=short_history_warning(run),
         figures=figures,
@@ -317,7 +318,7 @@ def short_history_warning(run: ForecastRun | None) -> str:
     )
 
 
-def season_sentences(history_days: float | None) -> list[str]:
+def short_season_sentences(history_days: float | None) -> list[str]:
     """Say that a history of less than a year does not show the season."""
     if history_days is None or history_days >= _DAYS_FOR_SEASON:
         return []
@@ -330,13 +331,13 @@ def season_sentences(history_days: float | None) -> list[str]:
     ]
 
 
-def turn_on(visit: Visit) -> Reply:
+def turn_forecast_on(visit: Visit) -> Reply:
     """Turn the forecast on; a running worker makes the first one at once.
 
     Raises:
         ForecastNotInPlanError: when the store's plan has no forecast.
     """
-    if not _is_offered(visit):
+    if not _is_in_plan(visit):
         raise ForecastNotInPlanError(_NOT_IN_PLAN)
     change_settings(visit.database, visit.store, {"demand_forecast": "true"})
     visit.refresh_accounts()
@@ -349,14 +350,14 @@ def turn_on(visit: Visit) -> Reply:
     return visit.redirect(DEMAND_PATH, message)
 
 
-def turn_off(visit: Visit) -> Reply:
+def turn_forecast_off(visit: Visit) -> Reply:
     """Turn the forecast off."""
     change_settings(visit.database, visit.store, {"demand_forecast": "false"})
     visit.refresh_accounts()
     return visit.redirect(DEMAND_PATH, "The forecast is off. Its pages are empty again.")
 
 
-def choose_mails(visit: Visit) -> Reply:
+def turn_stock_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about products to order on or off."""
     is_on = visit.form["mails"] == "on"
     with visit.database.transaction() as transaction:
@@ -376,7 +377,7 @@ def _gets_stock_mails(visit: Visit) -> bool:
     return any(one.user_id == visit.user.user_id for one in readers)
 
 
-def save_ordering(visit: Visit) -> Reply:
+def save_ordering_settings(visit: Visit) -> Reply:
     """Store the shop's ordering settings, which the products to order depend on."""
     sent = {name: visit.form[name] for name, _, _ in ORDERING}
     errors = setting_errors(sent, {name: label for name, label, _ in ORDERING})
@@ -387,7 +388,7 @@ def save_ordering(visit: Visit) -> Reply:
     return visit.redirect(f"{DEMAND_PATH}#ordering", "Saved. The numbers above follow it.")
 
 
-def _is_offered(visit: Visit) -> bool:
+def _is_in_plan(visit: Visit) -> bool:
     """Return whether the store's plan has the forecast."""
     plan = visit.services.settings.plans.get(visit.store.subscription.plan)
     return plan is None or plan.forecast
@@ -430,7 +431,7 @@ def show_product_forecast(visit: Visit) -> Reply:
         sold=sold,
         chart=chart,
         days=days,
-        definitions=_meanings(report),
+        definitions=column_meanings(report),
         status_of=partial(
             stock_status, today=today_of(visit.now_ms, visit.store.settings.zone)
         ),
@@ -486,17 +487,13 @@ def _daily_sales_before(
     ]
 
 
-def _meanings(made: Report) -> dict[str, str]:
-    return {column.name: column.meaning for column in made.columns}
-
-
 PAGES: Final = (
     Page(DEMAND_PATH, "Demand", show_demand, group=NavigationGroup.ANALYSE),
     Page(
         f"{DEMAND_PATH}/on",
         "Demand",
         None,
-        turn_on,
+        turn_forecast_on,
         may_change=Role.OWNER,
         action="Turned the demand forecast on",
     ),
@@ -504,7 +501,7 @@ PAGES: Final = (
         f"{DEMAND_PATH}/off",
         "Demand",
         None,
-        turn_off,
+        turn_forecast_off,
         may_change=Role.OWNER,
         action="Turned the demand forecast off",
     ),
@@ -512,14 +509,14 @@ PAGES: Final = (
         f"{DEMAND_PATH}/ordering",
         "Demand",
         None,
-        save_ordering,
+        save_ordering_settings,
         action="Changed the ordering settings",
     ),
     Page(
         f"{DEMAND_PATH}/mails",
         "Demand",
         None,
-        choose_mails,
+        turn_stock_mails_on_or_off,
         may_change=Role.VIEWER,
         action="Chose e-mails about stock",
     ),

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from productrecs.core.report import ReportValue, parse_report_query
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
@@ -16,8 +17,8 @@ from productrecs.dashboard.page import (
 )
 from productrecs.dashboard.pages.catalog.placements import (
     STRATEGIES,
-    code_name,
     editor_of,
+    to_code_name,
 )
 from productrecs.dashboard.report_period import (
     as_number,
@@ -197,11 +198,11 @@ def _blank_variants(count: str) -> tuple[dict[str, str], ...]:
 def add_test(visit: Visit) -> Reply:
     """Store a new test as a draft; if it is invalid, show the form with the error."""
     form = visit.form
-    names = form.each("variant")[:MAX_VARIANTS]
+    names = form.all_with_blanks("variant")[:MAX_VARIANTS]
     columns = {
         "variant": names,
-        "share": form.each("share"),
-        **{name: form.each(name) for name in CHOICES},
+        "share": form.all_with_blanks("share"),
+        **{name: form.all_with_blanks(name) for name in CHOICES},
     }
     variants = tuple(
         {
@@ -211,12 +212,12 @@ def add_test(visit: Visit) -> Reply:
         for index in range(len(names))
     )
     draft = _ExperimentDraft(
-        form["subject"], code_name(form["test"]), form["goal"], variants
+        form["subject"], to_code_name(form["test"]), form["goal"], variants
     )
     try:
         experiment = _editor(visit).add(draft.name, draft.content())
     except (ExperimentError, UnknownPlacementError) as error:
-        return _test_form_page(visit, draft, _sentence(error))
+        return _test_form_page(visit, draft, sentence(error))
     return visit.redirect(
         f"{_TEST_PATH}?test={experiment.name}", "Saved. Start it when ready."
     )
@@ -237,9 +238,9 @@ def change_test(visit: Visit) -> Reply:
     try:
         experiment = _editor(visit).act(name, action, visit.form["variant"])
     except UnknownExperimentError as error:
-        raise PageNotFoundError(_sentence(error)) from error
+        raise PageNotFoundError(sentence(error)) from error
     except (ExperimentError, UnknownPlacementError) as error:
-        return _test_page(visit, name, _sentence(error))
+        return _test_page(visit, name, sentence(error))
     visit.refresh_store()
     visit.refresh_accounts()
     if action == "remove":
@@ -255,7 +256,7 @@ def _test_page(visit: Visit, name: str, error: str = "") -> Reply:
     try:
         test = _editor(visit).find(name)
     except UnknownExperimentError as unknown:
-        raise PageNotFoundError(_sentence(unknown)) from unknown
+        raise PageNotFoundError(sentence(unknown)) from unknown
     query = parse_report_query(visit.now_ms, visit.store.settings.zone, test=name)
     report = make_report(visit.services, visit.store, "experiment", query)
     comparisons: dict[str, list[MetricComparison]] = {}
@@ -371,11 +372,6 @@ def metric_comparison(
         if missing_visitors and is_running and tone == "warn"
         else "",
     )
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 PAGES: Final = (

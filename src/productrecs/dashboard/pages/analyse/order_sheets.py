@@ -7,7 +7,13 @@ from urllib.parse import urlencode
 
 from productrecs.core.report import parse_report_query
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import Page, PageNotFoundError, Reply, Visit
+from productrecs.dashboard.page import (
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+    parse_row_number,
+)
 from productrecs.dashboard.pages.analyse.demand_forecast import short_history_warning
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
@@ -102,9 +108,9 @@ def upload_terms(visit: Visit) -> Reply:
     message = f"Stored the terms of {stored}."
     if new:
         word = "supplier" if len(new) == 1 else "suppliers"
-        message += f" New {word}: {_first_names(new)}."
+        message += f" New {word}: {_names_text(new)}."
     if missing:
-        message += f" Your catalog lacks {len(missing)}: {_first_names(missing)}."
+        message += f" Your catalog lacks {len(missing)}: {_names_text(missing)}."
     return visit.redirect(f"{ORDERS_PATH}#suppliers", message)
 
 
@@ -124,7 +130,7 @@ def add_purchase_order(visit: Visit) -> Reply:
 
 def record_sheet_as_ordered(visit: Visit) -> Reply:
     """Store the shown quantities of a supplier's sheet as ordered."""
-    columns = (visit.form.each(name) for name in ("item", "units", "expected"))
+    columns = (visit.form.all_with_blanks(name) for name in ("item", "units", "expected"))
     try:
         lines = [
             parse_purchase_order_line(
@@ -141,7 +147,7 @@ def record_sheet_as_ordered(visit: Visit) -> Reply:
     return visit.redirect(f"{ORDERS_PATH}#ordered", f"Recorded {stored} as ordered.")
 
 
-def upload_purchase_orders(visit: Visit) -> Reply:
+def replace_purchase_orders_by_file(visit: Visit) -> Reply:
     """Store the lines of a CSV file instead of all others."""
     if visit.file is None:
         return _orders_page(visit, status=422, line_error="Choose a CSV file.")
@@ -157,7 +163,7 @@ def upload_purchase_orders(visit: Visit) -> Reply:
         return _orders_page(visit, status=422, line_error=sentence(error))
     message = f"Stored {visit.formats.count(len(lines) - len(missing), 'line')}."
     if missing:
-        message += f" Your catalog lacks {len(missing)}: {_first_names(missing)}."
+        message += f" Your catalog lacks {len(missing)}: {_names_text(missing)}."
     return visit.redirect(f"{ORDERS_PATH}#ordered", message)
 
 
@@ -167,11 +173,11 @@ def remove_purchase_order(visit: Visit) -> Reply:
     Raises:
         PageNotFoundError: when there is none of this number.
     """
-    number = visit.form["number"]
+    number = parse_row_number(visit.form["number"])
     try:
         with visit.database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, visit.store.store_id)
-            orders.remove([int(number) if number.isdecimal() else 0])
+            orders.remove([number])
     except UnknownPurchaseOrderError as error:
         raise PageNotFoundError(sentence(error)) from error
     return visit.redirect(f"{ORDERS_PATH}#ordered", "Removed. The sheets follow it.")
@@ -219,7 +225,7 @@ def _deliveries(lines: Iterable[PurchaseOrderLine]) -> list[dict[str, str | int]
     ]
 
 
-def _first_names(names: Sequence[str]) -> str:
+def _names_text(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -354,7 +360,7 @@ PAGES: Final = (
             ("ordered/remove-delivery", remove_delivery, "Removed a delivery", 0),
             (
                 "ordered/file",
-                upload_purchase_orders,
+                replace_purchase_orders_by_file,
                 "Uploaded the goods on order",
                 _MAX_FILE,
             ),

@@ -49,7 +49,7 @@ def spreadsheet_csv(report: Report, point: str) -> bytes:
     They need a byte order mark, and where the decimal `point` is a comma, semicolons.
     """
 
-    def written(value: ReportValue, unit: str) -> ReportValue:
+    def round_and_localize(value: ReportValue, unit: str) -> ReportValue:
         if not isinstance(value, float):
             return value
         rounded = round(value, _PLACES.get(unit, 3))
@@ -59,10 +59,10 @@ def spreadsheet_csv(report: Report, point: str) -> bytes:
     rounded = replace(
         report,
         figures=tuple(
-            replace(figure, value=written(figure.value, figure.definition.unit))
+            replace(figure, value=round_and_localize(figure.value, figure.definition.unit))
             for figure in report.figures
         ),
-        rows=tuple(tuple(map(written, row, units)) for row in report.rows),
+        rows=tuple(tuple(map(round_and_localize, row, units)) for row in report.rows),
     )
     separator = "," if point == "." else ";"
     return report_to_csv(rounded, separator).encode("utf-8-sig")

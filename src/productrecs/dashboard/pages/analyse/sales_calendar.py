@@ -7,7 +7,13 @@ from datetime import date, timedelta
 from typing import Any, Final
 
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import Page, PageNotFoundError, Reply, Visit
+from productrecs.dashboard.page import (
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+    parse_row_number,
+)
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
@@ -62,7 +68,7 @@ def add_entry(visit: Visit) -> Reply:
     """Store a campaign or closed days."""
     sent = {name: visit.form[name] for name in _FIELDS}
     try:
-        entry = _entry_of(sent)
+        entry = parse_calendar_entry(*sent.values())
         with visit.database.transaction() as transaction:
             calendar = SalesCalendarRepository(transaction, visit.store.store_id)
             calendar.add(entry, visit.now_ms)
@@ -77,15 +83,13 @@ def remove_entry(visit: Visit) -> Reply:
     Raises:
         PageNotFoundError: when there is none with this number.
     """
-    number = visit.form["number"]
-    if not number.isdecimal():
-        raise PageNotFoundError
+    number = parse_row_number(visit.form["number"])
     with visit.database.transaction() as transaction:
         calendar = SalesCalendarRepository(transaction, visit.store.store_id)
-        if int(number) not in calendar.entries():
+        if number not in calendar.entries():
             message = "This entry is already removed."
             raise PageNotFoundError(message)
-        calendar.remove(int(number))
+        calendar.remove(number)
     return visit.redirect(CALENDAR_PATH, "Removed.")
 
 
@@ -112,10 +116,6 @@ def queue_forecast(visit: Visit) -> Reply:
     return visit.redirect(CALENDAR_PATH, message)
 
 
-def _entry_of(sent: Mapping[str, str]) -> CalendarEntry:
-    return parse_calendar_entry(*(sent[name] for name in _FIELDS))
-
-
 def upcoming_events(
     settings: StoreSettings,
     entries: Iterable[CalendarEntry],
@@ -124,19 +124,19 @@ def upcoming_events(
 ) -> list[UpcomingEvent]:
     """Return the events of the next 28 days, with what the last forecast made of them."""
     last = today + timedelta(days=HORIZON_DAYS - 1)
-    found = [
+    event_keys = [
         ("holiday", event.name, day, day)
         for event in public_holidays(settings.holiday_country, today, last)
         for day in [date.fromordinal(event.first).isoformat()]
     ]
-    found += [
+    event_keys += [
         (entry.kind.value, entry.name, entry.first_day, entry.last_day)
         for entry in entries
         if entry.first_day <= last.isoformat() and entry.last_day >= today.isoformat()
     ]
     keys = ("kind", "name", "first_day", "last_day")
-    factors = {tuple(one[key] for key in keys): one["factor"] for one in forecast}
-    events = [UpcomingEvent(*one, factors.get(one)) for one in found]
+    factors = {tuple(known[key] for key in keys): known["factor"] for known in forecast}
+    events = [UpcomingEvent(*key, factors.get(key)) for key in event_keys]
     return sorted(events, key=lambda event: (event.first_day, event.name))
 
 

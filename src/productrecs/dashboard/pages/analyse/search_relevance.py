@@ -165,7 +165,7 @@ def _relevance_page(
         newest=newest,
         is_enough_judged=newest is not None and _is_enough_judged(newest),
         alarm=None if alarm is None else loss_text(alarm),
-        changes=[] if alarm is None else list(map(_change_link, alarm.changes)),
+        changes=[] if alarm is None else list(map(_change_text_and_address, alarm.changes)),
         chart=_relevance_chart(visit, measures, days),
         queries=queries,
         shown=[
@@ -197,7 +197,7 @@ def _is_enough_judged(measure: StoredMeasure) -> bool:
     return is_enough_judged(measure.judged_queries, measure.queries)
 
 
-def _change_link(change: ConfigurationChange) -> tuple[str, str]:
+def _change_text_and_address(change: ConfigurationChange) -> tuple[str, str]:
     """Return a change's text, and the address of its audit line or its page."""
     if change.entry_id:  # the first line of the lines before a later id
         later = urlencode({"before": f"{change.entry_id}0"})
@@ -244,7 +244,7 @@ def show_query(visit: Visit) -> Reply:
 def save_judgement(visit: Visit) -> Reply:
     """Store or delete a judgement by hand."""
     text, grade = visit.form["q"], visit.form["grade"]
-    number = visit.opened.state.catalog.number(visit.form["item"])
+    number = visit.cached_store.state.catalog.number(visit.form["item"])
     if number is None or (grade and grade not in _GRADES):
         raise PageNotFoundError
     try:
@@ -268,7 +268,7 @@ def _query_page(visit: Visit, template: str, text: str) -> Reply:
     if query is None:
         message = "This query is not in the set. Add it on the page Search relevance."
         raise PageNotFoundError(message)
-    searchable = searchable_store(visit.opened)
+    searchable = searchable_store(visit.cached_store)
     measure = measure_relevance(
         searchable, judged_queries([query], judgements), visit.now_ms
     )
@@ -293,7 +293,7 @@ def _results_and_judged_products(
     visit: Visit, numbers: Sequence[int], judgements: Sequence[StoredJudgement]
 ) -> list[JudgedProduct]:
     """Return the results, then other judged products."""
-    catalog = visit.opened.state.catalog
+    catalog = visit.cached_store.state.catalog
     by_hand = {one.item: one for one in judgements if one.by_hand}
     by_clicks = {one.item: one for one in judgements if not one.by_hand}
     items = dict.fromkeys([*numbers, *by_hand, *by_clicks])

@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from productrecs.dashboard.formats import Formats
+from productrecs.dashboard.formats import Formats, sentence
+from productrecs.dashboard.list_explanations import position_change
 from productrecs.dashboard.page import (
     Form,
     NavigationGroup,
@@ -109,7 +110,7 @@ class SearchPreviewer:
     def __init__(self, visit: Visit) -> None:
         """Read the stored synonyms and rules: another process may have changed them."""
         self._visit = visit
-        self._searchable = searchable_store(visit.opened)
+        self._searchable = searchable_store(visit.cached_store)
         editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
         self.synonyms, self.rules = editor.synonyms(), editor.rules()
 
@@ -181,7 +182,7 @@ class SearchPreviewer:
                 tuple(
                     _result_reasons(searchable, resolved, hit, words, rows_by_id[item_id])
                 ),
-                _position_change(item_id, place, ids_before) if has_before else "",
+                position_change(item_id, place, ids_before) if has_before else "",
             )
             for place, (item_id, hit) in enumerate(zip(ids, results.hits, strict=True))
             if item_id in rows_by_id
@@ -224,13 +225,6 @@ def relaxation_text(relaxed: QueryRelaxation, words: int) -> str:
     """Return how a query of so many words was relaxed to find enough, as a sentence."""
     name = "word" if relaxed is QueryRelaxation.WORDS and words == 1 else relaxed.value
     return _RELAXED.get(name, "")
-
-
-def _position_change(item_id: str, place: int, before: Sequence[str]) -> str:
-    if item_id not in before:
-        return "new"
-    was = before.index(item_id)
-    return "up" if place < was else "down" if place > was else ""
 
 
 def _explain_word(word: QueryTerm, without_synonyms: QueryTerm | None) -> ExplainedWord:
@@ -449,7 +443,7 @@ def save_improvement(visit: Visit) -> Reply:
 
 
 def _check_pinned_products_exist(visit: Visit, typed_change: TypedQueryChange) -> None:
-    catalog = visit.opened.state.catalog
+    catalog = visit.cached_store.state.catalog
     for item_id in typed_change.pins if typed_change.action == "pin" else ():
         if catalog.number(item_id) is None:
             message = "one of these products is no longer in the catalog; choose again"
@@ -483,7 +477,7 @@ def _improvement_page(
         actions=list(ACTIONS.items()),
         before=previews.now(typed_change.query) if typed_change.query else None,
         after=after,
-        error=f"{error[:1].upper()}{error[1:]}." if error else "",
+        error=sentence(error) if error else "",
         hint=hint,
         effect=effect,
         offered=[

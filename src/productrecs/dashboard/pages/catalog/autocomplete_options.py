@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.dashboard.page import Page, Reply, Visit
-from productrecs.dashboard.product_table import matching_products
+from productrecs.dashboard.product_table import find_product_ids_and_titles
 from productrecs.records.catalog.attribute_index import ValueCount
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
 from productrecs.records.catalog.item_filters import (
@@ -55,8 +55,8 @@ def show_options(visit: Visit) -> Reply:
     kind, text = visit.query["kind"], visit.query["q"]
     values = visit.query.all("of")[:_MOST_VALUES]
     known, matching = _KINDS.get(kind, _KINDS["product"])
-    found = known(visit, values) if values else matching(visit, text)
-    return visit.render("suggestions.html", options=found)
+    options = known(visit, values) if values else matching(visit, text)
+    return visit.render("suggestions.html", options=options)
 
 
 def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[FieldOption]:
@@ -68,7 +68,7 @@ def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[FieldOptio
             item_id,
             present[item_id].title or item_id,
             item_id,
-            visit.pictures.address(present[item_id].image_url),
+            visit.pictures.address_if_allowed(present[item_id].image_url),
             has_picture=True,
         )
         if item_id in present
@@ -78,7 +78,9 @@ def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[FieldOptio
 
 
 def _matching_product_options(visit: Visit, text: str) -> list[FieldOption]:
-    ids = [one for one, _ in matching_products(visit, text, _MOST)] if text else []
+    ids = (
+        [one for one, _ in find_product_ids_and_titles(visit, text, _MOST)] if text else []
+    )
     return _product_options(visit, tuple(ids))
 
 
@@ -87,7 +89,7 @@ def _category_options(visit: Visit, names: tuple[str, ...]) -> list[FieldOption]
 
 
 def _category_option(visit: Visit, name: str, value: str, before: str = "") -> FieldOption:
-    count = int(category_mask(visit.opened.state.catalog, (name,)).sum())
+    count = int(category_mask(visit.cached_store.state.catalog, (name,)).sum())
     return FieldOption(
         value, f"{before}{name}", _product_count_text(visit, count), is_known=count > 0
     )
@@ -105,13 +107,15 @@ def _attribute_options(visit: Visit, lines: tuple[str, ...]) -> list[FieldOption
 
 
 def _attribute_option(visit: Visit, name: str, text: str, value: str) -> FieldOption:
-    count = len(set(visit.opened.state.catalog.attributes.items(name, [text]).tolist()))
+    count = len(
+        set(visit.cached_store.state.catalog.attributes.items(name, [text]).tolist())
+    )
     label = f"{_attribute_title(name)}: {text}"
     return FieldOption(value, label, _product_count_text(visit, count), is_known=count > 0)
 
 
 def _matching_attribute_options(visit: Visit, text: str) -> list[FieldOption]:
-    values = visit.opened.state.catalog.attributes.values()
+    values = visit.cached_store.state.catalog.attributes.values()
     return [
         FieldOption(
             f"{name}: {one.value}",
@@ -180,7 +184,7 @@ def _matching_filter_options(visit: Visit, text: str) -> list[FieldOption]:
 
 
 def _all_categories(visit: Visit) -> Iterator[tuple[str, ValueCount]]:
-    for name, items in list(visit.opened.state.catalog.members.items()):
+    for name, items in list(visit.cached_store.state.catalog.members.items()):
         yield "", ValueCount(name, len(items))
 
 

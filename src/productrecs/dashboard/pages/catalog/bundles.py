@@ -1,7 +1,7 @@
 """Bundles pages: the store's bundles and proposals, and a bundle's form with its price."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Self
 
 from productrecs.dashboard.formats import sentence
@@ -14,7 +14,7 @@ from productrecs.dashboard.page import (
     RowRemoval,
     Visit,
 )
-from productrecs.dashboard.pages.catalog.merchandising_rule_form import lines_of
+from productrecs.dashboard.pages.catalog.merchandising_rule_form import distinct_lines
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.recommendations.bundles import (
     BundleRow,
@@ -64,7 +64,7 @@ class BundleDraft:
             number=_parse_bundle_id(form["bundle"]),
             version=_parse_bundle_id(form["bundle_version"]),
             name=form["bundle_name"],
-            parts=lines_of("\n".join(form.all("part")))[: MAX_PARTS + 1],
+            parts=distinct_lines("\n".join(form.all("part")))[: MAX_PARTS + 1],
             discount=discount if discount in dict(_DISCOUNTS) else "",
             value=form["value"],
             proposed=form.all("proposed")[:MAX_PARTS],
@@ -111,10 +111,10 @@ class BundleDraft:
 
 def show_bundles(visit: Visit) -> Reply:
     """Show the bundles, the proposals and the rejected sets."""
-    rows = bundle_rows(visit.database, visit.opened.state, visit.now_ms)
+    rows = bundle_rows(visit.database, visit.cached_store.state, visit.now_ms)
     placements = [
         row.name
-        for row in visit.opened.placements.by_name.values()
+        for row in visit.cached_store.placements.by_name.values()
         if row.content.strategy is Strategy.BUNDLE
     ]
     return visit.render(
@@ -135,7 +135,7 @@ def show_bundle_form(visit: Visit) -> Reply:
     query = visit.query
     if query["bundle"]:
         bundle_id = _parse_bundle_id(query["bundle"])
-        rows = bundle_rows(visit.database, visit.opened.state, visit.now_ms)
+        rows = bundle_rows(visit.database, visit.cached_store.state, visit.now_ms)
         stored_rows = [row for row in rows if row.bundle_id is not None]
         for row in stored_rows:
             if row.bundle_id == bundle_id:
@@ -236,7 +236,7 @@ def _bundle_form_page(
 
 def _titles_not_buyable(visit: Visit, content: BundleContent) -> list[str]:
     """Return the titles of products that cannot be bought now; none if one is unknown."""
-    catalog = visit.opened.state.catalog
+    catalog = visit.cached_store.state.catalog
     buyable = catalog.visible(visit.now_ms, hide_sold_out=True)
     numbers = {one: catalog.number(one) for one in content.items}
     if None in numbers.values():
@@ -263,8 +263,8 @@ def _preview_row_and_problem(
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(content.items)
     items = {item_id: one.item for item_id, one in stored.items() if one.present}
-    state = visit.opened.state
-    return build_bundle_row(state, items, replace(content), visit.now_ms), ""
+    state = visit.cached_store.state
+    return build_bundle_row(state, items, content, visit.now_ms), ""
 
 
 def _is_rejected(row: BundleRow) -> bool:

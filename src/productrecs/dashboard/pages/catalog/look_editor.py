@@ -12,14 +12,20 @@ from typing import Final, Self
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import Form, Page, PageNotFoundError, Reply, Visit
+from productrecs.dashboard.page import (
+    Form,
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+    parse_row_number,
+)
 from productrecs.dashboard.pages.catalog.looks import (
     LOOKS_PATH,
     STATES,
     UNREADABLE,
     editor_of,
-    look_id_of,
-    picture_of,
+    picture_address_of,
     sales_of_looks,
     store_photo,
 )
@@ -63,11 +69,11 @@ class HotspotDraft:
         return cls(spot.item_id, spot.label, tuple(map(_percent, spot.box)))
 
     @classmethod
-    def of_proposal(cls, found: HotspotProposal) -> Self:
+    def of_proposal(cls, proposal: HotspotProposal) -> Self:
         """Return the fields of a proposed hotspot, with the likeliest product."""
-        ids = tuple(item_id for item_id, _ in found.products)
-        box = tuple(map(_percent, found.box))
-        return cls(ids[0], found.label, box, is_proposed=True, others=ids[1:])
+        ids = tuple(item_id for item_id, _ in proposal.products)
+        box = tuple(map(_percent, proposal.box))
+        return cls(ids[0], proposal.label, box, is_proposed=True, others=ids[1:])
 
     @classmethod
     def new(cls) -> Self:
@@ -104,12 +110,12 @@ class LookDraft:
     def of_form(cls, form: Form) -> Self:
         """Return the submitted look, without hotspots that are ticked for removal."""
         columns = zip(
-            form.each("spot_item"),
-            form.each("spot_label"),
-            form.each("spot_x"),
-            form.each("spot_y"),
-            form.each("spot_width"),
-            form.each("spot_height"),
+            form.all_with_blanks("spot_item"),
+            form.all_with_blanks("spot_label"),
+            form.all_with_blanks("spot_x"),
+            form.all_with_blanks("spot_y"),
+            form.all_with_blanks("spot_width"),
+            form.all_with_blanks("spot_height"),
             strict=False,
         )
         removed = set(form.all("spot_remove"))
@@ -155,15 +161,14 @@ class LookDraft:
 def errors_by_field(error: LookError) -> dict[str, str]:
     """Return an error by its field or hotspot row."""
     text = str(error)
-    found = _ROW_ERROR.fullmatch(text)
-    if found:
-        what = found[2] or text
-        return {f"spot-{found[1]}": f"{what[:1].upper()}{what[1:]}."}
+    row_error = _ROW_ERROR.fullmatch(text)
+    if row_error:
+        return {f"spot-{row_error[1]}": sentence(row_error[2] or text)}
     name, colon, rest = text.partition(": ")
     if colon and name == "item_id":
-        return {"on": f"{rest[:1].upper()}{rest[1:]}."}
+        return {"on": sentence(rest)}
     where = "title" if text.startswith("title") else "look"
-    return {where: f"{text[:1].upper()}{text[1:]}."}
+    return {where: sentence(text)}
 
 
 def _percent(side: float) -> str:
@@ -233,7 +238,7 @@ def save_or_publish_look(visit: Visit) -> Reply:
 
 def _has_visible_product(visit: Visit, content: LookContent) -> bool:
     """Return whether shoppers would see one of the look's products now."""
-    state = visit.opened.state
+    state = visit.cached_store.state
     visible = state.eligible(visit.now_ms, ListKind.PRODUCT).visible
     numbers = [state.catalog.number(one.item_id) for one in content.hotspots]
     return any(
@@ -260,7 +265,7 @@ def replace_photo(visit: Visit) -> Reply:
 def restore_version(visit: Visit) -> Reply:
     """Restore an earlier version of a look; the present one becomes a version."""
     look = _find_look(visit, visit.form["look"])
-    version = look_id_of(visit.form["version"])
+    version = parse_row_number(visit.form["version"])
     try:
         editor_of(visit).restore(look.look_id, version)
     except UnknownLookError as error:
@@ -329,7 +334,7 @@ def change_state_or_remove_look(visit: Visit) -> Reply:
 
 def _find_look(visit: Visit, text: str) -> Look:
     try:
-        return editor_of(visit).one(look_id_of(text))
+        return editor_of(visit).one(parse_row_number(text))
     except UnknownLookError as error:
         message = "There is no such look in your store."
         raise PageNotFoundError(message) from error
@@ -341,19 +346,21 @@ def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
     Raises:
         ProductRecsError: when the photo cannot be read, or too many photos wait.
     """
-    opened, settings = visit.opened, visit.services.settings
-    state, stored_hotspots = opened.state, look.content.hotspots
+    cached_store, settings = visit.cached_store, visit.services.settings
+    state, stored_hotspots = cached_store.state, look.content.hotspots
     visible = state.eligible(visit.now_ms, ListKind.PRODUCT).visible
     trusted = settings.image_hosts
     data = load_or_fetch_look_picture(editor_of(visit), look, visit.store.domain, trusted)
 
     def search(worker: PhotoWorkerClient) -> tuple[HotspotDraft, ...]:
-        pictures = worker.over(opened.pictures)
+        pictures = worker.over(cached_store.pictures)
         spots = spots_in_picture(data, pictures, state.catalog, visible)
         proposals = propose_hotspots(spots, state.catalog, stored_hotspots)
         return tuple(map(HotspotDraft.of_proposal, proposals))
 
-    return visit.wait(visit.context.photo_pool.run(visit.store.store_id, search))
+    return visit.run_on_event_loop(
+        visit.context.photo_pool.run(visit.store.store_id, search)
+    )
 
 
 def _editor_page(
@@ -379,7 +386,7 @@ def _editor_page(
         is_hidden=is_hidden,
         state=state,
         tone=tone,
-        picture=picture_of(visit, look.content),
+        picture=picture_address_of(visit, look.content),
         titles=titles_of(visit, draft.item_ids),
         sales={
             item_id: sold

@@ -10,7 +10,6 @@ from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
     Reply,
     Visit,
 )
@@ -67,11 +66,11 @@ def editor_of(visit: Visit) -> LookEditor:
     return LookEditor(visit.database, visit.store, visit.context.clock, by)
 
 
-def picture_of(visit: Visit, content: LookContent) -> str:
+def picture_address_of(visit: Visit, content: LookContent) -> str:
     """Return the address of a look's picture."""
     if content.picture_id:
         return f"/look-pictures/{visit.store.domain}/{content.picture_id}.jpg"
-    return visit.pictures.address(content.image_url)
+    return visit.pictures.address_if_allowed(content.image_url)
 
 
 def sales_of_looks(visit: Visit) -> dict[LookSpot, LookSpotSums]:
@@ -119,17 +118,6 @@ def store_photo(visit: Visit, editor: LookEditor) -> SanitizedPicture:
         raise NotAPictureError(NO_PHOTO)
     with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
         return editor.store_picture(visit.file.path.read_bytes(), viewer)
-
-
-def look_id_of(text: str) -> int:
-    """Return the id of a look that a form or query names.
-
-    Raises:
-        PageNotFoundError: when it cannot be one.
-    """
-    if not (text.isascii() and text.isdigit() and len(text) < 16):  # noqa: PLR2004 - digits that a database can hold
-        raise PageNotFoundError
-    return int(text)
 
 
 def _looks_page(
@@ -180,7 +168,7 @@ def _look_row(
         look=look,
         title=content.title or "Without a title",
         on=titles.get(content.item_id, f"{content.item_id} (not in the catalog)"),
-        picture=picture_of(visit, content),
+        picture=picture_address_of(visit, content),
         state=state,
         tone=tone,
         sold=LookSpotSums(*map(sum, zip(*sold, strict=True))),

@@ -20,6 +20,7 @@ from productrecs.dashboard.page import (
     Reply,
     RowRemoval,
     Visit,
+    parse_row_number,
 )
 from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
     ACTIONS,
@@ -104,17 +105,6 @@ def editor_of(visit: Visit) -> RuleEditor:
     return RuleEditor(visit.database, visit.store, visit.context.clock, who)
 
 
-def rule_id_of(text: str) -> int:
-    """Return the id of a rule that a form or query names.
-
-    Raises:
-        PageNotFoundError: when it cannot be one.
-    """
-    if not (text.isascii() and text.isdigit() and len(text) < 16):  # noqa: PLR2004 - digits that a database can hold
-        raise PageNotFoundError
-    return int(text)
-
-
 def show_rules(visit: Visit) -> Reply:
     """Show every rule and the newest changes."""
     editor = editor_of(visit)
@@ -129,7 +119,7 @@ def show_rules(visit: Visit) -> Reply:
     )
 
 
-def title_of(visit: Visit, rule: Rule) -> str:
+def rule_title(visit: Visit, rule: Rule) -> str:
     """Return a rule's name, else its description with the titles of its products."""
     return rule.content.name or describe_rule(
         rule.content, titles_of_rule_products(visit, [rule])
@@ -146,21 +136,21 @@ def switch_rule(visit: Visit) -> Reply:
     """Switch a rule on or off."""
     on = visit.form["to"] == "on"
     with _unknown_rule_as_not_found():
-        rule = editor_of(visit).change(rule_id_of(visit.form["rule"]), enabled=on)
+        rule = editor_of(visit).change(parse_row_number(visit.form["rule"]), enabled=on)
     visit.refresh_store()
     done = "is on" if on else "is off"
     return visit.redirect(
-        MERCHANDISING_PATH, f"“{title_of(visit, rule)}” {done}. {AT_ONCE}"
+        MERCHANDISING_PATH, f"“{rule_title(visit, rule)}” {done}. {AT_ONCE}"
     )
 
 
 def remove_rule(visit: Visit) -> Reply:
     """Remove a rule; the history can bring it back."""
     with _unknown_rule_as_not_found():
-        rule = editor_of(visit).remove(rule_id_of(visit.form["rule"]))
+        rule = editor_of(visit).remove(parse_row_number(visit.form["rule"]))
     visit.refresh_store()
     message = (
-        f"“{title_of(visit, rule)}” is removed. {AT_ONCE} The history can bring it back."
+        f"“{rule_title(visit, rule)}” is removed. {AT_ONCE} The history can bring it back."
     )
     return visit.redirect(MERCHANDISING_PATH, message)
 
@@ -168,9 +158,9 @@ def remove_rule(visit: Visit) -> Reply:
 def undo_change(visit: Visit) -> Reply:
     """Undo the last change of a rule."""
     with _unknown_rule_as_not_found():
-        rule = editor_of(visit).undo(rule_id_of(visit.form["change"]))
+        rule = editor_of(visit).undo(parse_row_number(visit.form["change"]))
     visit.refresh_store()
-    message = f"Undone: “{title_of(visit, rule)}”. {AT_ONCE}"
+    message = f"Undone: “{rule_title(visit, rule)}”. {AT_ONCE}"
     return visit.redirect(f"{MERCHANDISING_PATH}#history", message)
 
 
@@ -180,13 +170,12 @@ def _unknown_rule_as_not_found() -> Iterator[None]:
     try:
         yield
     except UnknownRuleError as error:
-        text = str(error)
-        raise PageNotFoundError(f"{text[:1].upper()}{text[1:]}.") from error
+        raise PageNotFoundError(sentence(error)) from error
 
 
 def _rule_row(visit: Visit, rule: Rule, titles: Mapping[str, str]) -> RuleRow:
     content, zone = rule.content, visit.store.settings.zone
-    book = visit.opened.state.book
+    book = visit.cached_store.state.book
     selected = None if book is None else book.selected.get(rule.rule_id)
     state, tone = _STATES[content.state(visit.now_ms, zone)]
     return RuleRow(
@@ -216,13 +205,13 @@ def _places_text(rule: Rule) -> str:
 def _schedule_text(visit: Visit, rule: Rule) -> str:
     starts, ends = rule.content.starts, rule.content.ends
     parts = [
-        f"from {moment(visit, starts)}" if starts else "",
-        f"until {moment(visit, ends)}" if ends else "",
+        f"from {schedule_moment_text(visit, starts)}" if starts else "",
+        f"until {schedule_moment_text(visit, ends)}" if ends else "",
     ]
     return " ".join(part for part in parts if part) or "Always"
 
 
-def moment(visit: Visit, text: str) -> str:
+def schedule_moment_text(visit: Visit, text: str) -> str:
     """Return the day of a schedule, with its time if it has one."""
     day, _, time = text.partition("T")
     return f"{visit.formats.day(day)} {time[:5]}".strip()
@@ -257,7 +246,7 @@ def show_rule_form(visit: Visit) -> Reply:
         return _rule_form_page(visit, draft, visit.query)
     action = visit.query["action"]
     item = visit.query["item"]
-    if item and visit.opened.state.catalog.number(item) is None:
+    if item and visit.cached_store.state.catalog.number(item) is None:
         message = "There is no product with this id in your catalog."
         raise PageNotFoundError(message)
     draft = RuleDraft(
@@ -272,7 +261,7 @@ def save_rule(visit: Visit) -> Reply:
     draft = RuleDraft.of_form(visit.form)
     editor = editor_of(visit)
     try:
-        if "anyway" not in visit.form and _matches_nothing(visit, draft):
+        if "anyway" not in visit.form and _selects_no_product(visit, draft):
             return _rule_form_page(
                 visit, draft, visit.form, status=422, matches_nothing=True
             )
@@ -281,7 +270,7 @@ def save_rule(visit: Visit) -> Reply:
             changes = {
                 field.name: getattr(content, field.name) for field in fields(content)
             }
-            rule = editor.change(rule_id_of(draft.rule_id), **changes)
+            rule = editor.change(parse_row_number(draft.rule_id), **changes)
         else:
             rule = editor.add(draft.content())
     except RuleError as error:
@@ -290,7 +279,7 @@ def save_rule(visit: Visit) -> Reply:
         raise _no_such_rule() from error
     visit.refresh_store()
     return visit.redirect(
-        MERCHANDISING_PATH, f"“{title_of(visit, rule)}” is saved. {AT_ONCE}"
+        MERCHANDISING_PATH, f"“{rule_title(visit, rule)}” is saved. {AT_ONCE}"
     )
 
 
@@ -304,15 +293,15 @@ def show_search_effect(visit: Visit) -> Reply:
     """Show what an unsaved rule does to the query set of search."""
     draft = RuleDraft.of_form(visit.form)
     try:
-        content = validate_rule(draft.in_force(), visit.store.settings.zone)
+        content = validate_rule(draft.content_in_force(), visit.store.settings.zone)
     except RuleError as error:
         return _rule_form_page(visit, draft, visit.form, status=422, error=error)
-    number = rule_id_of(draft.rule_id) if draft.rule_id else UNSAVED
+    number = parse_row_number(draft.rule_id) if draft.rule_id else UNSAVED
     rule = Rule(number, content, visit.now_ms, visit.now_ms)
     stored_rules = editor_of(visit).all()
     others = [stored_rule for stored_rule in stored_rules if stored_rule.rule_id != number]
     present_store, changed_store = (
-        searchable_store(replace(visit.opened, state=with_rules(visit, rules)))
+        searchable_store(replace(visit.cached_store, state=with_rules(visit, rules)))
         for rules in (stored_rules, [*others, rule])
     )
     effect = effect_on_queries(visit, present_store, changed_store)
@@ -320,7 +309,7 @@ def show_search_effect(visit: Visit) -> Reply:
 
 
 def _find_rule(visit: Visit, text: str) -> Rule:
-    rule_id = rule_id_of(text)
+    rule_id = parse_row_number(text)
     for rule in editor_of(visit).all():
         if rule.rule_id == rule_id:
             return rule
@@ -356,7 +345,7 @@ def _rule_form_page(
         places=list(PLACES.items()),
         placements=sorted(
             {
-                *visit.opened.placements.by_name,
+                *visit.cached_store.placements.by_name,
                 *_experiment_variant_names(visit),
                 *draft.placements,
             }
@@ -371,18 +360,18 @@ def _rule_form_page(
 
 
 def _preview_of(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
-    rule_id = rule_id_of(draft.rule_id) if draft.rule_id else UNSAVED
+    rule_id = parse_row_number(draft.rule_id) if draft.rule_id else UNSAVED
     others = [rule for rule in editor_of(visit).all() if rule.rule_id != rule_id]
     return rule_preview(visit, draft, sent, rule_id, others)
 
 
-def _matches_nothing(visit: Visit, draft: RuleDraft) -> bool:
+def _selects_no_product(visit: Visit, draft: RuleDraft) -> bool:
     """Return whether a rule selects no product.
 
     Raises:
         RuleError: when it is invalid.
     """
-    content = validate_rule(draft.in_force(), visit.store.settings.zone)
+    content = validate_rule(draft.content_in_force(), visit.store.settings.zone)
     imagined = with_rules(visit, [Rule(UNSAVED, content, visit.now_ms, visit.now_ms)])
     return not selected_count(imagined, UNSAVED)
 

@@ -80,7 +80,7 @@ class RuleDraft:
             rule_id=form["rule"],
             action=action if action in ACTIONS else RuleAction.EXCLUDE.value,
             name=form["name"],
-            items=lines_of("\n".join(form.all("item"))),
+            items=distinct_lines("\n".join(form.all("item"))),
             categories=form["categories"],
             attributes=form["having"],  # "attributes" would hide the form element's own
             title_words=form["title_words"],
@@ -109,10 +109,10 @@ class RuleDraft:
             categories="\n".join(target.categories),
             attributes="\n".join(": ".join(pair) for pair in target.attributes),
             title_words=" ".join(target.title_words),
-            price_min=_text(target.price_min),
-            price_max=_text(target.price_max),
-            strength=_text(content.strength),
-            position=_text(content.position) or "1",
+            price_min=_number_text(target.price_min),
+            price_max=_number_text(target.price_max),
+            strength=_number_text(content.strength),
+            position=_number_text(content.position) or "1",
             only_in=tuple(content.places.only_in),
             not_in=tuple(content.places.not_in),
             placements=content.places.placements,
@@ -134,12 +134,12 @@ class RuleDraft:
         if not is_pin:
             target = RuleTarget(
                 items=self.items,
-                categories=lines_of(self.categories),
+                categories=distinct_lines(self.categories),
                 title_words=tuple(self.title_words.split()),
                 price_min=_parse_number(self.price_min, "price_min", float),
                 price_max=_parse_number(self.price_max, "price_max", float),
                 attributes=tuple(
-                    parse_attribute(line) for line in lines_of(self.attributes)
+                    parse_attribute(line) for line in distinct_lines(self.attributes)
                 ),
             )
         strength = None
@@ -162,7 +162,7 @@ class RuleDraft:
             position=_parse_number(self.position, "position", int) if is_pin else None,
         )
 
-    def in_force(self) -> RuleContent:
+    def content_in_force(self) -> RuleContent:
         """Return the rule as active within its schedule, for a preview.
 
         Raises:
@@ -171,12 +171,12 @@ class RuleDraft:
         return replace(self.content(), starts=None, ends=None, enabled=True)
 
 
-def lines_of(text: str) -> tuple[str, ...]:
+def distinct_lines(text: str) -> tuple[str, ...]:
     """Return the lines of a field of several values, each once."""
     return tuple(dict.fromkeys(one.strip() for one in text.splitlines() if one.strip()))
 
 
-def _text(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "" if value is None else f"{value:g}"
 
 

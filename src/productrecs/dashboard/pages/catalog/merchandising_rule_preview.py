@@ -58,9 +58,9 @@ def rule_preview(
     """
     source_names = {name for name, _, _ in SOURCES} | {TRENDING}
     source = sent["source"] if sent["source"] in source_names else SOURCES[0][0]
-    state, with_rule, problem = visit.opened.state, None, ""
+    state, with_rule, problem = visit.cached_store.state, None, ""
     try:
-        content = validate_rule(draft.in_force(), visit.store.settings.zone)
+        content = validate_rule(draft.content_in_force(), visit.store.settings.zone)
     except RuleError as error:
         problem = sentence(error)
     else:
@@ -97,7 +97,7 @@ def _example_page(
     selected = [] if with_rule is None else _selected_items(with_rule, rule_id)
     pages = list(islice(_likely_pages(visit, selected), _MOST_PAGES))
     if with_rule is not None and source != TRENDING:
-        state = visit.opened.state
+        state = visit.cached_store.state
         for page in pages:
             request = RecommendationRequest(Source(source), state.settings.rec_num, page)
             before = recommend(state, request, (), visit.now_ms)
@@ -109,7 +109,7 @@ def _example_page(
 
 def _likely_pages(visit: Visit, selected: Sequence[int]) -> Iterator[str]:
     """Yield visible products: those bought with a rule's products, then popular ones."""
-    state = visit.opened.state
+    state = visit.cached_store.state
     ids, visible = state.catalog.ids, state.visible(visit.now_ms)
     near = [
         item

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Self
 
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.list_explanations import (
     ExplainedList,
     explained_list,
@@ -94,7 +95,7 @@ class PlacementDraft:
         """Return the submitted placement."""
         return cls(
             is_stored=bool(form["stored"]),
-            name=form["stored"] or code_name(form["placement"]),
+            name=form["stored"] or to_code_name(form["placement"]),
             strategy=form["strategy"] if form["strategy"] in STRATEGIES else Strategy.MIX,
             title=form["title"],
             filters=form["filters"],
@@ -163,7 +164,7 @@ class PlacementPreview:
     hidden_below: int | None = None
 
 
-def code_name(typed: str) -> str:
+def to_code_name(typed: str) -> str:
     """Return a name that pages can call: `Produktseite unten` as `produktseite-unten`."""
     decomposed = unicodedata.normalize("NFKD", typed.casefold())
     letters = decomposed.encode("ascii", "ignore").decode()
@@ -182,7 +183,7 @@ def show_placements(visit: Visit) -> Reply:
 
 def _placements_page(visit: Visit, error: str = "") -> Reply:
     rows = [
-        (one, STRATEGIES[one.content.strategy], _limit_texts(visit, one.content))
+        (one, STRATEGIES[one.content.strategy], _filter_and_limit_texts(visit, one.content))
         for one in editor_of(visit).all()
     ]
     return visit.render(
@@ -206,7 +207,7 @@ def show_placement_form(visit: Visit) -> Reply:
     try:
         stored = editor_of(visit).find(name)
     except UnknownPlacementError as error:
-        raise PageNotFoundError(_sentence(error)) from error
+        raise PageNotFoundError(sentence(error)) from error
     return _placement_form_page(visit, PlacementDraft.of_placement(stored), visit.query)
 
 
@@ -215,7 +216,7 @@ def save_placement(visit: Visit) -> Reply:
     draft, editor = PlacementDraft.of_form(visit.form), editor_of(visit)
     try:
         content = draft.content()
-        if "anyway" not in visit.form and _matches_nothing(visit, content):
+        if "anyway" not in visit.form and _passes_no_product(visit, content):
             return _placement_form_page(visit, draft, visit.form, matches_nothing=True)
         if draft.is_stored:
             editor.put(draft.name, content)
@@ -233,9 +234,9 @@ def remove_placement(visit: Visit) -> Reply:
     try:
         removed = editor_of(visit).remove(visit.form["placement"])
     except UnknownPlacementError as error:
-        raise PageNotFoundError(_sentence(error)) from error
+        raise PageNotFoundError(sentence(error)) from error
     except PlacementError as error:
-        return _placements_page(visit, _sentence(error))
+        return _placements_page(visit, sentence(error))
     visit.refresh_store()
     message = f"“{removed.name}” is removed. Pages that name it show nothing there now."
     return visit.redirect(PLACEMENTS_PATH, message)
@@ -247,14 +248,14 @@ def preview_placement(visit: Visit) -> Reply:
     return visit.render("placement_preview.html", preview=preview)
 
 
-def _matches_nothing(visit: Visit, content: PlacementContent) -> bool:
+def _passes_no_product(visit: Visit, content: PlacementContent) -> bool:
     """Return whether no product passes a placement's filters.
 
     Raises:
         PlacementError: when they are invalid.
     """
     filters = validate_placement(_UNSAVED, content).filters
-    catalog = visit.opened.state.catalog
+    catalog = visit.cached_store.state.catalog
     buyable = catalog.visible(visit.now_ms, hide_sold_out=True)
     passing = catalog.present()
     for mask in filter_masks(catalog, parse_filters(list(filters)), buyable).values():
@@ -277,7 +278,7 @@ def _placement_form_page(
         matches_nothing=matches_nothing,
         title=f"Placement {draft.name}" if draft.is_stored else "New placement",
         draft=draft,
-        errors={} if error is None else {error.field: _field_error(error)},
+        errors={} if error is None else {error.field: _field_error_text(error)},
         strategies=[(key.value, text) for key, text in STRATEGIES.items()],
         relative=[(key.value, text) for key, text in RELATIVE.items()],
         usual=visit.store.settings.rec_num,
@@ -286,7 +287,7 @@ def _placement_form_page(
 
 
 def _placement_preview(visit: Visit, draft: PlacementDraft, sent: Form) -> PlacementPreview:
-    state, now_ms = visit.opened.state, visit.now_ms
+    state, now_ms = visit.cached_store.state, visit.now_ms
     item_id, shopper = sent["on"], sent["shopper"]
     name = draft.name or _UNSAVED
     preview = PlacementPreview(item_id, shopper, draft.name)
@@ -297,12 +298,14 @@ def _placement_preview(visit: Visit, draft: PlacementDraft, sent: Form) -> Place
         # A name is needed to save, not to look.
         content = validate_placement(_UNSAVED, draft.content())
     except PlacementError as error:
-        return PlacementPreview(item_id, shopper, draft.name, problem=_field_error(error))
+        return PlacementPreview(
+            item_id, shopper, draft.name, problem=_field_error_text(error)
+        )
     histories = []
     if shopper:
         reader = visit.database.raw_reader()
         try:
-            histories.append(visit.opened.histories.history_of(shopper, reader))
+            histories.append(visit.cached_store.histories.history_of(shopper, reader))
         finally:
             reader.close()
     call = RecommendationRequest(Source.MIX, 0, item_id or None, identities=(shopper,))
@@ -320,7 +323,7 @@ def _placement_preview(visit: Visit, draft: PlacementDraft, sent: Form) -> Place
     )
 
 
-def _limit_texts(visit: Visit, content: PlacementContent) -> list[str]:
+def _filter_and_limit_texts(visit: Visit, content: PlacementContent) -> list[str]:
     """Return what shapes the list, for the table."""
     found = [filter_label(visit, one) for one in content.filters]
     found += [RELATIVE[one] for one in content.relative]
@@ -331,17 +334,12 @@ def _limit_texts(visit: Visit, content: PlacementContent) -> list[str]:
     return found
 
 
-def _field_error(error: PlacementError) -> str:
+def _field_error_text(error: PlacementError) -> str:
     """Return an error with the form's label instead of the field's name."""
     text = str(error).removeprefix(f"{error.field} must be ")
     if text == str(error) or error.field not in _NUMBERS:
-        return _sentence(error)
+        return sentence(error)
     return f"{_NUMBERS[error.field]} must be {text}."
-
-
-def _sentence(error: Exception) -> str:
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 PAGES: Final = (

@@ -51,14 +51,14 @@ FILTERS: Final = MappingProxyType(
 
 def show_products(visit: Visit) -> Reply:
     """Show one page of the matching products; htmx requests only the table."""
-    state, query = visit.opened.state, visit.query["q"]
+    state, query = visit.cached_store.state, visit.query["q"]
     chosen = visit.query["show"] if visit.query["show"] in FILTERS else ""
     number = page_number(visit.query["page"])
     filter_mask = _filter_mask(visit, chosen)
     first = (number - 1) * PAGE_SIZE
     matches = search_catalog(
         state.catalog,
-        visit.opened.index,
+        visit.cached_store.index,
         query,
         filter_mask,
         slice(first, first + PAGE_SIZE),
@@ -85,11 +85,11 @@ def show_products(visit: Visit) -> Reply:
         ),
         catalog_size=len(state.catalog.numbers),
         has_forecast=visit.store.settings.demand_forecast,
-        **({} if visit.is_partial else _picture_failures(visit)),
+        **({} if visit.is_partial else _picture_counts_and_failure(visit)),
     )
 
 
-def _picture_failures(visit: Visit) -> dict[str, Any]:
+def _picture_counts_and_failure(visit: Visit) -> dict[str, Any]:
     """Return how many pictures are indexed, waiting and failed, and why most failed."""
     with visit.database.reading() as connection:
         pictures = PictureRepository(connection, visit.store.store_id)
@@ -115,7 +115,7 @@ def page_number(text: str) -> int:
 
 def _filter_mask(visit: Visit, chosen: str) -> Mask:
     """Return the mask of a filter, by item number."""
-    state, now_ms = visit.opened.state, visit.now_ms
+    state, now_ms = visit.cached_store.state, visit.now_ms
     if chosen == "shown":
         return state.visible(now_ms)
     open_now = state.catalog.visible(now_ms, hide_sold_out=False)
@@ -178,7 +178,7 @@ def show_product_and_lists(visit: Visit) -> Reply:
     if not rows:
         message = "There is no product with this id in your catalog."
         raise PageNotFoundError(message)
-    row, state = rows[0], visit.opened.state
+    row, state = rows[0], visit.cached_store.state
     what_if, excluded_id = visit.query["show"], visit.query["item"]
     what_if_state = _what_if_state(visit, what_if, excluded_id)
     if what_if_state is None:
@@ -198,7 +198,7 @@ def show_product_and_lists(visit: Visit) -> Reply:
         filter=visit.query["filter"],
         filter_error=filter_error,
         is_filtered=filters != NO_FILTERS,
-        choices=_category_choices(state),
+        choices=_what_if_choices(state),
         here=item_address(item_id),
         shop_link=_shop_link(visit, row.item.product_url),
         rank=_trending_rank(state, row.number),
@@ -231,7 +231,7 @@ def _filters_and_error(text: str) -> tuple[Filters, str]:
         return NO_FILTERS, sentence(error)
 
 
-def _category_choices(state: StoreState) -> list[tuple[str, str]]:
+def _what_if_choices(state: StoreState) -> list[tuple[str, str]]:
     hidden = state.settings.hide_out_of_stock
     stock = ("stock", "With products out of stock" if hidden else "Without them")
     found = [("", "As shoppers see them now"), stock]
@@ -240,7 +240,7 @@ def _category_choices(state: StoreState) -> list[tuple[str, str]]:
 
 def _what_if_state(visit: Visit, what_if: str, without: str) -> StoreState | None:
     """Return the store with the page's what-if change; None without one."""
-    state = visit.opened.state
+    state = visit.cached_store.state
     if without and state.catalog.number(without) is not None:
         editor = RuleEditor(visit.database, visit.store, visit.context.clock, "")
         content = RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(without,)))

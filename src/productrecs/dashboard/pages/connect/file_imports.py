@@ -144,7 +144,7 @@ def show_import(visit: Visit) -> Reply:
         preview=file_import.preview,
         result=file_import.result,
         may_undo=_may_undo(visit, file_import),
-        state=state_of(file_import),
+        state=status_text_and_tone(file_import),
         counts=_count_columns(file_import),
         lines=_order_line_count(file_import),
         skipped=int(file_import.preview.get("counts", {}).get("skipped", 0)),
@@ -154,7 +154,7 @@ def show_import(visit: Visit) -> Reply:
     )
 
 
-def state_of(one: FileImport) -> tuple[str, str]:
+def status_text_and_tone(one: FileImport) -> tuple[str, str]:
     """Return the status of an import in words, and its tone."""
     if one.status is ImportStatus.CHECKED and one.result.get("problem"):
         return _BROKEN
@@ -287,7 +287,7 @@ def _row_of_import(file_import: FileImport) -> HistoryRow:
     counts = file_import.result.get("counts", {})
     kind = str(file_import.result.get("kind") or file_import.choices.kind)
     path = f"{FILE_PATH}?file={file_import.import_id}"
-    state = state_of(file_import)
+    state = status_text_and_tone(file_import)
     return HistoryRow(
         file_import.file_name,
         kind,

@@ -185,13 +185,13 @@ def show_live_events(visit: Visit) -> Reply:
         )
     shown_until = _shown_until(visit, events)
     if visit.is_partial:
-        events = [event for event in events if not _is_shown(event, shown_until)]
+        events = [event for event in events if not _was_shown_before(event, shown_until)]
     cursor = max((event.entry_id for event in events), default=after)
     set_filters = {name: value for name, value in page_filters.items() if value}
     position = {"after": cursor, "until": shown_until}
     return visit.render(
         "events_more.html" if visit.is_partial else "events.html",
-        rows=[_stream_row(visit, event) for event in events],
+        rows=[_live_event_row(visit, event) for event in events],
         poll=f"{EVENTS_PATH}?{urlencode({**set_filters, **position})}",
         address=f"{EVENTS_PATH}?{urlencode(set_filters)}",
         asked=page_filters,
@@ -210,7 +210,7 @@ def _shown_until(visit: Visit, events: Sequence[LiveEvent]) -> int:
     return int(until) if until.isascii() and until.isdigit() and len(until) < 16 else 0  # noqa: PLR2004 - digits of a time
 
 
-def _is_shown(event: LiveEvent, until_ms: int) -> bool:
+def _was_shown_before(event: LiveEvent, until_ms: int) -> bool:
     """Return whether the page showed a recorded event before it was recorded."""
     is_stored = event.verdict not in {*_REFUSED, LiveEventVerdict.ORDER_AGAIN}
     return is_stored and event.at_ms <= until_ms
@@ -230,7 +230,7 @@ def _read_filters(visit: Visit) -> dict[str, str]:
     }
 
 
-def _stream_row(visit: Visit, event: LiveEvent) -> LiveEventRow:
+def _live_event_row(visit: Visit, event: LiveEvent) -> LiveEventRow:
     moment = datetime.fromtimestamp(event.at_ms / 1000, UTC)
     time = f"{moment.astimezone(visit.store.settings.zone):%H:%M:%S}"
     if visit.now_ms - event.at_ms >= DAY_MS:

@@ -33,7 +33,7 @@ def show_feeds(visit: Visit) -> Reply:
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
         fetches = FeedFetchRepository(connection, store.store_id).all(visit.now_ms)
-    secret_hash, catalog = store.secrets.secret_hash, visit.opened.state.catalog
+    secret_hash, catalog = store.secrets.secret_hash, visit.cached_store.state.catalog
     in_feeds = catalog.visible(visit.now_ms, hide_sold_out=False)
     catalog_size = len(catalog.numbers)
     return visit.render(

@@ -6,7 +6,7 @@ from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.file_imports import (
     FILE_PATH,
     IMPORTS_PATH,
-    state_of,
+    status_text_and_tone,
 )
 from productrecs.features.imports.scheduled_feeds.feed_editor import (
     FeedEditor,
@@ -146,7 +146,9 @@ def _log_row(fetch: FeedFetch, file_import: FileImport | None) -> dict[str, Any]
     result = {} if file_import is None else file_import.result
     return {
         "fetch": fetch,
-        "state": _OUTCOMES[fetch.outcome] if file_import is None else state_of(file_import),
+        "state": _OUTCOMES[fetch.outcome]
+        if file_import is None
+        else status_text_and_tone(file_import),
         "problem": fetch.problem or result.get("problem") or result.get("brake") or "",
         "counts": result.get("counts", {}),
         "import_id": None if file_import is None else file_import.import_id,

@@ -85,7 +85,7 @@ class ChecklistStep:
     name: str
     title: str
     is_done: bool
-    told: str  # the status text
+    status_text: str  # the status text
     help: str
     snippet: str
     language: str
@@ -109,12 +109,12 @@ def create_secret(visit: Visit) -> Reply:
 
 def setup_progress(visit: Visit) -> tuple[int, int]:
     """Return how many steps are done, and how many there are."""
-    steps = _steps(visit)
+    steps = _checklist_steps(visit)
     return sum(step.is_done for step in steps), len(steps)
 
 
 def _checklist_page(visit: Visit, secret: str = "") -> Reply:
-    steps = _steps(visit)
+    steps = _checklist_steps(visit)
     done = sum(step.is_done for step in steps)
     first = next((step.name for step in steps if not step.is_done), "")
     store = find_store(visit.database, visit.store.domain)
@@ -139,8 +139,8 @@ def _chosen_platform(visit: Visit) -> str:
     if chosen in PLATFORMS:
         return chosen
     with visit.database.reading() as connection:
-        found = ConnectionRepository(connection, visit.store.store_id).find()
-    return found.platform.value if found.platform else ""
+        shop_connection = ConnectionRepository(connection, visit.store.store_id).find()
+    return shop_connection.platform.value if shop_connection.platform else ""
 
 
 def _script_seen_text_and_warning(store: Store, host: str | None) -> tuple[str, str]:
@@ -151,7 +151,7 @@ def _script_seen_text_and_warning(store: Store, host: str | None) -> tuple[str, 
         store.domain,
         *(origin.partition("://")[2].partition(":")[0] for origin in store.origins),
     }
-    if host.removeprefix("www.") in {origin.removeprefix("www.") for origin in known_hosts}:
+    if host.removeprefix("www.") in {known.removeprefix("www.") for known in known_hosts}:
         return f"Seen on {host}", ""
     if is_private_host(host):
         return f"Seen on {host}", (
@@ -164,7 +164,7 @@ def _script_seen_text_and_warning(store: Store, host: str | None) -> tuple[str, 
     )
 
 
-def _steps(visit: Visit) -> list[ChecklistStep]:
+def _checklist_steps(visit: Visit) -> list[ChecklistStep]:
     store, fmt, base = visit.store, visit.formats, visit.base_url
     with visit.database.reading() as connection:
         items = CatalogRepository(connection, store.store_id).size()
@@ -184,7 +184,7 @@ def _steps(visit: Visit) -> list[ChecklistStep]:
             "key",
             "Connect your shop",
             is_done=is_connected,
-            told="In use" if is_connected else "Not used yet",
+            status_text="In use" if is_connected else "Not used yet",
             help="The publishable key stands in your shop's pages; anyone may see it. "
             "The secret key is for your shop's server or plugin only. This step is done "
             "when the first products, events or calls arrive.",
@@ -195,7 +195,7 @@ def _steps(visit: Visit) -> list[ChecklistStep]:
             "products",
             "Send your products",
             is_done=items > 0,
-            told=f"{fmt.number(items)} received",
+            status_text=f"{fmt.number(items)} received",
             help=_product_source_text(_chosen_platform(visit)),
             snippet=_push_snippet(base),
             language="shell",
@@ -204,7 +204,7 @@ def _steps(visit: Visit) -> list[ChecklistStep]:
             "script",
             "Add the script to your product page",
             is_done=is_seen,
-            told=seen if is_seen else "Not seen yet",
+            status_text=seen if is_seen else "Not seen yet",
             warning=warning if is_seen else "",
             help="Put it where the list should stand, with the product's id filled in by "
             "your theme. It is done when a page of one of your products was viewed.",
@@ -215,7 +215,7 @@ def _steps(visit: Visit) -> list[ChecklistStep]:
             "event",
             "See the first event",
             is_done=activity.events > 0,
-            told=_events_text(visit, recent, activity.events),
+            status_text=_events_text(visit, recent, activity.events),
             help="Open a product page of your shop. The script sends the page view. "
             "Your own visits count like those of shoppers.",
             snippet=_event_snippet(base, store.publishable_key),
@@ -225,7 +225,7 @@ def _steps(visit: Visit) -> list[ChecklistStep]:
             "orders",
             "Send your orders",
             is_done=activity.orders > 0,
-            told=f"{fmt.number(activity.orders)} since "
+            status_text=f"{fmt.number(activity.orders)} since "
             f"{fmt.time(visit.now_ms - WINDOW_MS)}, imported ones too",
             help="Past orders make lists good from the first day; each new order keeps "
             "them good.",
@@ -236,7 +236,7 @@ def _steps(visit: Visit) -> list[ChecklistStep]:
             "served",
             "Serve the first recommendation",
             is_done=usage.calls > 0 and items > 0,
-            told=f"{fmt.count(usage.calls, 'call')} this month"
+            status_text=f"{fmt.count(usage.calls, 'call')} this month"
             + (", no products to show yet" if usage.calls and not items else ""),
             help="This call is what the script makes. Its products appear on your page "
             "as soon as your catalog has some.",

@@ -70,7 +70,7 @@ def show_assistants(visit: Visit) -> Reply:
     return visit.render(
         "shopping_assistants.html",
         q=words,
-        sample=_sample(visit, words)
+        sample=_sample_search(visit, words)
         if words and store.settings.shopping_assistants
         else None,
         is_on=store.settings.shopping_assistants,
@@ -82,7 +82,7 @@ def show_assistants(visit: Visit) -> Reply:
             )
             for name in names
         ],
-        origins=_origins(searches, sold_of_campaigns),
+        origins=_attribution_rows(searches, sold_of_campaigns),
         max_values=MAX_VALUES,
         columns=list(_COLUMNS),
         call_days=CALL_DAYS,
@@ -90,20 +90,20 @@ def show_assistants(visit: Visit) -> Reply:
 
 
 def _sales_by(
-    clicks: Mapping[str, ClickSales], part: Callable[[str, str], str]
+    clicks: Mapping[str, ClickSales], key_of: Callable[[str, str], str]
 ) -> dict[str, ClickSales]:
     """Return sales by the assistant or by the campaign of `assistant/campaign`."""
-    found: dict[str, ClickSales] = {}
-    for name, one in clicks.items():
+    sales_by_key: dict[str, ClickSales] = {}
+    for name, clicked in clicks.items():
         agent, _, campaign = name.partition("/")
-        if key := part(agent, campaign):
-            before = found.get(key, ClickSales())
-            sales = int(before.sales or 0) + int(one.sales or 0)
-            found[key] = ClickSales(sales, before.revenue + one.revenue)
-    return found
+        if key := key_of(agent, campaign):
+            before = sales_by_key.get(key, ClickSales())
+            sales = int(before.sales or 0) + int(clicked.sales or 0)
+            sales_by_key[key] = ClickSales(sales, before.revenue + clicked.revenue)
+    return sales_by_key
 
 
-def _origins(
+def _attribution_rows(
     searches: Mapping[str, Mapping[str, int]], sold: Mapping[str, ClickSales]
 ) -> list[dict[str, Any]]:
     """Return the sources, mediums and campaigns of searches, campaigns with their sales."""
@@ -138,12 +138,12 @@ def _agent_fields(
     }
 
 
-def _sample(visit: Visit, words: str) -> dict[str, Any]:
+def _sample_search(visit: Visit, words: str) -> dict[str, Any]:
     """Return what an assistant gets that searches the catalog for some words."""
     body = {"query": words, "pagination": {"limit": _SAMPLE_PRODUCTS}}
     call = parse_call(body, SearchCall)
     catalog = AssistantCatalog(
-        visit.database, visit.store, visit.opened, call, "", visit.now_ms
+        visit.database, visit.store, visit.cached_store, call, "", visit.now_ms
     )
     items, total = catalog.search_items(call)
     products = catalog.page_reply(call, items, total)["products"]

@@ -231,10 +231,10 @@ def _parse_field(setting: WidgetSetting, form: Form) -> object:
         return int(text[:18])
     if setting.kind is SettingType.SWITCH:
         return text == _ON
-    return _read_lines(text) if setting.kind is SettingType.TEXTS else text
+    return _parse_named_texts(text) if setting.kind is SettingType.TEXTS else text
 
 
-def _read_lines(text: str) -> dict[str, str]:
+def _parse_named_texts(text: str) -> dict[str, str]:
     found = {}
     for line in text.splitlines():
         name, sign, value = line.partition("=")

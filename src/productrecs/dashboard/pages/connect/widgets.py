@@ -1,6 +1,7 @@
 """Widgets page: the appearance of each widget type, its preview and its embed code."""
 
 import json
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -70,13 +71,13 @@ _PREVIEW_POLICY: Final = (
 
 def show_widgets(visit: Visit) -> Reply:
     """Show the form of one widget type with its preview."""
-    widget_type = _check_widget_type(visit.query["type"])
+    widget_type = _widget_type_or_default(visit.query["type"])
     return _widgets_page(visit, widget_type, _read_saved_config(visit, widget_type))
 
 
 def save_widget_settings(visit: Visit) -> Reply:
     """Save the settings of a widget type."""
-    widget_type = _check_widget_type(visit.form["type"])
+    widget_type = _widget_type_or_default(visit.form["type"])
     draft = read_settings_form(visit.form)
     if draft.errors:
         return _widgets_page(
@@ -100,7 +101,7 @@ def save_widget_settings(visit: Visit) -> Reply:
 
 def reset_widget_settings(visit: Visit) -> Reply:
     """Reset a widget type to its defaults."""
-    widget_type = _check_widget_type(visit.form["type"])
+    widget_type = _widget_type_or_default(visit.form["type"])
     with visit.database.transaction() as transaction:
         repository = WidgetRepository(transaction, visit.store.store_id)
         change = change_to_defaults(repository.find(widget_type))
@@ -112,7 +113,7 @@ def reset_widget_settings(visit: Visit) -> Reply:
 
 def show_draft(visit: Visit) -> Reply:
     """Answer the form while it is edited: the changes, and the preview's settings."""
-    widget_type = _check_widget_type(visit.form["type"])
+    widget_type = _widget_type_or_default(visit.form["type"])
     saved, draft = _read_saved_config(visit, widget_type), read_settings_form(visit.form)
     return visit.render(
         "widget_draft.html", **_live_form_values(visit, widget_type, saved, draft)
@@ -121,13 +122,13 @@ def show_draft(visit: Visit) -> Reply:
 
 def show_preview(visit: Visit) -> Reply:
     """Show the saved appearance on the shop's own products."""
-    widget_type = _check_widget_type(visit.query["type"])
+    widget_type = _widget_type_or_default(visit.query["type"])
     return _preview_page(visit, widget_type, _read_saved_config(visit, widget_type))
 
 
 def preview_draft(visit: Visit) -> Reply:
     """Show the unsaved form on the shop's own products."""
-    widget_type = _check_widget_type(visit.form["type"])
+    widget_type = _widget_type_or_default(visit.form["type"])
     changed = _apply_draft(
         _read_saved_config(visit, widget_type), read_settings_form(visit.form)
     )
@@ -150,7 +151,7 @@ def _widgets_page(
     return visit.render(
         "widgets.html",
         status=422 if errors else 200,
-        types=_titles_of_types(
+        types=_types_with_titles(
             [
                 *TYPES,
                 *(
@@ -224,7 +225,7 @@ def _preview_page(
     resolved = config.resolved(widget_type, visit.store.settings)
     item_id = products[0]["id"] if products else ""
     if widget_type == "look" and look is None:
-        look = next(reversed(visit.opened.looks.newest.values()), None)
+        look = next(reversed(visit.cached_store.looks.newest.values()), None)
     if look is not None:
         item_id = look.content.item_id
     scripts = dict(zip(("recs", "search", "look"), _script_addresses(visit), strict=True))
@@ -246,7 +247,7 @@ def _preview_page(
         "content-security-policy": _PREVIEW_POLICY,
         "x-frame-options": "SAMEORIGIN",
     }
-    return Reply(reply.status, reply.template, reply.values, headers=headers)
+    return replace(reply, headers=headers)
 
 
 def _look_json(visit: Visit, look: Look) -> Any:
@@ -257,7 +258,7 @@ def _look_json(visit: Visit, look: Look) -> Any:
         address = LOOK_PICTURE_PATH.format(
             store_domain=visit.store.domain, picture_id=content.picture_id
         )
-    reply = look_with_products_fields(look, address or "", visit.opened, visit.now_ms)
+    reply = look_with_products_fields(look, address or "", visit.cached_store, visit.now_ms)
     return json.loads(msgspec.json.encode(reply))
 
 
@@ -319,8 +320,10 @@ def _platform_embed_snippets(
     ]
 
 
-def _titles_of_types(types: list[str]) -> list[tuple[str, str]]:
-    return [(one, WIDGET_NAMES.get(one, one)) for one in types]
+def _types_with_titles(types: list[str]) -> list[tuple[str, str]]:
+    return [
+        (widget_type, WIDGET_NAMES.get(widget_type, widget_type)) for widget_type in types
+    ]
 
 
 def _read_saved_config(visit: Visit, widget_type: str) -> WidgetConfig:
@@ -328,7 +331,7 @@ def _read_saved_config(visit: Visit, widget_type: str) -> WidgetConfig:
         return WidgetRepository(connection, visit.store.store_id).find(widget_type)
 
 
-def _check_widget_type(text: str) -> str:
+def _widget_type_or_default(text: str) -> str:
     """Return a widget type; the default if none is named.
 
     Raises:

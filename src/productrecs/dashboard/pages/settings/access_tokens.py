@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import MCP_PATH, Page, PageNotFoundError, Reply, Visit
 from productrecs.dashboard.pages.settings.api_keys_and_plan import ACCOUNT_PATH
 from productrecs.tenancy.users.access_tokens.access_token import (
@@ -42,7 +43,7 @@ def add_token(visit: Visit) -> Reply:
             visit.database, visit.store.store_id, name, role, creator, visit.system_ms
         )
     except AccessTokenError as error:
-        problem = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        problem = sentence(error)
         return _tokens_page(visit, status=422, typed=name, may=may, error=problem)
     return _tokens_page(visit, text=text)
 

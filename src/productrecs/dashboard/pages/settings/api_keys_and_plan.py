@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.clock import HOUR_MS
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.mail import MailError, send_mail
 from productrecs.records.catalog.repository import CatalogRepository
@@ -114,7 +115,7 @@ def add_origin(visit: Visit) -> Reply:
         before = find_store(visit.database, visit.store.domain).origins
         after = change_origins(visit.database, visit.store, add=[text])
     except OriginError as error:
-        error_text = f"{str(error)[:1].upper()}{str(error)[1:]}."
+        error_text = sentence(error)
         return _account_page(visit, status=422, origin=text, origin_error=error_text)
     visit.refresh_accounts()
     added = next(iter(after - before), None)

@@ -39,9 +39,9 @@ def show_log(visit: Visit) -> Reply:
     before = visit.query["before"]
     with visit.database.reading() as connection:
         log = AuditRepository(connection, visit.store.store_id)
-        found = log.page(PAGE_SIZE + 1, before)
-    shown = found[:PAGE_SIZE]
-    older = shown[-1].entry_id if len(found) > PAGE_SIZE else ""
+        entries = log.page(PAGE_SIZE + 1, before)
+    shown = entries[:PAGE_SIZE]
+    older = shown[-1].entry_id if len(entries) > PAGE_SIZE else ""
     return visit.render("audit.html", entries=shown, older=older, is_first=not before)
 
 

@@ -3,7 +3,7 @@
 import base64
 import io
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
@@ -95,7 +95,7 @@ def save_new_password(visit: Visit) -> Reply:
     return visit.redirect(SECURITY_PATH, message)
 
 
-def end_session(visit: Visit) -> Reply:
+def end_chosen_sessions(visit: Visit) -> Reply:
     """End one other session of the user, or all of them."""
     chosen = visit.form["session"]
     if chosen == "others":
@@ -142,6 +142,7 @@ def _domain_of(visit: Visit, store_id: StoreId) -> str:
 TWO_FACTOR_PATH: Final = f"{SECURITY_PATH}/two-factor"
 CODE_PATH: Final = f"{LOGIN_PATH}/code"
 _ISSUER: Final = "ProductRecs"
+_Result = TypeVar("_Result")
 
 
 def show_two_factor(visit: Visit) -> Reply:
@@ -206,15 +207,14 @@ def _confirm_factor(visit: Visit) -> list[str]:
     return confirm_second_factor(visit.database, cipher, visit.user, code, visit.system_ms)
 
 
-def _use_code(visit: Visit, user: DashboardUser) -> list[str]:
+def _use_code(visit: Visit, user: DashboardUser) -> None:
     cipher, code = visit.services.cipher, visit.form["code"]
     use_second_factor_code(visit.database, cipher, user, code, visit.system_ms)
-    return []
 
 
 def _attempt_code_rate_limited(
-    visit: Visit, user: DashboardUser, attempt: Callable[[], list[str]]
-) -> list[str]:
+    visit: Visit, user: DashboardUser, attempt: Callable[[], _Result]
+) -> _Result:
     """Return the result of an attempt with a code; wrong codes are limited by user.
 
     Raises:
@@ -224,12 +224,12 @@ def _attempt_code_rate_limited(
     limit_key, limits = f"code {user.login_key}", visit.context.login_limits
     limits.check(limit_key)
     try:
-        codes = attempt()
+        result = attempt()
     except WrongCodeError:
         limits.failed(limit_key)
         raise
     limits.succeeded(limit_key)
-    return codes
+    return result
 
 
 def _two_factor_page(
@@ -281,7 +281,7 @@ PAGES: Final = (
         f"{SECURITY_PATH}/sessions",
         "Login and security",
         None,
-        end_session,
+        end_chosen_sessions,
         may_change=Role.VIEWER,
         is_of_login=True,
         action="Ended own sessions",

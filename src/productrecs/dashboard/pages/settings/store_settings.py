@@ -70,7 +70,7 @@ def show_search_effect(visit: Visit) -> Reply:
         return _store_settings_page(visit, sent, errors, status=422)
     stored = find_store(visit.database, visit.store.domain).settings
     changed = replace(stored, **sent)  # type: ignore[arg-type]  # checked texts
-    now, then = (searchable_store(visit.opened, one) for one in (stored, changed))
+    now, then = (searchable_store(visit.cached_store, one) for one in (stored, changed))
     with contextlib.closing(visit.database.raw_reader()) as reader:
         trial = index_in_language(
             reader,
@@ -98,7 +98,7 @@ def _price_previews(
     return [format_page_price(settings, price) for price in _SAMPLES]
 
 
-def _is_place(timezone: str) -> bool:
+def _is_place_time_zone(timezone: str) -> bool:
     """Return whether a time zone is that of a place, not an old name such as `ROC`."""
     return timezone == "UTC" or ("/" in timezone and not timezone.startswith("Etc/"))
 
@@ -117,7 +117,7 @@ def _store_settings_page(
     effect: EffectOnQueries | None = None,
 ) -> Reply:
     codes, errors, sizes = known_codes(), errors or {}, _data_sizes(visit)
-    zones = sorted({*filter(_is_place, codes.timezones), texts["timezone"]})
+    zones = sorted({*filter(_is_place_time_zone, codes.timezones), texts["timezone"]})
     currencies = currency_options()
     if texts["currency"] not in codes.currencies:  # stored before only known ones were
         currencies.insert(0, (texts["currency"], texts["currency"]))

@@ -128,7 +128,7 @@ def set_role(visit: Visit) -> Reply:
     return visit.redirect(TEAM_PATH, f"{name} is {role.label} now.")
 
 
-def remove(visit: Visit) -> Reply:
+def remove_team_member(visit: Visit) -> Reply:
     """Remove a member; every session of theirs in this store ends."""
     try:
         gone = remove_member(visit.database, visit.store.store_id, visit.form["member"])
@@ -194,7 +194,7 @@ def join_team(visit: Visit) -> Reply:
         return _invitation_page(visit, token, status=429, error=sentence(error))
     start = (
         start_session_and_redirect
-        if _is_own(visit, invitation)
+        if _is_for_logged_in_user(visit, invitation)
         else start_session_or_ask_for_code
     )
     return start(visit, user, message="Welcome to the team.")
@@ -205,7 +205,7 @@ def _accept_invitation(
 ) -> DashboardUser:
     """Add the invited person; one who has a login proves it by session or password."""
     password, now_ms = visit.form.as_typed("password"), visit.system_ms
-    if _is_own(visit, invitation):
+    if _is_for_logged_in_user(visit, invitation):
         return accept_invitation_with_login(audited_database, token, visit.user, now_ms)
     candidates = find_logins_or_owners(visit.database, invitation.email, None)
     if not candidates:
@@ -219,11 +219,11 @@ def _accept_invitation(
     return accept_invitation_with_login(audited_database, token, logins[0], now_ms)
 
 
-def _is_own(visit: Visit, found: Invitation) -> bool:
+def _is_for_logged_in_user(visit: Visit, invitation: Invitation) -> bool:
     """Return whether the session is of a login with the invited e-mail."""
     if visit.session is None or visit.user.is_from_shop:
         return False
-    return visit.user.email is not None and visit.user.email == found.email
+    return visit.user.email is not None and visit.user.email == invitation.email
 
 
 def _invitation_page(visit: Visit, token: str, status: int = 200, error: str = "") -> Reply:
@@ -238,15 +238,15 @@ def _invitation_page(visit: Visit, token: str, status: int = 200, error: str = "
         shop=domain,
         token=token,
         error=error,
-        is_own=_is_own(visit, invitation),
+        is_own=_is_for_logged_in_user(visit, invitation),
         has_login=bool(find_logins_or_owners(visit.database, invitation.email, None)),
     )
 
 
-def _domain_of_invitation(visit: Visit, found: Invitation | None) -> str | None:
-    if found is None or found.store_id == NEW_STORE:
+def _domain_of_invitation(visit: Visit, invitation: Invitation | None) -> str | None:
+    if invitation is None or invitation.store_id == NEW_STORE:
         return None
-    store = visit.context.accounts.by_id(found.store_id)
+    store = visit.context.accounts.by_id(invitation.store_id)
     return None if store is None else store.domain
 
 
@@ -282,7 +282,7 @@ PAGES: Final = (
         f"{TEAM_PATH}/remove",
         "Team",
         None,
-        remove,
+        remove_team_member,
         may_change=Role.OWNER,
         action="Removed a member",
     ),

@@ -98,7 +98,7 @@ def switch_endpoint(visit: Visit) -> Reply:
     return _redirect_to_endpoint(visit, endpoint, said)
 
 
-def choose_events(visit: Visit) -> Reply:
+def save_chosen_events(visit: Visit) -> Reply:
     """Choose what an address is told from now on; what waits is still sent."""
     endpoint, chosen = _chosen_endpoint(visit), visit.form.all("event")
     with visit.database.transaction() as transaction:
@@ -140,7 +140,7 @@ def replay_message(visit: Visit) -> Reply:
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         if not webhooks.replay(
-            endpoint.endpoint_id, _message_number(number), visit.system_ms
+            endpoint.endpoint_id, _message_number_or_zero(number), visit.system_ms
         ):
             message = "The log has no such message."
             raise PageNotFoundError(message)
@@ -165,7 +165,7 @@ def _chosen_endpoint(visit: Visit) -> Endpoint:
     raise PageNotFoundError(message)
 
 
-def _message_number(text: str) -> int:
+def _message_number_or_zero(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0  # noqa: PLR2004 - fits
 
 
@@ -183,7 +183,7 @@ def _webhooks_page(
     typed: str = "",
     error: str = "",
 ) -> Reply:
-    before = _message_number(visit.query["before"])
+    before = _message_number_or_zero(visit.query["before"])
     with visit.database.reading() as connection:
         webhooks = WebhookRepository(connection, visit.store.store_id)
         endpoints, counts = webhooks.endpoints(), webhooks.counts()
@@ -243,7 +243,7 @@ PAGES: Final = (
         for path, change, action in (
             ("add", add_endpoint, "Added an address for webhooks"),
             ("secret", replace_secret, "Replaced a webhook's secret"),
-            ("events", choose_events, "Chose the messages of a webhook"),
+            ("events", save_chosen_events, "Chose the messages of a webhook"),
             ("switch", switch_endpoint, "Switched a webhook on or off"),
             ("remove", remove_endpoint, "Removed an address for webhooks"),
             ("test", send_test_message, "Sent a test webhook"),

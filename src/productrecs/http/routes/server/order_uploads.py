@@ -4,7 +4,7 @@ GET /orders/upload/{upload_id} returns the progress.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
@@ -166,11 +166,11 @@ async def upload_orders(
     """
     exchange: RequestContext = request.scope["productrecs"]
     headers = request.scope["headers"]
-    check_declared_length(headers, _BODY_LIMIT)
+    declared_bytes = check_declared_length(headers, _BODY_LIMIT)
     form = MultipartFormParser(headers, "file")
     context, store_id = exchange.context, exchange.known_caller.store.store_id
     upload_id = new_upload_id()
-    async with _open_upload_file(context.services, store_id, upload_id, headers) as (
+    async with _open_upload_file(context.services, store_id, upload_id, declared_bytes) as (
         file,
         in_thread,
     ):
@@ -285,12 +285,12 @@ async def _open_upload_file(
     services: Services,
     store_id: StoreId,
     upload_id: str,
-    headers: Sequence[tuple[bytes, bytes]],
+    declared_bytes: int,
 ) -> AsyncIterator[tuple[IncomingFile, _DiskWriteThread]]:
     """Open a new file, which is deleted unless the block ends without an error."""
     folder, in_thread = services.upload_folder, _DiskWriteThread()
     await asyncio.to_thread(_check_upload_limit, services, store_id)
-    with folder.reserve_slot(store_id, _declared_length(headers)):
+    with folder.reserve_slot(store_id, declared_bytes):
         file = folder.receive(upload_id)
         try:
             yield file, in_thread
@@ -307,12 +307,6 @@ async def _open_upload_file(
 def _check_upload_limit(services: Services, store_id: StoreId) -> None:
     with services.database.reading() as connection:
         check_upload_limit(UploadRepository(connection, store_id))
-
-
-def _declared_length(headers: Sequence[tuple[bytes, bytes]]) -> int:
-    """Return the declared length of the body; 0 without one."""
-    length = dict(headers).get(b"content-length", b"0")
-    return int(length[:20]) if length.isdigit() else 0
 
 
 def _find_upload(services: Services, store_id: StoreId, upload_id: str) -> Upload | None:
