@@ -140,7 +140,8 @@ def _product_reasons(
     visit: Visit, product: ExplainedProduct, title_of: TitleOf
 ) -> Iterator[str]:
     if product.pinned_by is not None:
-        yield f"Pinned by rule {_rule_name(product.rules, RuleAction.PIN)}"
+        pins = (rule.title for rule in product.rules if rule.action is RuleAction.PIN)
+        yield f"Pinned by rule {next(pins, '')}"
     if product.replaces is not None:
         yield f"Can replace {title_of(product.replaces)}, which cannot be bought now"
     if product.bundle is not None:
@@ -203,10 +204,6 @@ def _boost_or_bury_reason(visit: Visit, rule: AppliedRule) -> str:
     word = "Boosted" if rule.action is RuleAction.BOOST else "Buried"
     factor = visit.formats.number(rule.factor, 2)
     return f"{word} by rule {rule.title}: its score is multiplied by {factor}"
-
-
-def _rule_name(rules: Sequence[AppliedRule], action: RuleAction) -> str:
-    return next((rule.title for rule in rules if rule.action is action), "")
 
 
 TRENDING: Final = "trending"

@@ -215,10 +215,6 @@ def _rule_fields(draft: RuleDraft, arguments: _RuleArguments) -> FormFields:
     ]
 
 
-def _new_rule_fields(_visit: Visit, arguments: _NewRuleArguments) -> FormFields:
-    return _rule_fields(RuleDraft(), arguments)
-
-
 def _changed_rule_fields(visit: Visit, arguments: _ChangedRuleArguments) -> FormFields:
     for rule in merchandising.editor_of(visit).all():
         if rule.rule_id == arguments.rule:
@@ -317,7 +313,7 @@ CHANGING_TOOLS: Final = (
         _NewRuleArguments,
         RULE_PATH,
         "rules_seq",
-        _new_rule_fields,
+        lambda _visit, arguments: _rule_fields(RuleDraft(), arguments),
         _rule_preview,
     ),
     ChangingTool(

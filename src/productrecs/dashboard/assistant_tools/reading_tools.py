@@ -34,7 +34,6 @@ from productrecs.dashboard.report_period import (
 )
 from productrecs.features.forecast.forecast_replies import today_of
 from productrecs.features.search.search_insights import every_search_report
-from productrecs.records.placements.placement import Placement
 from productrecs.report_registry import REPORT_TYPES, make_report, report_to_dict
 
 _PERSONAL: Final = "customer-list"  # names customers; an assistant gets no shopper's data
@@ -220,11 +219,12 @@ def list_search_rules(visit: Visit, _: ToolArguments) -> Result:
 
 def list_placements(visit: Visit, _: ToolArguments) -> Result:
     """Return every placement with its settings."""
-    return {"placements": [_placement_fields(one) for one in editor_of(visit).all()]}
-
-
-def _placement_fields(placement: Placement) -> Result:
-    return {"placement": placement.name, **asdict(placement.content)}
+    return {
+        "placements": [
+            {"placement": placement.name, **asdict(placement.content)}
+            for placement in editor_of(visit).all()
+        ]
+    }
 
 
 def _report_query(

@@ -102,13 +102,9 @@ def _customers_page(visit: Visit, error: str = "", typed: str = "") -> Reply:
         segment=segment,
         people=customers[:_ROWS],
         total=len(customers),
-        link=_customers_address,
+        link=lambda **fields: f"{CUSTOMERS_PATH}?{urlencode(fields)}",
         file=lambda name, by: f"{REPORT_FILE_PATH}?{urlencode({'report': name, 'by': by})}",
     )
-
-
-def _customers_address(**fields: str) -> str:
-    return f"{CUSTOMERS_PATH}?{urlencode(fields)}"
 
 
 def _segment_meanings(notes: tuple[str, ...]) -> dict[str, str]:

@@ -166,7 +166,9 @@ def _demand_page(
         by=by,
         orders=list(_ORDERS.items()),
         status_of=partial(stock_status, today=today),
-        file=_report_file_address,
+        file=lambda report, **fields: (
+            f"{REPORT_FILE_PATH}?{urlencode({'report': report, **fields})}"
+        ),
         column=_order_column(by),
         settings=settings,
     )
@@ -183,10 +185,6 @@ def _rows_to_show(demand: Report, by: str, today: date) -> list[dict[str, Report
 def _order_column(by: str) -> str:
     """Return the column that a report is sorted by; the default is money."""
     return "" if by == "money" else by
-
-
-def _report_file_address(report: str, **fields: str) -> str:
-    return f"{REPORT_FILE_PATH}?{urlencode({'report': report, **fields})}"
 
 
 def _forecast_chart_and_days(

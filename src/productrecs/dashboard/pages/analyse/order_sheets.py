@@ -291,7 +291,9 @@ def _orders_page(
         settings=settings,
         sent=sent or dict.fromkeys(_FIELDS, ""),
         budget=f"{settings.order_budget:g}" if budget is None else budget,
-        file=_sheet_file_address,
+        file=lambda supplier: (
+            f"{REPORT_FILE_PATH}?{urlencode({'report': _REPORT, 'supplier': supplier})}"
+        ),
         ordered=shown_lines,
         ordered_count=len(ordered),
         deliveries=_deliveries(ordered.values()),
@@ -307,10 +309,6 @@ def _orders_page(
 
 
 _ERRORS: Final = ("error", "file_error", "budget_error", "line_error")
-
-
-def _sheet_file_address(supplier: str) -> str:
-    return f"{REPORT_FILE_PATH}?{urlencode({'report': _REPORT, 'supplier': supplier})}"
 
 
 PAGES: Final = (

@@ -72,7 +72,7 @@ def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[FieldOptio
             has_picture=True,
         )
         if item_id in present
-        else _unknown_option(item_id)
+        else FieldOption(item_id, item_id, "Not in your catalog", is_known=False)
         for item_id in item_ids
     ]
 
@@ -217,10 +217,6 @@ def _product_count_text(visit: Visit, count: int) -> str:
     if not count:
         return "Not in your catalog"
     return visit.formats.count(count, "product")
-
-
-def _unknown_option(value: str) -> FieldOption:
-    return FieldOption(value, value, "Not in your catalog", is_known=False)
 
 
 _KINDS: Final[

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from productrecs.dashboard.page import (
     NavigationGroup,
@@ -370,7 +370,7 @@ def _read_choices(visit: Visit, file_import: FileImport) -> ImportChoices:
     }
     is_mapping_changed = (
         bool(columns)
-        and f"map-{_first_field(preview)}" in form
+        and any(f"map-{name}" in form for name in preview.get("fields", ()))
         and mapping != previous_mapping
     )
     formats = {key for key, _ in preview.get("formats", ())}
@@ -384,10 +384,6 @@ def _read_choices(visit: Visit, file_import: FileImport) -> ImportChoices:
         time_format=form["time_format"] if form["time_format"] in dict(_TIMES) else "",
         ordered_today="ordered_today" in form,
     )
-
-
-def _first_field(preview: Any) -> str:
-    return next(iter(preview.get("fields", ())), "")
 
 
 PAGES: Final = (

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from productrecs.core.report import ReportValue
 from productrecs.dashboard.page import Page, Reply, Visit
+from productrecs.dashboard.pages.catalog.placements import editor_of
 from productrecs.dashboard.pages.connect.widgets import WIDGETS_PATH
 from productrecs.dashboard.report_period import ClickSales, sales_after_clicks
 from productrecs.features.mail_slots.mail_slot import (
@@ -22,8 +23,6 @@ from productrecs.features.mail_slots.opened_mails.repository import (
     MailCounts,
 )
 from productrecs.records.pictures.draw_product_card import card_height
-from productrecs.records.placements.placement import ListSubject
-from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 
 MAIL_PATH: Final = f"{WIDGETS_PATH}/mail"
@@ -74,7 +73,7 @@ _TOOLS: Final = MappingProxyType(
 def show_mail_slots(visit: Visit) -> Reply:
     """Show the switch, the HTML of the chosen slot, its preview, and all slots' counts."""
     store = find_store(visit.database, visit.store.domain)
-    placements = {one.name: one.content.needs for one in _placements(visit).all()}
+    placements = {one.name: one.content.needs for one in editor_of(visit).all()}
     # First those that show something in every mail.
     names = sorted(placements, key=lambda name: placements[name] is not None)
     slot = visit.query["placement"]
@@ -93,7 +92,11 @@ def show_mail_slots(visit: Visit) -> Reply:
         "mail_slots.html",
         is_on=store.settings.mail_slots,
         has_secret_key=secret_hash is not None,
-        slots=[(name, _slot_label(name, placements[name])) for name in names],
+        slots=[
+            (name, f"{name} (needs a {needs.value})" if needs else name)
+            for name in names
+            for needs in [placements[name]]
+        ],
         needs=placements.get(slot),
         slot=slot,
         tool_key=tool_key,
@@ -125,14 +128,6 @@ def switch_mail_slots(visit: Visit) -> Reply:
         else "Products in mails are off. Pictures in mails stop, links lead to your shop."
     )
     return visit.redirect(MAIL_PATH, message)
-
-
-def _slot_label(name: str, needs: ListSubject | None) -> str:
-    return f"{name} (needs a {needs.value})" if needs else name
-
-
-def _placements(visit: Visit) -> PlacementEditor:
-    return PlacementEditor(visit.database, visit.store, visit.services.clock)
 
 
 def _count_choices() -> list[str]:

@@ -75,7 +75,6 @@ _DOWNLOADS: Final = MappingProxyType(
     }
 )
 """What connects a shop system by itself."""
-_OWN: Final = "custom"
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,16 +151,10 @@ def _widgets_page(
     return visit.render(
         "widgets.html",
         status=422 if errors else 200,
-        types=_types_with_titles(
-            [
-                *TYPES,
-                *(
-                    widget_type_name
-                    for widget_type_name in stored_types
-                    if widget_type_name not in TYPES
-                ),
-            ]
-        ),
+        types=[
+            (name, WIDGET_NAMES.get(name, name))
+            for name in dict.fromkeys((*TYPES, *stored_types))
+        ],
         groups=grouped_form_fields(widget_type, saved, store, form, errors),
         no_title=has_no_title(saved, form),
         css=css,
@@ -317,12 +311,6 @@ def _platform_embed_snippets(
         ("Any shop (HTML)", "widgets", html),
         ("WooCommerce", "woocommerce", woo),
         *((name, slug, embed_snippets(slug, base, domain)) for slug, name in _PLATFORMS),
-    ]
-
-
-def _types_with_titles(types: list[str]) -> list[tuple[str, str]]:
-    return [
-        (widget_type, WIDGET_NAMES.get(widget_type, widget_type)) for widget_type in types
     ]
 
 

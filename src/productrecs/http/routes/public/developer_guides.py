@@ -192,14 +192,6 @@ def _metered_routes_table() -> str:
     return _markdown_table(("call that counts", "its reply without content"), rows)
 
 
-def _script_tags_block() -> str:
-    return "\n".join(("```html", *pinned_script_tags(BASE, "pk_..."), "```"))
-
-
-def _reserved_height_block() -> str:
-    return "\n".join(("```html", head_tags(StoreSettings(), {}), "```"))
-
-
 def _limit_text(limit: int | None) -> str:
     return "unlimited" if limit is None else _number_text(limit)
 
@@ -261,8 +253,10 @@ GUIDE_TABLES: Final[Facts] = MappingProxyType(
         "item-fields": lambda: _fields_table(ItemBody),
         "event-fields": lambda: _fields_table(EventBody),
         "order-fields": lambda: _fields_table(OrderBody),
-        "builds": _script_tags_block,
-        "reserve": _reserved_height_block,
+        "builds": lambda: "\n".join(
+            ("```html", *pinned_script_tags(BASE, "pk_..."), "```")
+        ),
+        "reserve": lambda: "\n".join(("```html", head_tags(StoreSettings(), {}), "```")),
         "line-fields": lambda: _fields_table(OrderLineBody),
     }
 )

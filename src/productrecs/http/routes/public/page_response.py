@@ -103,11 +103,11 @@ def html_page(
 
     `markdown_url` is the address of the same page as markdown, where there is one.
     """
-    html = _page_template().substitute(
+    html = Template(read_asset("frame.html").decode()).substitute(
         title=escape(title),
         alternate=_ALTERNATE.format(escape(markdown_url)) if markdown_url else "",
         content=content_html,
-        style=f"/docs/pages.css?v={_style_digest()}",
+        style=f"/docs/pages.css?v={content_digest(read_asset('pages.css'))}",
         version=escape(PROGRAM_VERSION),
     )
     reply = cacheable_response(request, html, _HTML_UTF8, vary=vary)
@@ -126,14 +126,6 @@ def text_response(kind: str, description: str, example: str) -> Responses:
 def read_asset(name: str) -> bytes:
     """Return a file of the package's assets."""
     return (resources.files("productrecs") / "assets" / name).read_bytes()
-
-
-def _page_template() -> Template:
-    return Template(read_asset("frame.html").decode())
-
-
-def _style_digest() -> str:
-    return content_digest(read_asset("pages.css"))
 
 
 HTML: Final = "text/html"

@@ -167,11 +167,12 @@ Domain = Annotated[
 ]
 
 
-def _script_responses(description: str) -> Responses:
-    unknown = text_response(
+_SCRIPT_RESPONSES: Final[Responses] = {
+    **text_response(SCRIPT, "The script.", "(()=>{...})()"),
+    404: text_response(
         SCRIPT, "Unknown store: a script that logs an error.", "console.warn()"
-    )
-    return {**text_response(SCRIPT, description, "(()=>{...})()"), 404: unknown[200]}
+    )[200],
+}
 
 
 @routes.get(
@@ -179,7 +180,7 @@ def _script_responses(description: str) -> Responses:
     NONE,
     operation_id="search_script",
     summary="Return a store's search widget",
-    responses=_script_responses("The script."),
+    responses=_SCRIPT_RESPONSES,
     response_class=Response,
 )
 async def search_script(request: Request, store_domain: Domain) -> Response:
@@ -197,7 +198,7 @@ async def search_script(request: Request, store_domain: Domain) -> Response:
     NONE,
     operation_id="look_script",
     summary="Return a store's Shop-the-Look widget",
-    responses=_script_responses("The script."),
+    responses=_SCRIPT_RESPONSES,
     response_class=Response,
 )
 async def look_script(request: Request, store_domain: Domain) -> Response:
@@ -215,7 +216,7 @@ async def look_script(request: Request, store_domain: Domain) -> Response:
     NONE,
     operation_id="recommendations_script",
     summary="Return a store's recommendations widget",
-    responses=_script_responses("The script."),
+    responses=_SCRIPT_RESPONSES,
     response_class=Response,
 )
 async def recommendations_script(request: Request, store_domain: Domain) -> Response:

@@ -316,13 +316,6 @@ def _find_cached_reply_and_count(
     return reply
 
 
-async def _read_stored_identity(
-    context: Context, cached_store: CachedStore, shopper: str
-) -> StoredIdentity:
-    store_id = cached_store.state.catalog.store_id
-    return await context.arm_assigner.stored_identity(store_id, (shopper,), context.read)
-
-
 def _query_of(search: SearchRequest | ResultsPageRequest) -> str:
     return search.query if isinstance(search, SearchRequest) else search.request.query
 
@@ -353,7 +346,10 @@ async def _cached_or_computed_reply(
 ) -> QuickReply:
     arm = SearchArm(cached_store.state.settings)
     if _is_tested(cached_store, search, searcher):
-        known = await _read_stored_identity(context, cached_store, str(searcher))
+        store_id = cached_store.state.catalog.store_id
+        known = await context.arm_assigner.stored_identity(
+            store_id, (str(searcher),), context.read
+        )
         arm = _assign_search_arm(context, cached_store, str(searcher), known)
     cached = _find_cached_reply_and_count(context, cached_store, search, searcher, arm)
     if cached is not None:
