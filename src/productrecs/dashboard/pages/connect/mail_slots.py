@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 
 from productrecs.core.report import ReportValue
 from productrecs.dashboard.page import Page, Reply, Visit
-from productrecs.dashboard.pages.catalog.placements import editor_of
 from productrecs.dashboard.pages.connect.widgets import WIDGETS_PATH
 from productrecs.dashboard.report_period import ClickSales, sales_after_clicks
 from productrecs.features.mail_slots.mail_slot import (
@@ -23,6 +22,7 @@ from productrecs.features.mail_slots.opened_mails.repository import (
     MailCounts,
 )
 from productrecs.records.pictures.draw_product_card import card_height
+from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 
 MAIL_PATH: Final = f"{WIDGETS_PATH}/mail"
@@ -73,7 +73,8 @@ _TOOLS: Final = MappingProxyType(
 def show_mail_slots(visit: Visit) -> Reply:
     """Show the switch, the HTML of the chosen slot, its preview, and all slots' counts."""
     store = find_store(visit.database, visit.store.domain)
-    placements = {one.name: one.content.needs for one in editor_of(visit).all()}
+    editor = PlacementEditor(visit.database, visit.store, visit.context.clock)
+    placements = {one.name: one.content.needs for one in editor.all()}
     # First those that show something in every mail.
     names = sorted(placements, key=lambda name: placements[name] is not None)
     slot = visit.query["placement"]
