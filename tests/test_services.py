@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.cli.doctor.installation_checks import (
-    check_picture_encoder,
-    check_text_model,
-    check_text_reader,
-)
+from productrecs.cli.doctor.installation_checks import check_text_model
+from productrecs.cli.doctor.picture_checks import check_picture_encoder, check_text_reader
 from productrecs.records.pictures.packaged_encoder import LITE0
 from productrecs.records.pictures.packaged_text_reader import (
     TEXT_DETECTOR,

@@ -115,8 +115,7 @@ def _index_outcome(
         due_picture.url,
         PictureState.INDEXED,
         _NEVER_FETCHED_MS,
-        descriptor=pack_descriptor(decoder.describe(picture_bytes)),
-        embedder=embedder,
+        descriptors={embedder: pack_descriptor(decoder.describe(picture_bytes))},
         digest=file_digest(picture_bytes),
     )
 

@@ -202,7 +202,7 @@ class _ApiProcess:
             searches=SearchCountRecorder(background, accounts, services.clock),
             photo_pool=PhotoPool(
                 services.settings.image_detector,
-                services.picture_model(),
+                services.picture_encoders,
                 services.text_reader_folder(),
             ),
             mail_pictures=MailPicturePool(services.settings.image_hosts),

@@ -16,10 +16,8 @@ from productrecs.features.privacy.shopper_erasure import ShopperEraser
 from productrecs.records.events.event import EventKind
 from productrecs.records.pictures.onnx_model_file import (
     DETECTOR,
-    EMBEDDER,
     ModelFile,
     ModelFileError,
-    read_model_file,
 )
 from productrecs.records.pictures.packaged_encoder import packaged_encoder
 from productrecs.records.pictures.packaged_text_reader import packaged_text_reader
@@ -47,6 +45,7 @@ from productrecs.training.search.multilingual_text_model import (
 )
 from productrecs.training.search.packaged_text_model import load_packaged_text_model
 from productrecs.training.search.text_embedder import TEXT_EMBEDDER, TextModel
+from productrecs.training.visual.picture_encoders import PictureEncoders
 
 INSTALLED_MODELS_FOLDER: Final = "installed-models"
 """The operator's models that `productrecs models` installed, in the data folder."""
@@ -92,6 +91,20 @@ class Services:
         """The folder of visual models, one folder per store."""
         return self.settings.data / "pictures"
 
+    @property
+    def picture_encoders(self) -> PictureEncoders:
+        """The picture encoders of this machine."""
+        settings = self.settings
+        if not settings.has_packaged_encoder:
+            return PictureEncoders(settings.image_model)
+        try:
+            packaged = packaged_encoder(settings.data / ENCODER_FOLDER)
+        except ModelFileError:
+            _log.exception("picture encoder rejected")
+            packaged = None
+        installed = settings.data / INSTALLED_MODELS_FOLDER
+        return PictureEncoders(packaged=packaged, installed=installed)
+
     def picture_model(self) -> ModelFile | None:
         """Return the operator's picture model, else the packaged one; None without both.
 
@@ -100,17 +113,7 @@ class Services:
         Raises:
             ModelFileError: when the operator's cannot be used.
         """
-        path = self.settings.image_model
-        if path is not None:
-            return read_model_file(path, EMBEDDER)
-        if not self.settings.has_packaged_encoder:
-            return None
-        try:
-            path = packaged_encoder(self.settings.data / ENCODER_FOLDER)
-            return None if path is None else read_model_file(path, EMBEDDER)
-        except ModelFileError:
-            _log.exception("picture encoder rejected")
-            return None
+        return self.picture_encoders.current().model
 
     def text_reader_folder(self) -> Path | None:
         """Return the folder of the packaged text reader; None without it."""
@@ -215,8 +218,6 @@ def with_installed_models(settings: Settings) -> Settings:
     if settings.image_detector is None:
         detector = installed.used_file(DETECTOR)
         settings = replace(settings, image_detector=detector)
-    if settings.has_packaged_encoder and (path := installed.used_file(EMBEDDER)):
-        settings = replace(settings, image_model=path, has_packaged_encoder=False)
     if settings.has_packaged_search_model and (path := installed.used_file(TEXT_EMBEDDER)):
         settings = replace(settings, search_model=path, has_packaged_search_model=False)
     return settings

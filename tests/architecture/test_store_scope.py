@@ -48,7 +48,6 @@ SEVERAL_STORES = {
         "an operator's setting changed, once a start"
     ),
     "pictures/repository.py: stores_with_due_pictures": READS_ALL,
-    "pictures/repository.py: stores_with_other_embedders": READS_ALL,
     "scheduled_feeds/repository.py: stores_with_due_feed": READS_ALL,
     "uploads/repository.py: expire_imports": "old files of every store, once in six hours",
     "undo/repository.py: expire_changes": "old changes of every store, once in six hours",

@@ -131,8 +131,7 @@ def see(
                     *wanted[item_id],
                     PictureState.INDEXED,
                     due_at=2**60,
-                    descriptor=pack_descriptor(describe(pixels(picture))),
-                    embedder=own.name,
+                    descriptors={own.name: pack_descriptor(describe(pixels(picture)))},
                 )
                 for item_id, picture in shown.items()
             ],

@@ -78,14 +78,21 @@ class _PictureServer(http.server.BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture(scope="module")
-def shop() -> Iterator[Any]:
-    handler = type("_One", (_PictureServer,), {"files": {}, "requests": []})
+@contextlib.contextmanager
+def picture_server(files: Mapping[str, bytes]) -> Iterator[tuple[Any, str]]:
+    """Give a server of pictures, and its address."""
+    handler = type("_One", (_PictureServer,), {"files": files, "requests": []})
     server = http.server.ThreadingHTTPServer((HOST, 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield handler, f"http://{HOST}:{server.server_address[1]}"
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Any]:
+    with picture_server({}) as served:
+        yield served
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import json
 import re
 import shutil
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -36,6 +36,10 @@ KINDS: Final = (EMBEDDER, DETECTOR, TEXT_EMBEDDER)
 _MODEL, _SIDECAR, _ABOUT = "model.onnx", "model.json", "about.json"
 _OFFERS: Final = "models.json"
 _USED: Final = "used.json"
+_PREVIOUS: Final = "previous"  # the key of what was used before, by kind
+PACKAGED: Final = "packaged"
+"""The name of what serves without an installed model of a kind."""
+
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _MAX_BYTES: Final = 4 << 30
@@ -100,7 +104,7 @@ class ModelSource:
             ModelSourceError: when the place does not list it.
         """
         for offer in self.offers():
-            if offer.name == name and _NAME.fullmatch(name):
+            if offer.name == name and _NAME.fullmatch(name) and name != PACKAGED:
                 return offer
         message = f"{self.place} does not offer {name}; see `models list --from`"
         raise ModelSourceError(message)
@@ -192,7 +196,7 @@ def _tokenizer_file_name(sidecar: bytes) -> str | None:
 
 
 class InstalledModels:
-    """The models in one data folder; what is used is read when a process starts."""
+    """The models in one data folder, and which of them should serve."""
 
     def __init__(self, folder: Path) -> None:
         """`folder` need not exist."""
@@ -244,7 +248,7 @@ class InstalledModels:
         shutil.rmtree(self._staging_folder(name), ignore_errors=True)
 
     def use(self, name: str) -> InstalledModel:
-        """Let a model serve from the next start on, in the place of one of its kind.
+        """Let a model serve in the place of one of its kind, which becomes the previous.
 
         Raises:
             ModelSourceError: when it is not installed.
@@ -252,18 +256,22 @@ class InstalledModels:
         """
         model = self._find_installed(name)
         _verify(self._folder / name / _MODEL, model.kind)
-        self._write_used_names({**self._used_names(), model.kind: name})
+        self._write_used_name(model.kind, name)
         return model
 
+    def use_packaged(self, kind: str) -> None:
+        """Let no installed model of a kind serve: the packaged one does, or none."""
+        self._write_used_name(kind, PACKAGED)
+
     def stop_using(self, name: str) -> InstalledModel:
-        """Let what served before it serve again: the packaged model, or none.
+        """Let the packaged model serve instead of this one, or none.
 
         Raises:
             ModelSourceError: when it is not installed.
         """
         model = self._find_installed(name)
-        used = {kind: other for kind, other in self._used_names().items() if other != name}
-        self._write_used_names(used)
+        if model.is_used:
+            self.use_packaged(model.kind)
         return model
 
     def remove(self, name: str) -> None:
@@ -272,10 +280,54 @@ class InstalledModels:
         Raises:
             ModelSourceError: when it is used, or not installed.
         """
-        if self._find_installed(name).is_used:
-            message = f"{name} is used; `models stop {name}` and a restart come first"
-            raise ModelSourceError(message)
+        self.check_not_used(name)
+        self.forget_previous(name)
         shutil.rmtree(self._folder / name)
+
+    def check_not_used(self, name: str) -> InstalledModel:
+        """Return an installed model that is not used.
+
+        Raises:
+            ModelSourceError: when it is used, or not installed.
+        """
+        model = self._find_installed(name)
+        if model.is_used:
+            message = f"{name} is used; `models stop {name}` comes first"
+            raise ModelSourceError(message)
+        return model
+
+    def kind_of(self, name: str) -> str:
+        """Return the kind of an installed model.
+
+        Raises:
+            ModelSourceError: when it is not installed.
+        """
+        return self._find_installed(name).kind
+
+    def forget_previous(self, name: str) -> None:
+        """Let a model no longer be the one before."""
+        fields = self._read_fields()
+        before = fields.get(_PREVIOUS, {})
+        kept = {kind: one for kind, one in before.items() if one != name}
+        if kept != before:
+            self._write_fields({**fields, _PREVIOUS: kept})
+
+    def used_name(self, kind: str) -> str:
+        """Return the name of the model of a kind that should serve."""
+        return self._used_names().get(kind, PACKAGED)
+
+    def previous_name(self, kind: str) -> str | None:
+        """Return the name of the model that was used before; None without one."""
+        name: str | None = self._read_fields().get(_PREVIOUS, {}).get(kind)
+        return name
+
+    def stamp(self) -> object:
+        """Return what changes when another model should serve."""
+        try:
+            stat = (self._folder / _USED).stat()
+        except FileNotFoundError:
+            return None
+        return stat.st_mtime_ns, stat.st_ino
 
     def picture_model(self, name: str) -> ModelFile:
         """Return an installed picture model, used or not.
@@ -288,6 +340,12 @@ class InstalledModels:
             message = f"{name} is no picture model"
             raise ModelSourceError(message)
         return read_model_file(self._folder / name / _MODEL, EMBEDDER)
+
+    def picture_files(self, digest: str) -> Iterator[Path]:
+        """Yield the installed picture models whose SHA-256 begins with `digest`."""
+        for model in self.list():
+            if model.kind == EMBEDDER and model.sha256.startswith(digest):
+                yield self._folder / model.name / _MODEL
 
     def used_file(self, kind: str) -> Path | None:
         """Return the model file of a kind that serves; None without one."""
@@ -305,16 +363,30 @@ class InstalledModels:
         return self._folder / f".staged-{name}"
 
     def _used_names(self) -> dict[str, str]:
+        fields = self._read_fields()
+        return {kind: fields[kind] for kind in KINDS if kind in fields}
+
+    def _read_fields(self) -> dict[str, Any]:
         try:
-            used: dict[str, str] = json.loads((self._folder / _USED).read_text("utf-8"))
+            fields: dict[str, Any] = json.loads((self._folder / _USED).read_text("utf-8"))
         except FileNotFoundError:
             return {}
-        return used
+        return fields
 
-    def _write_used_names(self, used: Mapping[str, str]) -> None:
-        temporary = self._folder / f".{_USED}"
-        temporary.write_text(json.dumps(used), "utf-8")
-        temporary.replace(self._folder / _USED)
+    def _write_used_name(self, kind: str, name: str) -> None:
+        fields = self._read_fields()
+        before = fields.pop(kind, PACKAGED)
+        if name != PACKAGED:
+            fields[kind] = name
+        if name != before:
+            fields[_PREVIOUS] = {**fields.get(_PREVIOUS, {}), kind: before}
+        self._write_fields(fields)
+
+    def _write_fields(self, fields: Mapping[str, Any]) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        written = self._folder / f".{_USED}"
+        written.write_text(json.dumps(fields), "utf-8")
+        written.replace(self._folder / _USED)
 
 
 def _verify(path: Path, kind: str) -> str:

@@ -31,21 +31,24 @@ from productrecs.records.pictures.picture_fetch_states import (
     FetchOutcome,
     PictureState,
     file_digest,
-    pack_descriptor,
 )
 from productrecs.records.pictures.repository import (
     PictureRepository,
     queue_pictures_of_changed_items,
     reschedule_rejected_pictures,
     stores_with_due_pictures,
-    stores_with_other_embedders,
 )
-from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.services import Services
+from productrecs.storage.files.snapshots import PICTURES, SnapshotName
 from productrecs.storage.jobs.job_queue import Job
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
-from productrecs.training.visual.build_visual_model import build_and_publish_visual_model
-from productrecs.training.visual.picture_embedding import choose_embedding
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
+from productrecs.training.repository import serving_snapshots
+from productrecs.training.visual.build_visual_model import (
+    build_and_publish_visual_model,
+    served_embedder,
+    stored_embedders,
+)
 from productrecs.worker.job_worker import (
     JobHandler,
     JobProgress,
@@ -53,6 +56,7 @@ from productrecs.worker.job_worker import (
     JobWorker,
     PeriodicJob,
 )
+from productrecs.worker.picture_describers import PictureDescribers, StoreDescribers
 
 _log = logging.getLogger(__name__)
 
@@ -70,6 +74,7 @@ _PAUSE_SECONDS: Final = 0.05
 _PAUSE_FACTOR: Final = 8.0
 _READ_FACTOR: Final = 20.0  # due pictures are cached for this multiple of the read time
 _MAX_PAUSE_SECONDS: Final = 60.0
+_SWITCH_PAUSE_SECONDS: Final = 10.0  # while too few pictures are described for a switch
 _WAITS_MS: Final = (MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS)
 
 
@@ -92,67 +97,137 @@ class PictureJobs:
     def __init__(self, services: Services) -> None:
         """Fetch the pictures of the stores of `services`."""
         self._services = services
-        model = services.picture_model()
-        self._embedding = choose_embedding(model)
-        self._viewer = SandboxedDecoder(embedder=None if model is None else model.path)
+        self._describers = PictureDescribers(services.picture_encoders)
         self._rate_limiter = HostRateLimiter()
         self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
         self._paused_until: dict[StoreId, float] = {}
         self._waiting: dict[StoreId, _DuePictures] = {}
-        self._other_stores: set[StoreId] | None = None  # stores with another embedding
+        self._switching = dict[StoreId, bool]()  # stores to switch: is their queue read
+        self._has_rescheduled = False
 
     def stores_with_due_pictures(self) -> Sequence[StoreId]:
         """Return the stores that have pictures to fetch or to index.
 
-        Stores with pictures of another embedding are read once, because the embedding is
-        fixed for the process.
+        Stores whose lists come from another encoder than the current one are looked for
+        when another one should serve, and at the start.
         """
-        if self._other_stores is None and self._services.settings.image_hosts:
-            with self._services.database.transaction(synced=False) as transaction:
-                hosts = self._services.settings.image_hosts
-                reschedule_rejected_pictures(
-                    transaction, hosts, self._services.system_clock()
-                )
+        self._reschedule_rejected_once()
+        if self._describers.refresh():
+            self._waiting.clear()
+            self._paused_until.clear()
+            self._switching = dict.fromkeys(self._stores_of_other_encoders(), False)
+        if self._describers.current is None:
+            return ()
         with self._services.database.reading() as connection:
-            if self._other_stores is None:
-                self._other_stores = set(
-                    stores_with_other_embedders(connection, self._embedding.name)
-                )
             found = stores_with_due_pictures(connection, self._services.system_clock())
-        return sorted({*found, *self._other_stores})
+        now = time.monotonic()
+        switchable = [
+            store_id
+            for store_id in self._switching
+            if self._paused_until.get(store_id, now) <= now
+        ]
+        return sorted({*found, *switchable})
 
     def fetch_and_index_pictures(self, job: Job, progress: JobProgress) -> None:
         """Follow the catalog, fetch due pictures, and index them."""
         database, store_id = self._services.database, job.store_id
         deadline = time.monotonic() + SLICE_SECONDS
-        if self._other_stores and store_id in self._other_stores:
-            self._other_stores.discard(store_id)
-            with database.transaction(synced=False) as transaction:
-                repository = PictureRepository(transaction, store_id)
-                repository.requeue_other_embedders(
-                    self._embedding.name, self._services.system_clock()
-                )
+        if (describers := self._follow_switch(store_id)) is None:
+            return
         while not queue_pictures_of_changed_items(
             database, store_id, self._services.system_clock()
         ):
             progress.report(0.0)
         fetched_count = 0
-        while (count := self._fetch_due_pictures(store_id)) and time.monotonic() < deadline:
+        while (
+            count := self._fetch_due_pictures(store_id, describers)
+        ) and time.monotonic() < deadline:
             fetched_count += count
             progress.report(0.5)
-        if time.monotonic() >= self._paused_until.get(store_id, 0.0):
-            self._build_visual_model(store_id)
+        is_ready_to_switch = store_id in self._switching and fetched_count and not count
+        is_paused = time.monotonic() < self._paused_until.get(store_id, 0.0)
+        if is_ready_to_switch or not is_paused:
+            self._build_visual_model(store_id, describers)
+        self._describers.close_others()
         if fetched_count:
             _log.info(
                 "pictures indexed", extra={"store": store_id, "pictures": fetched_count}
             )
 
     def close(self) -> None:
-        """Stop the threads and the child process."""
+        """Stop the threads and the child processes."""
         self._threads.shutdown(cancel_futures=True)
-        self._viewer.close()
+        self._describers.close()
 
-    def _build_visual_model(self, store_id: StoreId) -> None:
+    def _reschedule_rejected_once(self) -> None:
+        """Fetch pictures again whose hosts are allowed since the process started."""
+        hosts = self._services.settings.image_hosts
+        if hosts and not self._has_rescheduled:
+            with self._services.database.transaction(synced=False) as transaction:
+                reschedule_rejected_pictures(
+                    transaction, hosts, self._services.system_clock()
+                )
+        self._has_rescheduled = True
+
+    def _stores_of_other_encoders(self) -> list[StoreId]:
+        """Return the stores whose lists come from another encoder than the current one.
+
+        Those whose visual model is not on this machine yet are among them.
+        """
+        current, root = self._describers.current, self._services.visual_model_folder
+        with self._services.database.reading() as connection:
+            heads = serving_snapshots(connection)
+        return [
+            head.store_id
+            for head in heads
+            if current is not None
+            and served_embedder(root, head.store_id, head.visual_id) != current.name
+        ]
+
+    def _follow_switch(self, store_id: StoreId) -> StoreDescribers | None:
+        """Return what describes a store's pictures; begin the switch to it if it is due.
+
+        None without a usable encoder.
+        """
+        serving = self._serving_embedder(store_id)
+        stored = stored_embedders(self._services.visual_model_folder, store_id)
+        if (describers := self._describers.of_store(serving, stored)) is None:
+            return None
+        if serving in {"", describers.current.name}:
+            self._switching.pop(store_id, None)
+        elif not self._switching.get(store_id):
+            self._switching[store_id] = True
+            self._begin_switch(store_id, describers)
+        return describers
+
+    def _serving_embedder(self, store_id: StoreId) -> str:
+        """Return the embedder of the store's lists, or of its pictures; "" without any."""
+        try:
+            with self._services.database.reading() as connection:
+                repository = PictureRepository(connection, store_id)
+                visual_id = repository.progress().visual_id
+                if visual_id is None:
+                    return repository.main_embedder()
+        except StoreDeletedError:
+            self._switching.pop(store_id, None)
+            raise
+        self._services.snapshots.fetch(SnapshotName(store_id, PICTURES, visual_id))
+        return served_embedder(self._services.visual_model_folder, store_id, visual_id)
+
+    def _begin_switch(self, store_id: StoreId, describers: StoreDescribers) -> None:
+        """Switch at once if the current encoder has described the pictures before.
+
+        Otherwise schedule fetches of those that it has not.
+        """
+        now_ms = self._services.system_clock()
+        with self._services.database.transaction(synced=False) as transaction:
+            repository = PictureRepository(transaction, store_id)
+            name = describers.current.name
+            repository.unqueue_described(name, now_ms, now_ms + REFETCH_AFTER_MS)
+            repository.requeue_other_embedders(name, now_ms)
+        self._build_visual_model(store_id, describers)
+
+    def _build_visual_model(self, store_id: StoreId, describers: StoreDescribers) -> None:
         """Build the visual model, then pause for a multiple of the build time."""
         began = time.monotonic()
         services = self._services
@@ -160,30 +235,43 @@ class PictureJobs:
             services.database,
             services.visual_model_folder,
             store_id,
-            self._embedding,
+            describers.current.embedding,
             services.snapshots,
+            serving_embedding=describers.serving_embedding,
         )
         duration = time.monotonic() - began
+        if store_id in self._switching:
+            served = served_embedder(services.visual_model_folder, store_id, model_id)
+            if served == describers.current.name:
+                del self._switching[store_id]
+                _log.info(
+                    "picture encoder switched",
+                    extra={"store": store_id, "encoder": describers.current.name},
+                )
+            else:
+                self._paused_until[store_id] = time.monotonic() + _SWITCH_PAUSE_SECONDS
         if model_id is not None:
             pause = min(_PAUSE_FACTOR * duration, _MAX_PAUSE_SECONDS)
             self._paused_until[store_id] = time.monotonic() + pause
             facts = {"store": store_id, "model": model_id, "s": round(duration, 2)}
             _log.info("visual model built", extra=facts)
 
-    def _fetch_due_pictures(self, store_id: StoreId) -> int:
+    def _fetch_due_pictures(self, store_id: StoreId, describers: StoreDescribers) -> int:
         """Fetch and describe some due pictures; return how many, 0 when none is due."""
         due_pictures = self._read_due_cached(store_id)
         if not due_pictures.due:
             self._waiting.pop(store_id, None)
             return 0
-        requests = self._fetch_within_rate_limits(due_pictures.due)
+        requests = self._fetch_within_rate_limits(due_pictures.due, describers)
         due_pictures.drop([picture for picture, _ in requests])
         outcomes = [
-            self._outcome_of_fetch(picture, fetched) for picture, fetched in requests
+            self._outcome_of_fetch(picture, fetched, describers)
+            for picture, fetched in requests
         ]
+        serving = describers.serving or describers.current
         with self._services.database.transaction(synced=False) as transaction:
             PictureRepository(transaction, store_id).store_outcomes(
-                outcomes, self._services.system_clock()
+                outcomes, self._services.system_clock(), serving.name
             )
         if not outcomes:
             hosts = {_host(picture.url) for picture in due_pictures.due}
@@ -208,7 +296,7 @@ class PictureJobs:
         return due_pictures
 
     def _fetch_within_rate_limits(
-        self, due: Sequence[DuePicture]
+        self, due: Sequence[DuePicture], describers: StoreDescribers
     ) -> list[tuple[DuePicture, "Future[FetchResult]"]]:
         """Request some pictures within each host's rate limit; wait for all replies."""
         requests: list[tuple[DuePicture, Future[FetchResult]]] = []
@@ -217,20 +305,27 @@ class PictureJobs:
             is_own_host = host in self._services.settings.image_hosts
             if self._rate_limiter.try_begin_request(host, is_own_host=is_own_host):
                 requests.append(
-                    (picture, self._threads.submit(self._fetch_picture, picture, host))
+                    (
+                        picture,
+                        self._threads.submit(
+                            self._fetch_picture,
+                            picture,
+                            host,
+                            is_described=describers.is_described(picture),
+                        ),
+                    )
                 )
             if len(requests) == _BATCH:
                 break
         wait([fetched for _, fetched in requests])
         return requests
 
-    def _fetch_picture(self, picture: DuePicture, host: str) -> FetchResult:
+    def _fetch_picture(
+        self, picture: DuePicture, host: str, *, is_described: bool
+    ) -> FetchResult:
         # A picture without a stored digest is fetched once without validators.
-        is_embedded = (
-            picture.embedder == self._embedding.name and picture.digest is not None
-        )
         cached_validators = (
-            CachedValidators(picture.etag, picture.modified) if is_embedded else None
+            CachedValidators(picture.etag, picture.modified) if is_described else None
         )
         must_pause, wait_seconds = False, 0.0
         try:
@@ -246,7 +341,10 @@ class PictureJobs:
             )
 
     def _outcome_of_fetch(
-        self, picture: DuePicture, fetched: "Future[FetchResult]"
+        self,
+        picture: DuePicture,
+        fetched: "Future[FetchResult]",
+        describers: StoreDescribers,
     ) -> FetchOutcome:
         """Return the outcome of one fetch."""
         now_ms = self._services.system_clock()
@@ -254,7 +352,8 @@ class PictureJobs:
             result = fetched.result()
             if result.content is None:
                 return _indexed_outcome(picture, result, now_ms)
-            descriptor = pack_descriptor(self._viewer.describe(result.content))
+            digest = file_digest(result.content)
+            descriptors, place = describers.describe(picture, result.content, digest)
         except PictureUnavailableError as error:
             if error.is_transient and picture.attempts < len(_WAITS_MS):
                 wait_ms = max(_WAITS_MS[picture.attempts], 1_000 * error.wait_seconds)
@@ -270,9 +369,9 @@ class PictureJobs:
             )
         return replace(
             _indexed_outcome(picture, result, now_ms),
-            descriptor=descriptor,
-            embedder=self._embedding.name,
-            digest=file_digest(result.content),
+            descriptors=descriptors,
+            place=place,
+            digest=digest,
         )
 
 

@@ -31,8 +31,11 @@ if TYPE_CHECKING:
 SIDE = 32
 
 
-def mean_colour(path: Path) -> Path:
-    """Write a model whose vector of a picture are its mean colours, 4 by 4 of them."""
+def mean_colour(path: Path, name: str = "colours") -> Path:
+    """Write a model whose vector of a picture are its mean colours, 4 by 4 of them.
+
+    Another name gives the file another SHA-256.
+    """
     nodes = [
         helper.make_node(
             "AveragePool", ["pixels"], ["cells"], kernel_shape=[8, 8], strides=[8, 8]
@@ -41,7 +44,7 @@ def mean_colour(path: Path) -> Path:
     ]
     given = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, [1, 3, SIDE, SIDE])
     vector = helper.make_tensor_value_info("vector", TensorProto.FLOAT, [1, 48])
-    graph = helper.make_graph(nodes, "colours", [given], [vector])
+    graph = helper.make_graph(nodes, name, [given], [vector])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
     model.ir_version = 8
     onnx.checker.check_model(model)

@@ -185,8 +185,7 @@ def test_due_pictures_come_in_one_order_whatever_the_limit(
                 one.url,
                 PictureState.INDEXED,
                 5,
-                descriptor=b"seen",
-                embedder="e",
+                descriptors={"e": b"seen"},
             )
             for one in before[1:5:2]
         ]

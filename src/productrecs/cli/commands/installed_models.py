@@ -1,24 +1,43 @@
 """`productrecs models`: fetch an operator's models, and choose which ones serve."""
 
+import contextlib
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 import click
 
 from productrecs.cli.commands.compare_models import compare_models
+from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.cli.settings_and_folder_owner import find_settings
-from productrecs.services import INSTALLED_MODELS_FOLDER
+from productrecs.cli.settings_and_folder_owner import DataFolderError, find_settings
+from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER
+from productrecs.services import INSTALLED_MODELS_FOLDER, Services
 from productrecs.training.installed_models import (
+    PACKAGED,
     InstalledModel,
     InstalledModels,
     ModelSourceError,
+    OfferedModel,
     is_sha256,
     open_model_source,
 )
+from productrecs.training.search.text_embedder import TEXT_EMBEDDER
+from productrecs.training.visual.encoder_comparison import check_encoder_runs
+from productrecs.training.visual.encoder_progress import (
+    EncoderProgress,
+    delete_encoder_descriptors,
+    measure_encoder_progress,
+)
 
-_RESTART = "Restart the service; it then indexes all pictures or texts again by itself."
+_RESTARTED: Final = {
+    DETECTOR: "restart the service. No picture is indexed again: it finds the products in "
+    "photos and looks",
+    TEXT_EMBEDDER: "restart the service. It then embeds the texts of all products again; "
+    "searches find by words until that is done",
+}
 
 _place_option = click.option(
     "--from",
@@ -36,8 +55,8 @@ def _installed_models(data: Path | None) -> InstalledModels:
     return InstalledModels(find_settings(data).data / INSTALLED_MODELS_FOLDER)
 
 
-def _megabytes(model: InstalledModel) -> str:
-    return f"{model.size / 1e6:,.1f} MB"
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
 
 
 @models.command("list")
@@ -45,19 +64,72 @@ def _megabytes(model: InstalledModel) -> str:
 @json_option
 @data_option
 def list_models(*, place: str | None, as_json: bool, data: Path | None) -> None:
-    """List the installed models, or with --from what a place offers."""
-    found = open_model_source(place).offers() if place else _installed_models(data).list()
+    """List the installed models, or with --from what a place offers.
+
+    For picture models it says how many pictures each has described, and how many stores
+    have their lists from it.
+    """
+    if place is not None:
+        _list_offers(open_model_source(place).offers(), as_json=as_json)
+        return
+    found = _installed_models(data).list()
+    progress = _encoder_progress(data) if any(map(_is_encoder, found)) else {}
     if as_json:
-        print_json([asdict(one) for one in found])
+        rows = [asdict(one) | _progress_fields(progress.get(one.name)) for one in found]
+        if PACKAGED in progress:
+            rows.append({"name": PACKAGED} | _progress_fields(progress[PACKAGED]))
+        print_json(rows)
         return
     for one in found:
-        if isinstance(one, InstalledModel):
-            used = ", used" if one.is_used else ""
-            click.echo(f"{one.name}: {one.kind}, {_megabytes(one)}, {one.licence}{used}")
-        else:
-            click.echo(f"{one.name}: {one.about} ({one.licence})")
+        used = ", used" if one.is_used else ""
+        about = f"{one.name}: {one.kind}, {_megabytes(one.size)}, {one.licence}{used}"
+        click.echo(about + _progress_text(progress.get(one.name)))
+    if PACKAGED in progress:
+        click.echo(f"{PACKAGED}: {EMBEDDER}{_progress_text(progress[PACKAGED])}")
     if not found:
         click.echo("No models.")
+
+
+def _list_offers(offers: Sequence[OfferedModel], *, as_json: bool) -> None:
+    if as_json:
+        print_json([asdict(one) for one in offers])
+        return
+    for one in offers:
+        click.echo(f"{one.name}: {one.about} ({one.licence})")
+    if not offers:
+        click.echo("No models.")
+
+
+def _is_encoder(model: InstalledModel) -> bool:
+    return model.kind == EMBEDDER
+
+
+def _encoder_progress(data: Path | None) -> dict[str, EncoderProgress]:
+    """Return what each picture model has done, by its name; nothing without a database."""
+    try:
+        with open_services(data) as services:
+            return {
+                name: measure_encoder_progress(
+                    services.database, services.visual_model_folder, encoder.embedding.name
+                )
+                for name, encoder in services.picture_encoders.by_name().items()
+            }
+    except DataFolderError:
+        return {}
+
+
+def _progress_fields(progress: EncoderProgress | None) -> dict[str, object]:
+    return {} if progress is None else asdict(progress)
+
+
+def _progress_text(progress: EncoderProgress | None) -> str:
+    if progress is None or not progress.pictures:
+        return ""
+    return (
+        f"; described {progress.described:,} of {progress.pictures:,} pictures "
+        f"({_megabytes(progress.descriptor_bytes)}), serves {progress.served_stores} of "
+        f"{progress.stores} stores"
+    )
 
 
 @models.command()
@@ -83,7 +155,7 @@ def install(name: str, *, place: str, sha256: str, yes: bool, data: Path | None)
     installed, source = _installed_models(data), open_model_source(place)
     try:
         model = installed.stage(source, source.offer(name))
-        click.echo(f"{model.name}: {model.kind}, {_megabytes(model)}, {model.licence}")
+        click.echo(f"{model.name}: {model.kind}, {_megabytes(model.size)}, {model.licence}")
         click.echo(f"from {model.source}, SHA-256 {model.sha256}")
         if expected and model.sha256 != expected:
             message = f"{name} has another SHA-256 than --sha256 says; it was not installed"
@@ -100,9 +172,39 @@ def install(name: str, *, place: str, sha256: str, yes: bool, data: Path | None)
 @click.argument("name")
 @data_option
 def use(name: str, *, data: Path | None) -> None:
-    """Let an installed model serve, in the place of the one of its kind."""
-    model = _installed_models(data).use(name)
-    click.echo(f"{name} serves as {model.kind} from the next start on. {_RESTART}")
+    """Let an installed model serve, in the place of the one of its kind.
+
+    A picture model first describes the pictures of all stores in the background; each
+    store's lists and searches by photo then switch to it, without a restart. The name
+    `packaged` lets the packaged picture model serve again.
+
+    Example: productrecs models use fashion
+    """
+    installed = _installed_models(data)
+    if name == PACKAGED:
+        installed.use_packaged(EMBEDDER)
+        _say_switch(name, data)
+        return
+    if (kind := installed.kind_of(name)) == EMBEDDER:
+        check_encoder_runs(installed.picture_model(name))
+    before = installed.used_name(kind)
+    installed.use(name)
+    if kind == EMBEDDER:
+        _say_switch(name, data)
+        if before != name:
+            click.echo(f"`productrecs models use {before}` undoes it at once.")
+    else:
+        click.echo(f"{name} serves as {kind} after the next start: {_RESTARTED[kind]}.")
+
+
+def _say_switch(name: str, data: Path | None) -> None:
+    click.echo(
+        f"{name} describes the pictures that it has not described before. The lists of a "
+        "store switch when nearly all of its pictures are done; `productrecs models list` "
+        "shows how far it is."
+    )
+    if not find_settings(data).has_packaged_encoder:
+        click.echo("PRODUCTRECS_IMAGE_MODEL is set, and comes before it.")
 
 
 @models.command()
@@ -110,17 +212,50 @@ def use(name: str, *, data: Path | None) -> None:
 @data_option
 def stop(name: str, *, data: Path | None) -> None:
     """Let a model no longer serve; the packaged one does, where it is installed."""
-    _installed_models(data).stop_using(name)
-    click.echo(f"{name} no longer serves from the next start on. {_RESTART}")
+    model = _installed_models(data).stop_using(name)
+    if model.kind == EMBEDDER:
+        _say_switch(PACKAGED, data)
+    else:
+        click.echo(f"{name} stops after the next start: {_RESTARTED[model.kind]}.")
 
 
 @models.command()
 @click.argument("name")
 @data_option
 def remove(name: str, *, data: Path | None) -> None:
-    """Delete a model that is not used."""
-    _installed_models(data).remove(name)
+    """Delete a model that is not used, with what it has described.
+
+    The name `packaged` deletes only what the packaged picture model has described.
+    """
+    installed = _installed_models(data)
+    is_encoder = name == PACKAGED or installed.check_not_used(name).kind == EMBEDDER
+    if is_encoder:
+        with contextlib.suppress(DataFolderError), open_services(data) as services:
+            _delete_descriptors(services, name)
+    if name == PACKAGED:
+        installed.forget_previous(name)
+    else:
+        installed.remove(name)
     click.echo(f"Removed {name}.")
+
+
+def _delete_descriptors(services: Services, name: str) -> None:
+    """Delete what a picture model has described.
+
+    Raises:
+        ModelSourceError: when it is the current one, or lists still come from it.
+    """
+    encoders = services.picture_encoders
+    if (encoder := encoders.by_name().get(name)) is None:
+        return  # its file is damaged: the next switch deletes them
+    embedder = encoder.embedding.name
+    progress = measure_encoder_progress(
+        services.database, services.visual_model_folder, embedder
+    )
+    if progress.served_stores or encoders.current().embedding.name == embedder:
+        message = f"{name} serves {progress.served_stores} stores; use another model first"
+        raise ModelSourceError(message)
+    delete_encoder_descriptors(services.database, services.visual_model_folder, embedder)
 
 
 models.add_command(compare_models)

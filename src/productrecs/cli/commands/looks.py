@@ -40,7 +40,7 @@ from productrecs.serving.cached_store import load_store
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.visual.photo_matcher import PhotoMatcher
-from productrecs.training.visual.picture_embedding import choose_embedding
+from productrecs.training.visual.picture_encoders import OWN
 
 
 @click.command()
@@ -97,15 +97,14 @@ def _propose_hotspots(
     services: Services, store: Store, editor: LookEditor, look: Look
 ) -> list[HotspotProposal]:
     settings = services.settings
-    model = services.picture_model()
-    embedding = choose_embedding(model)
     cached_store = load_store(services, store)
+    encoder = services.picture_encoders.named(cached_store.pictures.embedder) or OWN
     state = cached_store.state
     visible = state.eligible(services.clock(), ListKind.PRODUCT).visible
     data = load_or_fetch_look_picture(editor, look, store.domain, settings.image_hosts)
-    path = None if model is None else model.path
-    with SandboxedDecoder(BATCH_CPU_SECONDS, settings.image_detector, path) as viewer:
-        photo_matcher = PhotoMatcher(viewer, cached_store.pictures, embedding)
+    detector = settings.image_detector
+    with SandboxedDecoder(BATCH_CPU_SECONDS, detector, encoder.path) as viewer:
+        photo_matcher = PhotoMatcher(viewer, cached_store.pictures, encoder.embedding)
         spots = spots_in_picture(data, photo_matcher, state.catalog, visible)
     return propose_hotspots(spots, state.catalog, look.content.hotspots)
 

@@ -21,12 +21,11 @@ from productrecs.cli.doctor.installation_checks import (
     check_file_owners,
     check_folder,
     check_object_store,
-    check_picture_encoder,
     check_replication,
     check_storage,
     check_text_model,
-    check_text_reader,
 )
+from productrecs.cli.doctor.picture_checks import check_picture_encoder, check_text_reader
 from productrecs.cli.doctor.service_checks import check_mail, check_service
 from productrecs.cli.doctor.store_checks import (
     check_refused_keys,

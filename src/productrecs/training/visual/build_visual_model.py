@@ -6,8 +6,9 @@ have doubled.
 """
 
 import json
+import shutil
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -38,11 +39,13 @@ from productrecs.storage.files.model_files import (
     BrokenModelError,
     open_arrays,
     publish_arrays,
+    read_facts,
     remove_other_models,
 )
 from productrecs.storage.files.snapshot_cache import SnapshotCache
 from productrecs.storage.files.snapshots import PICTURES, SnapshotName
 from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.training.repository import TRAINING_KINDS, TrainingRepository
 from productrecs.training.visual.picture_embedding import (
     DescriptorEmbedding,
@@ -130,6 +133,7 @@ def _coview_cosines(pairs: Ints, counts: npt.NDArray[Any]) -> Floats:
     return weights
 
 
+_EMBEDDER: Final = "embedder"  # the fact that names a model's embedding
 _GROWTH: Final = 1.25  # growth factor after which the space is fitted again
 _GROWTH_LARGE: Final = 2.0  # the same above the sample size, where more pictures add little
 _PAGE: Final = 1_000
@@ -156,10 +160,14 @@ def build_and_publish_visual_model(
     store_id: StoreId,
     embedding: DescriptorEmbedding,
     snapshots: SnapshotCache | None = None,
+    *,
+    serving_embedding: DescriptorEmbedding | None = None,
 ) -> str | None:
     """Build and publish a model of a store's pictures.
 
-    Returns its id; None if nothing changed, or while a store has no picture.
+    While few pictures are described for `embedding`, the model with `serving_embedding`
+    goes on serving and follows new pictures. Returns its id; None if nothing changed, or
+    while a store has no picture.
 
     Raises:
         StoreDeletedError: when the store was deleted.
@@ -170,46 +178,102 @@ def build_and_publish_visual_model(
     with database.reading() as connection:
         repository = PictureRepository(connection, store_id)
         progress = repository.progress()
+        if not _is_described(repository, embedding.name):
+            if serving_embedding is None and progress.visual_id:
+                return None
+            embedding = serving_embedding or embedding
         items = repository.described_items(embedding.name)
-        other_embedder_count = repository.count_other_embedders(embedding.name)
     if not items and not progress.visual_id:
         _record_no_pictures(database, store_id, progress)
         return None
-    may_learn = embedding.uses_behaviour and progress.has_enough_new_data
-    if progress.visual_id and progress.picture_seq <= progress.visual_seq and not may_learn:
-        _record_learned(database, store_id, progress)
-        return None
-    if progress.visual_id and other_embedder_count > _FEW_OTHERS * len(items):
-        return None  # the old model serves until most pictures are embedded again
     folder = pictures_folder(root, store_id)
     if progress.visual_id:
         snapshots.fetch(SnapshotName(store_id, PICTURES, progress.visual_id))
-    serving = _serving_model(folder, progress, embedding)
+    is_switch = embedding.name != served_embedder(root, store_id, progress.visual_id)
+    may_learn = embedding.uses_behaviour and progress.has_enough_new_data
+    is_unchanged = progress.picture_seq <= progress.visual_seq and not may_learn
+    if progress.visual_id and is_unchanged and not is_switch:
+        _record_learned(database, store_id, progress)
+        return None
+    serving = _reusable_model(folder, progress, embedding)
     learned_seq = None
     if serving is None or may_learn or _has_grown(serving, items):
-        space, teacher = embedding.fit(_read_training_examples(database, store_id, items))
+        examples = _read_training_examples(database, store_id, items, embedding.name)
+        space, teacher = embedding.fit(examples)
         facts: dict[str, Any] = {"learned_from": len(items), "taught_by": teacher}
         serving, learned_seq = None, progress.seq
     else:
         space, facts = embedding.stored_space(serving.arrays), dict(serving.facts)
     vectors, is_new = _embed_items(database, store_id, items, embedding, space, serving)
-    model = _build_visual_model(items, vectors, is_new, serving)
     arrays = {
-        **model.to_arrays(),
+        **_build_visual_model(items, vectors, is_new, serving).to_arrays(),
         **space,
         "seqs": np.array([item.seq for item in items], dtype=np.int64),
     }
-    facts |= {"embedder": embedding.name, "pictures": len(items)}
+    facts |= {_EMBEDDER: embedding.name, "pictures": len(items)}
     visual_id = publish_arrays(folder, arrays, facts, progress.visual_id)
-    snapshot = SnapshotName(store_id, PICTURES, visual_id)
-    snapshots.publish(snapshot, progress.visual_id)
-    with database.transaction(synced=False) as transaction:
-        repository = PictureRepository(transaction, store_id)
-        repository.serve(visual_id, progress.picture_seq)
-        if learned_seq is not None:
-            repository.record_learned(learned_seq)
-    remove_other_models(folder, {visual_id})
+    snapshots.publish(SnapshotName(store_id, PICTURES, visual_id), progress.visual_id)
+    _serve(database, store_id, folder, visual_id, progress, learned_seq)
+    _remove_old_models(folder, visual_id, embedding.name)
     return visual_id
+
+
+def _serve(
+    database: Database,
+    store_id: StoreId,
+    folder: Path,
+    visual_id: str,
+    progress: VisualModelProgress,
+    learned_seq: int | None,
+) -> None:
+    """Let a published model serve; remove all models of a deleted store."""
+    try:
+        with database.transaction(synced=False) as transaction:
+            repository = PictureRepository(transaction, store_id)
+            repository.serve(visual_id, progress.picture_seq)
+            if learned_seq is not None:
+                repository.record_learned(learned_seq)
+    except StoreDeletedError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _is_described(repository: PictureRepository, embedder: str) -> bool:
+    """Return whether an embedder has described nearly all pictures."""
+    described = repository.count_described(embedder)
+    return repository.count_other_embedders(embedder) <= _FEW_OTHERS * described
+
+
+def _remove_old_models(folder: Path, visual_id: str, embedder: str) -> None:
+    """Remove all but the serving model and the newest of another embedding."""
+    others = (path.name for path, other in _models(folder) if other != embedder)
+    remove_other_models(folder, {visual_id, next(others, visual_id)})
+
+
+def served_embedder(root: Path, store_id: StoreId, visual_id: str | None) -> str:
+    """Return the name of the serving model's embedding; "" without an intact one."""
+    if not visual_id:
+        return ""
+    facts = read_facts(pictures_folder(root, store_id) / visual_id)
+    return str(facts.get(_EMBEDDER, ""))
+
+
+def stored_embedders(root: Path, store_id: StoreId) -> set[str]:
+    """Return the embeddings of a store's visual models on this machine."""
+    return {embedder for _, embedder in _models(pictures_folder(root, store_id))}
+
+
+def models_of_embedder(root: Path, store_id: StoreId, embedder: str) -> list[Path]:
+    """Return the folders of a store's visual models of one embedding."""
+    folder = pictures_folder(root, store_id)
+    return [path for path, other in _models(folder) if other == embedder]
+
+
+def _models(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Yield a store's visual models and their embeddings, the newest first."""
+    for path in sorted(folder.glob("[0-9]*"), reverse=True):
+        if embedder := str(read_facts(path).get(_EMBEDDER, "")):
+            yield path, embedder
 
 
 def _record_no_pictures(
@@ -236,21 +300,28 @@ def _has_grown(serving: _ServingModel, items: Sequence[DescribedItem]) -> bool:
     return len(items) >= factor * max(learned_from, MIN_PICTURES // 4)
 
 
-def _serving_model(
+def _reusable_model(
     folder: Path, progress: VisualModelProgress, embedding: DescriptorEmbedding
 ) -> _ServingModel | None:
+    """Return the serving model, or after an undone switch the newest of this embedding."""
     if not progress.visual_id:
         return None
+    names = [path.name for path, other in _models(folder) if other == embedding.name]
+    if not names:
+        return None
+    name = progress.visual_id if progress.visual_id in names else names[0]
     try:
-        arrays, facts = open_arrays(folder / progress.visual_id)
-        is_usable = facts.get("embedder") == embedding.name and "seqs" in arrays
-        return _ServingModel(arrays, facts) if is_usable else None
+        arrays, facts = open_arrays(folder / name)
+        return _ServingModel(arrays, facts) if "seqs" in arrays else None
     except BrokenModelError:
         return None  # a full rebuild is possible
 
 
 def _read_training_examples(
-    database: Database, store_id: StoreId, items: Sequence[DescribedItem]
+    database: Database,
+    store_id: StoreId,
+    items: Sequence[DescribedItem],
+    embedder: str,
 ) -> EmbeddingExamples:
     """Return the training examples: sampled pictures, and co-viewed pairs."""
     with database.reading() as connection:
@@ -264,7 +335,7 @@ def _read_training_examples(
         sampled = [item for item in items if item.number in sampled_numbers]
         repository = PictureRepository(connection, store_id)
         descriptors_by_number = dict(
-            repository.descriptors([item.number for item in sampled])
+            repository.descriptors([item.number for item in sampled], embedder)
         )
     sampled = [item for item in sampled if item.number in descriptors_by_number]
     rows_by_category: dict[str, list[int]] = {}
@@ -309,7 +380,7 @@ def _embed_items(
         with database.reading() as connection:
             repository = PictureRepository(connection, store_id)
             descriptors_by_number = dict(
-                repository.descriptors(numbers[page_rows].tolist())
+                repository.descriptors(numbers[page_rows].tolist(), embedding.name)
             )
         described_rows = [
             row for row in page_rows.tolist() if int(numbers[row]) in descriptors_by_number

@@ -4,6 +4,7 @@ Each encoder describes the same pictures in a sandboxed process. A product's kin
 narrowest category, which the encoders are not told.
 """
 
+import io
 import statistics
 import time
 from collections.abc import Sequence
@@ -12,12 +13,13 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from PIL import Image
 
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
     PictureTooLargeError,
 )
-from productrecs.records.pictures.onnx_model_file import ModelFile
+from productrecs.records.pictures.onnx_model_file import ModelFile, ModelFileError
 from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
     SandboxedDecoder,
@@ -59,6 +61,22 @@ def choose_sample(kinds: Sequence[str], size: int) -> list[int]:
         even_index = np.linspace(0, len(rows) - 1, count).astype(int)
         chosen += [rows[index] for index in even_index.tolist()]
     return chosen
+
+
+def check_encoder_runs(model: ModelFile) -> None:
+    """Describe a grey picture with an encoder.
+
+    Raises:
+        ModelFileError: when it cannot be run.
+    """
+    picture = io.BytesIO()
+    Image.new("RGB", (64, 64), "grey").save(picture, "PNG")
+    with SandboxedDecoder(BATCH_CPU_SECONDS, embedder=model.path) as decoder:
+        try:
+            decoder.describe(picture.getvalue())
+        except NotAPictureError as error:
+            message = f"{model.path} does not describe a picture: it ends or takes too long"
+            raise ModelFileError(message) from error
 
 
 def measure_encoder(

@@ -21,6 +21,7 @@ from productrecs.processes.child_process import ProcessTimeouts, WorkerProcess
 from productrecs.records.pictures.decode_picture import PictureRefusal
 from productrecs.records.pictures.sandboxed_decoder import WAIT_SECONDS
 from productrecs.training.visual.photo_matcher import PhotoHits, RegionMatch, RegionMatches
+from productrecs.training.visual.picture_encoders import PictureEncoders
 from productrecs.training.visual.served_visual_model import ServedVisualModel
 
 ALIKE, AROUND = "alike", "around"
@@ -111,12 +112,14 @@ class PhotoWorkerClient:
     def __init__(
         self,
         detector: Path | None = None,
-        embedder: Path | None = None,
+        encoders: PictureEncoders | None = None,
         idle_seconds: float = IDLE_SECONDS,
         text_reader: Path | None = None,
     ) -> None:
         """Use the operator's models and the packaged text reader, if there are any."""
-        self._models = (str(detector or ""), str(embedder or ""), str(text_reader or ""))
+        found = encoders or PictureEncoders()
+        paths = (detector, text_reader, found.setting, found.packaged, found.installed)
+        self._models = tuple(str(path or "") for path in paths)
         self._idle_seconds = idle_seconds
         self._normal_priority_until = -math.inf
         self._process = self._worker_process(IDLE_PRIORITY)

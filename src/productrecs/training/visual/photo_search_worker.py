@@ -5,8 +5,11 @@ to the model folder only: no database and no key.
 """
 
 import sys
+import time
 from collections import OrderedDict
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from msgspec.msgpack import Decoder
@@ -25,7 +28,7 @@ from productrecs.records.pictures.decode_picture import (
     PictureRefusal,
     PictureTooLargeError,
 )
-from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
+from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.training.visual.photo_matcher import PhotoMatcher, RegionMatches
 from productrecs.training.visual.photo_search_client import (
@@ -40,31 +43,53 @@ from productrecs.training.visual.photo_search_client import (
     pack_ranked,
     to_float_steps,
 )
-from productrecs.training.visual.picture_embedding import choose_embedding
+from productrecs.training.visual.picture_embedding import DescriptorEmbedding
+from productrecs.training.visual.picture_encoders import (
+    OWN,
+    PictureEncoder,
+    PictureEncoders,
+)
 from productrecs.training.visual.served_visual_model import ServedVisualModel
+
+_IDLE_SECONDS: Final = 600.0
+"""The time after which the process of an encoder that no photo needs ends."""
+
+
+@dataclass(slots=True)
+class _PhotoDescriber:
+    """An encoder in a sandboxed process, and when it was last used."""
+
+    embedding: DescriptorEmbedding
+    viewer: SandboxedDecoder
+    used_at: float = 0.0
 
 
 class PhotoWorker:
-    """Answers photo requests, with a sandboxed decoder process."""
+    """Answers photo requests, with a sandboxed decoder process for each encoder in use."""
 
     def __init__(
-        self, detector: str = "", embedder: str = "", text_reader: str = ""
+        self,
+        encoders: PictureEncoders | None = None,
+        detector: str = "",
+        text_reader: str = "",
     ) -> None:
         """Use the operator's models and the packaged text reader, if there are any."""
-        model = read_model_file(Path(embedder), EMBEDDER) if embedder else None
-        self._embedding = choose_embedding(model)
-        self._viewer = SandboxedDecoder(
-            detector=Path(detector) if detector else None,
-            embedder=None if model is None else model.path,
-            text_reader=Path(text_reader) if text_reader else None,
-        )
+        self._encoders = encoders or PictureEncoders()
+        self._detector = Path(detector) if detector else None
+        self._text_reader = Path(text_reader) if text_reader else None
+        self._describers: dict[str, _PhotoDescriber] = {}  # by embedder
         self._served = OrderedDict[str, ServedVisualModel]()
 
     def start(self, *, is_idle: bool) -> None:
-        """Start the decoder; with `is_idle`, switch it to idle priority after the start."""
-        self._viewer.start()
-        if is_idle and self._viewer.pid is not None:
-            set_idle_priority(self._viewer.pid)
+        """Start a decoder; with `is_idle`, switch it to idle priority after the start."""
+        try:
+            encoder = self._encoders.current()
+        except ModelFileError:
+            encoder = OWN  # photos are described by what their store's pictures are
+        viewer = self._add_describer(encoder).viewer
+        viewer.start()
+        if is_idle and viewer.pid is not None:
+            set_idle_priority(viewer.pid)
             set_idle_priority()
 
     def answer(self, search_request: PhotoSearchRequest, photo: bytes) -> PhotoReply:
@@ -73,7 +98,8 @@ class PhotoWorker:
         pictures.open_published_model(search_request.visual_id)
         if pictures.visual_id != search_request.visual_id:
             return PhotoModelReplaced()
-        matcher = PhotoMatcher(self._viewer, pictures, self._embedding)
+        describer = self._describer_of(pictures.embedder)
+        matcher = PhotoMatcher(describer.viewer, pictures, describer.embedding)
         limit, visible = search_request.limit, _unpack_visible(search_request)
         try:
             if search_request.operation == ALIKE:
@@ -85,8 +111,37 @@ class PhotoWorker:
             return PictureRefusal.of(error)
 
     def close(self) -> None:
-        """End the decoder process."""
-        self._viewer.close()
+        """End the decoder processes."""
+        for describer in self._describers.values():
+            describer.viewer.close()
+
+    def _describer_of(self, embedder: str) -> _PhotoDescriber:
+        """Return the describer whose vectors the store has; end those out of use.
+
+        Our own descriptors need no process of their own. Without the encoder, any
+        describer reads what is printed, and finds nothing similar.
+        """
+        now = time.monotonic()
+        found = self._describers.get(embedder)
+        if found is None and embedder != OWN.embedding.name:
+            encoder = self._encoders.named(embedder)
+            found = None if encoder is None else self._add_describer(encoder)
+        found = found or next(iter(self._describers.values()), None)
+        found = found or self._add_describer(OWN)
+        found.used_at = now
+        for name, other in list(self._describers.items()):
+            if now - other.used_at > _IDLE_SECONDS:
+                other.viewer.close()
+                del self._describers[name]
+        return found
+
+    def _add_describer(self, encoder: PictureEncoder) -> _PhotoDescriber:
+        viewer = SandboxedDecoder(
+            detector=self._detector, embedder=encoder.path, text_reader=self._text_reader
+        )
+        added = _PhotoDescriber(encoder.embedding, viewer, time.monotonic())
+        self._describers[encoder.embedding.name] = added
+        return added
 
     def _pictures_in(self, folder: str) -> ServedVisualModel:
         pictures = self._served.pop(folder, None)
@@ -123,9 +178,14 @@ def _pack_places(matches: RegionMatches) -> PhotoRegionReplies:
 def main() -> None:
     """Answer requests until the other side closes the socket."""
     lower_priority()
-    process = PhotoWorker(*sys.argv[3:])
-    process.start(is_idle=sys.argv[2] == IDLE_PRIORITY)
-    parent = ParentConnection.inherited(int(sys.argv[1]))
+    descriptor, priority, detector, text_reader, *encoders = sys.argv[1:]
+    process = PhotoWorker(
+        PictureEncoders(*(Path(path) if path else None for path in encoders)),
+        detector,
+        text_reader,
+    )
+    process.start(is_idle=priority == IDLE_PRIORITY)
+    parent = ParentConnection.inherited(int(descriptor))
     serve_requests(parent, Decoder(PhotoSearchRequest), process.answer)
     process.close()
 

@@ -568,7 +568,9 @@ CREATE TABLE public.pictures (
     embedder character varying(80),
     descriptor bytea,
     seq bigint DEFAULT '0'::bigint NOT NULL,
-    digest bigint
+    digest bigint,
+    other_embedder character varying(80),
+    other_descriptor bytea
 );
 CREATE TABLE public.placements (
     store_id character varying(32) NOT NULL,
@@ -912,7 +914,7 @@ CREATE TABLE public.widget_configs (
     updated_at bigint NOT NULL
 );
 INSERT INTO public.access_tokens VALUES ('1', '1', '1', '1', '1', '1', '1', 1, 1, 1);
-INSERT INTO public.alembic_version VALUES ('2026_11_29_1100');
+INSERT INTO public.alembic_version VALUES ('2026_11_29_1400');
 INSERT INTO public.assistant_attributions VALUES ('1', '1', '1', 1, 1);
 INSERT INTO public.assistant_calls VALUES ('1', '1', '1', 1, 1, 1);
 INSERT INTO public.attribution_marks VALUES ('1', 1, '1', 1, '1', 1, '1');
@@ -968,7 +970,7 @@ INSERT INTO public.named_calls VALUES ('1', '1', '1', '1', '1', 1);
 INSERT INTO public.order_receipts VALUES ('1', '1', 1, 1);
 INSERT INTO public.outcome_days VALUES ('1', '1', '1', 1, 1, 1, 1, 1, 1, 1, 1);
 INSERT INTO public.outcomes VALUES ('1', 1, 1, '1', 1, 1, 1, 1, 1, '1', 1, true, 1, '1', '1', 1, 1, '1', '1');
-INSERT INTO public.pictures VALUES ('1', 1, '1', '1', '1', 1, 1, '1', '1', 1, '1', '\x31', 1, 1);
+INSERT INTO public.pictures VALUES ('1', 1, '1', '1', '1', 1, 1, '1', '1', 1, '1', '\x31', 1, 1, '1', '\x31');
 INSERT INTO public.placements VALUES ('1', '1', '1', 1, 1, 1);
 INSERT INTO public.product_terms VALUES ('1', 1, '1', 1, 1);
 INSERT INTO public.purchase_lines VALUES ('1', 1, 1, 1, '1', 1, 1, 1, 1, true, 1, 1, 1, 1, '1', '1', '1', '1', true, 1, true, true);

@@ -19,7 +19,7 @@ CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, 
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
 );
-INSERT INTO "alembic_version" VALUES('2026_11_29_1100');
+INSERT INTO "alembic_version" VALUES('2026_11_29_1400');
 CREATE TABLE assistant_attributions (
 	store_id VARCHAR(32) NOT NULL, 
 	parameter VARCHAR(16) NOT NULL, 
@@ -729,10 +729,10 @@ CREATE TABLE pictures (
 	embedder VARCHAR(80), 
 	descriptor BLOB, 
 	seq BIGINT DEFAULT '0' NOT NULL, 
-	digest BIGINT, 
+	digest BIGINT, other_embedder VARCHAR(80), other_descriptor BLOB, 
 	CONSTRAINT pk_pictures PRIMARY KEY (store_id, number)
 );
-INSERT INTO "pictures" VALUES('1',1,'1','1','1',1,1,'1','1',1,'1',X'31',1,1);
+INSERT INTO "pictures" VALUES('1',1,'1','1','1',1,1,'1','1',1,'1',X'31',1,1,'1',X'31');
 CREATE TABLE placements (
 	store_id VARCHAR(32) NOT NULL, 
 	name VARCHAR(64) NOT NULL, 

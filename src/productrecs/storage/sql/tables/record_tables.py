@@ -553,6 +553,8 @@ pictures = sa.Table(
     sa.Column("descriptor", sa.LargeBinary),  # packed; used until a newer one exists
     sa.Column("seq", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("digest", sa.BigInteger),  # of the file; null for older releases
+    sa.Column("other_embedder", sa.String(80)),  # the next encoder, or the previous one
+    sa.Column("other_descriptor", sa.LargeBinary),  # of the same file
     sa.Index(None, "due_at"),
     sa.Index(None, "store_id", "state"),
 )
