@@ -17,6 +17,7 @@ from productrecs.core.time_window import (
     window_start_ms,
 )
 from productrecs.http.openapi_responses import NULLABLE_TEXT, object_schema
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 
 MAX_PAGE: Final = 1_000
@@ -67,11 +68,6 @@ def page_reply(
             "next": _write_cursor(page_keys[-1]) if len(page_keys) < len(keys) else None,
         }
     )
-
-
-def json_reply(content: object) -> Response:
-    """Return a value as JSON."""
-    return Response(_encode(content), media_type="application/json")
 
 
 def read_cursor(cursor: str | None, key_type: type[Key], first: Key) -> Key:

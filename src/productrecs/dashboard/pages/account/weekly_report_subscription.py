@@ -18,14 +18,6 @@ from productrecs.worker.weekly_report_mail import (
 _PAGE: Final = "Weekly report"
 
 
-def gets_weekly_report(visit: Visit) -> bool:
-    """Return whether the user receives the store's weekly report."""
-    with visit.database.reading() as connection:
-        subscriptions = MailSubscriptionRepository(connection, visit.store.store_id)
-        readers = subscriptions.readers(MailSubject.WEEKLY_REPORT)
-    return any(one.user_id == visit.user.user_id for one in readers)
-
-
 def turn_weekly_report_on_or_off(visit: Visit) -> Reply:
     """Turn the user's weekly report on or off; the first one comes after this week."""
     is_on = visit.form["mails"] == "on"

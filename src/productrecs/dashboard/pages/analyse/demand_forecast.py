@@ -16,6 +16,7 @@ from productrecs.dashboard.charts import (
     ExpectedDay,
     forecast_chart,
 )
+from productrecs.dashboard.mail_choices import gets_mails, turn_mails_on_or_off
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
@@ -48,7 +49,6 @@ from productrecs.tenancy.accounts.store_management import change_settings
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailSubject,
-    MailSubscriptionRepository,
 )
 
 DEMAND_PATH: Final = "/dashboard/demand"
@@ -144,7 +144,7 @@ def _demand_page(
         or {name: f"{getattr(settings, name):g}" for name, _, _ in ORDERING},
         mistakes=errors or {},
         can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
-        has_mails=_gets_stock_mails(visit),
+        has_mails=gets_mails(visit, MailSubject.STOCK),
         summary=summary if run is not None and is_on else None,
         made_at=None if run is None else run.generated_at,
         unit=_MODES.get(summary["target_mode"] or "", ""),
@@ -357,22 +357,10 @@ def turn_forecast_off(visit: Visit) -> Reply:
 
 def turn_stock_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about products to order on or off."""
-    is_on = visit.form["mails"] == "on"
-    with visit.database.transaction() as transaction:
-        subscriptions = MailSubscriptionRepository(transaction, visit.store.store_id)
-        subscriptions.subscribe(visit.user.user_id, MailSubject.STOCK, is_on=is_on)
     message = "E-mails about what to order are off."
-    if is_on:
+    if turn_mails_on_or_off(visit, MailSubject.STOCK):
         message = f"Products that have to be ordered are mailed to {visit.user.email}."
     return visit.redirect(f"{DEMAND_PATH}#ordering", message)
-
-
-def _gets_stock_mails(visit: Visit) -> bool:
-    with visit.database.reading() as connection:
-        readers = MailSubscriptionRepository(connection, visit.store.store_id).readers(
-            MailSubject.STOCK
-        )
-    return any(one.user_id == visit.user.user_id for one in readers)
 
 
 def save_ordering_settings(visit: Visit) -> Reply:

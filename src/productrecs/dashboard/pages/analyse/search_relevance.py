@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from productrecs.dashboard.charts import Chart, days_between, share_line_chart
 from productrecs.dashboard.formats import sentence
+from productrecs.dashboard.mail_choices import gets_mails, turn_mails_on_or_off
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
@@ -62,7 +63,6 @@ from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailSubject,
-    MailSubscriptionRepository,
 )
 
 RELEVANCE_PATH: Final = "/dashboard/search/relevance"
@@ -148,10 +148,6 @@ def _relevance_page(
             intent
             for intent, _ in {(row.intent, row.item) for row in repository.judgements()}
         )
-        subscriptions = MailSubscriptionRepository(connection, visit.store.store_id)
-        has_mails = visit.user.user_id in {
-            row.user_id for row in subscriptions.readers(MailSubject.SEARCH_RELEVANCE)
-        }
     measures = [
         row for row in read_measures(visit.database, visit.store.store_id) if row.queries
     ]
@@ -179,7 +175,7 @@ def _relevance_page(
         address=_query_address,
         typed=typed,
         error=error,
-        has_mails=has_mails,
+        has_mails=gets_mails(visit, MailSubject.SEARCH_RELEVANCE),
         can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
         limits={
             "days": LOG_DAYS,
@@ -317,14 +313,8 @@ def _grade_name(judgements: dict[int, StoredJudgement], number: int) -> str:
 
 def turn_relevance_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about search relevance on or off."""
-    is_on = visit.form["mails"] == "on"
-    with visit.database.transaction() as transaction:
-        subscriptions = MailSubscriptionRepository(transaction, visit.store.store_id)
-        subscriptions.subscribe(
-            visit.user.user_id, MailSubject.SEARCH_RELEVANCE, is_on=is_on
-        )
     message = "E-mails about search relevance are off."
-    if is_on:
+    if turn_mails_on_or_off(visit, MailSubject.SEARCH_RELEVANCE):
         message = f"When search gets worse, {visit.user.email} gets an e-mail."
     return visit.redirect(f"{RELEVANCE_PATH}#mails", message)
 

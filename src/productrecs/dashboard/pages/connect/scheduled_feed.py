@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from productrecs.dashboard.mail_choices import gets_mails, turn_mails_on_or_off
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.file_imports import (
     FILE_PATH,
@@ -26,7 +27,6 @@ from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailSubject,
-    MailSubscriptionRepository,
 )
 
 FEED_PATH: Final = f"{IMPORTS_PATH}/scheduled-feed"
@@ -88,12 +88,8 @@ def remove_feed(visit: Visit) -> Reply:
 
 def turn_feed_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about the feed on or off."""
-    is_on = visit.form["mails"] == "on"
-    with visit.database.transaction() as transaction:
-        subscriptions = MailSubscriptionRepository(transaction, visit.store.store_id)
-        subscriptions.subscribe(visit.user.user_id, MailSubject.SCHEDULED_FEED, is_on=is_on)
     message = "E-mails about the feed are off."
-    if is_on:
+    if turn_mails_on_or_off(visit, MailSubject.SCHEDULED_FEED):
         message = f"When the feed waits or fails, {visit.user.email} gets an e-mail."
     return visit.redirect(f"{FEED_PATH}#mails", message)
 
@@ -114,9 +110,6 @@ def _feed_page(
             _log_row(fetch, imports.find(fetch.import_id) if fetch.import_id else None)
             for fetch in fetches
         ]
-        readers = MailSubscriptionRepository(connection, store_id).readers(
-            MailSubject.SCHEDULED_FEED
-        )
     if entered is None and feed is not None:
         entered = FeedForm(
             feed.url, "", feed.every_minutes, feed.is_complete, hour=feed.hour
@@ -137,7 +130,7 @@ def _feed_page(
         log_days=LOG_DAYS,
         file_path=FILE_PATH,
         can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
-        has_mails=visit.user.user_id in {user.user_id for user in readers},
+        has_mails=gets_mails(visit, MailSubject.SCHEDULED_FEED),
     )
 
 

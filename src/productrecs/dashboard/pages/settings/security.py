@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.dashboard.formats import sentence
+from productrecs.dashboard.mail_choices import gets_mails
 from productrecs.dashboard.page import (
     LOGIN_PATH,
     NavigationGroup,
@@ -17,9 +18,6 @@ from productrecs.dashboard.page import (
     Visit,
 )
 from productrecs.dashboard.pages.account.login import safe_path, start_session_and_redirect
-from productrecs.dashboard.pages.account.weekly_report_subscription import (
-    gets_weekly_report,
-)
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,
@@ -35,6 +33,7 @@ from productrecs.tenancy.users.login_and_sessions import (
     open_sessions,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.users.mail_subscriptions.repository import MailSubject
 from productrecs.tenancy.users.two_factor import (
     SecondFactorError,
     WrongCodeError,
@@ -127,7 +126,7 @@ def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
         most_days=ABSOLUTE_MS // DAY_MS,
         has_factor=has_second_factor(visit.database, session.user),
         can_mail=visit.services.settings.smtp is not None,
-        has_weekly_report=gets_weekly_report(visit),
+        has_weekly_report=gets_mails(visit, MailSubject.WEEKLY_REPORT),
         browser_name=browser_name,
         domain_of=lambda store_id: _domain_of(visit, store_id),
         **field_errors,

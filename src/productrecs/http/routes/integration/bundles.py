@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import msgspec
 from fastapi import Query, Request, Response
 
 from productrecs.features.recommendations.bundles import BundleRow, bundle_rows
@@ -16,6 +15,7 @@ from productrecs.http.openapi_responses import (
     success_response,
     titled,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
     body_of,
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 routes = Routes("integration")
 
-_encode: Final = msgspec.json.Encoder().encode
 _NUMBER: Final = {"type": ["number", "null"]}
 _INTEGER: Final = {"type": ["integer", "null"]}
 _TEXTS: Final = {"type": "array", "items": {"type": "string"}}
@@ -117,8 +116,7 @@ async def list_bundles(request: Request) -> Response:
     """Return every bundle with its price and margin, and the sets worth offering."""
     exchange: RequestContext = request.scope["productrecs"]
     rows = await _read_bundle_rows(exchange)
-    content = _encode({"bundles": [one.as_fields() for one in rows]})
-    return Response(content, media_type="application/json")
+    return json_reply({"bundles": [one.as_fields() for one in rows]})
 
 
 @routes.post(
@@ -199,7 +197,7 @@ async def delete_bundle(request: Request, bundle_id: BundleId) -> Response:
         exchange, lambda work: _bundle_writer(exchange, work).remove(bundle_id)
     )
     await exchange.context.stores.refresh(store)
-    return Response(_encode({"ok": True, "id": bundle_id}), media_type="application/json")
+    return json_reply({"ok": True, "id": bundle_id})
 
 
 def _bundle_writer(exchange: "RequestContext", work: WriteTransaction) -> BundleWriter:
@@ -225,7 +223,7 @@ async def _change_and_reply(
     await exchange.context.stores.refresh(exchange.known_caller.store)
     rows = await _read_bundle_rows(exchange)
     fields = next(row.as_fields() for row in rows if row.bundle_id == bundle_id)
-    return Response(_encode(fields), media_type="application/json")
+    return json_reply(fields)
 
 
 async def _read_bundle_rows(exchange: "RequestContext") -> list[BundleRow]:

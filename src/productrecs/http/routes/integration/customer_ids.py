@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from fastapi import Request, Response
 
 from productrecs.http.openapi_responses import (
@@ -12,6 +11,7 @@ from productrecs.http.openapi_responses import (
     object_schema,
     success_response,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
     body_of,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 routes = Routes("integration")
 
 _EXAMPLE: Final = {"customers": [{"old": "7", "new": "c_5b1f0c9a4e7d2f68"}]}
-_encode: Final = msgspec.json.Encoder().encode
 
 
 @routes.post(
@@ -66,4 +65,4 @@ async def link_former_ids(request: Request) -> Response:
         return link_customer_ids(log, pairs)
 
     linked = await change_in_transaction(exchange, link)
-    return Response(_encode({"ok": True, "linked": linked}), media_type="application/json")
+    return json_reply({"ok": True, "linked": linked})

@@ -6,7 +6,6 @@ Usually unnecessary: engines are created, follow the catalog and train automatic
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Final
 
-import msgspec
 from fastapi import Query, Request, Response
 
 from productrecs.core.ids import StoreId
@@ -19,6 +18,7 @@ from productrecs.http.openapi_responses import (
     success_response,
     with_warnings,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
@@ -38,7 +38,6 @@ from productrecs.training.repository import TrainingRepository
 routes = Routes("integration")
 
 READY, WAITING = "ready", "waiting"
-_encode: Final = msgspec.json.Encoder().encode
 _JOB_ID: Final = {"type": "string"}
 _STATE: Final = {"type": "string", "enum": [READY, WAITING]}
 
@@ -107,7 +106,7 @@ async def init_engines(request: Request) -> Response:
     content = {"ok": True, "engines": dict.fromkeys(TRAINED, state)}
     if warnings:
         content["warnings"] = warnings
-    return Response(_encode(content), media_type="application/json")
+    return json_reply(content)
 
 
 @routes.post(
@@ -132,8 +131,7 @@ async def sync_engines(request: Request) -> Response:
     """
     exchange: RequestContext = request.scope["productrecs"]
     job_id = await _enqueue_job(exchange, "sync-engines")
-    content = _encode({"ok": True, "job_id": job_id})
-    return Response(content, 202, media_type="application/json")
+    return json_reply({"ok": True, "job_id": job_id}, 202)
 
 
 @routes.post(
@@ -171,8 +169,7 @@ async def enqueue_training(
     """
     exchange: RequestContext = request.scope["productrecs"]
     job_id = await _enqueue_job(exchange, "train")
-    body = _encode({"ok": True, "engine": engine, "job_id": job_id})
-    return Response(body, media_type="application/json")
+    return json_reply({"ok": True, "engine": engine, "job_id": job_id})
 
 
 async def _enqueue_job(exchange: RequestContext, kind: str) -> str:

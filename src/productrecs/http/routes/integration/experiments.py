@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import msgspec
 from fastapi import Request, Response
 
 from productrecs.http.openapi_responses import (
@@ -14,6 +13,7 @@ from productrecs.http.openapi_responses import (
     success_response,
     titled,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
     body_of,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 routes = Routes("integration")
 
-_encode: Final = msgspec.json.Encoder().encode
 _NEW: Final = {
     "name": "page-size",
     "placement": "product-page-1",
@@ -93,7 +92,7 @@ async def list_tests(request: Request) -> Response:
     """Return every test; its result is the report `experiment` with its name."""
     exchange: RequestContext = request.scope["productrecs"]
     stored = await asyncio.to_thread(_editor(exchange).all)
-    return _json_reply({"tests": [one.as_fields() for one in stored]})
+    return json_reply({"tests": [one.as_fields() for one in stored]})
 
 
 @routes.post(
@@ -161,8 +160,4 @@ async def _change_and_reply_test(
         problem = ValidationProblem(("body", error.field), str(error), "value_error")
         raise BodyError([problem]) from error
     await exchange.context.refresh_accounts()
-    return _json_reply(changed.as_fields())
-
-
-def _json_reply(content: dict[str, Any]) -> Response:
-    return Response(_encode(content), media_type="application/json")
+    return json_reply(changed.as_fields())

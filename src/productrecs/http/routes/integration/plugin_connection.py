@@ -5,7 +5,6 @@ Routes: POST /integration/connect and POST /integration/dashboard-link.
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from fastapi import Request, Response
 
 from productrecs.core.timestamps import iso
@@ -17,6 +16,7 @@ from productrecs.http.openapi_responses import (
     object_schema,
     success_response,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import (
     DASHBOARD_PATH,
     SECRET,
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 routes = Routes("integration")
 
-_encode: Final = msgspec.json.Encoder().encode
 _CONNECT_EXAMPLE: Final = {
     "platform": "woocommerce",
     "plugin_version": "1.4.0",
@@ -112,7 +111,7 @@ async def connect_plugin(request: Request) -> Response:
         "first_connected_at": None if first is None else iso(first),
         "domain": store.domain,
     }
-    return Response(_encode(content), media_type="application/json")
+    return json_reply(content)
 
 
 @routes.post(
@@ -154,4 +153,4 @@ async def create_dashboard_link(request: Request) -> Response:
     token = await change_in_transaction(exchange, create_link)
     path = DASHBOARD_PATH if token is None else f"{SIGN_IN_PATH}?token={token}"
     content = {"path": path, "signs_in": token is not None}
-    return Response(_encode(content), media_type="application/json")
+    return json_reply(content)

@@ -3,7 +3,6 @@
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from fastapi import Request, Response
 
 from productrecs.http.openapi_responses import (
@@ -14,6 +13,7 @@ from productrecs.http.openapi_responses import (
     success_response,
     titled,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
     body_of,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 routes = Routes("integration")
 
-_encode: Final = msgspec.json.Encoder().encode
 _LINE: Final[dict[str, Any]] = titled(
     "StoredPurchaseOrderLine",
     object_schema(
@@ -87,7 +86,7 @@ async def list_purchase_orders(request: Request) -> Response:
         }
         for line in lines
     ]
-    return Response(_encode({"lines": fields}), media_type="application/json")
+    return json_reply({"lines": fields})
 
 
 @routes.put(
@@ -122,7 +121,7 @@ async def replace_purchase_orders(request: Request) -> Response:
 
     unknown = await change_in_transaction(exchange, replace)
     reply = {"ok": True, "stored": len(lines) - len(unknown), "unknown": unknown}
-    return Response(_encode(reply), media_type="application/json")
+    return json_reply(reply)
 
 
 def _read_lines(database: "Database", store: "Store") -> list[PurchaseOrderLine]:

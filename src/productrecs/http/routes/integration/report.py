@@ -3,7 +3,6 @@
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import msgspec
 from fastapi import Query, Request, Response
 
 from productrecs.core.report import DEFAULT_ROWS, MAX_ROWS, parse_report_query
@@ -13,6 +12,7 @@ from productrecs.http.openapi_responses import (
     success_response,
     titled,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.report_registry import (
     REPORT_TYPES,
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 routes = Routes("integration")
 
-_encode: Final = msgspec.json.Encoder().encode
 _TEXT: Final = {"type": "string"}
 _DEFINED: Final = {"name": _TEXT, "unit": _TEXT, "meaning": _TEXT}
 _VALUE: Final[dict[str, Any]] = {"type": ["string", "number", "boolean", "null"]}
@@ -149,4 +148,4 @@ async def read_report(
         test=test,
     )
     table = await asyncio.to_thread(make_report, context.services, store, name, query)
-    return Response(_encode(report_to_dict(table)), media_type="application/json")
+    return json_reply(report_to_dict(table))

@@ -3,7 +3,6 @@
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import msgspec
 from fastapi import Query, Request, Response
 
 from productrecs.features.widgets.repository import WidgetRepository
@@ -20,6 +19,7 @@ from productrecs.http.openapi_responses import (
     success_response,
     titled,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
     body_of,
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 routes = Routes("integration")
 
-_encode: Final = msgspec.json.Encoder().encode
 _EXAMPLE: Final = {"rec_num": 12, "allow_repeat_recommendations": False}
 _REPLY: Final = success_response(
     "The current settings, including defaults.",
@@ -110,7 +109,7 @@ def _settings_reply(store: Store) -> Response:
         "rec_num": settings.rec_num,
         "allow_repeat_recommendations": settings.allow_repeat_recommendations,
     }
-    return Response(_encode(content), media_type="application/json")
+    return json_reply(content)
 
 
 _CHANGE: Final = {

@@ -4,7 +4,6 @@ import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from fastapi import Request, Response
 
 from productrecs.core.ids import StoreId
@@ -17,6 +16,7 @@ from productrecs.http.openapi_responses import (
     object_schema,
     success_response,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.pictures.repository import PictureRepository
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 routes = Routes("integration")
 
-_encode: Final = msgspec.json.Encoder().encode
 _COUNT: Final = {"type": "integer", "minimum": 0}
 _IMAGES: Final = {
     "indexed": 1180,
@@ -94,7 +93,7 @@ async def read_status(request: Request) -> Response:
         "orders_30d": activity.orders,
     }
     ordered_content = {name: content[name] for name in _EXAMPLE}
-    return Response(_encode(ordered_content), media_type="application/json")
+    return json_reply(ordered_content)
 
 
 def _status_fields(database: Database, store_id: StoreId) -> dict[str, Any]:

@@ -49,6 +49,7 @@ from productrecs.http.openapi_responses import (
 )
 from productrecs.http.pipeline.error_responses import ERROR_FIELDS
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
@@ -182,9 +183,8 @@ async def related_products_schema(request: Request) -> Response:
 
     The profile of a store names it where this service has a domain and HTTPS.
     """
-    body = _encode(extension_schema(base_url_of(request)))
     headers = {"cache-control": _PROFILE_CACHE}
-    return Response(body, media_type="application/json", headers=headers)
+    return json_reply(extension_schema(base_url_of(request)), headers=headers)
 
 
 @routes.post(
@@ -248,9 +248,7 @@ async def _rest_reply(
     admitted = await AssistantRequest.admit(request, domain, version)
     admitted.agent = agent_of_header(request.headers.get("ucp-agent", ""))
     reply = await admitted.answer(operation, await admitted.read_body(request))
-    return Response(
-        _encode(reply), media_type="application/json", headers=admitted.reply_headers
-    )
+    return json_reply(reply, headers=admitted.reply_headers)
 
 
 def _refusal_fields(

@@ -21,6 +21,7 @@ from productrecs.http.openapi_responses import (
     json_content,
     success_response,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.mcp_messages import NO_MESSAGE, NOT_JSON, is_message
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.routes.public.assistant_catalog import (
@@ -182,9 +183,8 @@ async def assistant_mcp(
     except _RpcError as error:
         reply = {"error": {"code": error.code, "message": str(error)}}
         status = 400 if error.code in {NOT_JSON, NO_MESSAGE} else 200
-    body = _encode({"jsonrpc": "2.0", "id": message_id} | reply)
     headers = admitted.reply_headers
-    return Response(body, status, media_type="application/json", headers=headers)
+    return json_reply({"jsonrpc": "2.0", "id": message_id} | reply, status, headers=headers)
 
 
 async def _read_message(admitted: AssistantRequest, request: Request) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from typing import Annotated, Final
 
-import msgspec
 from fastapi import Query, Request, Response
 
 from productrecs.http.limits.client_address import address_of_client, peer_of
@@ -15,6 +14,7 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.error_responses import error_response
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.readiness_checks import CHECKS, Readiness
 from productrecs.http.pipeline.route_context import Context, RequestContext
 from productrecs.http.pipeline.route_declaration import NONE, Routes
@@ -22,7 +22,6 @@ from productrecs.http.transport.error_body import ErrorCode
 
 routes = Routes("public")
 
-_encode: Final = msgspec.json.Encoder().encode
 _DEEP: Final = 5_000
 NOT_READY: Final = ErrorCode(503, "not_ready")
 
@@ -97,7 +96,7 @@ async def live(request: Request, *, seen: SeenQuery = False) -> Response:
     body: dict[str, object] = {"ok": True}
     if seen:
         body["seen"] = _observed_request(request)
-    return Response(_encode(body), media_type="application/json")
+    return json_reply(body)
 
 
 def _observed_request(request: Request) -> dict[str, str | None]:
@@ -139,7 +138,7 @@ async def ready(request: Request, *, strict: StrictQuery = False) -> Response:
     if readiness.reasons:
         return not_ready_response(request, readiness)
     body = {"ok": True, "checks": readiness.checks()}
-    return Response(_encode(body), media_type="application/json")
+    return json_reply(body)
 
 
 def not_ready_response(request: Request, readiness: Readiness) -> Response:

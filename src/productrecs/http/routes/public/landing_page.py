@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from fastapi import Request, Response
 
 from productrecs import __version__
@@ -12,6 +11,7 @@ from productrecs.features.guides.developer_guide_rendering import (
     render_llms_txt,
 )
 from productrecs.http.openapi_responses import error_responses
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.public.api_reference import asset_address
@@ -32,7 +32,6 @@ routes = Routes("public")
 IS_DEMO: Final = "productrecs.demo"
 """The key in a request's ASGI scope that the running demo shop sets."""
 _PICTURE: Final = "widgets.webp"
-_encode: Final = msgspec.json.Encoder().encode
 _DEMO: Final = '<a class="button" href="/demo">Open the demo shop</a>\n'
 _CONTENT: Final = """<main id="content">
 <div class="hero">
@@ -133,7 +132,7 @@ async def landing_page(request: Request) -> Response:
     if media_type == MARKDOWN:
         text = render_llms_txt(base_url_of(request))
         return Response(text, media_type=MARKDOWN, headers=headers)
-    return Response(_encode(_SELF), media_type=JSON, headers=headers)
+    return json_reply(_SELF, headers=headers)
 
 
 def _page_html(*, has_demo: bool) -> str:

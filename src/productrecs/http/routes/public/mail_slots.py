@@ -5,7 +5,6 @@ import logging
 from typing import TYPE_CHECKING, Annotated, Final
 from urllib.parse import urlencode
 
-import msgspec
 from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 
@@ -26,6 +25,7 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.public.landing_page import IS_DEMO
@@ -64,7 +64,6 @@ _SAFE: Final = {
     "x-content-type-options": "nosniff",
     "cross-origin-resource-policy": "cross-origin",
 }
-_encode: Final = msgspec.json.Encoder().encode
 
 _JPEG: Final = "image/jpeg"
 _IMAGE_REPLY: Final[Responses] = {
@@ -309,8 +308,7 @@ async def mail_products(request: Request, query: MailQueryParameters) -> Respons
         if may_show(product.item_id) and (card := slot_request.card(product)) is not None
     ]
     headers = {**_SAFE, "cache-control": "private, no-cache"}
-    body = _encode({"products": listed})
-    return Response(body, media_type="application/json", headers=headers)
+    return json_reply({"products": listed}, headers=headers)
 
 
 def _product_fields(

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Annotated, Final, NamedTuple, TypeVar
 
-import msgspec
 from fastapi import Path, Request, Response
 
 from productrecs.core.errors import UnknownItemError
@@ -21,6 +20,7 @@ from productrecs.http.pipeline.idempotency import (
     identify_call,
     run_once,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
@@ -67,7 +67,6 @@ _EXAMPLES: Final = {
     },
     "a new price": {"items": [{"id": "tent", "price": 129}]},
 }
-_encode: Final = msgspec.json.Encoder().encode
 _LARGE: Final = 128 << 10
 _WEIGHT: Final = 2
 """While a push is read its items are in memory twice: as received, and packed."""
@@ -146,7 +145,7 @@ def _push_reply(pushed: PushResult, headers: Mapping[str, str] | None = None) ->
         "updated": pushed.updated,
         "total": pushed.total,
     }
-    return Response(_encode(content), media_type="application/json", headers=headers)
+    return json_reply(content, headers=headers)
 
 
 @routes.delete(
@@ -186,9 +185,7 @@ async def delete_item(
         exchange, lambda log, now_ms, _: remove_item(log, item_id_in_path, now_ms)
     )
     exchange.context.request_metrics.add(CounterMetric.ITEMS_DELETED)
-    return Response(
-        _encode({"ok": True, "id": item_id_in_path}), media_type="application/json"
-    )
+    return json_reply({"ok": True, "id": item_id_in_path})
 
 
 def parse_push(data: bytes) -> list[PackedPatch]:

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
-import msgspec
 from fastapi import Path, Request, Response
 
 from productrecs.core.csv_reader import HISTORY_LAYOUT, CsvFormat
@@ -26,6 +25,7 @@ from productrecs.http.pipeline.idempotency import (
     IdempotencyKeyHeader,
     run_once,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.transport.multipart_parser import (
     FIELDS_LIMIT,
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 
 routes = Routes("server")
 
-_encode: Final = msgspec.json.Encoder().encode
 _Result = TypeVar("_Result")
 # Written at once, in a thread: the event loop never waits for a disk.
 _CHUNK_BYTES: Final = MIB
@@ -196,7 +195,7 @@ async def upload_orders(
             await in_thread(context.services.upload_folder.remove, upload_id)
     content = {"upload_id": queued_id, "status": UploadStatus.QUEUED}
     headers = None if queued_id == upload_id else REPLAYED_HEADERS
-    return Response(_encode(content), 202, headers, media_type="application/json")
+    return json_reply(content, 202, headers)
 
 
 @routes.get(
@@ -241,7 +240,7 @@ async def get_upload(
             for row_error in upload.undated
         ],
     }
-    return Response(_encode(content), media_type="application/json")
+    return json_reply(content)
 
 
 def _submit_once(

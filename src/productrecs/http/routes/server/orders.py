@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from fastapi import Request, Response
 
 from productrecs.core.errors import ProductRecsError
@@ -21,6 +20,7 @@ from productrecs.http.openapi_responses import (
     success_response,
     with_warnings,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.live_view_recorder import EventRequestSender
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.pipeline.route_declaration import EITHER, SECRET, Routes
@@ -56,7 +56,6 @@ _EXAMPLE: Final = {
         {"item_id": "rope", "quantity": 2, "price": 89, "total": 160},
     ],
 }
-_encode: Final = msgspec.json.Encoder().encode
 
 
 @routes.post(
@@ -110,7 +109,7 @@ async def receive_order(request: Request) -> Response:
     }
     if warnings:
         content["warnings"] = warnings
-    return Response(_encode(content), media_type="application/json")
+    return json_reply(content)
 
 
 async def _store_order(

@@ -16,6 +16,7 @@ from productrecs.http.openapi_responses import (
     success_response,
     titled,
 )
+from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import ORDER_PREFIX, id_of_path
 from productrecs.http.routes.cursor_pages import (
@@ -24,7 +25,6 @@ from productrecs.http.routes.cursor_pages import (
     KeyNumber,
     Limit,
     UpdatedAfter,
-    json_reply,
     page_reply,
     page_schema,
     parse_updated_after,
