@@ -145,6 +145,7 @@ def test_a_password_is_stored_encrypted_and_never_shown(
         ({"secret_url": URL, "secret_header": "Host: x"}, "set by the service"),
         ({"secret_url": URL, "every": "1"}, "Choose how often"),
         ({"secret_url": URL, "every": "x"}, "Choose how often"),
+        ({"secret_url": URL, "every": "9" * 5_000}, "Choose how often"),
     ],
 )
 def test_what_cannot_be_stored_gets_an_error_beside_the_field(

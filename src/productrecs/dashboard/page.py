@@ -107,9 +107,16 @@ def parse_row_number(text: str) -> int:
     Raises:
         PageNotFoundError: when no database can hold it.
     """
-    if not (text.isascii() and text.isdigit() and len(text) < 16):  # noqa: PLR2004 - digits
+    number = parse_whole_number(text)
+    if number is None:
         raise PageNotFoundError
-    return int(text)
+    return number
+
+
+def parse_whole_number(text: str, most_digits: int = 15) -> int | None:
+    """Return the number that a text has in digits; None without one, or when too long."""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= most_digits
+    return int(text) if is_number else None
 
 
 def is_private_host(host: str) -> bool:

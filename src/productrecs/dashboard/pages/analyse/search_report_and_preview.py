@@ -17,6 +17,7 @@ from productrecs.dashboard.page import (
     Reply,
     RowRemoval,
     Visit,
+    parse_row_number,
 )
 from productrecs.dashboard.product_table import ProductRow, known_product_rows
 from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
@@ -492,12 +493,10 @@ def remove_synonym_or_rule(visit: Visit) -> Reply:
     """Remove a synonym or a search rule."""
     editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
     synonym, rule = visit.form["synonym"], visit.form["search_rule"]
-    number = synonym or rule
-    if not (number.isascii() and number.isdigit() and len(number) < 10):  # noqa: PLR2004 - digits
-        raise PageNotFoundError
+    number = parse_row_number(synonym or rule)
     remove = editor.remove_synonym if synonym else editor.remove_rule
     try:
-        remove(int(number))
+        remove(number)
     except UnknownSearchRuleError as error:
         message = "This rule was removed already."
         raise PageNotFoundError(message) from error

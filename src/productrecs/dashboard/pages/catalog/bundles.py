@@ -13,6 +13,7 @@ from productrecs.dashboard.page import (
     Reply,
     RowRemoval,
     Visit,
+    parse_whole_number,
 )
 from productrecs.dashboard.pages.catalog.merchandising_rule_form import distinct_lines
 from productrecs.dashboard.product_table import titles_of
@@ -41,7 +42,6 @@ _DISCOUNTS: Final = (
     ("percent", "In percent"),
     ("amount", "An amount"),
 )
-_MAX_NUMBER: Final = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class BundleDraft:
         """Return the submitted bundle."""
         discount = form["discount"]
         return cls(
-            number=_parse_bundle_id(form["bundle"]),
-            version=_parse_bundle_id(form["bundle_version"]),
+            number=parse_whole_number(form["bundle"]),
+            version=parse_whole_number(form["bundle_version"]),
             name=form["bundle_name"],
             parts=distinct_lines("\n".join(form.all("part")))[: MAX_PARTS + 1],
             discount=discount if discount in dict(_DISCOUNTS) else "",
@@ -134,7 +134,7 @@ def show_bundle_form(visit: Visit) -> Reply:
     """
     query = visit.query
     if query["bundle"]:
-        bundle_id = _parse_bundle_id(query["bundle"])
+        bundle_id = parse_whole_number(query["bundle"])
         rows = bundle_rows(visit.database, visit.cached_store.state, visit.now_ms)
         stored_rows = [row for row in rows if row.bundle_id is not None]
         for row in stored_rows:
@@ -196,7 +196,7 @@ def remove_bundle_or_rejection(visit: Visit) -> Reply:
     """
     editor = BundleEditor(visit.database, visit.store, visit.context.clock)
     try:
-        editor.remove(_parse_bundle_id(visit.form["bundle"]) or 0)
+        editor.remove(parse_whole_number(visit.form["bundle"]) or 0)
     except UnknownBundleError as error:
         raise PageNotFoundError(sentence(error)) from error
     visit.refresh_store()
@@ -269,13 +269,6 @@ def _preview_row_and_problem(
 
 def _is_rejected(row: BundleRow) -> bool:
     return row.content.state is BundleState.REJECTED
-
-
-def _parse_bundle_id(text: str) -> int | None:
-    if not (text.isascii() and text.isdigit()):
-        return None
-    number = int(text[:20])
-    return number if number <= _MAX_NUMBER else None
 
 
 PAGES: Final = (

@@ -19,6 +19,7 @@ from productrecs.dashboard.page import (
     Reply,
     RowRemoval,
     Visit,
+    parse_whole_number,
 )
 from productrecs.dashboard.pages.catalog.autocomplete_options import filter_label
 from productrecs.features.recommendations.explain import explain_placement
@@ -145,10 +146,11 @@ class PlacementDraft:
         text = self.numbers.get(name, "")
         if not text:
             return None
-        if not (text.isascii() and text.isdigit() and len(text) < 4):  # noqa: PLR2004 - no number of products is longer
+        number = parse_whole_number(text, 3)
+        if number is None:
             message = "write a whole number"
             raise PlacementError(message, name)
-        return int(text)
+        return number
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from productrecs.dashboard.page import (
     PageNotFoundError,
     Reply,
     Visit,
+    parse_whole_number,
 )
 from productrecs.dashboard.product_table import known_product_rows
 from productrecs.features.recommendations.serving_state import StoreState
@@ -110,7 +111,7 @@ def retry_pictures(visit: Visit) -> Reply:
 
 def page_number(text: str) -> int:
     """Return the requested page number, from 1."""
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 7 else 1  # noqa: PLR2004 - digits of a page
+    return max(1, parse_whole_number(text, 6) or 1)
 
 
 def _filter_mask(visit: Visit, chosen: str) -> Mask:

@@ -8,7 +8,13 @@ from typing import Final
 from urllib.parse import urlencode
 
 from productrecs.core.clock import DAY_MS
-from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
+from productrecs.dashboard.page import (
+    NavigationGroup,
+    Page,
+    Reply,
+    Visit,
+    parse_whole_number,
+)
 from productrecs.features.live_events.live_event import (
     ORDER,
     LiveEvent,
@@ -206,8 +212,7 @@ def _shown_until(visit: Visit, events: Sequence[LiveEvent]) -> int:
     """Return the time up to which the page showed the stored events."""
     if not visit.is_partial:
         return max((one.at_ms for one in events if not one.entry_id), default=0)
-    until = visit.query["until"]
-    return int(until) if until.isascii() and until.isdigit() and len(until) < 16 else 0  # noqa: PLR2004 - digits of a time
+    return parse_whole_number(visit.query["until"]) or 0
 
 
 def _was_shown_before(event: LiveEvent, until_ms: int) -> bool:

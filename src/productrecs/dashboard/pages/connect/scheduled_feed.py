@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from productrecs.dashboard.mail_choices import gets_mails, turn_mails_on_or_off
-from productrecs.dashboard.page import Page, Reply, Visit
+from productrecs.dashboard.page import Page, Reply, Visit, parse_whole_number
 from productrecs.dashboard.pages.connect.file_imports import (
     FILE_PATH,
     IMPORTS_PATH,
@@ -50,14 +50,13 @@ def save_feed(visit: Visit) -> Reply:
     The address may have a password: the audit log leaves out fields named `secret`.
     """
     form = visit.form
-    every = form["every"] if form["every"].isdecimal() else "0"
     entered = FeedForm(
         form["secret_url"],
         form["secret_header"],
-        int(every),
+        parse_whole_number(form["every"]) or 0,
         is_complete="complete" in form,
         drops_header="drop_header" in form,
-        hour=int(form["hour"]) if form["hour"].isdecimal() else None,
+        hour=parse_whole_number(form["hour"]),
     )
     try:
         _editor(visit).save(entered, visit.system_ms)

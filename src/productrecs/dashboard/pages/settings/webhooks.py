@@ -3,7 +3,13 @@
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
-from productrecs.dashboard.page import Page, PageNotFoundError, Reply, Visit
+from productrecs.dashboard.page import (
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+    parse_whole_number,
+)
 from productrecs.dashboard.pages.settings.store_settings import STORE_SETTINGS_PATH
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.sample_messages import sample_message
@@ -140,7 +146,7 @@ def replay_message(visit: Visit) -> Reply:
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         if not webhooks.replay(
-            endpoint.endpoint_id, _message_number_or_zero(number), visit.system_ms
+            endpoint.endpoint_id, parse_whole_number(number) or 0, visit.system_ms
         ):
             message = "The log has no such message."
             raise PageNotFoundError(message)
@@ -165,10 +171,6 @@ def _chosen_endpoint(visit: Visit) -> Endpoint:
     raise PageNotFoundError(message)
 
 
-def _message_number_or_zero(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0  # noqa: PLR2004 - fits
-
-
 def _redirect_to_endpoint(visit: Visit, endpoint: Endpoint, message: str) -> Reply:
     query = urlencode({"endpoint": endpoint.endpoint_id})
     return visit.redirect(f"{WEBHOOKS_PATH}?{query}", message)
@@ -183,7 +185,7 @@ def _webhooks_page(
     typed: str = "",
     error: str = "",
 ) -> Reply:
-    before = _message_number_or_zero(visit.query["before"])
+    before = parse_whole_number(visit.query["before"]) or 0
     with visit.database.reading() as connection:
         webhooks = WebhookRepository(connection, visit.store.store_id)
         endpoints, counts = webhooks.endpoints(), webhooks.counts()
