@@ -298,7 +298,8 @@ def test_a_failure_inside_is_logged_and_not_told(
         raise RuntimeError(message)
 
     monkeypatch.setattr(
-        "productrecs.dashboard.assistant_tools.reading_tools.matching_products", fail
+        "productrecs.dashboard.assistant_tools.reading_tools.find_product_ids_and_titles",
+        fail,
     )
 
     refusal = assistant.refusal("find_products", words="a")
