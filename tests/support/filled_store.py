@@ -23,7 +23,7 @@ from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.search.relevance.query_set import (
     RelevanceError,
     add_query,
-    judge_by_hand,
+    store_or_delete_judgement,
 )
 from productrecs.features.search.relevance.relevance_measure import Grade
 from productrecs.features.search.search_rule_book import SearchRuleEditor
@@ -284,8 +284,9 @@ def _search(filled: Filled, texts: Sequence[str]) -> None:
     filled.ids["query"] = texts[0]
     with contextlib.suppress(RelevanceError):
         add_query(filled.database, filled.store, texts[0], filled.clock())
-        judged = (texts[0], 0)
-        judge_by_hand(filled.database, filled.store, judged, Grade.GOOD, filled.clock())
+        store_or_delete_judgement(
+            filled.database, filled.store, texts[0], 0, Grade.GOOD, filled.clock()
+        )
 
 
 def _day(filled: Filled) -> str:

@@ -63,7 +63,7 @@ def effect_on_queries(
         queries = judged_queries(repository.queries(), repository.judgements())
     effect = compare_configurations(now, changed, queries, visit.now_ms)
     weight = sum(query.weight for query in queries) or 1.0
-    shown_moves = effect.moved[:_MOST_MOVED]
+    shown_moves = effect.changed_queries[:_MOST_MOVED]
     titles = _titles_of_results(visit, now, shown_moves)
     return EffectOnQueries(
         queries=len(queries),
@@ -73,9 +73,9 @@ def effect_on_queries(
         no_results=(effect.before.no_results, effect.after.no_results),
         wins=len(effect.wins),
         losses=len(effect.losses),
-        found_now=sum(query.is_found_now for query in effect.moved),
-        lost_now=sum(query.is_lost_now for query in effect.moved),
-        moved=len(effect.moved),
+        found_now=sum(query.is_found_now for query in effect.changed_queries),
+        lost_now=sum(query.is_lost_now for query in effect.changed_queries),
+        moved=len(effect.changed_queries),
         shown=tuple(
             QueryWithChangedResults(
                 text=query.before.query.text,

@@ -16,7 +16,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.registry import SIMILAR
 from productrecs.features.looks.repository import PublishedLooks
 from productrecs.features.recommendations.earnings.repository import (
-    index_time,
+    index_computed_at,
     read_index,
 )
 from productrecs.features.recommendations.serving_state import StoreState
@@ -264,7 +264,7 @@ def _refresh_earnings(
     if not cached_store.state.settings.earnings_weight:
         cached_store.state.earnings, cached_store.earnings_at = None, 0
         return
-    computed_at = index_time(reader, store_id)
+    computed_at = index_computed_at(reader, store_id)
     if computed_at != cached_store.earnings_at:
         cached_store.state.earnings = read_index(reader, store_id)
         cached_store.earnings_at = computed_at

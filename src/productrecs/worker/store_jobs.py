@@ -197,14 +197,14 @@ class StoreJobs:
             return [
                 one.store_id
                 for one in chosen
-                if EarningsRepository(connection, one.store_id).computed_at() < before
+                if EarningsRepository(connection, one.store_id).index_computed_at() < before
             ]
 
     def compute_earning_index_of_store(self, job: Job, _progress: JobProgress) -> None:
         """Compute what the store earns by each product, from margin and forecast."""
         store, services = self._store_of(job), self._services
         with services.database.reading() as connection:
-            items = EarningsRepository(connection, job.store_id).priced_items()
+            items = EarningsRepository(connection, job.store_id).prices_and_costs()
             forecasts = ForecastRepository(connection, job.store_id)
             run = forecasts.newest_run() if store.settings.demand_forecast else None
             stocked = None if run is None else forecasts.stocked_items()

@@ -17,7 +17,7 @@ from productrecs.features.recommendations.earnings.earnings_replay import (
 )
 from productrecs.features.recommendations.earnings.repository import (
     EarningsRepository,
-    index_time,
+    index_computed_at,
     read_index,
 )
 from productrecs.features.recommendations.recommend import recommend
@@ -328,13 +328,13 @@ def test_the_index_survives_the_database(shop: ReportedStore) -> None:
     store_id = shop.store.store_id
     with shop.database.transaction() as transaction:
         repository = EarningsRepository(transaction, store_id)
-        found = repository.priced_items()
-        assert repository.computed_at() == 0
+        found = repository.prices_and_costs()
+        assert repository.index_computed_at() == 0
         index = compute_earning_index(found.prices, found.costs, (), ())
         repository.store_index(index, NOON)
         repository.store_index(index, NOON + 1)
     reader = shop.database.raw_reader()
-    read, at = read_index(reader, store_id), index_time(reader, store_id)
+    read, at = read_index(reader, store_id), index_computed_at(reader, store_id)
     reader.close()
 
     assert at == NOON + 1

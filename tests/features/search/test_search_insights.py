@@ -15,8 +15,8 @@ from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.search.search_insights import (
     ListedQueries,
     count_searches,
-    every_search_insight,
     search_insights,
+    search_insights_by_list,
     search_report,
 )
 from productrecs.records.events.event import EventKind, NewEvent
@@ -213,7 +213,7 @@ def test_queries_without_results_or_clicks_can_be_listed(
 
     assert [one.text for one in empty.queries] == ["lamp", "stove"]
     assert [one.text for one in ignored.queries] == ["stove", "pan"]
-    both = every_search_insight(database, store, (DAY, DAY))
+    both = search_insights_by_list(database, store, (DAY, DAY))
     assert (both[ListedQueries.NO_RESULTS], both[ListedQueries.NO_CLICKS]) == (
         empty,
         ignored,

@@ -134,7 +134,7 @@ def test_money_is_what_was_paid_in_the_stores_currency(
     with database.reading() as connection:
         stocked = ForecastRepository(connection, store.store_id).stocked_items()
         pages = TrainingRepository(connection, store.store_id).purchase_line_pages(0, 10**6)
-        earnings = EarningsRepository(connection, store.store_id).priced_items()
+        earnings = EarningsRepository(connection, store.store_id).prices_and_costs()
         totals = Counter(row[4] for page in pages for row in page)
     paid = {one.item_id: one.price for one in stocked.items}
     assert paid == pytest.approx({"lamp": 20.0, "mat": 5.0, "tent": 16.017}, abs=0.001)

@@ -16,9 +16,9 @@ from productrecs.features.recommendations.backtest import (
     MIN_GROUPS,
     BacktestTask,
     BacktestTaskResult,
+    MeanDifference,
     MethodMetrics,
     RankingVerdict,
-    RecallDifference,
     run_backtest,
 )
 from productrecs.services import Services
@@ -118,7 +118,7 @@ def _score_row(score: MethodMetrics) -> str:
     ).rstrip()
 
 
-def _comparison_text(difference: RecallDifference) -> str:
+def _comparison_text(difference: MeanDifference) -> str:
     verdict = {"level": "no significant difference"}.get(
         difference.verdict, difference.verdict
     )

@@ -33,7 +33,7 @@ from productrecs.dashboard.report_period import (
     rows_by_column,
 )
 from productrecs.features.forecast.forecast_replies import today_of
-from productrecs.features.search.search_insights import every_search_report
+from productrecs.features.search.search_insights import search_reports_by_name
 from productrecs.report_registry import REPORT_TYPES, make_report, report_to_dict
 
 _PERSONAL: Final = "customer-list"  # names customers; an assistant gets no shopper's data
@@ -90,7 +90,7 @@ def read_report(visit: Visit, arguments: _ReportArguments) -> Result:
 def list_searches_without_results(visit: Visit, arguments: _DaysArguments) -> Result:
     """Return the queries that found nothing, the most frequent first."""
     query = _report_query(visit, arguments)
-    reports = every_search_report(visit.database, visit.store, query)
+    reports = search_reports_by_name(visit.database, visit.store, query)
     return report_to_dict(reports["search-no-results"])
 
 

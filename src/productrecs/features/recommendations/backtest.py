@@ -60,8 +60,8 @@ class RankingVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RecallDifference:
-    """A difference of recall@20 with its 95 % interval."""
+class MeanDifference:
+    """The mean of differences, such as those of recall@20, with its 95 % interval."""
 
     mean: float
     low: float
@@ -92,7 +92,7 @@ class MethodMetrics:
     ndcg_at_10: float
     coverage: float
     novelty: float
-    difference: RecallDifference | None = None
+    difference: MeanDifference | None = None
     verdict: RankingVerdict | None = None
 
 
@@ -134,7 +134,7 @@ def method_metrics(
     method: str,
     metrics: CaseMetrics,
     popularity: Floats,
-    difference: RecallDifference | None = None,
+    difference: MeanDifference | None = None,
 ) -> MethodMetrics:
     """Return a method's metrics; `popularity` [n_items] is each item's earlier popularity.
 
@@ -158,19 +158,19 @@ def method_metrics(
 
 def paired_difference(
     metrics: CaseMetrics, baseline: CaseMetrics, groups: Ints
-) -> RecallDifference:
+) -> MeanDifference:
     """Return the difference of recall@20, paired by case; the bootstrap draws groups.
 
     Cases of one visit or order form a group. The random draws are the same in every
     run.
     """
-    return confidence_interval(metrics.recalls - baseline.recalls, groups)
+    return mean_with_interval(metrics.recalls - baseline.recalls, groups)
 
 
-def confidence_interval(values: Floats, groups: Ints) -> RecallDifference:
-    """Return the mean of values with its 95 % interval; the bootstrap draws groups."""
+def mean_with_interval(differences: Floats, groups: Ints) -> MeanDifference:
+    """Return the mean difference with its 95 % interval; the bootstrap draws groups."""
     group_index = np.unique(groups, return_inverse=True)[1]
-    sums = np.bincount(group_index, weights=values)
+    sums = np.bincount(group_index, weights=differences)
     sizes = np.bincount(group_index).astype(np.float64)
     rng = np.random.default_rng(_SEED)
     means = np.empty(_RESAMPLES)
@@ -178,7 +178,7 @@ def confidence_interval(values: Floats, groups: Ints) -> RecallDifference:
         sampled = rng.integers(len(sizes), size=len(sizes))
         means[resample] = sums[sampled].sum() / sizes[sampled].sum()
     low, high = np.quantile(means, (0.025, 0.975))
-    return RecallDifference(float(sums.sum() / sizes.sum()), float(low), float(high))
+    return MeanDifference(float(sums.sum() / sizes.sum()), float(low), float(high))
 
 
 MIN_GROUPS: Final = 50  # minimum number of evaluated visits or orders

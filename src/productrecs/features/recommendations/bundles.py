@@ -235,8 +235,8 @@ def bundle_rows(database: Database, store: StoreState, now_ms: int) -> list[Bund
     evidence = _evidence_by_set(store, [content.items for content in contents])
     rows = []
     for bundle, content in zip_longest(stored, contents):
-        orders, lift = evidence.get(frozenset(content.items), (None, None))
         row = build_bundle_row(store, items, content, now_ms)
+        orders, lift = evidence.get(frozenset(content.items), (None, None))
         rows.append(replace(row, bundle=bundle, orders=orders, lift=lift))
     return rows
 
@@ -313,7 +313,7 @@ class _InterchangeableProducts:
         return self._titles[item]
 
 
-def listable_parts(
+def listable_missing_parts(
     store: StoreState,
     anchors: Collection[int],
     now_ms: int,

@@ -17,7 +17,7 @@ from productrecs.engines.array_types_and_sorting import (
 from productrecs.engines.engine_protocol import ListRequest
 from productrecs.engines.rank_fusion import fuse_lists
 from productrecs.engines.registry import BY_NAME
-from productrecs.features.recommendations.bundles import listable_parts
+from productrecs.features.recommendations.bundles import listable_missing_parts
 from productrecs.features.recommendations.demotions import backfill_anchors
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
@@ -116,7 +116,7 @@ class StoreListRequest(ListRequest):
         def may_list(item: int) -> bool:
             return item not in self.not_listable and eligible.may_show(item)
 
-        return listable_parts(self.store, anchors, self.now_ms, may_list, self.num)
+        return listable_missing_parts(self.store, anchors, self.now_ms, may_list, self.num)
 
 
 def weights_of(recipe: Recipe, context: ShopperContext) -> Weights:

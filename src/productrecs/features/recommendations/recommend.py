@@ -105,7 +105,7 @@ def decide_list(
     if recipe.is_whole:
         picks = _eligible_picks(call, fused, num, is_varied=False)
         return ListDecision(call, weights, candidates, fused, picks)
-    ranking = _apply_rules_and_fatigue(call, fused)
+    ranking = _apply_boosts_and_fatigue(call, fused)
     is_limited = plan is not None and plan.is_limited
     reach = _REACH * num if is_limited else num + reserve_count(store)
     picks = _eligible_picks(call, ranking, reach, is_varied=recipe.is_varied)
@@ -114,7 +114,7 @@ def decide_list(
         by_engine = dict(zip(weights, candidates, strict=True))
         visit = by_engine.get(EngineName.BROWSE, NO_RANKED)
         ranked = rank_replacements(store, eligible, sold_out, visit, now_ms)
-        ordered = _apply_rules_and_fatigue(call, FusedCandidates(ENGINES, *ranked))
+        ordered = _apply_boosts_and_fatigue(call, FusedCandidates(ENGINES, *ranked))
         replacements = _replacement_picks(call, ordered, picks)
         picks = merge_leads(replacements, picks, reach)
     picks += _backfill_picks(call, picks, reach)
@@ -185,7 +185,7 @@ def _context_and_eligible_items(
     return context, eligible
 
 
-def _apply_rules_and_fatigue(
+def _apply_boosts_and_fatigue(
     call: StoreListRequest, ranking: FusedCandidates
 ) -> FusedCandidates:
     """Return the order after the rules' boosts and impression fatigue.

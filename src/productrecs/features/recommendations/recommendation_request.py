@@ -69,12 +69,14 @@ class RecommendationRequest(NamedTuple):
     @property
     def ruled_source(self) -> Source | None:
         """The source whose rules apply; None for a strategy that is not a source."""
-        if self.plan is None or self.plan.strategy in _SOURCED:
+        if self.plan is None or self.plan.strategy in _STRATEGIES_OF_SOURCES:
             return self.source
         return None
 
 
-_SOURCED: Final = frozenset({*(Strategy(one) for one in Source), Strategy.BECAUSE_VIEWED})
+_STRATEGIES_OF_SOURCES: Final = frozenset(
+    {*(Strategy(source) for source in Source), Strategy.BECAUSE_VIEWED}
+)
 
 
 class Pick(NamedTuple):

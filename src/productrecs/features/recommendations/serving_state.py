@@ -187,7 +187,7 @@ class EligibleItems:
 
 
 _LIST_KINDS: Final[Mapping[str, ListKind]] = MappingProxyType(
-    {one.value: one for one in ListKind}
+    {kind.value: kind for kind in ListKind}
 )
 
 

@@ -59,7 +59,7 @@ def _on_all_pages(
     return MappingProxyType(dict.fromkeys(PageType, weights))
 
 
-def _weights(page_type: PageType) -> dict[EngineName, float]:
+def _mix_weights(page_type: PageType) -> dict[EngineName, float]:
     """Return how much engines count in `mix`, the heaviest first."""
     weights = {
         EngineName(engine.name): engine.weights[page_type]
@@ -81,7 +81,9 @@ def _heaviest_first(weights: Mapping[EngineName, float]) -> dict[EngineName, flo
 
 
 # Weights of the reciprocal ranks (requirements/algorithms.md 4.2).
-_MIX: Final = MappingProxyType({page_type: _weights(page_type) for page_type in PageType})
+_MIX: Final = MappingProxyType(
+    {page_type: _mix_weights(page_type) for page_type in PageType}
+)
 _BLEND_WITH_COMPLEMENTS: Final = MappingProxyType(
     {
         page_type: _with_complements(_MIX[page_type])

@@ -50,19 +50,21 @@ def find_by_photo(
         PictureTooLargeError: when it has too many pixels.
         BrokenIndexError: when the search index is damaged.
     """
-    found = photo_search.similar_items(photo, max(num, _SIMILAR), visible)
-    ranked = found.ranked
+    photo_result = photo_search.similar_items(photo, max(num, _SIMILAR), visible)
+    ranked = photo_result.ranked
     similar = dict(zip(ranked.items.tolist(), ranked.scores.tolist(), strict=True))
-    evidence = printed_evidence(found.lines, index, catalog, visible)
+    evidence = printed_evidence(photo_result.lines, index, catalog, visible)
     if evidence:
-        similar = _fuse(similar, evidence)
-    hits = dict.fromkeys(items_with_codes(index, found.codes, visible, num), 1.0)
+        similar = _add_evidence(similar, evidence)
+    hits = dict.fromkeys(items_with_codes(index, photo_result.codes, visible, num), 1.0)
     for item, score in similar.items():
         hits.setdefault(item, score)
     return [Hit(*pair) for pair in islice(hits.items(), num)]
 
 
-def _fuse(similar: Mapping[int, float], evidence: Mapping[int, float]) -> dict[int, float]:
+def _add_evidence(
+    similar: Mapping[int, float], evidence: Mapping[int, float]
+) -> dict[int, float]:
     """Return both together, best first; their sum is capped at 1, and scores fall."""
     sums = {
         item: similar.get(item, 0.0) + evidence.get(item, 0.0)
@@ -110,7 +112,7 @@ def _printed_shares(
     )
     titles = {item: _title_words(catalog, item) for item in index.find(query).items}
     counts = Counter(word for title in titles.values() for word in title)
-    matches = {word: _match(word, words) for word in counts}
+    matches = {word: _match_score(word, words) for word in counts}
     shares = {
         item: _weighted_share(title, matches, counts, len(titles))
         for item, title in titles.items()
@@ -128,15 +130,15 @@ def _weighted_share(
     title: Iterable[str],
     matches: Mapping[str, float],
     counts: Mapping[str, int],
-    total: int,
+    title_count: int,
 ) -> float:
-    weights = {word: math.log1p(total / counts[word]) for word in title}
+    weights = {word: math.log1p(title_count / counts[word]) for word in title}
     whole = sum(sorted(weights.values(), reverse=True)[:_TITLE_WORDS])
     matched = sum(weight * matches[word] for word, weight in weights.items())
     return min(1.0, matched / whole) if whole else 0.0
 
 
-def _match(word: str, printed: Sequence[str]) -> float:
+def _match_score(word: str, printed: Sequence[str]) -> float:
     """Return 1 for a printed word, less for a misread one, else 0.
 
     Text detection often joins words, so a long word may be part of a printed one.

@@ -190,9 +190,8 @@ class ResolvedQuery:
     @property
     def has_boosts(self) -> bool:
         """Whether click boosts, rules or stock change the order."""
-        return bool(self.click_boosts) or any(
-            one is not None for one in (self.factors, self.buyable)
-        )
+        has_factors = self.factors is not None or self.buyable is not None
+        return bool(self.click_boosts) or has_factors
 
     @property
     def has_words(self) -> bool:
@@ -288,13 +287,16 @@ def read_filters_and_find(
 
 
 def _resolve_reading(
-    store: SearchableStore, query: ResolvedQuery, way: QueryReading
+    store: SearchableStore, query: ResolvedQuery, reading: QueryReading
 ) -> ResolvedQuery:
-    if not way.filters:
+    if not reading.filters:
         return query
-    words = store.index.analyse(way.text)
     return replace(
-        query, query=words, visible=way.visible, filters=way.filters, as_words=way.as_words
+        query,
+        query=store.index.analyse(reading.text),
+        visible=reading.visible,
+        filters=reading.filters,
+        as_words=reading.as_words,
     )
 
 
@@ -450,10 +452,10 @@ def weigh_scores(
     return list(scores)
 
 
-def paginate(
+def reorder_page_by_page(
     hits: Sequence[Hit], exact: int, pages: PageSizeAndCandidateLimit, until: int
 ) -> list[Hit]:
-    """Return the first `until` results, in pages.
+    """Return the first `until` results, in the order of their pages.
 
     The first page is that of `find_products`, and each page continues where the previous
     one ended: boosts move a product only a few positions across pages.
@@ -549,8 +551,8 @@ def search_catalog(
         words, MAX_FOUND, subset, min_complete=1, with_feedback=False, by_meaning=False
     )
     hits, start = index.find(index_query).items, fold_text(query)
-    begins = [one for one in hits if fold_text(catalog.title(one)).startswith(start)]
-    numbers = dict.fromkeys([*begins, *hits])
+    first = [item for item in hits if fold_text(catalog.title(item)).startswith(start)]
+    numbers = dict.fromkeys([*first, *hits])
     exact_number = catalog.number(query)
     if exact_number is not None and exact_number < len(subset) and subset[exact_number]:
         numbers = {exact_number: None, **numbers}

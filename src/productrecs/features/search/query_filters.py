@@ -62,7 +62,7 @@ class FilterField(StrEnum):
 
 
 ALL_FIELDS: Final = frozenset(FilterField)
-_ORDER: Final = {one: place for place, one in enumerate(FilterField)}
+_ORDER: Final = {field: place for place, field in enumerate(FilterField)}
 _WORD_FIELDS: Final = frozenset(
     {FilterField.BRAND, FilterField.COLOR, FilterField.MATERIAL}
 )
@@ -142,120 +142,116 @@ def possible_readings(
         BrokenIndexError: when the index is damaged.
     """
     plain = QueryReading(text, (), context.visible, None, needs_every_word=False)
-    found = _found_filters(context, text, words)
-    if not found or context.index.has_code(text):
+    filters = _filters_with_results(context, text, words)
+    if not filters or context.index.has_code(text):
         return [plain]
-    found.sort(
-        key=lambda filter_or_reading: (
-            not filter_or_reading.is_clear,
-            _ORDER[filter_or_reading.filter.field],
+    filters.sort(
+        key=lambda found_filter: (
+            not found_filter.is_clear,
+            _ORDER[found_filter.filter.field],
         )
     )
-    filtered = [
-        _reading_with_filters(context, text, found[:count])
-        for count in range(len(found), 0, -1)
+    readings = [
+        _reading_with_filters(context, text, filters[:count])
+        for count in range(len(filters), 0, -1)
     ]
-    if len(found) == 1 and not found[0].is_clear and not filtered[0].text:
-        return [plain._replace(needs_every_word=True), filtered[0]]
-    return [
-        *(
-            filter_or_reading
-            for filter_or_reading in filtered
-            if filter_or_reading.visible.any()
-        ),
-        plain,
-    ]
+    if len(filters) == 1 and not filters[0].is_clear and not readings[0].text:
+        return [plain._replace(needs_every_word=True), readings[0]]
+    return [*(reading for reading in readings if reading.visible.any()), plain]
 
 
 def _reading_with_filters(
-    context: FilterContext, text: str, found: Sequence[_FoundFilter]
+    context: FilterContext, text: str, filters: Sequence[_FoundFilter]
 ) -> QueryReading:
-    named = [
+    prices_and_sizes = [
         found_filter
-        for found_filter in found
+        for found_filter in filters
         if found_filter.filter.field not in _WORD_FIELDS
     ]
-    visible = _masked(context.visible, named)
-    as_words = QueryWithAttributesAsWords(_text_without(text, named), visible)
-    remaining = _text_without(text, found)
+    visible = _apply_filter_masks(context.visible, prices_and_sizes)
+    as_words = QueryWithAttributesAsWords(_text_without(text, prices_and_sizes), visible)
+    remaining = _text_without(text, filters)
     if context.index.language.are_stop_words(query_words(remaining)):
         remaining = ""
     return QueryReading(
         remaining,
         tuple(
             found_filter.filter
-            for found_filter in sorted(found, key=lambda found_filter: found_filter.span)
+            for found_filter in sorted(filters, key=lambda found_filter: found_filter.span)
         ),
-        _masked(context.visible, found),
-        as_words if len(named) < len(found) else None,
-        not all(found_filter.is_clear for found_filter in found),
+        _apply_filter_masks(context.visible, filters),
+        as_words if len(prices_and_sizes) < len(filters) else None,
+        not all(found_filter.is_clear for found_filter in filters),
     )
 
 
-def _masked(visible: Mask, found: Sequence[_FoundFilter]) -> Mask:
-    for one in found:
-        visible = visible & one.mask
+def _apply_filter_masks(visible: Mask, filters: Sequence[_FoundFilter]) -> Mask:
+    for found_filter in filters:
+        visible = visible & found_filter.mask
     return visible
 
 
-def _text_without(text: str, found: Sequence[_FoundFilter]) -> str:
+def _text_without(text: str, filters: Sequence[_FoundFilter]) -> str:
     """Return a query without some filters; its last word is complete if that goes."""
     end = len(text)
     parts = []
-    for span in sorted((one.span for one in found), reverse=True):
+    for span in sorted((found_filter.span for found_filter in filters), reverse=True):
         parts.append(text[span.end : end])
         end = span.start
-    is_typing = not found or parts[0].strip()
+    is_typing = not filters or parts[0].strip()
     parts.append(text[:end])
     remaining = " ".join(" ".join(reversed(parts)).split()).strip(",;& ")
     return remaining if is_typing and not text.endswith(" ") else f"{remaining} "
 
 
-def _found_filters(
+def _filters_with_results(
     context: FilterContext, text: str, words: Sequence[str]
 ) -> list[_FoundFilter]:
     """Return the filters of a query that leave results, each with its place."""
-    found: list[_FoundFilter] = []
+    filters: list[_FoundFilter] = []
     if FilterField.PRICE in context.fields and may_name_price(text, words):
-        found += _price_filters(context, text)
+        filters += _price_filters(context, text)
     attributes = context.catalog.attributes
     if attributes.has_fields:
         if FilterField.SIZE in context.fields and may_name_size(words):
-            found += _size_filters(context, text, found)
+            filters += _size_filters(context, text, filters)
         known = first_attribute_words(context.index.language.code)
         if not known.isdisjoint(words) or attributes.may_begin_with(words):
-            found += _value_filters(context, text, found)
+            filters += _value_filters(context, text, filters)
     # Two colours may be alternatives or both meant: they stay words.
-    counts = [found_filter.filter.field for found_filter in found]
+    fields = [found_filter.filter.field for found_filter in filters]
     return [
         found_filter
-        for found_filter in found
+        for found_filter in filters
         if found_filter.filter.field is FilterField.PRICE
-        or counts.count(found_filter.filter.field) == 1
+        or fields.count(found_filter.filter.field) == 1
     ]
 
 
 def _price_filters(context: FilterContext, text: str) -> Iterator[_FoundFilter]:
-    for one in price_phrases_in(text, context.currency, context.index.language.code):
-        low = -np.inf if one.low is None else one.low
-        high = np.inf if one.high is None else one.high
-        mask = _sized(price_mask(context.catalog, (PriceRange(low, high),)), context)
+    for phrase in price_phrases_in(text, context.currency, context.index.language.code):
+        low = -np.inf if phrase.low is None else phrase.low
+        high = np.inf if phrase.high is None else phrase.high
+        mask = _fit_mask_length(
+            price_mask(context.catalog, (PriceRange(low, high),)), context
+        )
         if (mask & context.visible).any():
-            typed = text[one.span.start : one.span.end]
-            named = WordFilter(FilterField.PRICE, typed, low=one.low, high=one.high)
-            yield _FoundFilter(named, one.span, mask, is_clear=True)
+            typed = text[phrase.span.start : phrase.span.end]
+            price = WordFilter(FilterField.PRICE, typed, low=phrase.low, high=phrase.high)
+            yield _FoundFilter(price, phrase.span, mask, is_clear=True)
 
 
-def _sized(mask: Mask, context: FilterContext) -> Mask:
+def _fit_mask_length(mask: Mask, context: FilterContext) -> Mask:
     """Return a mask of as many items as the visible ones."""
     size = len(context.visible)
     return mask[:size] if len(mask) >= size else np.pad(mask, (0, size - len(mask)))
 
 
 def _size_filters(
-    context: FilterContext, text: str, found: Sequence[_FoundFilter]
+    context: FilterContext, text: str, earlier: Sequence[_FoundFilter]
 ) -> list[_FoundFilter]:
-    taken = [size_phrase.span for size_phrase in found]
+    """Return the sizes of a query, except in the words of `earlier` filters."""
+    taken = [found_filter.span for found_filter in earlier]
     words = query_words(text)
     filters: list[_FoundFilter] = []
     last_system: str | None = None  # of the last filter
@@ -263,9 +259,9 @@ def _size_filters(
         span = size_phrase.span
         if any(span.overlaps(other) for other in taken):
             continue
-        if not _is_size_of_query(size_phrase, words):
+        if not _asks_for_sized_products(size_phrase, words):
             continue
-        ids, same = _size_ids(context, size_phrase, words)
+        ids, same = _matching_size_ids(context, size_phrase, words)
         titles = frozenset[str]().union(*map(_size_texts_in_titles, (size_phrase, *same)))
         named = _attribute_filter(
             context, FilterField.SIZE, ids, titles, is_clear=size_phrase.is_marked
@@ -281,7 +277,7 @@ def _size_filters(
     return filters
 
 
-def _is_size_of_query(size: SizePhrase, words: Sequence[str]) -> bool:
+def _asks_for_sized_products(size: SizePhrase, words: Sequence[str]) -> bool:
     """Return whether a query names the products that have such a size."""
     if size.system in JEANS_SYSTEMS:
         return jeans().is_named(words)
@@ -292,7 +288,7 @@ def _is_size_of_query(size: SizePhrase, words: Sequence[str]) -> bool:
     )
 
 
-def _size_ids(
+def _matching_size_ids(
     context: FilterContext, size: SizePhrase, words: Sequence[str]
 ) -> tuple[set[int], list[SizePhrase]]:
     """Return the ids of the catalog's values of a size, and the sizes that it equals.
@@ -300,54 +296,64 @@ def _size_ids(
     A size is converted if the catalog has none in its system. A number alone, such as
     "trainers 42", is not.
     """
-    ids = _ids_of_size(context.catalog, size)
+    ids = _size_value_ids(context.catalog, size)
     if not size.is_marked and size.value.isdecimal():
         return ids, []
     same: list[SizePhrase] = []
     if shoes().is_named(words):
-        if size.system in COUNTRY_SYSTEMS and not _have_system(context, ids, size):
+        if size.system in COUNTRY_SYSTEMS and not _include_size_system(context, ids, size):
             size = replace(size, system="eu")
-            ids = _ids_of_size(context.catalog, size)
-        if size.system not in CHILD_SYSTEMS and not _have_system(context, ids, size):
-            same = _phrases(sizes_of_shoes(size.value, size.system or "eu", words), size)
+            ids = _size_value_ids(context.catalog, size)
+        if size.system not in CHILD_SYSTEMS and not _include_size_system(
+            context, ids, size
+        ):
+            same = _marked_size_phrases(
+                sizes_of_shoes(size.value, size.system or "eu", words), size
+            )
     elif clothing().is_named(words):
         named = ClothingSize(size.value, size.system)
         meant = possible_sizes(named, words, context.usual_size_system)
-        systems = {one.system for one in meant}
-        ids = {one for one in ids if _may_be_of(context, one, size, systems)}
-        if not _have_system(context, ids, size):
-            same = _phrases(sizes_of_clothes(meant, words), size)
+        systems = {possible.system for possible in meant}
+        ids = {
+            value_id
+            for value_id in ids
+            if _may_be_in_systems(context, value_id, size, systems)
+        }
+        if not _include_size_system(context, ids, size):
+            same = _marked_size_phrases(sizes_of_clothes(meant, words), size)
     elif jeans().is_named(words) and not ids and size.system in {None, "eu", WAIST}:
         named = ClothingSize(size.value, size.system or "eu")
-        same = _phrases(sizes_of_clothes([named], words), size)
-    return ids.union(*(_converted(context, one) for one in same)), same
+        same = _marked_size_phrases(sizes_of_clothes([named], words), size)
+    return ids.union(*(_converted_size_ids(context, equal) for equal in same)), same
 
 
-def _phrases(
+def _marked_size_phrases(
     sizes: Iterable[tuple[str, str | None]], typed: SizePhrase
 ) -> list[SizePhrase]:
     return [SizePhrase(*size, is_marked=True, span=typed.span) for size in sizes]
 
 
-def _ids_of_size(catalog: CatalogView, size: SizePhrase) -> set[int]:
+def _size_value_ids(catalog: CatalogView, size: SizePhrase) -> set[int]:
     """Return the ids of the catalog's values of a size, in its system if they name one."""
     ids = catalog.attributes.with_word(FilterField.SIZE, size.value)
     if size.system is None:
         return set(ids)
-    systems = {one: _system_of(catalog, one, size.value) for one in ids}
-    plain = {one for one in ids if systems[one] is None}
-    same = {one for one in ids if systems[one] == size.system}
+    systems = {
+        value_id: _named_size_system(catalog, value_id, size.value) for value_id in ids
+    }
+    plain = {value_id for value_id in ids if systems[value_id] is None}
+    same = {value_id for value_id in ids if systems[value_id] == size.system}
     return same | plain if size.system == HEIGHT else same or plain
 
 
-def _may_be_of(
-    context: FilterContext, one: int, size: SizePhrase, systems: Set[str | None]
+def _may_be_in_systems(
+    context: FilterContext, value_id: int, size: SizePhrase, systems: Set[str | None]
 ) -> bool:
     """Return whether a value of clothes may be a size in one of some systems, or in none.
 
     A plain 38 is one of the store's usual system, or of EU where that counts lower.
     """
-    system = _system_of(context.catalog, one, size.value)
+    system = _named_size_system(context.catalog, value_id, size.value)
     if system is not None or not systems:
         return not systems or system in systems
     usual = context.usual_size_system
@@ -356,22 +362,26 @@ def _may_be_of(
     return bool(systems & {"eu", usual}) or not systems <= NUMBER_SYSTEMS
 
 
-def _system_of(catalog: CatalogView, one: int, value: str) -> str | None:
+def _named_size_system(catalog: CatalogView, value_id: int, value: str) -> str | None:
     """Return the system in which a value of the catalog names a size, if it says so."""
-    return sizes_with_systems(catalog.attributes.value(one)[1].value)[value]
+    return sizes_with_systems(catalog.attributes.value(value_id)[1].value)[value]
 
 
-def _have_system(context: FilterContext, ids: Collection[int], size: SizePhrase) -> bool:
+def _include_size_system(
+    context: FilterContext, ids: Collection[int], size: SizePhrase
+) -> bool:
     """Return whether values of the catalog are a size in the system that is asked for."""
     if size.system is None:
         return bool(ids)
-    systems = {_system_of(context.catalog, one, size.value) for one in ids}
+    systems = {
+        _named_size_system(context.catalog, value_id, size.value) for value_id in ids
+    }
     if None in systems and context.usual_size_system in COUNTRY_SYSTEMS:
         systems |= {"eu", context.usual_size_system}
     return size.system in systems or (size.system == HEIGHT and bool(ids))
 
 
-def _converted(context: FilterContext, size: SizePhrase) -> set[int]:
+def _converted_size_ids(context: FilterContext, size: SizePhrase) -> set[int]:
     """Return the ids of the values of a size, those that name no system if it is usual.
 
     A plain 42 is a height, or a size of the store's usual system, or of EU where that
@@ -381,7 +391,11 @@ def _converted(context: FilterContext, size: SizePhrase) -> set[int]:
     plain = {HEIGHT, WAIST, None, usual, "eu" if usual not in COUNTRY_SYSTEMS else usual}
     allowed = {size.system, None} if size.system in plain else {size.system}
     ids = context.catalog.attributes.with_word(FilterField.SIZE, size.value)
-    return {one for one in ids if _system_of(context.catalog, one, size.value) in allowed}
+    return {
+        value_id
+        for value_id in ids
+        if _named_size_system(context.catalog, value_id, size.value) in allowed
+    }
 
 
 def _size_texts_in_titles(size: SizePhrase) -> frozenset[str]:
@@ -416,7 +430,9 @@ def _attribute_filter(
     if not (mask & context.visible).any():
         return None
     titled = context.index.items_titled(titles)
-    if not is_clear and not _mean_values(context.catalog, field, frozenset(ids), titled):
+    if not is_clear and not _do_titles_mean_values(
+        context.catalog, field, frozenset(ids), titled
+    ):
         return None
     mask[titled[titled < size]] = True
     counts = [attributes.value(value_id)[1] for value_id in ids]
@@ -424,7 +440,7 @@ def _attribute_filter(
     return _FoundFilter(WordFilter(field, "", value), Span(0, 0), mask, is_clear)
 
 
-def _mean_values(
+def _do_titles_mean_values(
     catalog: CatalogView, field: FilterField, ids: frozenset[int], titled: Items
 ) -> bool:
     """Return whether a word in titles means these values rather than something else.
@@ -435,8 +451,8 @@ def _mean_values(
     """
     step = max(1, len(titled) // _SAMPLE)
     values = [catalog.attributes.value_ids(item, field) for item in titled[::step].tolist()]
-    others = step * sum(bool(one) and ids.isdisjoint(one) for one in values)
-    return others <= sum(catalog.attributes.value(one)[1].count for one in ids)
+    others = step * sum(bool(own) and ids.isdisjoint(own) for own in values)
+    return others <= sum(catalog.attributes.value(value_id)[1].count for value_id in ids)
 
 
 # Words before a value that belong to it: "in red", "aus Leder", "by Nike".
@@ -453,10 +469,13 @@ class _QueryWord(NamedTuple):
 
 
 def _value_filters(
-    context: FilterContext, text: str, found: Sequence[_FoundFilter]
+    context: FilterContext, text: str, earlier: Sequence[_FoundFilter]
 ) -> Iterator[_FoundFilter]:
-    """Yield the brands, colours and materials of a query; long names before short ones."""
-    taken = [piece.span for piece in found]
+    """Yield the brands, colours and materials of a query; long names before short ones.
+
+    Words of `earlier` filters are skipped.
+    """
+    taken = [found_filter.span for found_filter in earlier]
     pieces = [
         _QueryWord(fold_text(match.group()).strip(), Span(*match.span()))
         for match in _PIECE.finditer(text)
@@ -469,11 +488,12 @@ def _value_filters(
             if not ids and phrase not in meanings:
                 continue
             span = Span(pieces[first].span.start, pieces[first + size - 1].span.end)
-            if any(span.overlaps(piece) for piece in taken) or _is_stop_word(
-                context, phrase
-            ):
+            is_stop_word = context.index.language.are_stop_words([phrase])
+            if is_stop_word or any(span.overlaps(other) for other in taken):
                 continue
-            named = _filter_of_phrase(context, phrase, ids, meanings.get(phrase, ()))
+            named = _largest_filter_of_phrase(
+                context, phrase, ids, meanings.get(phrase, ())
+            )
             if named is None:
                 continue
             before = [piece for piece in pieces[:first] if piece.text in _LINKS][-1:]
@@ -483,11 +503,7 @@ def _value_filters(
             yield named.named(text[span.start : span.end], span)
 
 
-def _is_stop_word(context: FilterContext, phrase: str) -> bool:
-    return context.index.language.are_stop_words([phrase])
-
-
-def _filter_of_phrase(
+def _largest_filter_of_phrase(
     context: FilterContext,
     phrase: str,
     ids: Sequence[int],
@@ -511,13 +527,15 @@ def _filter_of_phrase(
             by_field.setdefault(name, set()).update(of_name)
     best: _FoundFilter | None = None
     for name in by_field.keys() & _WORD_FIELDS & set(context.fields):
-        found = _attribute_filter(
+        candidate = _attribute_filter(
             context,
             FilterField(name),
             by_field[name],
             titles.get(name, frozenset()) | {phrase},
             is_clear=False,
         )
-        if found is not None and (best is None or found.mask.sum() > best.mask.sum()):
-            best = found
+        if candidate is not None and (
+            best is None or candidate.mask.sum() > best.mask.sum()
+        ):
+            best = candidate
     return best

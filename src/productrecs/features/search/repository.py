@@ -14,7 +14,12 @@ from productrecs.engines.hyperloglog import (
     cardinality,
 )
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
-from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
+from productrecs.storage.sql.dialects import (
+    ROWS_PLACEHOLDER,
+    RawReader,
+    RawSql,
+    raw_connection,
+)
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
 from productrecs.storage.sql.store_counters_and_versions import log_seq
 from productrecs.storage.sql.tables import attribution_marks, search_rules, synonyms
@@ -71,7 +76,7 @@ _ATTRIBUTED_SALES: Final = (
 )
 
 
-def read_synonyms(reader: RawReader, store_id: StoreId) -> dict[int, Synonym]:
+def read_synonyms(reader: RawReader | RawSql, store_id: StoreId) -> dict[int, Synonym]:
     """Return a store's synonyms by id, the oldest first."""
     rows = reader.all(_SYNONYMS_SQL, (store_id,))
     return {
@@ -80,9 +85,11 @@ def read_synonyms(reader: RawReader, store_id: StoreId) -> dict[int, Synonym]:
     }
 
 
-def read_rules(reader: RawReader, store_id: StoreId) -> dict[int, SearchRule]:
+def read_rules(reader: RawReader | RawSql, store_id: StoreId) -> dict[int, SearchRule]:
     """Return a store's search rules by id, the oldest first."""
-    return {int(row[0]): _read_rule(row[1:]) for row in reader.all(_RULES_SQL, (store_id,))}
+    return {
+        int(row[0]): _to_search_rule(row[1:]) for row in reader.all(_RULES_SQL, (store_id,))
+    }
 
 
 class QueryCount(NamedTuple):
@@ -180,8 +187,8 @@ class SearchFigureRepository:
         keys = [[day, intent] for intent, day in days.items()]
         return dict(self._raw.all(sql, (self._store_id, keys))) if keys else {}
 
-    def uncounted(self) -> int:
-        """Return the number of log entries that are not counted yet."""
+    def uncounted_records(self) -> int:
+        """Return the number of records of the log that are not counted yet."""
         counted_seq = sa.select(attribution_marks.c.seq).where(
             attribution_marks.c.store_id == self._store_id
         )
@@ -207,36 +214,11 @@ class SearchRuleRepository:
 
     def synonyms(self) -> dict[int, Synonym]:
         """Return the synonyms by id, the oldest first."""
-        query = (
-            sa.select(synonyms.c.synonym_id, synonyms.c.texts, synonyms.c.one_way)
-            .where(synonyms.c.store_id == self._store_id)
-            .order_by(synonyms.c.synonym_id)
-        )
-        rows = self._transaction.execute(query)
-        return {
-            int(number): Synonym(tuple(json.loads(texts)), bool(one_way))
-            for number, texts, one_way in rows
-        }
+        return read_synonyms(raw_connection(self._transaction), self._store_id)
 
     def rules(self) -> dict[int, SearchRule]:
         """Return the rules by id, the oldest first."""
-        columns = search_rules.c
-        query = (
-            sa.select(
-                columns.rule_id,
-                columns.action,
-                columns.query,
-                columns["items"],
-                columns.address,
-                columns.starts,
-                columns.ends,
-            )
-            .where(columns.store_id == self._store_id)
-            .order_by(columns.rule_id)
-        )
-        return {
-            int(row[0]): _read_rule(row[1:]) for row in self._transaction.execute(query)
-        }
+        return read_rules(raw_connection(self._transaction), self._store_id)
 
     def add_synonym(self, number: int, synonym: Synonym, now_ms: int) -> None:
         """Store a synonym."""
@@ -281,7 +263,7 @@ class SearchRuleRepository:
         return self._transaction.execute(query).rowcount > 0
 
 
-def _read_rule(row: Any) -> SearchRule:
+def _to_search_rule(row: Any) -> SearchRule:
     action, query, items, address, starts, ends = row
     return SearchRule(
         SearchRuleAction(action), query, tuple(json.loads(items)), address, starts, ends

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from productrecs.engines.array_types_and_sorting import Floats, Ints
 from productrecs.engines.text.query_suggestions import QuerySuggestions, Suggestion
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, QueryRelaxation
 from productrecs.features.search.hits_and_variant_collapse import (
@@ -28,9 +28,9 @@ from productrecs.features.search.product_search import (
     SearchableStore,
     SearchRequest,
     find_with_filters,
-    paginate,
     put_pinned_first,
     read_filters_and_find,
+    reorder_page_by_page,
     resolve_query,
     weigh_scores,
 )
@@ -41,8 +41,6 @@ from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
 from productrecs.records.catalog.item_filters import Filters, attribute_kind, filter_masks
 from productrecs.records.catalog.variant_groups import CatalogVariantGroups
-
-Items = npt.NDArray[np.int64]
 
 _MAX_RANGES: Final = 6
 _PERCENTILES: Final = (2.0, 98.0)  # percentile range of prices that the ranges cover
@@ -75,7 +73,7 @@ class StockCount:
     no: int
 
 
-def category_counts(catalog: CatalogView, items: Items) -> list[ValueCount]:
+def category_counts(catalog: CatalogView, items: Ints) -> list[ValueCount]:
     """Return the categories of the items, the largest first, at most a hundred."""
     sets = Counter(catalog.categories[item] for item in items.tolist())
     counts: Counter[str] = Counter()
@@ -88,13 +86,13 @@ def category_counts(catalog: CatalogView, items: Items) -> list[ValueCount]:
     return [ValueCount(name, count) for name, count in ranked]
 
 
-def price_facet(catalog: CatalogView, items: Items) -> PriceFacet:
+def price_facet(catalog: CatalogView, items: Ints) -> PriceFacet:
     """Return the price distribution in up to eight ranges of round prices."""
     prices = catalog.prices[items]
     prices = prices[~np.isnan(prices)]
     if not len(prices):
         return PriceFacet(None, None, [])
-    edges, ranges = _edges(prices), list[RangeCount]()
+    edges, ranges = _range_limits(prices), list[RangeCount]()
     for low, high in zip([None, *edges], [*edges, None], strict=True):
         above = np.ones(len(prices), np.bool_) if low is None else prices >= low
         below = np.ones(len(prices), np.bool_) if high is None else prices < high
@@ -104,14 +102,16 @@ def price_facet(catalog: CatalogView, items: Items) -> PriceFacet:
     return PriceFacet(float(prices.min()), float(prices.max()), ranges)
 
 
-def _edges(prices: npt.NDArray[np.float64]) -> list[float]:
+def _range_limits(prices: Floats) -> list[float]:
     """Return the limits between ranges: few round prices that cover most of the results."""
-    low, high = (float(one) for one in np.percentile(prices, _PERCENTILES))
+    low, high = (float(price) for price in np.percentile(prices, _PERCENTILES))
     if high <= low:
         return []
     target_width = (high - low) / _MAX_RANGES
     scale = 10.0 ** math.floor(math.log10(target_width))
-    step = next(one * scale for one in _STEPS if one * scale >= target_width * (1 - 1e-9))
+    step = next(
+        width * scale for width in _STEPS if width * scale >= target_width * (1 - 1e-9)
+    )
     first = math.floor(low / step) + 1
     last = math.ceil(high / step) - 1
     return [round(n * step, 6) for n in range(first, last + 1)]
@@ -171,7 +171,6 @@ MAX_FILTERED: Final = 20_000
 
 AttributeCounts = dict[str, list[ValueCount]]
 Counts = list[ValueCount] | AttributeCounts | PriceFacet | StockCount
-Floats = npt.NDArray[np.float64]
 Trending = Callable[[Mask], Iterable[int]]
 
 
@@ -194,7 +193,7 @@ class ResultsPage:
 class _MatchedItems(NamedTuple):
     """All results: by id or sku, with every word, then (if few) with some."""
 
-    items: Items
+    items: Ints
     scores: Floats  # falling
     exact: int
     complete: int  # number of exact results and results with every word
@@ -276,7 +275,7 @@ def _search_words(
     query, index_hits = read_filters_and_find(
         store, query, listing.request, lambda query: _index_query(store, query, num)
     )
-    results = _as_results(index_hits)
+    results = _to_matched_items(index_hits)
     has_partial_matches = results.complete < len(results.items)
     if (
         masks
@@ -285,7 +284,7 @@ def _search_words(
     ):
         everything = _index_query(store, query, MAX_FILTERED)
         index_hits = find_with_filters(store, query, everything, num)
-        results = _as_results(index_hits)
+        results = _to_matched_items(index_hits)
     return query, results
 
 
@@ -303,7 +302,7 @@ def _index_query(
     )
 
 
-def _as_results(index_hits: IndexHits) -> _MatchedItems:
+def _to_matched_items(index_hits: IndexHits) -> _MatchedItems:
     return _MatchedItems(
         np.array(index_hits.items, dtype=np.int64),
         np.array(index_hits.scores, dtype=np.float64),
@@ -327,7 +326,7 @@ def _refinement(
     matches: _MatchedItems,
     masks: Mapping[str, Mask],
 ) -> Refinement | None:
-    known = {*masks, *(one.field.value for one in query.filters)}
+    known = {*masks, *(word_filter.field.value for word_filter in query.filters)}
     items = matches.items[: matches.complete]
     return choose_refinement(
         store.catalog, items, query.click_boosts, known, store.question_weights
@@ -341,7 +340,7 @@ def _suggestions(
     limit: int,
 ) -> QuerySuggestions:
     """Return suggestions for a query as typed; none for a price, which is no word."""
-    has_price = any(one.field is FilterField.PRICE for one in filters)
+    has_price = any(word_filter.field is FilterField.PRICE for word_filter in filters)
     if not limit or not query.has_words or has_price:
         return QuerySuggestions([], None)
     return store.index.suggest(query.query, limit, query.visible, query.synonyms)
@@ -376,7 +375,7 @@ def _page_hits(
     hits = _first_hits(store, query, page_results, groups, last_rank)
     if query.has_words or query.filters:
         exact = int(groups.firsts(page_results.items[: page_results.exact]).sum())
-        hits = paginate(hits, exact, pages, until)
+        hits = reorder_page_by_page(hits, exact, pages, until)
     return collapse_variants(groups, put_pinned_first(pins, hits))[offset : offset + num]
 
 
@@ -399,7 +398,7 @@ def _first_hits(
         end *= 4
 
 
-def _sort_items(store: SearchableStore, sort: SortOrder, items: Items) -> Items:
+def _sort_items(store: SearchableStore, sort: SortOrder, items: Ints) -> Ints:
     """Return the items in another order; ties keep their order."""
     catalog = store.catalog
     if sort is SortOrder.NEWEST:

@@ -133,7 +133,9 @@ def search_insights(
 
     Both are days in the store's time zone. The most frequent searches come first.
     """
-    return _insights_by_filter(database, store, days, (query_filter,), limit)[query_filter]
+    return search_insights_by_list(database, store, days, (query_filter,), limit)[
+        query_filter
+    ]
 
 
 def count_searches(
@@ -144,7 +146,7 @@ def count_searches(
         return SearchCountRepository(connection, store.store_id).totals_between(*days)
 
 
-def questions_of_search(
+def search_question_counts(
     database: Database, store: Store, days: tuple[str, str]
 ) -> list[QuestionCount]:
     """Return the questions that narrow results, with how often shoppers answered."""
@@ -152,20 +154,14 @@ def questions_of_search(
         return SearchCountRepository(connection, store.store_id).questions_between(days)
 
 
-def every_search_insight(
-    database: Database, store: Store, days: tuple[str, str], limit: int = 100
-) -> dict[ListedQueries, SearchInsights]:
-    """Return the same for each filter, from one reading."""
-    return _insights_by_filter(database, store, days, tuple(ListedQueries), limit)
-
-
-def _insights_by_filter(
+def search_insights_by_list(
     database: Database,
     store: Store,
     days: tuple[str, str],
-    query_filters: Sequence[ListedQueries],
-    limit: int,
+    query_filters: Sequence[ListedQueries] = tuple(ListedQueries),
+    limit: int = 100,
 ) -> dict[ListedQueries, SearchInsights]:
+    """Return the same for each filter, from one reading."""
     with database.reading() as connection:
         repository = SearchFigureRepository(connection, store.store_id, days)
         figures = _read_figures(repository, store.settings.currency)
@@ -177,7 +173,7 @@ def _insights_by_filter(
             for query_filter in query_filters
         }
         texts = figures.texts(repository, {*chain.from_iterable(listed_by_filter.values())})
-        uncounted = repository.uncounted()
+        uncounted_records = repository.uncounted_records()
     return {
         query_filter: SearchInsights(
             total=figures.total,
@@ -189,7 +185,7 @@ def _insights_by_filter(
                 for intent in listed_by_filter[query_filter]
             ],
             omitted=max(0, len(intents_by_filter[query_filter]) - limit),
-            behind=uncounted,
+            behind=uncounted_records,
         )
         for query_filter in query_filters
     }
@@ -431,12 +427,12 @@ def search_report(
     return _build_search_report(period, query_filter, insights)
 
 
-def every_search_report(
+def search_reports_by_name(
     database: Database, store: Store, period: ReportQuery
 ) -> dict[str, Report]:
     """Return the same report for each filter, by name, from one reading."""
     days = (period.first_day, period.last_day)
-    insights = every_search_insight(database, store, days, period.limit)
+    insights = search_insights_by_list(database, store, days, limit=period.limit)
     reports = [
         _build_search_report(period, query_filter, insights_of_filter)
         for query_filter, insights_of_filter in insights.items()

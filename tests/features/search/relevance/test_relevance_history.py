@@ -22,9 +22,9 @@ from productrecs.features.search.relevance.query_set import (
     RelevanceError,
     add_query,
     intent_of,
-    judge_by_hand,
     refresh_query_set,
     remove_query,
+    store_or_delete_judgement,
 )
 from productrecs.features.search.relevance.relevance_history import (
     alarm_text,
@@ -187,8 +187,8 @@ class RelevanceStore:
         database = self.services.database
         added = add_query(database, self.store, text, NOON)
         for item, grade in grades.items():
-            judged = (added.text, self.number(item))
-            judge_by_hand(database, self.store, judged, grade, NOON)
+            number = self.number(item)
+            store_or_delete_judgement(database, self.store, added.text, number, grade, NOON)
 
     def measure(self, now_ms: int = NOON) -> StoredMeasure:
         """Measure the live search."""
@@ -464,8 +464,12 @@ def test_an_effect_names_wins_losses_and_moves_and_saves_nothing(
 
     assert [one.before.query.text for one in effect.wins] == ["lamp"]
     assert [one.before.query.text for one in effect.losses] == ["tent"]
-    assert [one.before.query.text for one in effect.moved] == ["tent", "lamp", "bag"]
-    assert effect.moved[2].change is None
+    assert [one.before.query.text for one in effect.changed_queries] == [
+        "tent",
+        "lamp",
+        "bag",
+    ]
+    assert effect.changed_queries[2].change is None
     assert not SearchRuleEditor(
         shop.services.database, shop.store, shop.services.clock
     ).rules()
@@ -508,7 +512,9 @@ def test_stores_do_not_share_queries_judgements_or_measures(
     assert other.measure().queries == 0
     assert len(read_measures(services.database, shop.store.store_id)) == 1
     with pytest.raises(RelevanceError):
-        judge_by_hand(services.database, other.store, ("lamp", 0), Grade.BAD, NOON)
+        store_or_delete_judgement(
+            services.database, other.store, "lamp", 0, Grade.BAD, NOON
+        )
 
 
 def test_an_erased_rare_search_leaves_the_set(shop: RelevanceStore) -> None:

@@ -68,4 +68,4 @@ def test_the_effect_of_collapsing_variants_is_shown(
     shown = [len(both.scores[0].results.items) for both in (effect.before, effect.after)]
     assert tuple(shown) == results
     assert (len(effect.wins), len(effect.losses)) == (change == "better", change == "worse")
-    assert len(effect.moved) == (change is not None)
+    assert len(effect.changed_queries) == (change is not None)

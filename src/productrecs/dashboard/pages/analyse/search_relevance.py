@@ -34,9 +34,9 @@ from productrecs.features.search.relevance.query_set import (
     RelevanceError,
     add_query,
     find_query,
-    judge_by_hand,
     refresh_query_set,
     remove_query,
+    store_or_delete_judgement,
 )
 from productrecs.features.search.relevance.relevance_history import (
     loss_text,
@@ -244,10 +244,8 @@ def save_judgement(visit: Visit) -> Reply:
     if number is None or (grade and grade not in _GRADES):
         raise PageNotFoundError
     try:
-        query_and_item = (text, number)
-        grade_value = _GRADES.get(grade)
-        judge_by_hand(
-            visit.database, visit.store, query_and_item, grade_value, visit.now_ms
+        store_or_delete_judgement(
+            visit.database, visit.store, text, number, _GRADES.get(grade), visit.now_ms
         )
     except RelevanceError as error:
         raise PageNotFoundError(sentence(error)) from error

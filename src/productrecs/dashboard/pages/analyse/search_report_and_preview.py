@@ -39,8 +39,8 @@ from productrecs.features.search.product_search import (
 )
 from productrecs.features.search.query_filters import WordFilter
 from productrecs.features.search.search_insights import (
-    every_search_report,
-    questions_of_search,
+    search_question_counts,
+    search_reports_by_name,
 )
 from productrecs.features.search.search_rule_book import SearchRuleBook, SearchRuleEditor
 from productrecs.features.search.search_rules import (
@@ -360,7 +360,7 @@ def show_report_and_preview(visit: Visit) -> Reply:
     if visit.is_partial:
         return visit.render("search_results.html", **preview)
     period = chosen_period(visit)
-    reports = every_search_report(visit.database, visit.store, period.by(limit=_ROWS))
+    reports = search_reports_by_name(visit.database, visit.store, period.by(limit=_ROWS))
     figures = figures_by_name(reports["search"])
     return visit.render(
         "search.html",
@@ -378,7 +378,7 @@ def show_report_and_preview(visit: Visit) -> Reply:
         most_rows=_ROWS,
         figures=figures,
         outcome=previews.outcome,
-        questions=questions_of_search(
+        questions=search_question_counts(
             visit.database, visit.store, (period.asked.first_day, period.asked.last_day)
         ),
         synonyms=list(previews.synonyms.items()),

@@ -17,7 +17,7 @@ from productrecs.engines.array_types_and_sorting import Floats, Ints
 from productrecs.features.recommendations.backtest import (
     MIN_GROUPS,
     EvaluationCase,
-    confidence_interval,
+    mean_with_interval,
     replay_orders,
 )
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
@@ -67,7 +67,7 @@ def replay_earning_weights(database: Database, store: Store, now_ms: int) -> Non
     store_id = store.store_id
     with database.reading() as connection:
         inputs, head = read_log(TrainingRepository(connection, store_id))
-        items = EarningsRepository(connection, store_id).priced_items()
+        items = EarningsRepository(connection, store_id).prices_and_costs()
     cases, lists = replay_orders(inputs, head.n_items, store.settings, _MAX_CASES)
     index = compute_earning_index(items.prices, items.costs, (), ())
     margins = items.prices - items.costs
@@ -169,7 +169,7 @@ def _list_earnings(
 def _row(
     weight: float, earnings: _ListEarnings, baseline: _ListEarnings, groups: Ints
 ) -> list[float]:
-    change = confidence_interval(earnings.hits - baseline.hits, groups)
+    change = mean_with_interval(earnings.hits - baseline.hits, groups)
     return [
         weight,
         float(earnings.hits.mean()),

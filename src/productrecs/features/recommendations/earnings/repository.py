@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.engines.array_types_and_sorting import Floats
 from productrecs.records.catalog.repository import CatalogRepository, items_sql
-from productrecs.storage.sql.dialects import RawReader, raw_connection
+from productrecs.storage.sql.dialects import RawReader, RawSql, raw_connection
 from productrecs.storage.sql.stored_insights import (
     StoredInsight,
     read_insight,
@@ -38,7 +38,7 @@ class PricesAndCosts(NamedTuple):
     numbers: Mapping[str, int]
 
 
-def index_time(reader: RawReader, store_id: StoreId) -> int:
+def index_computed_at(reader: RawReader | RawSql, store_id: StoreId) -> int:
     """Return when the store's earning index was computed; 0 without one."""
     rows = reader.all(_TIME, (store_id, _INDEX))
     return int(rows[0][0]) if rows else 0
@@ -59,7 +59,7 @@ class EarningsRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def priced_items(self) -> PricesAndCosts:
+    def prices_and_costs(self) -> PricesAndCosts:
         """Return the prices and costs of the catalog.
 
         A price is the mean paid in 90 days before the last forecast, else the usual one.
@@ -75,10 +75,9 @@ class EarningsRepository:
             costs[number] = np.nan if cost is None else cost
         return PricesAndCosts(prices, costs, numbers)
 
-    def computed_at(self) -> int:
+    def index_computed_at(self) -> int:
         """Return when the earning index was computed; 0 without one."""
-        rows = raw_connection(self._transaction).all(_TIME, (self._store_id, _INDEX))
-        return int(rows[0][0]) if rows else 0
+        return index_computed_at(raw_connection(self._transaction), self._store_id)
 
     def store_index(self, index: Floats, now_ms: int) -> None:
         """Store the earning index, replacing the last one."""

@@ -56,10 +56,10 @@ def judge_clicks(clicks: Iterable[SearchClick]) -> Iterator[ClickJudgement]:
     strongest: dict[str, dict[int, dict[str, float]]] = defaultdict(
         lambda: defaultdict(dict)
     )
-    for one in clicks:
-        shoppers = strongest[one.intent][one.item]
-        weight = one.weight * position_weight(one.position)
-        shoppers[one.shopper] = max(weight, shoppers.get(one.shopper, 0.0))
+    for click in clicks:
+        shoppers = strongest[click.intent][click.item]
+        weight = click.weight * position_weight(click.position)
+        shoppers[click.shopper] = max(weight, shoppers.get(click.shopper, 0.0))
     for intent, items in sorted(strongest.items()):
         yield from _judge_query(intent, items)
 
@@ -67,8 +67,8 @@ def judge_clicks(clicks: Iterable[SearchClick]) -> Iterator[ClickJudgement]:
 def _judge_query(
     intent: str, items: Mapping[int, Mapping[str, float]]
 ) -> Iterator[ClickJudgement]:
-    everybody = {shopper for shoppers in items.values() for shopper in shoppers}
-    if len(everybody) < MIN_SHOPPERS_OF_QUERY:
+    clickers = {shopper for shoppers in items.values() for shopper in shoppers}
+    if len(clickers) < MIN_SHOPPERS_OF_QUERY:
         return
     sums = {
         item: sum(shoppers.values())

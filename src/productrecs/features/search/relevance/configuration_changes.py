@@ -88,35 +88,37 @@ def changes_since(
     with database.reading() as connection:
         entries = AuditRepository(connection, store.store_id).since(last.measured_at)
         repository = RelevanceRepository(connection, store.store_id)
-        changed = repository.changed_items(int(old.get("catalog") or 0), _MAX_TITLES)
+        count, titles = repository.changed_item_count_and_titles(
+            int(old.get("catalog") or 0), _MAX_TITLES
+        )
     for kind, unnamed in _UNNAMED.items():
         if versions[kind] != old.get(kind):
-            named = list(_named(kind, entries))
-            yield from named or [ConfigurationChange(unnamed, kind)]
-    settings = list(_changed_settings(old.get("settings", {}), versions["settings"]))
+            audited = list(_audited_changes(kind, entries))
+            yield from audited or [ConfigurationChange(unnamed, kind)]
+    settings = list(_setting_changes(old.get("settings", {}), versions["settings"]))
     if settings:
-        yield from list(_named("settings", entries)) or settings
+        yield from list(_audited_changes("settings", entries)) or settings
     if versions["catalog"] != old.get("catalog"):
-        yield from _named("catalog", entries)
-        yield from _changed_products(*changed)
+        yield from _audited_changes("catalog", entries)
+        yield from _product_changes(count, titles)
     if versions["model"] != old.get("model"):
         yield ConfigurationChange("search learned from newer clicks", "model")
 
 
-def _named(kind: str, entries: list[AuditEntry]) -> Iterator[ConfigurationChange]:
-    found = [one for one in entries if one.action in AUDITED_ACTIONS[kind]]
-    for one in found[:_MAX_LINES]:
-        detail = one.detail
+def _audited_changes(kind: str, entries: list[AuditEntry]) -> Iterator[ConfigurationChange]:
+    entries = [entry for entry in entries if entry.action in AUDITED_ACTIONS[kind]]
+    for entry in entries[:_MAX_LINES]:
+        detail = entry.detail
         if len(detail) > _MAX_DETAIL:
             detail = f"{detail[:_MAX_DETAIL].rstrip()} …"
-        text = f"{one.action} ({detail})" if detail else one.action
-        yield ConfigurationChange(text, kind, one.entry_id)
-    if len(found) > _MAX_LINES:
-        more = len(found) - _MAX_LINES
-        yield ConfigurationChange(f"{more} more such changes", kind, found[-1].entry_id)
+        text = f"{entry.action} ({detail})" if detail else entry.action
+        yield ConfigurationChange(text, kind, entry.entry_id)
+    if len(entries) > _MAX_LINES:
+        more = len(entries) - _MAX_LINES
+        yield ConfigurationChange(f"{more} more such changes", kind, entries[-1].entry_id)
 
 
-def _changed_settings(
+def _setting_changes(
     before: Mapping[str, Any], now: Mapping[str, Any]
 ) -> Iterator[ConfigurationChange]:
     for name, value in now.items():
@@ -125,7 +127,7 @@ def _changed_settings(
             yield ConfigurationChange(text, "settings")
 
 
-def _changed_products(count: int, titles: list[str]) -> Iterator[ConfigurationChange]:
+def _product_changes(count: int, titles: list[str]) -> Iterator[ConfigurationChange]:
     if count:
         products = "product was" if count == 1 else "products were"
         named = ", ".join(titles) + (" and others" if count > len(titles) else "")

@@ -85,7 +85,7 @@ def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[Que
             replace(query, searches=count, weight=float(max(count, 1)))
             for query in present.values()
             if query.origin == HAND
-            for count in [_searches(counts, query.intent)]
+            for count in [_search_count(counts, query.intent)]
         ]
         repository.delete_queries(
             present.keys() - {query.intent for query in chosen} - fixed
@@ -94,7 +94,7 @@ def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[Que
     return chosen
 
 
-def _searches(counts: Mapping[str, QueryCount], intent: str) -> int:
+def _search_count(counts: Mapping[str, QueryCount], intent: str) -> int:
     return counts[intent].searches if intent in counts else 0
 
 
@@ -149,7 +149,7 @@ def add_query(database: Database, store: Store, text: str, now_ms: int) -> Query
         if sum(set_query.origin == HAND for set_query in present.values()) >= MAX_BY_HAND:
             message = f"a store may add {MAX_BY_HAND} queries; remove some first"
             raise RelevanceError(message)
-        searches = _searches(counts, intent)
+        searches = _search_count(counts, intent)
         added = QuerySetEntry(intent, query, HAND, searches, float(max(searches, 1)))
         repository.put_queries([added], now_ms)
     return added
@@ -159,10 +159,10 @@ def find_query(
     store: Store, queries: Iterable[QuerySetEntry], text: str
 ) -> QuerySetEntry | None:
     """Return the query of the set with this text or another form of it."""
-    present = [one for one in queries if one.origin != REMOVED]
+    present = [query for query in queries if query.origin != REMOVED]
     intent = intent_of(store, text)
-    by_text = (one for one in present if one.text == text)
-    by_intent = (one for one in present if one.intent == intent)
+    by_text = (query for query in present if query.text == text)
+    by_intent = (query for query in present if query.intent == intent)
     return next(by_text, None) or next(by_intent, None)
 
 
@@ -180,19 +180,19 @@ def remove_query(database: Database, store: Store, text: str, now_ms: int) -> bo
     return True
 
 
-def judge_by_hand(
+def store_or_delete_judgement(
     database: Database,
     store: Store,
-    judged: tuple[str, int],
+    text: str,
+    item: int,
     grade: Grade | None,
     now_ms: int,
 ) -> None:
-    """Store the grade of a query and an item; None deletes it.
+    """Store the grade of an item for the query `text`; None deletes it.
 
     Raises:
         RelevanceError: when the query is not in the set.
     """
-    text, item = judged
     with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
         known = find_query(store, repository.queries(), text)

@@ -32,7 +32,7 @@ from productrecs.features.search.relevance.relevance_measure import (
     JudgedQuery,
     RelevanceMeasure,
     measure_relevance,
-    of_common_queries,
+    restrict_to_common_queries,
     score_earlier_results,
 )
 from productrecs.features.search.relevance.repository import (
@@ -71,16 +71,16 @@ def measure_and_store_relevance(
         StoreDeletedError: when the store was deleted.
     """
     versions = present_versions(database, store)
-    queries = _present_queries(database, store, now_ms)
-    judge_from_clicks(database, store, now_ms)
+    queries = _load_or_refresh_queries(database, store, now_ms)
+    update_click_judgements(database, store, now_ms)
     with database.reading() as connection:
         repository = RelevanceRepository(connection, store.store_id)
         judged = judged_queries(queries, repository.judgements())
         last = repository.last_measure()
     changes = () if last is None else tuple(changes_since(database, store, last, versions))
     measure = measure_relevance(searchable, judged, now_ms)
-    before = _score_last(searchable, queries, judged, now_ms)
-    comparable, before = of_common_queries(measure, before)
+    before = _score_last_results(searchable, queries, judged, now_ms)
+    comparable, before = restrict_to_common_queries(measure, before)
     stored = StoredMeasure(
         measured_at=now_ms,
         ndcg=measure.ndcg,
@@ -97,28 +97,32 @@ def measure_and_store_relevance(
     with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
         repository.delete_measures(now_ms - RETENTION_DAYS * DAY_MS)
-        repository.put_scores(measure.scores)
+        repository.store_scores(measure.scores)
         repository.add_measure(stored)
     return stored
 
 
-def _present_queries(database: Database, store: Store, now_ms: int) -> list[QuerySetEntry]:
+def _load_or_refresh_queries(
+    database: Database, store: Store, now_ms: int
+) -> list[QuerySetEntry]:
     """Return the set without removed queries; a small one is taken from the log again."""
     for is_refreshed in (False, True):
         with database.reading() as connection:
-            found = RelevanceRepository(connection, store.store_id).queries()
-        if sum(one.origin not in {HAND, REMOVED} for one in found) >= _MIN_QUERIES:
+            queries = RelevanceRepository(connection, store.store_id).queries()
+        if sum(query.origin not in {HAND, REMOVED} for query in queries) >= _MIN_QUERIES:
             break
         if not is_refreshed:
             refresh_query_set(database, store, now_ms)
-    return [one for one in found if one.origin != REMOVED]
+    return [query for query in queries if query.origin != REMOVED]
 
 
-def judge_from_clicks(database: Database, store: Store, now_ms: int) -> None:
-    """Replace the judgements from clicks; forget those of products that are gone."""
+def update_click_judgements(database: Database, store: Store, now_ms: int) -> None:
+    """Replace the judgements from clicks; delete those of products that are gone."""
     with database.reading() as connection:
         repository = RelevanceRepository(connection, store.store_id)
-        intents = {one.intent for one in repository.queries() if one.origin != REMOVED}
+        intents = {
+            query.intent for query in repository.queries() if query.origin != REMOVED
+        }
         judgements = list(
             judge_clicks(_clicks_of_intents(repository, store, intents, now_ms))
         )
@@ -132,7 +136,7 @@ def _clicks_of_intents(
     repository: RelevanceRepository, store: Store, intents: set[str], now_ms: int
 ) -> Iterator[SearchClick]:
     analyzer = LanguageAnalyzer(store.settings.language)
-    weights = repository.interactions(first_log_day(store, now_ms))
+    weights = repository.outcome_weights(first_log_day(store, now_ms))
     intent_by_text: dict[str, str] = {}  # the intent of each text
     for page in repository.clicks(now_ms - LOG_DAYS * DAY_MS):
         for click in page:
@@ -144,13 +148,15 @@ def _clicks_of_intents(
                 yield SearchClick(intent, click.item, click.shopper, click.position, weight)
 
 
-def _score_last(
+def _score_last_results(
     searchable: SearchableStore,
     queries: Sequence[QuerySetEntry],
     judged: Sequence[JudgedQuery],
     now_ms: int,
 ) -> RelevanceMeasure:
-    results = {one.intent: one.results for one in queries if one.results is not None}
+    results = {
+        query.intent: query.results for query in queries if query.results is not None
+    }
     return score_earlier_results(searchable, judged, results, now_ms)
 
 
@@ -192,13 +198,13 @@ def _is_due(store: Store, progress: RelevanceProgress, now_ms: int) -> bool:
     since_ms = progress.measured_at or store.created_at
     if is_nightly_run_due(store.settings.zone, since_ms, now_ms):
         return True
-    seen: dict[str, Any] = {
+    present: dict[str, Any] = {
         "search": progress.search_seq,
         "rules": progress.rules_seq,
         "settings": search_settings(store),
     }
     return bool(progress.measured_at) and any(
-        progress.versions.get(name) != version for name, version in seen.items()
+        progress.versions.get(name) != version for name, version in present.items()
     )
 
 
@@ -241,6 +247,6 @@ def loss_text(alarm: StoredMeasure) -> str:
 
 def alarm_text(alarm: StoredMeasure) -> str:
     """Return an alarm in sentences: the loss, and what changed before it."""
-    changes = "; ".join(one.text for one in alarm.changes)
+    changes = "; ".join(change.text for change in alarm.changes)
     what = f"Since the measure before: {changes}." if changes else "No change is known."
     return f"{loss_text(alarm)} {what}"

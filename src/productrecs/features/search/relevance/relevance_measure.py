@@ -77,21 +77,22 @@ class RelevanceMeasure:
     @cached_property
     def judged(self) -> list[QueryScore]:
         """The queries with an NDCG."""
-        return [one for one in self.scores if one.ndcg is not None]
+        return [score for score in self.scores if score.ndcg is not None]
 
     @cached_property
     def ndcg(self) -> float | None:
         """The mean NDCG@10 by traffic; None if no query has a judged product."""
-        weight = sum(one.query.weight for one in self.judged)
+        weight = sum(score.query.weight for score in self.judged)
         if not weight:
             return None
-        return sum(one.query.weight * (one.ndcg or 0) for one in self.judged) / weight
+        gains = (score.query.weight * (score.ndcg or 0) for score in self.judged)
+        return sum(gains) / weight
 
     @cached_property
     def no_results(self) -> float | None:
         """The share of searches without results; None without a query."""
-        weight = sum(one.query.weight for one in self.scores)
-        empty = sum(one.query.weight for one in self.scores if is_empty(one.results))
+        weight = sum(score.query.weight for score in self.scores)
+        empty = sum(score.query.weight for score in self.scores if is_empty(score.results))
         return empty / weight if weight else None
 
 
@@ -105,17 +106,18 @@ def is_empty(results: QueryResults) -> bool:
     return not results.items and results.address is None
 
 
-def of_common_queries(
+def restrict_to_common_queries(
     first: RelevanceMeasure, second: RelevanceMeasure
 ) -> tuple[RelevanceMeasure, RelevanceMeasure]:
     """Return both measures of the queries that have an NDCG in both."""
-    common = {one.query.intent for one in first.judged}
-    common &= {one.query.intent for one in second.judged}
-    left, right = (
-        RelevanceMeasure(tuple(one for one in both.scores if one.query.intent in common))
-        for both in (first, second)
-    )
-    return left, right
+    common = {score.query.intent for score in first.judged}
+    common &= {score.query.intent for score in second.judged}
+
+    def restrict(measure: RelevanceMeasure) -> RelevanceMeasure:
+        scores = (score for score in measure.scores if score.query.intent in common)
+        return RelevanceMeasure(tuple(scores))
+
+    return restrict(first), restrict(second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,18 +144,18 @@ class _NdcgStandard:
             if self._is_sellable(item):
                 best_grades[product] = max(grade, best_grades.get(product, Grade.BAD))
         gains = sorted((_GAINS[grade] for grade in best_grades.values()), reverse=True)
-        ideal = _discounted(gains[:DEPTH])
+        ideal = _discounted_gain(gains[:DEPTH])
         if not ideal or results.address is not None:
             return None
-        found, counted = [], set[int]()
+        gains, counted = [], set[int]()
         items = results.items[:DEPTH]
         for product, item in zip(self._products(items), items, strict=True):
             grade = grades.get(item, best_grades.get(product, Grade.BAD))
-            found.append(0.0 if product in counted else _GAINS[grade])
+            gains.append(0.0 if product in counted else _GAINS[grade])
             counted.add(product)
-        return _discounted(found) / ideal
+        return _discounted_gain(gains) / ideal
 
-    def without_gone(self, results: QueryResults) -> QueryResults:
+    def without_removed_products(self, results: QueryResults) -> QueryResults:
         """Return the results without products that left the catalog."""
         items = tuple(item for item in results.items if self._is_sellable(item))
         return QueryResults(items, results.address)
@@ -193,8 +195,8 @@ def _measure_queries(
     scores = []
     for query in queries:
         request = _request(query.text, collapse=collapse)
-        found = find_products(searchable, request, now_ms)
-        results = QueryResults(tuple(hit.item for hit in found.hits), found.address)
+        answer = find_products(searchable, request, now_ms)
+        results = QueryResults(tuple(hit.item for hit in answer.hits), answer.address)
         scores.append(QueryScore(query, results, standard.ndcg(query.grades, results)))
     return RelevanceMeasure(tuple(scores))
 
@@ -217,13 +219,13 @@ def score_earlier_results(
     scores = []
     for query in queries:
         if query.intent in results:
-            earlier = standard.without_gone(results[query.intent])
+            earlier = standard.without_removed_products(results[query.intent])
             ndcg = standard.ndcg(query.grades, earlier)
             scores.append(QueryScore(query, earlier, ndcg))
     return RelevanceMeasure(tuple(scores))
 
 
-def _discounted(gains: Sequence[float]) -> float:
+def _discounted_gain(gains: Sequence[float]) -> float:
     return sum(gain / math.log2(place + 2) for place, gain in enumerate(gains))
 
 
@@ -260,39 +262,43 @@ class RelevanceEffect:
     after: RelevanceMeasure
 
     @cached_property
-    def moved(self) -> list[QueryResultChange]:
+    def changed_queries(self) -> list[QueryResultChange]:
         """The queries whose results change, those that weigh most first."""
-        moves = [
+        changes = [
             QueryResultChange(old, new)
             for old, new in zip(self.before.scores, self.after.scores, strict=True)
             if old.results != new.results
         ]
-        return sorted(moves, key=_moved_weight, reverse=True)
+        return sorted(changes, key=_change_and_weight, reverse=True)
 
     @property
     def ndcg(self) -> tuple[float | None, float | None]:
         """The mean NDCG before and after, of the queries that have one in both."""
-        before, after = of_common_queries(self.before, self.after)
+        before, after = restrict_to_common_queries(self.before, self.after)
         return before.ndcg, after.ndcg
 
     @property
     def wins(self) -> list[QueryResultChange]:
-        """The moved queries that improve: better judged, or no longer without results."""
+        """The changed queries that improve: better judged, or no longer without results."""
         return [
-            one for one in self.moved if (one.change or 0.0) > _SAME or one.is_found_now
+            query
+            for query in self.changed_queries
+            if (query.change or 0.0) > _SAME or query.is_found_now
         ]
 
     @property
     def losses(self) -> list[QueryResultChange]:
-        """The moved queries that get worse: worse judged, or without results."""
+        """The changed queries that get worse: worse judged, or without results."""
         return [
-            one for one in self.moved if (one.change or 0.0) < -_SAME or one.is_lost_now
+            query
+            for query in self.changed_queries
+            if (query.change or 0.0) < -_SAME or query.is_lost_now
         ]
 
 
-def _moved_weight(move: QueryResultChange) -> tuple[float, float]:
-    weight = move.before.query.weight
-    return abs(move.change or 0.0) * weight, weight
+def _change_and_weight(changed: QueryResultChange) -> tuple[float, float]:
+    weight = changed.before.query.weight
+    return abs(changed.change or 0.0) * weight, weight
 
 
 def compare_configurations(

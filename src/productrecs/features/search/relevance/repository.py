@@ -114,7 +114,7 @@ class RelevanceRepository:
         rows = self._transaction.execute(
             query.order_by(columns.weight.desc(), columns.intent)
         )
-        return [_set_query(row) for row in rows]
+        return [_to_query_set_entry(row) for row in rows]
 
     def put_queries(self, queries: Iterable[QuerySetEntry], now_ms: int) -> None:
         """Add queries, or replace the origin, text and weight of known ones."""
@@ -142,15 +142,15 @@ class RelevanceRepository:
             )
             self._transaction.execute(query)
 
-    def put_scores(self, scores: Iterable[QueryScore]) -> None:
+    def store_scores(self, scores: Iterable[QueryScore]) -> None:
         """Store each query's results and NDCG."""
         columns = relevance_queries.c
-        for one in scores:
+        for score in scores:
             query = relevance_queries.update().where(
-                columns.store_id == self._store_id, columns.intent == one.query.intent
+                columns.store_id == self._store_id, columns.intent == score.query.intent
             )
-            results = json.dumps([one.results.address, *one.results.items])
-            self._transaction.execute(query.values(results=results, ndcg=one.ndcg))
+            results = json.dumps([score.results.address, *score.results.items])
+            self._transaction.execute(query.values(results=results, ndcg=score.ndcg))
 
     def judgements(self, intent: str | None = None) -> list[StoredJudgement]:
         """Return the judgements of one query, or of all."""
@@ -227,7 +227,9 @@ class RelevanceRepository:
             )
         )
 
-    def changed_items(self, after_seq: int, limit: int) -> tuple[int, list[str]]:
+    def changed_item_count_and_titles(
+        self, after_seq: int, limit: int
+    ) -> tuple[int, list[str]]:
         """Return how many products changed after a version of the catalog, and titles.
 
         The titles are of the last products that changed; a removed one's is its last.
@@ -247,13 +249,14 @@ class RelevanceRepository:
         for page in log.result_clicks(since_ms):
             yield [SearchClickRow._make(row) for row in page]
 
-    def interactions(self, since_day: str) -> dict[int, float]:
-        """Return the strongest cart or purchase after each click, by the click's seq."""
-        found: dict[int, float] = {}
+    def outcome_weights(self, since_day: str) -> dict[int, float]:
+        """Return the weight of the strongest outcome of each click, by the click's seq."""
+        weights: dict[int, float] = {}
         reader = raw_connection(self._transaction)
         for seq, kind in reader.all(_OUTCOMES_SQL, (self._store_id, since_day)):
-            found[int(seq)] = max(found.get(int(seq), 0.0), _WEIGHTS.get(int(kind), 0.0))
-        return found
+            weight = _WEIGHTS.get(int(kind), 0.0)
+            weights[int(seq)] = max(weights.get(int(seq), 0.0), weight)
+        return weights
 
     def add_measure(self, measure: StoredMeasure) -> None:
         """Add a measure to the history; one of the same moment is replaced."""
@@ -344,16 +347,16 @@ def judged_queries(
 ) -> list[JudgedQuery]:
     """Return the queries with their grades; a grade by hand replaces that of clicks."""
     grades: dict[str, dict[int, Grade]] = {}
-    for one in sorted(judgements, key=lambda one: one.by_hand):
-        grades.setdefault(one.intent, {})[one.item] = one.grade
+    for judgement in sorted(judgements, key=lambda judgement: judgement.by_hand):
+        grades.setdefault(judgement.intent, {})[judgement.item] = judgement.grade
     return [
-        JudgedQuery(one.intent, one.text, one.weight, grades.get(one.intent, {}))
-        for one in queries
-        if one.origin != REMOVED
+        JudgedQuery(query.intent, query.text, query.weight, grades.get(query.intent, {}))
+        for query in queries
+        if query.origin != REMOVED
     ]
 
 
-def _set_query(row: Any) -> QuerySetEntry:
+def _to_query_set_entry(row: Any) -> QuerySetEntry:
     results = None
     if row.results is not None:
         address, *numbers = json.loads(row.results)
@@ -374,11 +377,11 @@ def _to_stored_measure(row: Any) -> StoredMeasure:
         row.ndcg_before,
         row.ndcg_same,
         bool(row.is_alarm),
-        tuple(map(_change, json.loads(row.changes))),
+        tuple(map(_to_configuration_change, json.loads(row.changes))),
         json.loads(row.versions),
     )
 
 
-def _change(stored: str | list[str]) -> ConfigurationChange:
+def _to_configuration_change(stored: str | list[str]) -> ConfigurationChange:
     """Return a change; older measures have its text alone."""
     return ConfigurationChange(*([stored] if isinstance(stored, str) else stored))
