@@ -27,6 +27,12 @@ HEAD_BYTES: Final = 64 * 1024
 SEPARATORS: Final = (",", ";", "\t", "|")
 
 
+def read_head(file: BinaryIO) -> bytes:
+    """Return the first bytes of a file, which hold its header."""
+    file.seek(0)
+    return file.read(HEAD_BYTES)
+
+
 @dataclass(frozen=True, slots=True)
 class CsvLayout:
     """The columns of a kind of file, each with its accepted names.

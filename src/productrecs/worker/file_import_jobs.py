@@ -185,7 +185,7 @@ class DashboardFileJobs:
         A scheduled feed starts by itself, unless it has a problem or changes too much.
         """
         result = {name: preview[name] for name in ("problem",) if name in preview}
-        feed = self._importer.feed_of(store, file_import)
+        feed = self._importer.feed_of_newest_file(store, file_import)
         if feed and preview.get("diff", {}).get("brake"):
             result["brake"] = preview["diff"]["brake"]
         with self._services.database.transaction() as transaction:
@@ -220,7 +220,7 @@ class DashboardFileJobs:
     def _mail_feed_problem(
         self, store: Store, file_import: FileImport, problem: str
     ) -> None:
-        if problem and self._importer.feed_of(store, file_import):
+        if problem and self._importer.feed_of_newest_file(store, file_import):
             title = "your product feed waits for you"
             mail_feed_alarm(self._services, store, title, problem)
 
@@ -262,7 +262,9 @@ class DashboardFileJobs:
         """
         saved_at = checked_at = time.monotonic()
         began: float | None = None
-        progress_share = max(file_import.progress, self._importer.staged_share(file_import))
+        progress_share = max(
+            file_import.progress, self._importer.share_before_storing(file_import)
+        )
 
         def on_share(share: float) -> None:
             nonlocal saved_at, checked_at, began

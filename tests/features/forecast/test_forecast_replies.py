@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from productrecs.features.forecast.forecast_replies import (
     MAX_DAYS_OF_COVER,
     days_of_cover,
-    days_of_cover_each,
+    days_of_cover_by_item,
     stockout_day,
 )
 
@@ -66,7 +66,7 @@ def test_many_items_have_the_cover_of_each(
 ) -> None:
     stock = np.array([np.nan if one is None else one for one, _ in some])
 
-    covers = days_of_cover_each(stock, np.array([means for _, means in some]))
+    covers = days_of_cover_by_item(stock, np.array([means for _, means in some]))
 
     each = [days_of_cover(one, means) for one, means in some]
     finite = [None if np.isnan(cover) else cover for cover in covers]

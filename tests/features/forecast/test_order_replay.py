@@ -14,9 +14,9 @@ from productrecs.core.report import parse_report_query
 from productrecs.features.forecast import order_replay
 from productrecs.features.forecast.order_replay import (
     order_replay_report,
-    replay_and_store_orders,
+    replay_order_rules_and_store_result,
 )
-from productrecs.features.forecast.stock_simulation import simulate_stock
+from productrecs.features.forecast.order_rule_simulation import simulate_order_rule
 from productrecs.report_registry import report_to_dict
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.training.demand.demand_inputs import read_demand_inputs
@@ -39,7 +39,7 @@ __all__ = ["store"]
 
 
 def replayed(database: Database, store: Store) -> dict[str, Any]:
-    replay_and_store_orders(database, store, NIGHT)
+    replay_order_rules_and_store_result(database, store, NIGHT)
     query = parse_report_query(NIGHT, store.settings.zone)
     return report_to_dict(order_replay_report(database, store, query))
 
@@ -100,11 +100,11 @@ def test_the_past_sheets_know_nothing_later(
                 ordered[day] = float(units.sum())
             return units
 
-        found = simulate_stock(scenario, order)
+        found = simulate_order_rule(scenario, order)
         orders.append(ordered)
         return found
 
-    monkeypatch.setattr(order_replay, "simulate_stock", watched)
+    monkeypatch.setattr(order_replay, "simulate_order_rule", watched)
     replayed(database, trading)
     first = orders.copy()
     orders.clear()

@@ -76,7 +76,7 @@ def _run_forecast(
 ) -> StoredForecastRun:
     # The training libraries take half a second to import: load them only here.
     from productrecs.features.forecast.order_replay import (  # noqa: PLC0415
-        replay_and_store_orders,
+        replay_order_rules_and_store_result,
     )
     from productrecs.training.demand.forecast_run import forecast_and_publish  # noqa: PLC0415
 
@@ -84,5 +84,5 @@ def _run_forecast(
     run = forecast_and_publish(
         services.database, store, services.clock, show_progress, threads
     )
-    replay_and_store_orders(services.database, store, services.clock())
+    replay_order_rules_and_store_result(services.database, store, services.clock())
     return run

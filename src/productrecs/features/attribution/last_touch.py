@@ -13,11 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS
+from productrecs.engines.array_types_and_sorting import Bools, Ints
 
 WINDOW_MS: Final = 30 * DAY_MS
 """The attribution window, inclusive (interface 6, rule 3)."""
 
-Ints = npt.NDArray[np.int64]
 
 _SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
 
@@ -99,7 +99,7 @@ class AttributionQueries:
     pairs: Ints
     seqs: Ints
     times: Ints
-    has_shopper: npt.NDArray[np.bool_]
+    has_shopper: Bools
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class LastTouchpoints:
 
     seqs: Ints
     times: Ints
-    clicked: npt.NDArray[np.bool_]
+    clicked: Bools
 
     def best_of(self, owners: Ints) -> "LastTouchpoints":
         """Return the best touchpoint of each owner: the last click, else the last one.

@@ -14,12 +14,9 @@ from enum import StrEnum
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from productrecs.engines.array_types_and_sorting import Bools, Floats
 from productrecs.engines.probability_distributions import gamma_p
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 ALPHA: Final = 0.05
 MIN_CONVERSIONS: Final = 50
@@ -70,7 +67,7 @@ class MeanDifference:
 
 
 def mean_difference(
-    is_in_variant: Flags, values: Floats, before: Floats, alpha: float = ALPHA
+    is_in_variant: Bools, values: Floats, before: Floats, alpha: float = ALPHA
 ) -> MeanDifference:
     """Return the difference of means with its interval (at least two visitors per arm).
 

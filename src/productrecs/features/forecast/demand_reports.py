@@ -201,7 +201,7 @@ def _alert_and_value_figures(actions: StockActions) -> tuple[Figure, ...]:
         *alerts,
         Figure(
             FigureDefinition("healthy", "count", "products in stock without alert"),
-            actions.healthy,
+            actions.healthy_count,
         ),
         Figure(
             FigureDefinition("revenue_at_risk", "money", meaning),

@@ -5,11 +5,11 @@ from datetime import date, datetime, timedelta, tzinfo
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.time_window import window_end_ms, window_start_ms
 from productrecs.core.timestamps import iso
+from productrecs.engines.array_types_and_sorting import Bools, Floats
 from productrecs.features.forecast.repository import (
     NO_DAYS_AHEAD,
     DayForecast,
@@ -18,8 +18,6 @@ from productrecs.features.forecast.repository import (
     StockedItem,
 )
 from productrecs.records.catalog.availability import Availability
-
-Floats = npt.NDArray[np.float64]
 
 MAX_DAYS_OF_COVER: Final = 365.0
 """The largest days of cover that are reported; a larger estimate is meaningless."""
@@ -49,7 +47,7 @@ def days_of_cover(stock: int | None, means: Sequence[float]) -> float | None:
     return cover if cover <= MAX_DAYS_OF_COVER else None
 
 
-def days_of_cover_each(stock: Floats, means: Floats) -> Floats:
+def days_of_cover_by_item(stock: Floats, means: Floats) -> Floats:
     """Return `days_of_cover` of many items: `stock` [items]; NaN means unknown.
 
     `means` is [items, days], with at least one day.
@@ -71,8 +69,6 @@ def days_of_cover_each(stock: Floats, means: Floats) -> Floats:
     )
     return np.where(has_cover, cover, np.nan)
 
-
-Bools = npt.NDArray[np.bool_]
 
 HORIZON_DAYS: Final = 28
 
@@ -154,7 +150,7 @@ def item_forecast_reply(
         "days_of_cover": None,
         "stockout_date": None,
     }
-    if run is None or not enabled or is_newer(item, run):
+    if run is None or not enabled or was_added_after(item, run):
         return reply
     days = item_days_ahead(item, run.first_day, zone) or [NO_DAYS_AHEAD] * HORIZON_DAYS
     dates = dates_from(run.first_day, len(days))
@@ -180,7 +176,7 @@ def item_forecast_reply(
     return reply
 
 
-def is_newer(item: ItemForecast, run: ForecastRun) -> bool:
+def was_added_after(item: ItemForecast, run: ForecastRun) -> bool:
     """Return whether an item was added after the run, which has no forecast for it."""
     return not item.days and item.created_at >= run.generated_at
 

@@ -15,6 +15,14 @@ import numpy as np
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Figure, FigureDefinition, Report, ReportQuery
 from productrecs.core.timestamps import iso
+from productrecs.features.forecast.order_rule_simulation import (
+    MEAN_DAYS,
+    OrderTerms,
+    SimulatedStock,
+    StockScenario,
+    average_sales_rule,
+    simulate_order_rule,
+)
 from productrecs.features.forecast.order_sheets import plan_order_sheets
 from productrecs.features.forecast.repository import (
     ForecastRepository,
@@ -23,14 +31,6 @@ from productrecs.features.forecast.repository import (
     StockedItems,
 )
 from productrecs.features.forecast.stock_actions import plan_stock_actions
-from productrecs.features.forecast.stock_simulation import (
-    MEAN_DAYS,
-    OrderTerms,
-    SimulatedStock,
-    StockScenario,
-    average_rule,
-    simulate_stock,
-)
 from productrecs.records.purchase_orders.purchase_order_line import OrderedUnits
 from productrecs.storage.sql.stored_insights import (
     StoredInsight,
@@ -44,7 +44,7 @@ from productrecs.training.demand.repository import DemandRepository, StockOut
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from productrecs.engines.array_types_and_sorting import Floats, Ints
+    from productrecs.engines.array_types_and_sorting import Floats
     from productrecs.engines.demand.calendar_effects import CalendarEvent
     from productrecs.engines.demand.demand_series import DailyDemand
     from productrecs.engines.demand.forecast import DemandForecast
@@ -91,14 +91,16 @@ class Replay(NamedTuple):
     eligible: int  # products of which the items are a sample
 
 
-def replay_and_store_orders(database: Database, store: Store, now_ms: int) -> None:
+def replay_order_rules_and_store_result(
+    database: Database, store: Store, now_ms: int
+) -> None:
     """Replay the orders of a store's past with today's terms, and store the result."""
     inputs = read_demand_inputs(database, store, now_ms)
     with database.reading() as connection:
         stocked = ForecastRepository(connection, store.store_id).stocked_items()
         since_ms = int(inputs.days.midnights[0])
         outs = DemandRepository(connection, store.store_id).stock_outs(since_ms)
-    replayed = replay_orders(inputs, stocked.items, store.settings)
+    replayed = replay_order_rules(inputs, stocked.items, store.settings)
     result: dict[str, Any] = {"rows": []}
     if replayed is not None:
         replay, rows = replayed
@@ -109,15 +111,15 @@ def replay_and_store_orders(database: Database, store: Store, now_ms: int) -> No
             "days": inputs.days.count - replay.start - replay.counted_from,
             "products": len(replay.items),
             "eligible": replay.eligible,
-            "recorded_since": _recorded_since(inputs, outs),
-            "rows": rows + _recorded_rows(inputs, replay, outs, now_ms),
+            "recorded_since": _first_recorded_day(inputs, outs),
+            "rows": rows + _recorded_report_rows(inputs, replay, outs, now_ms),
         }
     with database.transaction() as transaction:
         insight = StoredInsight(now_ms, 0, result)
         store_insight(transaction, store.store_id, _INSIGHT, insight)
 
 
-def replay_orders(
+def replay_order_rules(
     inputs: DemandInputs, items: Sequence[StockedItem], settings: StoreSettings
 ) -> tuple[Replay, list[list[Any]]] | None:
     """Return what was replayed, and the report's row of each rule, the sheets first.
@@ -125,7 +127,9 @@ def replay_orders(
     None if the history is too short.
     """
     replay = _choose_products(inputs, items, settings)
-    return None if replay is None else (replay, _replay_rows(inputs, replay, settings))
+    return (
+        None if replay is None else (replay, _replay_report_rows(inputs, replay, settings))
+    )
 
 
 def _choose_products(
@@ -161,23 +165,23 @@ def _choose_products(
             event if event.items is None else replace(event, items=event.items[rows])
             for event in inputs.events
         ],
-        _terms(chosen, settings),
+        _order_terms(chosen, settings),
         start,
         longest_lead,
         len(eligible),
     )
 
 
-def _terms(items: Sequence[StockedItem], settings: StoreSettings) -> OrderTerms:
+def _order_terms(items: Sequence[StockedItem], settings: StoreSettings) -> OrderTerms:
     return OrderTerms(
-        np.array([one.lead_time_days or settings.lead_time_days for one in items]),
-        np.array([one.order_every_days or settings.order_every_days for one in items]),
-        np.array([one.pack_size or 1 for one in items], np.float64),
-        np.array([one.minimum_quantity or 0 for one in items], np.float64),
+        np.array([item.lead_time_days or settings.lead_time_days for item in items]),
+        np.array([item.order_every_days or settings.order_every_days for item in items]),
+        np.array([item.pack_size or 1 for item in items], np.float64),
+        np.array([item.minimum_quantity or 0 for item in items], np.float64),
     )
 
 
-def _replay_rows(
+def _replay_report_rows(
     inputs: DemandInputs, replay: Replay, settings: StoreSettings
 ) -> list[list[Any]]:
     amounts = replay.demand.amounts.astype(np.float64)
@@ -192,12 +196,12 @@ def _replay_rows(
     rules = {
         _SHEETS: _SheetRule(inputs, replay, settings).order,
         **{
-            name: average_rule(amounts, start, terms, days)
+            name: average_sales_rule(amounts, start, terms, days)
             for name, days in _RESERVES.items()
         },
     }
     return [
-        _row(name, simulate_stock(scenario, rule), replay, scenario)
+        _row(name, simulate_order_rule(scenario, rule), replay, scenario)
         for name, rule in rules.items()
     ]
 
@@ -271,7 +275,7 @@ class _SheetRule:
                 forecast.paths.mean[due].astype(np.float64),
                 forecast.paths.quantiles[2, due].astype(np.float64),
             ),
-            _run_of(self._days.iso(origin)),
+            _forecast_run_from(self._days.iso(origin)),
             self._settings,
             noon,
         )
@@ -299,18 +303,19 @@ def _item_with_stock(
     )
 
 
-def _run_of(first_day: str) -> ForecastRun:
+def _forecast_run_from(first_day: str) -> ForecastRun:
     return ForecastRun(0, first_day, "units", [], {}, None, None, 0, 0, 0.0)
 
 
-def _recorded_since(inputs: DemandInputs, outs: Sequence[StockOut]) -> str | None:
+def _first_recorded_day(inputs: DemandInputs, outs: Sequence[StockOut]) -> str | None:
     """Return the day of the first recorded stock-out; None without any."""
     if not outs:
         return None
-    return inputs.days.iso(int(inputs.days.numbers(_array(min(o.since for o in outs)))[0]))
+    first = np.array([min(out.since for out in outs)], np.int64)
+    return inputs.days.iso(int(inputs.days.numbers(first)[0]))
 
 
-def _recorded_rows(
+def _recorded_report_rows(
     inputs: DemandInputs, replay: Replay, outs: Sequence[StockOut], now_ms: int
 ) -> list[list[Any]]:
     """Return the row of the recorded days without stock at noon.
@@ -330,10 +335,6 @@ def _recorded_rows(
         return []
     share = round(days_out / (len(replay.items) * len(noons)), 4)
     return [[_RECORDED, days_out, share, *[None] * (len(_COLUMNS) - 3)]]
-
-
-def _array(value: int) -> Ints:
-    return np.array([value], np.int64)
 
 
 def order_replay_report(database: Database, store: Store, query: ReportQuery) -> Report:

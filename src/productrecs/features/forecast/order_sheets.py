@@ -104,11 +104,11 @@ def plan_order_sheets(
             line = OrderLine(action, action.order_quantity or 0)
             by_supplier[action.supplier or ""].append(line)
     lines = {
-        name: _filled_to_minimum(due, minimum_orders.get(name, 0.0))
+        name: _fill_to_minimum_order(due, minimum_orders.get(name, 0.0))
         for name, due in by_supplier.items()
     }
     if budget > 0:
-        lines = _within_budget(lines, budget)
+        lines = _limit_to_budget(lines, budget)
     return [
         OrderSheet(
             name,
@@ -133,7 +133,7 @@ def _urgency(line: OrderLine) -> tuple[date, float, str]:
     )
 
 
-def _filled_to_minimum(lines: list[OrderLine], minimum: float) -> list[OrderLine]:
+def _fill_to_minimum_order(lines: list[OrderLine], minimum: float) -> list[OrderLine]:
     """Return the lines with as many more packs as the minimum order needs.
 
     Each next pack goes to the product whose order would last shortest.
@@ -144,10 +144,10 @@ def _filled_to_minimum(lines: list[OrderLine], minimum: float) -> list[OrderLine
     while cost < minimum and usable:
         action = min(
             usable,
-            key=lambda one: (_days_of(one, filled[one.item_id].quantity), one.item_id),
+            key=lambda due: (_days_covered(due, filled[due.item_id].quantity), due.item_id),
         )
         line = filled[action.item_id]
-        if _days_of(action, line.quantity) > _MAX_FILL_DAYS:
+        if _days_covered(action, line.quantity) > _MAX_FILL_DAYS:
             break
         filled[action.item_id] = replace(line, quantity=line.quantity + action.pack_size)
         cost += action.pack_size * (action.unit_cost or 0.0)
@@ -157,14 +157,14 @@ def _filled_to_minimum(lines: list[OrderLine], minimum: float) -> list[OrderLine
 _MAX_FILL_DAYS: Final = 365
 
 
-def _days_of(action: StockAction, quantity: int) -> float:
+def _days_covered(action: StockAction, quantity: int) -> float:
     """Return how long stock and orders last at the expected pace."""
     pace = action.expected_28_days / HORIZON_DAYS
     units = (action.stock_qty or 0) + action.on_order + quantity
     return math.inf if pace <= 0 else units / pace
 
 
-def _within_budget(
+def _limit_to_budget(
     lines: dict[str, list[OrderLine]], budget: float
 ) -> dict[str, list[OrderLine]]:
     """Return the lines that `budget` pays, in packs; those of unknown cost are free."""
@@ -215,7 +215,7 @@ def read_order_sheets(
         return None
     return plan_order_sheets(
         actions.first(len(actions)),
-        {one.name: one.minimum_order for one in suppliers},
+        {supplier.name: supplier.minimum_order for supplier in suppliers},
         store.settings.order_budget,
         today_of(now_ms, store.settings.zone),
     )
@@ -231,13 +231,13 @@ def order_sheet_report(
         return Report("order-sheet", title, columns=_COLUMNS, notes=(NO_FORECAST, TOO_OLD))
     where = dict(query.where)
     if "supplier" in where:
-        sheets = [one for one in sheets if one.supplier == where["supplier"]]
+        sheets = [sheet for sheet in sheets if sheet.supplier == where["supplier"]]
     rows = [_row(sheet, line) for sheet in sheets for line in sheet.lines]
     notes = [SUPPLIES_NOTE]
     notes += [
-        f"{one.supplier}: {one.below_minimum:.2f} below the minimum order."
-        for one in sheets
-        if one.below_minimum
+        f"{sheet.supplier}: {sheet.below_minimum:.2f} below the minimum order."
+        for sheet in sheets
+        if sheet.below_minimum
     ]
     if len(rows) > query.limit:
         notes.append(f"{len(rows) - query.limit} more products; --limit shows them.")
@@ -258,7 +258,7 @@ def _figures(sheets: Sequence[OrderSheet]) -> tuple[Figure, ...]:
     figures: tuple[tuple[str, str, str, Any], ...] = (
         ("products", "count", "products to order", len(ordered)),
         ("suppliers", "count", "suppliers to order from", len(sheets)),
-        ("cost", "money", "of all orders", round(sum(one.cost for one in sheets), 2)),
+        ("cost", "money", "of all orders", round(sum(sheet.cost for sheet in sheets), 2)),
         (
             "without_cost",
             "count",

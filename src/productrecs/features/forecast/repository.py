@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.engines.array_types_and_sorting import Floats
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.repository import items_of_store, items_sql
 from productrecs.records.purchase_orders.purchase_order_line import OrderedUnits
@@ -19,8 +19,6 @@ from productrecs.records.purchase_orders.repository import (
 )
 from productrecs.storage.sql.dialects import raw_connection
 from productrecs.storage.sql.tables import forecast_runs, item_forecasts, stock_outs
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

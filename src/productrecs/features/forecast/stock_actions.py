@@ -12,7 +12,7 @@ import numpy as np
 
 from productrecs.features.forecast.forecast_replies import (
     dates_from,
-    days_of_cover_each,
+    days_of_cover_by_item,
     offered_day_mask,
     stockout_day,
     today_of,
@@ -99,7 +99,7 @@ class StockActions:
         self._items, self._today = stocked.items, today
         means, p90s = _expected_sales_from_tomorrow(stocked, run, settings.zone, today)
         spreads = np.array([item.spread for item in self._items], np.float64)
-        policy = _policy_of(self._items, settings)
+        policy = _replenishment_policy(self._items, settings)
         size = len(self._items)
         self._lead_days = np.broadcast_to(policy.lead_days, size)
         self._order_days = np.broadcast_to(policy.order_days, size)
@@ -109,16 +109,16 @@ class StockActions:
             self._stock, ExpectedDemand(means, p90s, spreads), policy, self._on_order
         )
         self._expected = means.sum(axis=1)
-        self._days_of_cover = days_of_cover_each(self._stock, means)
+        self._days_of_cover = days_of_cover_by_item(self._stock, means)
         prices = _nan_if_none([item.price for item in self._items])
         costs = _nan_if_none([item.cost for item in self._items])
         self._revenue_at_risk = np.round(self._plan.lost * prices, 2)
         unit_values = np.where(np.isnan(costs), np.round(prices, 2), costs)
         self._unit_values = unit_values
         self._overstock_values = np.round(self._plan.surplus * unit_values, 2)
-        self._alerts = _alerts(self._stock, self._plan)
+        self._alert_indexes = _alert_indexes(self._stock, self._plan)
         self._units_on_order = self._on_order.arriving_until(np.full(size, np.inf))
-        is_overstock = self._alerts == _ALERTS.index(StockAlert.OVERSTOCK)
+        is_overstock = self._alert_indexes == _ALERTS.index(StockAlert.OVERSTOCK)
         self._money = np.where(is_overstock, self._overstock_values, self._revenue_at_risk)
 
     def __len__(self) -> int:
@@ -136,21 +136,23 @@ class StockActions:
         return round(float(np.nansum(self._overstock_values)), 2)
 
     @property
-    def healthy(self) -> int:
+    def healthy_count(self) -> int:
         """How many products have a stock count and no alert."""
         counted = np.array([item.stock_qty is not None for item in self._items], np.bool_)
-        return int((counted & (self._alerts < 0)).sum())
+        return int((counted & (self._alert_indexes < 0)).sum())
 
     def count(self, alert: StockAlert) -> int:
         """Return how many products have this alert."""
-        return int((self._alerts == _ALERTS.index(alert)).sum())
+        return int((self._alert_indexes == _ALERTS.index(alert)).sum())
 
     def first(self, limit: int, by: str | None = None) -> list[StockAction]:
         """Return the first `limit` actions, sorted by money, or by one of `SORT_ORDERS`.
 
         Ties are sorted by money, then by id.
         """
-        order = np.lexsort((-self._expected, -np.nan_to_num(self._money), self._alerts < 0))
+        order = np.lexsort(
+            (-self._expected, -np.nan_to_num(self._money), self._alert_indexes < 0)
+        )
         if by is not None:
             order = order[np.argsort(self._sort_keys(by)[order], kind="stable")]
         return [self._stock_action(row) for row in order[:limit].tolist()]
@@ -170,7 +172,7 @@ class StockActions:
         order_in = int(plan.order_in[row])
         surplus = _none_if_nan(plan.surplus[row])
         cover = _none_if_nan(self._days_of_cover[row])
-        code = int(self._alerts[row])
+        code = int(self._alert_indexes[row])
         sold = (None, None, None) if item.sold is None else json.loads(item.sold)
         return StockAction(
             item_id=item.item_id,
@@ -203,24 +205,23 @@ class StockActions:
         )
 
 
-def _policy_of(
+def _replenishment_policy(
     items: Sequence[StockedItem], settings: StoreSettings
 ) -> ReplenishmentPolicy:
     """Return each item's policy: its supplier's terms, else the store's settings."""
 
-    def of_items(values: list[int | None], otherwise: int) -> Floats:
+    def term(name: str, otherwise: int) -> Floats:
+        values = [getattr(item, name) for item in items]
         known = [otherwise if value is None else value for value in values]
         return np.array(known, np.float64)
 
     return ReplenishmentPolicy(
-        lead_days=of_items([one.lead_time_days for one in items], settings.lead_time_days),
+        lead_days=term("lead_time_days", settings.lead_time_days),
         service=settings.service_level / 100,
-        order_days=of_items(
-            [one.order_every_days for one in items], settings.order_every_days
-        ),
+        order_days=term("order_every_days", settings.order_every_days),
         overstock_days=settings.overstock_days,
-        pack_size=of_items([one.pack_size for one in items], 1),
-        minimum_quantity=of_items([one.minimum_quantity for one in items], 0),
+        pack_size=term("pack_size", 1),
+        minimum_quantity=term("minimum_quantity", 0),
     )
 
 
@@ -291,7 +292,7 @@ def _nan_if_none(values: list[float | None]) -> Floats:
     return np.array([np.nan if value is None else value for value in values], np.float64)
 
 
-def _alerts(stock: Floats, plan: StockPlan) -> Ints:
+def _alert_indexes(stock: Floats, plan: StockPlan) -> Ints:
     """Return each item's most urgent alert as an index into _ALERTS; -1 for none."""
     lost, is_due = np.nan_to_num(plan.lost), plan.order_in == 0
     runs_out = is_due | (np.nan_to_num(plan.uncovered) > _MIN_UNITS_AT_RISK)

@@ -86,7 +86,7 @@ class IncomingGoods:
         arrives = self.days <= day[self.rows]
         return np.bincount(self.rows, self.units * arrives, len(day)).astype(np.float64)
 
-    def sold_until(self, day: Floats, demand: ExpectedDemand) -> Floats:
+    def sellable_until(self, day: Floats, demand: ExpectedDemand) -> Floats:
         """Return what can be sold of them up to the end of `day`: after they arrive."""
         sales = demand.sales_until(day)
         arrivals = np.maximum(self.days - 1, 0).astype(np.float64)
@@ -145,7 +145,7 @@ def plan_stock(
     quantity = np.where(quantity > 0, np.maximum(quantity, policy.minimum_quantity), 0.0)
     quantity = np.ceil(quantity / policy.pack_size) * policy.pack_size
     lead_demand = demand.sales_until(policy.lead_days)
-    sellable = np.maximum(stock_left, 0) + incoming.sold_until(lead_days, demand)
+    sellable = np.maximum(stock_left, 0) + incoming.sellable_until(lead_days, demand)
     lost_sales = _shortfall(
         sellable, lead_demand, demand.standard_deviation(policy.lead_days)
     )

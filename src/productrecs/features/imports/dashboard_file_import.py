@@ -20,9 +20,9 @@ from productrecs.features.imports.import_preview import (
     headings_digest,
     kind_of,
     misread_column,
+    sample_table,
     shopper_table_layout,
     table_columns,
-    table_of,
 )
 from productrecs.features.imports.import_report import (
     MAX_REJECTED_ROWS,
@@ -49,7 +49,7 @@ from productrecs.features.imports.order_file_reader import (
 from productrecs.features.imports.order_import import OrderDryRun, OrderImport
 from productrecs.features.imports.pending_table_erasure import (
     ErasedShopperRows,
-    erased_since,
+    erased_name_test,
 )
 from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
@@ -143,7 +143,9 @@ class DashboardFileImporter:
         counts, problem = dry_run["counts"], dict[str, str]()
         if not counts["rows"]:
             problem["problem"] = _NO_ROWS
-        elif counts["rows"] == counts["skipped"] and self.feed_of(store, file_import):
+        elif counts["rows"] == counts["skipped"] and self.feed_of_newest_file(
+            store, file_import
+        ):
             problem["problem"] = _NO_VALID_ROW
         elif misread := misread_column(dry_run):
             preview["misread"] = misread
@@ -172,13 +174,17 @@ class DashboardFileImporter:
             return file_import
         with self.services.database.reading() as connection:
             repository = FileImportRepository(connection, store.store_id)
-            found = repository.choices_for_headings(digest, choices.kind)
-        if found is None or (found.format == DETECTED and not found.time_format):
+            remembered = repository.choices_for_headings(digest, choices.kind)
+        if remembered is None or (
+            remembered.format == DETECTED and not remembered.time_format
+        ):
             return file_import
-        remembered = replace(found, ordered_today=choices.ordered_today)
+        remembered = replace(remembered, ordered_today=choices.ordered_today)
         return replace(file_import, choices=remembered)
 
-    def feed_of(self, store: Store, file_import: FileImport) -> ScheduledFeed | None:
+    def feed_of_newest_file(
+        self, store: Store, file_import: FileImport
+    ) -> ScheduledFeed | None:
         """Return the scheduled feed whose newest file this is; None for other files."""
         if file_import.sent_by != SENT_BY:
             return None
@@ -186,7 +192,7 @@ class DashboardFileImporter:
             feed = ScheduledFeedRepository(connection, store.store_id).find()
         return feed if feed and feed.import_id == file_import.import_id else None
 
-    def staged_share(self, file_import: FileImport) -> float:
+    def share_before_storing(self, file_import: FileImport) -> float:
         """Return the progress of an import at which it starts to store."""
         return _STAGED if file_import.choices.kind == ITEMS else 0.0
 
@@ -217,7 +223,7 @@ class DashboardFileImporter:
 
     def _drop_erased(self, store: Store, file_import: FileImport, path: Path) -> list[str]:
         """Drop the orders of shoppers erased since the file was sent; return a note."""
-        is_erased = erased_since(self.services, store, file_import.submitted_ms)
+        is_erased = erased_name_test(self.services, store, file_import.submitted_ms)
         if is_erased is None:
             return []
         with self._open_source(file_import, path) as source:
@@ -245,13 +251,13 @@ class DashboardFileImporter:
     def _dry_run_orders(
         self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> dict[str, Any]:
-        orders, notes = self._orders(store, file_import, source), list[str]()
+        orders, notes = self._inspect_orders(store, file_import, source), list[str]()
         zone = store.settings.zone
         report = OrderImport(
             self.services,
             store,
             orders,
-            _shares(source.size, on_share),
+            _share_callback(source.size, on_share),
             notes.append,
             ordered_today=file_import.choices.ordered_today,
             adds_repeats=True,
@@ -260,19 +266,19 @@ class DashboardFileImporter:
         return {
             "counts": order_counts(report) | {"inserted": to_import, "deduplicated": 0},
             "notes": [*_order_notes(report, file_import, store.settings), *notes],
-            "rows": table_of([_in_zone(row, zone) for row in report.would]),
+            "rows": sample_table([_with_local_time(row, zone) for row in report.would]),
             "errors": shown_errors(report.errors),
         }
 
     def _import_orders(
         self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> tuple[dict[str, Any], RowCountsAndErrors]:
-        orders, notes = self._orders(store, file_import, source), list[str]()
+        orders, notes = self._inspect_orders(store, file_import, source), list[str]()
         report = OrderImport(
             self.services,
             store,
             orders,
-            _shares(source.size, on_share),
+            _share_callback(source.size, on_share),
             notes.append,
             MAX_REJECTED_ROWS,
             file_import.choices.ordered_today,
@@ -282,7 +288,7 @@ class DashboardFileImporter:
         notes += [*_repeat_notes(report), *_time_notes(report, file_import)]
         return {"counts": order_counts(report), "notes": notes}, report
 
-    def _orders(
+    def _inspect_orders(
         self, store: Store, file_import: FileImport, source: ImportSource
     ) -> InspectedOrderFile:
         choices = file_import.choices
@@ -296,9 +302,9 @@ class DashboardFileImporter:
     def _dry_run_items(
         self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> dict[str, Any]:
-        feed = self.feed_of(store, file_import)
+        feed = self.feed_of_newest_file(store, file_import)
         options = _item_options(file_import, feed, dry_run=True)
-        show_progress = _steps(on_share)
+        show_progress = _two_step_progress(on_share)
         report = import_items(self.services, store, source, options, show_progress)
         samples = [
             {"row": sample.row, "change": sample.change, "id": sample.id, **sample.fields}
@@ -307,7 +313,7 @@ class DashboardFileImporter:
         return {
             "counts": item_counts(report),
             "notes": merchant_notes(report.notes),
-            "rows": table_of(samples),
+            "rows": sample_table(samples),
             "errors": shown_errors(report.errors),
             "diff": report.diff,
             "is_unpriced": 0 < report.unpriced == report.created,
@@ -317,18 +323,22 @@ class DashboardFileImporter:
         self, store: Store, file_import: FileImport, source: ImportSource, on_share: OnShare
     ) -> tuple[dict[str, Any], RowCountsAndErrors]:
 
-        def store_progress(transaction: Any, progress_mark: ItemImportProgress) -> None:
+        def store_progress(transaction: Any, progress: ItemImportProgress) -> None:
             FileImportRepository(transaction, store.store_id).set_item_progress(
-                file_import.import_id, progress_mark
+                file_import.import_id, progress
             )
 
         options = replace(
-            _item_options(file_import, self.feed_of(store, file_import), dry_run=False),
+            _item_options(
+                file_import, self.feed_of_newest_file(store, file_import), dry_run=False
+            ),
             progress=file_import.item_progress,
             on_stored=store_progress,
             changes=ImportChangeJournal(file_import.import_id),
         )
-        report = import_items(self.services, store, source, options, _steps(on_share))
+        report = import_items(
+            self.services, store, source, options, _two_step_progress(on_share)
+        )
         return {
             "counts": item_counts(report),
             "notes": merchant_notes(report.notes),
@@ -349,7 +359,7 @@ def _item_options(
     )
 
 
-def _shares(size: int, on_share: OnShare) -> Callable[[int], None]:
+def _share_callback(size: int, on_share: OnShare) -> Callable[[int], None]:
     read = 0
 
     def on_bytes(count: int) -> None:
@@ -360,7 +370,7 @@ def _shares(size: int, on_share: OnShare) -> Callable[[int], None]:
     return on_bytes
 
 
-def _steps(
+def _two_step_progress(
     on_share: OnShare,
 ) -> Callable[[str, int], contextlib.AbstractContextManager[Callable[[int], None]]]:
     """Return the progress display of an import: reading and storing are half each."""
@@ -370,12 +380,12 @@ def _steps(
     def step(_label: str, length: int) -> Iterator[Callable[[int], None]]:
         nonlocal started
         start, started = started / 2, started + 1
-        yield _shares(length, lambda share: on_share(min(1.0, start + share / 2)))
+        yield _share_callback(length, lambda share: on_share(min(1.0, start + share / 2)))
 
     return step
 
 
-def _in_zone(line: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
+def _with_local_time(line: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
     """Return a line with its time in the store's time zone."""
     time_text = line.get("timestamp")
     return {

@@ -10,13 +10,13 @@ from typing import Any, BinaryIO, Final
 
 from productrecs.core.csv_column_names import simplified
 from productrecs.core.csv_reader import (
-    HEAD_BYTES,
     HISTORY_LAYOUT,
     BrokenRow,
     CsvLayout,
     MissingColumnsError,
     column_names,
     inspect_csv,
+    read_head,
     read_header,
     read_rows,
 )
@@ -106,7 +106,7 @@ def shopper_table_layout(source: ImportSource, file_import: FileImport) -> CsvLa
     with contextlib.suppress(MissingColumnsError):
         return ORDER_LAYOUTS[detect_order_format(source.file)]
     with contextlib.suppress(MissingColumnsError):
-        read_header(_head(source.file), CATALOG)
+        read_header(read_head(source.file), CATALOG)
         return None
     return NO_LAYOUT
 
@@ -126,10 +126,10 @@ def describe_file(
         "formats": [[key.value, title] for key, title in titles.items()],
         "columns": names,
         "fields": list(FIELDS[kind]) if names else [],
-        "groups": _groups(kind) if names else [],
+        "groups": _field_groups(kind) if names else [],
         "required": list(REQUIRED[kind]),
         "mapping": dict(file_import.choices.mapping),
-        "samples": _first_values(source.file, names),
+        "samples": _first_column_values(source.file, names),
     }
     if names and chosen != BY_COLUMNS:
         csv_format = inspect_csv(source.file, CsvLayout(_LAYOUTS[kind].columns, (), ""))
@@ -184,7 +184,7 @@ def _are_amounts(values: Sequence[str]) -> bool:
     return len(amounts) * 2 > len(values)
 
 
-def _groups(kind: str) -> list[list[Any]]:
+def _field_groups(kind: str) -> list[list[Any]]:
     """Return the fields of a kind of file in groups, each with its title."""
     return [
         [title, [[name, field_title(name)] for name in names]]
@@ -192,18 +192,18 @@ def _groups(kind: str) -> list[list[Any]]:
     ]
 
 
-def _first_values(file: BinaryIO, names: Sequence[str]) -> dict[str, list[str]]:
+def _first_column_values(file: BinaryIO, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the first different values of each column of a table."""
-    found: dict[str, list[str]] = {name: [] for name in names}
+    values: dict[str, list[str]] = {name: [] for name in names}
     rows = read_rows(file, inspect_csv(file, _ANY_TABLE)) if names else ()
     for number, (_, cells) in enumerate(rows):
         if number == _SAMPLED_ROWS:
             break
         for name, cell in zip(names, () if isinstance(cells, BrokenRow) else cells):  # noqa: B905 - rows may be short or long
-            value = _text(cell.encode("utf-8", "replace").decode().strip())
-            if value and value not in found[name] and len(found[name]) < _SAMPLES:
-                found[name].append(value)
-    return found
+            value = _cell_text(cell.encode("utf-8", "replace").decode().strip())
+            if value and value not in values[name] and len(values[name]) < _SAMPLES:
+                values[name].append(value)
+    return values
 
 
 def _detect_format_key(source: ImportSource, kind: str) -> str:
@@ -217,15 +217,10 @@ def _detect_format_key(source: ImportSource, kind: str) -> str:
 
 def table_columns(file: BinaryIO) -> list[str]:
     """Return the columns of a table; none for JSON and XML."""
-    head = _head(file)
+    head = read_head(file)
     if head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"[", b"{", b"<"}:
         return []
     return [name[:200] for name in column_names(head)[:500]]
-
-
-def _head(file: BinaryIO) -> bytes:
-    file.seek(0)
-    return file.read(HEAD_BYTES)
 
 
 def chosen_mapping(kind: str, file_import: FileImport) -> ColumnMapping | None:
@@ -240,18 +235,20 @@ def chosen_mapping(kind: str, file_import: FileImport) -> ColumnMapping | None:
     return mapping_from_choices(kind, choices.mapping, choices.time_format)
 
 
-def table_of(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def sample_table(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the first rows as a table of short texts."""
     some = samples[:_SHOWN_ROWS]
     order = ["row", "change", "id", *HISTORY_LAYOUT.columns, *FIELD_DEFAULTS]
-    present = {name for sample in some for name, value in sample.items() if _text(value)}
+    present = {
+        name for sample in some for name, value in sample.items() if _cell_text(value)
+    }
     columns = [name for name in dict.fromkeys(order) if name in present]
     columns = [name for name in columns if name != "description"]
-    rows = [[_text(sample.get(name)) for name in columns] for sample in some]
+    rows = [[_cell_text(sample.get(name)) for name in columns] for sample in some]
     return {"columns": [field_title(name) for name in columns], "cells": rows}
 
 
-def _text(value: object) -> str:
+def _cell_text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float) and round(value, 2) == value:

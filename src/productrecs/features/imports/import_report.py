@@ -8,12 +8,12 @@ from typing import Any, BinaryIO, Final, Literal
 from urllib.parse import urlsplit
 
 from productrecs.core.csv_reader import (
-    HEAD_BYTES,
     BrokenRow,
     CsvLayout,
     MissingColumnsError,
     column_names,
     inspect_csv,
+    read_head,
     read_rows,
 )
 from productrecs.core.csv_writer import CsvWriter
@@ -196,7 +196,7 @@ def host_of(url: str) -> str:
 def link_host_notes(links: Mapping[str, int], domain: str) -> list[str]:
     """Return a note if most product links lead to another host than the shop's."""
     shop = host_of(f"//{domain}")
-    host = max(links, key=lambda one: links[one], default="")
+    host = max(links, key=lambda linked: links[linked], default="")
     if not host or host == shop or not shop:
         return []
     note = (
@@ -251,10 +251,10 @@ def rejected_rows_csv(file: BinaryIO, errors: Sequence[RowError], *, is_table: b
         return ""
     reasons = {error.row: error.message for error in errors}
     out = io.StringIO()
-    names = column_names(_head(file)) if is_table else []
+    names = column_names(read_head(file)) if is_table else []
     separator = inspect_csv(file, _ANY_TABLE).separator if is_table else ","
     writer = CsvWriter(out, ["row", "reason", *names], separator=separator)
-    cells_of = dict(_cells(file, set(reasons))) if is_table else {}
+    cells_of = dict(_cells_by_row(file, set(reasons))) if is_table else {}
     for row in sorted(reasons):
         writer.write([row, reasons[row], *cells_of.get(row, ())])
         if out.tell() > _MAX_CHARACTERS:
@@ -262,25 +262,20 @@ def rejected_rows_csv(file: BinaryIO, errors: Sequence[RowError], *, is_table: b
     return out.getvalue()
 
 
-def _cells(file: BinaryIO, numbers: set[int]) -> Iterator[tuple[int, list[str]]]:
-    row_count = 0
+def _cells_by_row(file: BinaryIO, numbers: set[int]) -> Iterator[tuple[int, list[str]]]:
+    characters = 0
     for number, cells in read_rows(file, inspect_csv(file, _ANY_TABLE)):
         if number not in numbers or isinstance(cells, BrokenRow):
             continue
         yield number, [_clean(cell) for cell in cells]
-        row_count += sum(map(len, cells))
-        if row_count > _MAX_CHARACTERS:
+        characters += sum(map(len, cells))
+        if characters > _MAX_CHARACTERS:
             return
 
 
 def _clean(cell: str) -> str:
     """Return a cell without lone surrogates, which UTF-8 cannot encode."""
     return cell.encode("utf-8", "replace").decode()
-
-
-def _head(file: BinaryIO) -> bytes:
-    file.seek(0)
-    return file.read(HEAD_BYTES)
 
 
 _CHOOSE: Final = (
@@ -339,10 +334,10 @@ def merchant_text(error: ProductRecsError) -> str:
 
 def merchant_notes(notes: Iterable[str]) -> list[str]:
     """Return notes without command names, for a merchant."""
-    found = []
+    texts = []
     for note in notes:
         text = note
         for command in _COMMANDS:
             text = text.partition(command)[0]
-        found.append(text if text.endswith(".") else f"{text}.")
-    return found
+        texts.append(text if text.endswith(".") else f"{text}.")
+    return texts

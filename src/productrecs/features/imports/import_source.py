@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO, Final
 
-from productrecs.core.csv_reader import HEAD_BYTES, unsupported_file_hint
+from productrecs.core.csv_reader import (
+    read_head,
+    unsupported_file_hint,
+)
 from productrecs.core.errors import ProductRecsError
 
 BLOCK: Final = 1 << 20
@@ -46,10 +49,7 @@ class ImportSource:
     def digest(self) -> str:
         """Return the SHA-256 of the file, in hex."""
         self.file.seek(0)
-        found = hashlib.sha256()
-        while block := self.file.read(BLOCK):
-            found.update(block)
-        return found.hexdigest()
+        return hashlib.file_digest(self.file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager
@@ -74,7 +74,7 @@ def open_import_source(
     path = Path(name)
     with contextlib.ExitStack() as stack:
         if name == "-" and stored is None:
-            file, ending = stack.enter_context(_spool(folder)), ""
+            file, ending = stack.enter_context(_temporary_file(folder)), ""
             shutil.copyfileobj(sys.stdin.buffer, file, BLOCK)
         else:
             stream = _open(stored or path)
@@ -82,14 +82,14 @@ def open_import_source(
         file.seek(0)
         start = file.read(len(_ZIP))
         if start.startswith(_GZIP):
-            unpacked = stack.enter_context(_spool(folder))
+            unpacked = stack.enter_context(_temporary_file(folder))
             _unpack(file, unpacked, name, max_bytes)
             file, ending = unpacked, Path(path.stem).suffix.lower()
         elif start == _ZIP:
-            unpacked = stack.enter_context(_spool(folder))
+            unpacked = stack.enter_context(_temporary_file(folder))
             ending = _unzip(file, unpacked, name, max_bytes)
             file = unpacked
-        _refuse_foreign(file, name, may_be_empty=may_be_empty)
+        _refuse_unsupported_file(file, name, may_be_empty=may_be_empty)
         size = file.seek(0, 2)
         file.seek(0)
         yield ImportSource(file, ending, size)
@@ -104,7 +104,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 @contextlib.contextmanager
-def _spool(folder: Path) -> Iterator[BinaryIO]:
+def _temporary_file(folder: Path) -> Iterator[BinaryIO]:
     # On the data folder's disk, because /tmp may be in memory; always deleted.
     with tempfile.TemporaryFile(dir=folder) as file:
         yield file
@@ -124,12 +124,12 @@ def _unzip(packed: BinaryIO, unpacked: BinaryIO, name: str, max_bytes: int | Non
     """Unpack the one file of an archive; return the extension of its name."""
     try:
         with zipfile.ZipFile(packed) as archive:
-            names = [one.filename for one in archive.infolist() if not one.is_dir()]
+            names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
             for sign, words in _WORKBOOKS.items():
-                if any(one.startswith(sign) for one in names):
+                if any(entry.startswith(sign) for entry in names):
                     message = f"{name} {words}"
                     raise UnreadableSourceError(message)
-            files = [one for one in names if not one.startswith(("__MACOSX/", "."))]
+            files = [entry for entry in names if not entry.startswith(("__MACOSX/", "."))]
             if len(files) != 1:
                 message = (
                     f"{name} is a zip archive of {len(files)} files "
@@ -162,19 +162,16 @@ def _copy(
         unpacked.write(block)
 
 
-def _refuse_foreign(file: BinaryIO, name: str, *, may_be_empty: bool) -> None:
-    file.seek(0)
-    head = file.read(HEAD_BYTES)
-    words = unsupported_file_hint(head)
-    shown = "the file" if name == "-" else name
-    if words is None and not may_be_empty and not head.strip(b"\xef\xbb\xbf \t\r\n"):
-        words = "is empty; export it again"
-    if words is not None:
-        message = f"{shown} {words}"
+def _refuse_unsupported_file(file: BinaryIO, name: str, *, may_be_empty: bool) -> None:
+    head = read_head(file)
+    hint = unsupported_file_hint(head)
+    if hint is None and not may_be_empty and not head.strip(b"\xef\xbb\xbf \t\r\n"):
+        hint = "is empty; export it again"
+    if hint is not None:
+        message = f"{'the file' if name == '-' else name} {hint}"
         raise UnreadableSourceError(message)
 
 
-_BLOCK: Final = 1 << 20
 _BLANKS: Final = " \t\r\n"
 _IN_NUMBERS: Final = ("", *"0123456789.eE+-")
 
@@ -263,7 +260,7 @@ class JsonArray:
             self._read()
 
     def _read(self) -> None:
-        block = self._file.read(_BLOCK)
+        block = self._file.read(BLOCK)
         self._at_end = not block
         self._on_bytes(len(block))
         try:

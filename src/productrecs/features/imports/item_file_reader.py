@@ -7,12 +7,12 @@ from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
 from productrecs.core.csv_reader import (
-    HEAD_BYTES,
     BrokenRow,
     CsvFormat,
     CsvLayout,
     column_names,
     inspect_csv,
+    read_head,
     read_rows,
 )
 from productrecs.features.imports.feeds.column_mapping import SYNONYMS, ColumnMapping
@@ -97,7 +97,7 @@ _PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
 """By the kind of a validator's error: what is wrong with a cell, and how to correct it."""
 
 
-def _rejected(error: BodyError) -> RejectedItem:
+def _first_problem(error: BodyError) -> RejectedItem:
     """Return the first error of an item in a merchant's words."""
     first = error.problems[0]
     words = _PROBLEMS.get(first.type)
@@ -173,21 +173,24 @@ def _to_read_item(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
         text = fields.get("description")
         if isinstance(text, str):
             fields["description"] = text[:MAX_DESCRIPTION]
-        item = _read_patch(parse_item, {"id": product.item_id, **fields})
+        item = _parse_patch(parse_item, {"id": product.item_id, **fields})
     return ReadItem(product.row, item, product.rows, product.is_hidden)
 
 
-def _csv(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[ReadItem]:
-    csv_format = with_stock_by_values(file, inspect_csv(file, _with_price_lists(file)))
+def _read_csv(
+    file: BinaryIO, reading: FeedReading, on_bytes: OnBytes
+) -> Iterator[ReadItem]:
+    csv_format = with_stock_by_values(
+        file, inspect_csv(file, _layout_with_price_lists(file))
+    )
     reading.is_untitled = "title" not in csv_format.columns
     note_columns(file, csv_format, reading)
     return _read_table(file, csv_format, dict, on_bytes)
 
 
-def _with_price_lists(file: BinaryIO) -> CsvLayout:
+def _layout_with_price_lists(file: BinaryIO) -> CsvLayout:
     """Return the layout of a catalog with the file's columns such as `price:USD`."""
-    file.seek(0)
-    names = column_names(file.read(HEAD_BYTES))
+    names = column_names(read_head(file))
     listed = [name for name in names if name.partition(":")[0] in PRICE_COLUMNS]
     columns = {**NAMED_CATALOG.columns, **{name: (name,) for name in listed}}
     return replace(NAMED_CATALOG, columns=columns)
@@ -199,7 +202,7 @@ def _read_mapped_table(
     mapping.check_columns(file)
     csv_format = with_stock_by_values(file, inspect_csv(file, mapping.layout))
     note_columns(file, csv_format, reading)
-    return _read_table(file, csv_format, mapping.translated, on_bytes)
+    return _read_table(file, csv_format, mapping.translate_values, on_bytes)
 
 
 def _read_table(
@@ -223,7 +226,7 @@ def _read_table(
             row[name] = normalise_number(row[name], csv_format.separator)
         if "availability" in row:
             row["availability"] = translate_availability(row["availability"])
-        yield ReadItem(number, _read_patch(parse_item_row, row))
+        yield ReadItem(number, _parse_patch(parse_item_row, row))
 
 
 def _read_json_lines(
@@ -250,7 +253,9 @@ def _skip_line(file: BinaryIO, on_bytes: OnBytes) -> None:
         on_bytes(len(remainder))
 
 
-def _json(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[ReadItem]:
+def _read_json_array(
+    file: BinaryIO, reading: FeedReading, on_bytes: OnBytes
+) -> Iterator[ReadItem]:
     file.seek(0)
     values = JsonArray(file, MAX_ITEM_BYTES, on_bytes)
     for number, text in enumerate(values, start=1):
@@ -262,31 +267,33 @@ def _json_item(number: int, text: bytes, reading: FeedReading) -> ReadItem:
     try:
         value = parse_json(text)
     except BodyError as error:
-        return ReadItem(number, _rejected(error))
+        return ReadItem(number, _first_problem(error))
     if isinstance(value, dict):
-        reading.ignores(value.keys() - _FIELDS)
+        reading.add_ignored_columns(value.keys() - _FIELDS)
         for name, synonyms in SYNONYMS.items():
-            given_names = [value[one] for one in synonyms if one in value]
-            if given_names:
-                value.setdefault(name, given_names[0])
-    return ReadItem(number, _read_patch(parse_item, value))
+            given_values = [value[other] for other in synonyms if other in value]
+            if given_values:
+                value.setdefault(name, given_values[0])
+    return ReadItem(number, _parse_patch(parse_item, value))
 
 
-def _read_patch(read: Callable[..., ItemPatch], value: object) -> ItemPatch | RejectedItem:
+def _parse_patch(
+    parse: Callable[..., ItemPatch], value: object
+) -> ItemPatch | RejectedItem:
     try:
-        return read(value)
+        return parse(value)
     except BodyError as error:
         item_id = value.get("id") if isinstance(value, Mapping) else None
         known_id = str(item_id).strip() if isinstance(item_id, str | int) else ""
-        return replace(_rejected(error), item_id=known_id)
+        return replace(_first_problem(error), item_id=known_id)
 
 
 _OWN_READERS: Final[
     Mapping[ItemFileFormat, Callable[[BinaryIO, FeedReading, OnBytes], Iterator[ReadItem]]]
 ] = MappingProxyType(
     {
-        ItemFileFormat.CSV: _csv,
-        ItemFileFormat.JSON: _json,
+        ItemFileFormat.CSV: _read_csv,
+        ItemFileFormat.JSON: _read_json_array,
         ItemFileFormat.JSONL: _read_json_lines,
     }
 )

@@ -133,7 +133,7 @@ def import_items(
         now_ms=services.clock(),
         each_variant=chosen.each_variant,
         mapping=chosen.mapping,
-        currency=_currency_of(chosen.price_list, store),
+        currency=_file_currency(chosen.price_list, store),
     )
     report = ItemImportReport(max_errors=chosen.max_errors)
     with tempfile.TemporaryFile(dir=services.folder) as file:
@@ -142,7 +142,7 @@ def import_items(
             folder = services.folder
             items = read_items(source, chosen.kind, reading, folder, on_bytes)
             if chosen.price_list:
-                items = _prices_in(chosen.price_list, items, reading)
+                items = _price_list_items(chosen.price_list, items, reading)
             staging.stage(items)
         staging.check_titles_and_limit()
         # Without titles the result depends on the catalog, so the import starts again.
@@ -180,17 +180,17 @@ def _remove_missing_items(
         report.notes.append(_NOT_REMOVED)
         return
     for page in current_item_batches(services.database, store.store_id):
-        missing = [one for one in page if not staging.contains(one.item.item_id)]
+        missing = [stored for stored in page if not staging.contains(stored.item.item_id)]
         if missing:
             pusher.remove(missing)
 
 
-def _currency_of(price_list: str, store: Store) -> str:
+def _file_currency(price_list: str, store: Store) -> str:
     own = parse_list_name(price_list).currency if price_list else ""
     return own or store.settings.currency
 
 
-def _prices_in(
+def _price_list_items(
     price_list: str, items: Iterable[ReadItem], reading: FeedReading
 ) -> Iterator[ReadItem]:
     """Yield items that only set their price in one list; unknown items are rejected."""
@@ -238,7 +238,7 @@ class _ItemWriter:
         with self._transaction() as log:
             repository = CatalogRepository(log.transaction, log.store_id)
             stored = find_stored_items(repository, chunk)
-            accepted = [item for item in chunk if not _is_skipped(item, stored)]
+            accepted = [item for item in chunk if not _is_hidden_and_unknown(item, stored)]
             changed = [item for item in accepted if self._is_change(item, stored)]
             first = {patch_of(item).item_id for item in chunk if not item.is_repeated}
             patches = self._patches(changed, stored)
@@ -251,7 +251,7 @@ class _ItemWriter:
 
     def remove(self, missing: Sequence[StoredItem]) -> None:
         """Discontinue items."""
-        patches = [removal_patch(one.item.item_id) for one in missing]
+        patches = [removal_patch(stored.item.item_id) for stored in missing]
         with self._transaction() as log:
             first = {patch.item_id for patch in patches}
             self._upsert_with_undo_changes(log, patches, first)
@@ -340,7 +340,7 @@ class _DryRun:
             if not chunk:
                 self.report.diff = self._diff.report(repository.active_size())
                 self.report.notes += link_host_notes(self._links, self._store.domain)
-        accepted = [item for item in chunk if not _is_skipped(item, stored)]
+        accepted = [item for item in chunk if not _is_hidden_and_unknown(item, stored)]
         latest = {patch_of(item).item_id: item for item in accepted}
         created = 0
         for item_id, item in latest.items():
@@ -352,7 +352,7 @@ class _DryRun:
             if is_new:
                 self._created.add(hash(item_id))
             created += is_new
-            self._show(item, "create" if is_new else "update")
+            self._add_sample(item, "create" if is_new else "update")
         pushed = PushResult(created, 0, size + len(self._created))
         _count_chunk(self.report, pushed, chunk, accepted)
 
@@ -361,14 +361,14 @@ class _DryRun:
         for stored in missing:
             self._diff.add_removed(stored.item)
 
-    def _show(self, item: ReadItem, change: Literal["create", "update"]) -> None:
+    def _add_sample(self, item: ReadItem, change: Literal["create", "update"]) -> None:
         if len(self.report.would) < MAX_SAMPLES:
             patch = patch_of(item)
             sample = DryRunSample(item.row, change, patch.item_id, dict(patch.fields))
             self.report.would.append(sample)
 
 
-def _is_skipped(item: ReadItem, stored: StoredItems) -> bool:
+def _is_hidden_and_unknown(item: ReadItem, stored: StoredItems) -> bool:
     """Return whether an item is unpublished and not in the catalog."""
     return item.is_hidden and patch_of(item).item_id not in stored
 

@@ -175,7 +175,7 @@ def find_stored_items(
 ) -> StoredItems:
     """Return the chunk's items that the catalog has, by id."""
     stored = repository.find(patch_of(item).item_id for item in chunk)
-    return {item_id: one for item_id, one in stored.items() if one.present}
+    return {item_id: item for item_id, item in stored.items() if item.present}
 
 
 def patch_of(item: ReadItem) -> ItemPatch:

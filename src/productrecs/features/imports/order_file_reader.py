@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import BinaryIO, Final
 
 from productrecs.core.csv_reader import (
-    HEAD_BYTES,
     HISTORY_LAYOUT,
     CsvFormat,
     CsvLayout,
@@ -18,6 +17,7 @@ from productrecs.core.csv_reader import (
     column_names,
     detect_time_format,
     inspect_csv,
+    read_head,
     read_header,
     read_rows,
 )
@@ -119,19 +119,18 @@ class InspectedOrderFile:
 
     def column_titles(self, file: BinaryIO) -> Mapping[str, str]:
         """Return the file's names of its columns, by ours."""
-        titles, found = self._titles(file), dict[str, str]()
-        for name, place in self.csv_format.columns.items():
-            if place < len(titles):
-                found[name] = titles[place]
-        return found | {
-            own: found[name] for own, name in _OWN_NAMES.items() if name in found
+        titles = self._titles(file)
+        places = self.csv_format.columns.items()
+        by_name = {name: titles[place] for name, place in places if place < len(titles)}
+        return by_name | {
+            own: by_name[name] for own, name in _OWN_NAMES.items() if name in by_name
         }
 
     def unused_columns(self, file: BinaryIO) -> list[str]:
         """Return the file's columns that nothing reads."""
         used = set(self.csv_format.columns.values())
-        titles = self._titles(file)
-        return [one for place, one in enumerate(titles) if one and place not in used]
+        titles = enumerate(self._titles(file))
+        return [title for place, title in titles if title and place not in used]
 
     def check_times(self, file: BinaryIO) -> None:
         """Return if at least one row has a readable time, or no row has a line.
@@ -159,8 +158,7 @@ class InspectedOrderFile:
         raise NoOrderTimesError(reason)
 
     def _titles(self, file: BinaryIO) -> list[str]:
-        file.seek(0)
-        return column_names(file.read(HEAD_BYTES), self.csv_format.separator)
+        return column_names(read_head(file), self.csv_format.separator)
 
 
 def inspect_order_file(
@@ -190,7 +188,7 @@ def inspect_order_file(
         layout = mapping.layout
     csv_format = inspect_csv(file, layout)
     if mapping is not None or pattern is not None:
-        csv_format = _with_mapping(csv_format, f"{mapping!r}{pattern or ''}")
+        csv_format = _with_mapping_in_digest(csv_format, f"{mapping!r}{pattern or ''}")
     pattern = pattern or (None if mapping is None else mapping.time_format)
     column = "created" if chosen in _EXPORTS else "timestamp"
     time_format = (
@@ -223,9 +221,8 @@ def inspect_order_file(
 
 
 def _has_our_names(file: BinaryIO) -> bool:
-    file.seek(0)
     try:
-        read_header(file.read(HEAD_BYTES), HISTORY_LAYOUT)
+        read_header(read_head(file), HISTORY_LAYOUT)
     except MissingColumnsError:
         return False
     return True
@@ -266,7 +263,7 @@ class OrderTableReader:
         if reason := reason_not_bought(fields.get("status", "").strip()):
             raise NotAPurchaseError(reason)
         if self._mapping is not None:
-            fields = self._mapping.translated(fields)
+            fields = self._mapping.translate_values(fields)
         line = self._reader.read_line(list(fields.values()))
         item_id = self._names.find_item_id(line.item_id, line.item_id, line.item_id)
         return (line if item_id is None else line._replace(item_id=item_id),)
@@ -279,8 +276,7 @@ def detect_order_format(file: BinaryIO) -> OrderFileFormat:
         MissingColumnsError: when the format is unknown.
     """
     is_own = _has_our_names(file)
-    file.seek(0)
-    head = file.read(HEAD_BYTES)
+    head = read_head(file)
     is_woocommerce = order_export_reader.is_woocommerce_export(head)
     # One WooCommerce export has an `item_id` too: the line number.
     if is_own and not is_woocommerce:
@@ -301,7 +297,7 @@ def detect_order_format(file: BinaryIO) -> OrderFileFormat:
     return OrderFileFormat.CSV
 
 
-def _with_mapping(csv_format: CsvFormat, mapping: str) -> CsvFormat:
+def _with_mapping_in_digest(csv_format: CsvFormat, mapping: str) -> CsvFormat:
     """Return a format whose import resumes only with the same file and mapping."""
     combined = hashlib.sha256(f"{csv_format.digest}\n{mapping}".encode())
     return replace(csv_format, digest=combined.hexdigest())
@@ -314,8 +310,8 @@ def _catalog_items(
     while True:
         with services.database.reading() as connection:
             page = CatalogRepository(connection, store_id).page(after, _PAGE)
-        for one in page:
-            after = one.number
-            yield one.item.item_id, one.item.sku, one.item.title
+        for stored in page:
+            after = stored.number
+            yield stored.item.item_id, stored.item.sku, stored.item.title
         if len(page) < _PAGE:
             return

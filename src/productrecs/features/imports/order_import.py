@@ -89,12 +89,12 @@ class OrderImport:
             store.settings.zone,
             services.clock(),
             max_errors=self.max_errors,
-            times=self._times(),
+            times=self._accepted_times(),
             changes=self.changes,
             adds_repeats=self.adds_repeats,
         )
         report = history.run(file, self.orders.csv_format, self.on_bytes, reader)
-        self._finish(file, reader, report)
+        self._report_columns_and_notes(file, reader, report)
         return report
 
     def dry_run(self, file: BinaryIO) -> OrderDryRun:
@@ -112,7 +112,9 @@ class OrderImport:
         for number, line in (
             (row[0], line)
             for row in self._counted_rows(file, report)
-            for line in read_and_count_lines(reader, row, time_index, report, self._times())
+            for line in read_and_count_lines(
+                reader, row, time_index, report, self._accepted_times()
+            )
         ):
             key = hash((line.order_id, line.item_id))
             report.lines_repeated += key in line_keys
@@ -137,10 +139,10 @@ class OrderImport:
         report.orders, report.items = len(orders_seen), len(items)
         report.unknown_items = report.items - len(known)
         report.unknown = sorted(items - known)[:_NAMED]
-        self._finish(file, reader, report)
+        self._report_columns_and_notes(file, reader, report)
         return report
 
-    def _times(self) -> AcceptedTimes:
+    def _accepted_times(self) -> AcceptedTimes:
         latest_ms = self.services.clock() + _AHEAD_MS
         return AcceptedTimes(required=not self.ordered_today, latest_ms=latest_ms)
 
@@ -155,7 +157,7 @@ class OrderImport:
             report.rows += 1
             yield row
 
-    def _finish(
+    def _report_columns_and_notes(
         self, file: BinaryIO, reader: RowReader, report: OrderHistoryImportReport
     ) -> None:
         """Name the file's columns in its errors, and report notes for the user."""
@@ -168,6 +170,6 @@ class OrderImport:
 
 def _sample_row(line: OrderHistoryLine) -> dict[str, object]:
     fields = line._asdict()
-    time_index = fields.pop("ts_ms")
-    fields["timestamp"] = None if time_index is None else iso(time_index)
+    ts_ms = fields.pop("ts_ms")
+    fields["timestamp"] = None if ts_ms is None else iso(ts_ms)
     return {name: value for name, value in fields.items() if value is not None}

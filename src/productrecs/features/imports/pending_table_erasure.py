@@ -24,8 +24,10 @@ _ORDER: Final = ("order_id", "order")
 IsErased = Callable[[str], bool]
 
 
-def erased_since(services: ImportServices, store: Store, moment_ms: int) -> IsErased | None:
-    """Return whether a name was erased since then; None if no name was."""
+def erased_name_test(
+    services: ImportServices, store: Store, moment_ms: int
+) -> IsErased | None:
+    """Return the test whether a name was erased since then; None if no name was."""
     with services.database.reading() as connection:
         erased_at = ErasedNameRepository(connection, store.store_id).all_erased_at()
     digests = {digest for digest, at in erased_at.items() if at >= moment_ms}
@@ -43,16 +45,14 @@ class ErasedShopperRows:
         self._file = file
         self._format = inspect_csv(file, replace(layout, required=()))
         self._is_erased = is_erased
-        self._customer_index = _place(self._format, _CUSTOMER)
-        self._order_index = _place(self._format, _ORDER)
+        self._customer_index = _first_column_index(self._format, _CUSTOMER)
+        self._order_index = _first_column_index(self._format, _ORDER)
         self._orders: set[str] = set()
-        self.count = 0
-        for cells, is_ours in self._rows():
-            self.count += is_ours
-            if is_ours and self._order_index is not None:
+        for cells, is_erased_row in self._rows():
+            if is_erased_row and self._order_index is not None:
                 self._orders.add(_cell(cells, self._order_index))
         self._orders.discard("")
-        self.count = sum(is_ours for _, is_ours in self._rows())
+        self.count = sum(is_erased for _, is_erased in self._rows())
 
     def write_other_rows(self, target: BinaryIO) -> None:
         """Write the file without them; blank lines keep the numbers of the other rows."""
@@ -66,7 +66,7 @@ class ErasedShopperRows:
         for at, cells in read_rows(self._file, self._format):
             text.write("\n" * (at - number - 1))
             number = at
-            if isinstance(cells, BrokenRow) or self._is_ours(cells):
+            if isinstance(cells, BrokenRow) or self._is_row_of_erased(cells):
                 text.write("\n")  # a broken row may name an erased shopper
             else:
                 writer.write(cells)
@@ -76,9 +76,9 @@ class ErasedShopperRows:
     def _rows(self) -> Iterator[tuple[list[str], bool]]:
         for _, cells in read_rows(self._file, self._format):
             if not isinstance(cells, BrokenRow):
-                yield cells, self._is_ours(cells)
+                yield cells, self._is_row_of_erased(cells)
 
-    def _is_ours(self, cells: list[str]) -> bool:
+    def _is_row_of_erased(self, cells: list[str]) -> bool:
         if (
             self._order_index is not None
             and _cell(cells, self._order_index) in self._orders
@@ -98,7 +98,7 @@ class ErasedShopperRows:
         text.detach()
 
 
-def _place(csv_format: CsvFormat, names: Sequence[str]) -> int | None:
+def _first_column_index(csv_format: CsvFormat, names: Sequence[str]) -> int | None:
     places = (csv_format.columns.get(name) for name in names)
     return next((place for place in places if place is not None), None)
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.clock import MINUTE_MS
+from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints
 from productrecs.storage.sql.dialects import Row
 
 SHOP_WEIGHT: Final = 2
@@ -25,10 +26,6 @@ DUE, SLIPPING, LOST = 1.0, 1.5, 3.0
 HIGH_SHARE, MIDDLE_SHARE = 0.1, 0.5
 _CLASSES: Final = 5
 _QUARTER_MS: Final = 15 * MINUTE_MS  # zones change their offset in quarters of an hour
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 class CustomerSegment(StrEnum):
@@ -81,7 +78,7 @@ class OrderLines:
     orders: Ints
     days: Ints  # ordinals
     values: Floats
-    bought: Flags  # False: a return
+    bought: Bools  # False: a return
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +208,7 @@ def _concatenate_lines(pages: Iterable[OrderLines]) -> OrderLines:
 
 
 def _sum_by_customer(
-    names: Sequence[str], persons: Ints, days: Ints, spent: Floats, is_bought: Flags
+    names: Sequence[str], persons: Ints, days: Ints, spent: Floats, is_bought: Bools
 ) -> PurchaseHistories:
     """Return the sums of orders of customers; an order is a person and a day."""
     count = len(names)

@@ -24,10 +24,10 @@ from types import MappingProxyType
 from typing import BinaryIO, Final
 
 from productrecs.core.csv_reader import (
-    HEAD_BYTES,
     HISTORY_LAYOUT,
     CsvLayout,
     column_names,
+    read_head,
     read_header,
 )
 from productrecs.core.errors import ProductRecsError
@@ -67,8 +67,8 @@ class ColumnMapping:
     values: Mapping[str, Mapping[str, str]]
     time_format: str | None = None  # how times are written, where not in ISO
 
-    def translated(self, cells: dict[str, str]) -> dict[str, str]:
-        """Return the cells under our column names, with our values."""
+    def translate_values(self, cells: dict[str, str]) -> dict[str, str]:
+        """Replace the values of `cells` by ours; return them."""
         for column, words in self.values.items():
             if column in cells:
                 cells[column] = words.get(cells[column].strip().casefold(), cells[column])
@@ -81,11 +81,10 @@ class ColumnMapping:
             MappingError: when one is missing; the message names the columns that exist.
             MissingColumnsError: when it lacks a required one.
         """
-        file.seek(0)
-        head = file.read(HEAD_BYTES)
-        found = read_header(head, self.layout).columns
+        head = read_head(file)
+        present = read_header(head, self.layout).columns
         for column, names in self.layout.columns.items():
-            if column not in found:
+            if column not in present:
                 message = (
                     f"{self.name} maps {column} to {' or '.join(map(repr, names))}, and "
                     "the table has no such column; it has "
@@ -140,8 +139,8 @@ def mapping_from_choices(
     if missing:
         message = f"choose the column for {' and for '.join(missing)}"
         raise MappingError(message)
-    time_format_used = time_format or None
-    return ColumnMapping("the mapping", _layout(kind, columns), {}, time_format_used)
+    layout = _layout(kind, columns)
+    return ColumnMapping("the mapping", layout, {}, time_format or None)
 
 
 def _layout(kind: str, columns: Mapping[str, tuple[str, ...]]) -> CsvLayout:
@@ -156,10 +155,10 @@ def _layout(kind: str, columns: Mapping[str, tuple[str, ...]]) -> CsvLayout:
 def _names(path: Path, kind: str, name: str, value: object) -> tuple[str, ...]:
     _check_column(path, kind, name)
     names: Sequence[object] = value if isinstance(value, list) else [value]
-    if not names or not all(isinstance(one, str) and one.strip() for one in names):
+    if not names or not all(isinstance(text, str) and text.strip() for text in names):
         message = f"{path}: {name} must be the name of a column, or a list of names"
         raise MappingError(message)
-    return tuple(str(one) for one in names)
+    return tuple(map(str, names))
 
 
 def _check_time_format(

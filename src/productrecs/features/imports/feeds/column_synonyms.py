@@ -256,22 +256,25 @@ _ITEM_NAMES: Final = {
 }
 
 
-def _split(
+def _names_by_field(
     names: Mapping[str, str], fields: Sequence[str]
 ) -> Mapping[str, tuple[str, ...]]:
     return MappingProxyType(
-        {one: tuple(dict.fromkeys((one, *names.get(one, "").split()))) for one in fields}
+        {
+            field: tuple(dict.fromkeys((field, *names.get(field, "").split())))
+            for field in fields
+        }
     )
 
 
 def order_column_names(fields: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Return the accepted names of each field of an order line, ours first."""
-    return _split(_ORDER_NAMES, fields)
+    return _names_by_field(_ORDER_NAMES, fields)
 
 
 def item_column_names(fields: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     """Return the accepted names of each field of an item, ours first."""
-    return _split(_ITEM_NAMES, fields)
+    return _names_by_field(_ITEM_NAMES, fields)
 
 
 ORDER_FIELDS: Final = (

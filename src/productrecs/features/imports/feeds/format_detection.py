@@ -8,10 +8,10 @@ from types import MappingProxyType
 from typing import BinaryIO, Final
 
 from productrecs.core.csv_reader import (
-    HEAD_BYTES,
     CsvLayout,
     MissingColumnsError,
     decode_head,
+    read_head,
     read_header,
 )
 from productrecs.core.errors import ProductRecsError
@@ -110,18 +110,16 @@ def detect_format(file: BinaryIO, ending: str) -> ItemFileFormat:
     """
     if ending in _ENDINGS:
         return _ENDINGS[ending]
-    file.seek(0)
-    head = file.read(HEAD_BYTES)
+    head = read_head(file)
     start = _first_character(head)
     if start in ("[", "{"):
-        return ItemFileFormat.JSONL if _is_lines(head) else ItemFileFormat.JSON
+        return ItemFileFormat.JSONL if _is_json_lines(head) else ItemFileFormat.JSON
     return ItemFileFormat.GOOGLE if start == "<" else _detect_table_format(head)
 
 
 def is_xml(file: BinaryIO) -> bool:
     """Return whether the file starts like XML."""
-    file.seek(0)
-    return _first_character(file.read(HEAD_BYTES)) == "<"
+    return _first_character(read_head(file)) == "<"
 
 
 def _first_character(head: bytes) -> str:
@@ -129,7 +127,7 @@ def _first_character(head: bytes) -> str:
     return decode_head(head).lstrip()[:1]
 
 
-def _is_lines(head: bytes) -> bool:
+def _is_json_lines(head: bytes) -> bool:
     first = head.lstrip(codecs.BOM_UTF8 + b" \t\r\n").split(b"\n", 1)[0]
     try:
         value = parse_json(first)

@@ -33,7 +33,7 @@ from productrecs.records.catalog.availability import (
 
 def _column_names(*names: str) -> tuple[str, ...]:
     """Return the names of a column: with and without Google's prefix."""
-    return tuple(found for name in names for found in (f"g:{name}", name))
+    return tuple(written for name in names for written in (f"g:{name}", name))
 
 
 LAYOUT: Final = CsvLayout(

@@ -153,16 +153,16 @@ def _item_fields(
         "gtin": parse_gtin(cells.get("gtin", "")),
         "title": html_to_title(cells.get("name", "")),
         "description": html_to_text(long if long.strip() else short),
-        "product_url": reading.page(f"/{quote(path)}.html") if path else "",
-        "image_url": _image(cells.get("image", "").strip(), reading),
+        "product_url": reading.build_url(f"/{quote(path)}.html") if path else "",
+        "image_url": _image_url(cells.get("image", "").strip(), reading),
         "categories": _categories(cells.get("categories", "").strip()),
     }
 
 
-def _image(path: str, reading: FeedReading) -> str:
+def _image_url(path: str, reading: FeedReading) -> str:
     if not path or path == _NO_IMAGE or path.startswith(("http://", "https://")):
         return "" if path == _NO_IMAGE else path
-    return reading.page(f"/media/catalog/product/{quote(path.lstrip('/'))}")
+    return reading.build_url(f"/media/catalog/product/{quote(path.lstrip('/'))}")
 
 
 def _categories(cell: str) -> list[str]:
@@ -174,7 +174,7 @@ def _categories(cell: str) -> list[str]:
 
 
 def _variant(cells: Mapping[str, str], reading: FeedReading) -> OfferedVariant:
-    price = current_price(cells, reading, _iso)
+    price = current_price(cells, reading, _to_iso_date)
     cost = parse_price(cells.get("cost", ""), reading.separator)
     is_counted = cells.get("counted", "1").strip() != "0"
     stock = parse_stock(cells.get("stock", "")) if is_counted else None
@@ -203,7 +203,7 @@ def _availability(cells: Mapping[str, str], stock: int | None) -> Availability |
     )
 
 
-def _iso(text: str) -> str:
+def _to_iso_date(text: str) -> str:
     """Return an ISO date for one such as `11/21/26`; anything else unchanged."""
     stripped = text.strip()
     slashed = _DATE.match(stripped)

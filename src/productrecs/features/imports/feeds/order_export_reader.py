@@ -55,11 +55,11 @@ class ItemMatcher:
         self._by_title: dict[str, str | None] = {}
         for item_id, sku, title in catalog_items:
             self._ids.add(item_id)
-            _enter(self._by_sku, item_id, item_id)
+            _add_or_mark_ambiguous(self._by_sku, item_id, item_id)
             if sku:
-                _enter(self._by_sku, sku, item_id)
+                _add_or_mark_ambiguous(self._by_sku, sku, item_id)
             if title:
-                _enter(self._by_title, _simplified(title), item_id)
+                _add_or_mark_ambiguous(self._by_title, _simplified(title), item_id)
 
     @property
     def is_empty(self) -> bool:
@@ -74,12 +74,12 @@ class ItemMatcher:
         """
         if item_id in self._ids:
             return item_id
-        if sku and (found := self._by_sku.get(sku)) is not None:
-            return found
+        if sku and (matched_id := self._by_sku.get(sku)) is not None:
+            return matched_id
         name = title
         while name:
-            if (found := self._by_title.get(_simplified(name))) is not None:
-                return found
+            if (matched_id := self._by_title.get(_simplified(name))) is not None:
+                return matched_id
             name = name.rpartition(_VARIANT)[0]
         return None
 
@@ -161,16 +161,16 @@ class OrderExportReader:
 
     def notes(self) -> list[str]:
         """Return notes for the user on how the file was read."""
-        found = []
+        notes = []
         if self.unmatched:
-            found.append(
+            notes.append(
                 f"{counted(self.unmatched, 'line')} of products that are not in the "
                 "catalog: they are stored by their id, else their SKU."
             )
         if self.statuses:
             statuses = ", ".join(sorted(self.statuses))
-            found.append(f"Orders with the status {statuses} were imported as purchases.")
-        return found
+            notes.append(f"Orders with the status {statuses} were imported as purchases.")
+        return notes
 
     def cell(self, cells: list[str], name: str) -> str:
         """Return the text of a column; empty when the column is missing."""
@@ -223,7 +223,7 @@ class OrderExportReader:
         return line
 
 
-def _enter(table: dict[str, str | None], name: str, item_id: str) -> None:
+def _add_or_mark_ambiguous(table: dict[str, str | None], name: str, item_id: str) -> None:
     table[name] = item_id if table.get(name, item_id) == item_id else None
 
 
@@ -426,23 +426,23 @@ class WooCommerceOrderReader(OrderExportReader):
         if cells_of_lines and not bought:
             reason = "refunded"
             raise NotAPurchaseError(reason)
-        return [_to_exported_line(cells_of_line) for cells_of_line in bought]
+        return [_exported_line_with_unit_price(cells_of_line) for cells_of_line in bought]
 
     def _lines_of_row(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
         """Yield each line's fields, by our names."""
         if "lines" in self._places:
-            yield from _listed(self.cell(cells, "lines"))
+            yield from _parse_line_items(self.cell(cells, "lines"))
         elif "products" in self._places:
-            yield from _listed_lines(self.cell(cells, "products"))
+            yield from _parse_product_list(self.cell(cells, "products"))
         elif self._places.keys() & {"line1", "title1"}:
-            yield from self._in_columns(cells)
+            yield from self._lines_in_columns(cells)
         else:
             yield from self._single_line(cells)
 
-    def _in_columns(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
+    def _lines_in_columns(self, cells: list[str]) -> Iterator[Mapping[str, str]]:
         for number in range(1, _MAX_LINES + 1):
             if text := self.cell(cells, f"line{number}"):
-                yield from _listed(text)
+                yield from _parse_line_items(text)
             elif self.cell(cells, f"title{number}"):
                 yield {part: self.cell(cells, f"{part}{number}") for part in _LINE_COLUMNS}
 
@@ -454,10 +454,10 @@ class WooCommerceOrderReader(OrderExportReader):
         if self.cell(cells, "net"):
             fields["refunded"] = ""  # already subtracted
         if fields["id"] or fields["sku"] or fields["title"]:
-            yield _net(fields)
+            yield _subtract_refunded_units(fields)
 
 
-def _to_exported_line(fields: Mapping[str, str]) -> ExportedLine:
+def _exported_line_with_unit_price(fields: Mapping[str, str]) -> ExportedLine:
     price = fields.get("price", "")
     if not price:
         price = _unit_price(fields.get("total", ""), fields.get("quantity", ""))
@@ -479,7 +479,7 @@ def _unit_price(total: str, quantity: str) -> str:
         return ""
 
 
-def _net(fields: dict[str, str]) -> dict[str, str]:
+def _subtract_refunded_units(fields: dict[str, str]) -> dict[str, str]:
     """Return a line without its refunded units; the unit price stays."""
     try:
         back, units = abs(float(fields.get("refunded") or 0)), float(fields["quantity"])
@@ -493,20 +493,20 @@ def _net(fields: dict[str, str]) -> dict[str, str]:
     return fields
 
 
-def _listed(text: str) -> Iterator[Mapping[str, str]]:
+def _parse_line_items(text: str) -> Iterator[Mapping[str, str]]:
     """Yield the lines of a cell: JSON, or `name:Tent|sku:T-1|quantity:1;name:...`."""
     if text.startswith("["):
-        yield from _from_json(text)
+        yield from _parse_json_line_items(text)
         return
     for item in _ITEMS.split(text) if text else ():
         facts = {
             name.strip().lower(): value.strip()
             for name, _, value in (fact.partition(":") for fact in _FACTS.split(item))
         }
-        yield _by_our_names(facts)
+        yield _to_line_without_refunds(facts)
 
 
-def _from_json(text: str) -> Iterator[Mapping[str, str]]:
+def _parse_json_line_items(text: str) -> Iterator[Mapping[str, str]]:
     try:
         rows = json.loads(text)
     except ValueError:
@@ -514,15 +514,17 @@ def _from_json(text: str) -> Iterator[Mapping[str, str]]:
         raise UnreadableRowError(message) from None
     for row in rows:
         if isinstance(row, dict):
-            yield _by_our_names({name: _text(value) for name, value in row.items()})
+            yield _to_line_without_refunds(
+                {name: _text(value) for name, value in row.items()}
+            )
 
 
 def _text(value: object) -> str:
     return str(value) if isinstance(value, str | int | float) else ""
 
 
-def _by_our_names(facts: Mapping[str, str]) -> Mapping[str, str]:
-    return _net(
+def _to_line_without_refunds(facts: Mapping[str, str]) -> Mapping[str, str]:
+    return _subtract_refunded_units(
         {
             "id": facts.get("product_id", ""),
             "sku": facts.get("sku", ""),
@@ -535,11 +537,11 @@ def _by_our_names(facts: Mapping[str, str]) -> Mapping[str, str]:
     )
 
 
-def _listed_lines(text: str) -> Iterator[Mapping[str, str]]:
+def _parse_product_list(text: str) -> Iterator[Mapping[str, str]]:
     """Yield the lines of a cell such as `2\u00d7 Tent, 1\u00d7 Rope - Red`."""
     for part in _NEXT.split(html.unescape(text)) if text else ():
-        found = _QUANTITY_AND_TITLE.fullmatch(part.strip())
-        if found is None:
+        match = _QUANTITY_AND_TITLE.fullmatch(part.strip())
+        if match is None:
             message = f"products {part[:40]!r} are not written as 2\u00d7 Name"
             raise UnreadableRowError(message)
-        yield {"quantity": found.group(1), "title": found.group(2)}
+        yield {"quantity": match.group(1), "title": match.group(2)}

@@ -7,13 +7,13 @@ from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
 from productrecs.core.csv_reader import (
-    HEAD_BYTES,
     BrokenRow,
     CsvFormat,
     CsvLayout,
     MissingColumnsError,
     column_names,
     inspect_csv,
+    read_head,
     read_rows,
 )
 from productrecs.features.imports.feeds import (
@@ -133,8 +133,7 @@ def _inspect_product_table(
     if kind is not ItemFileFormat.WOOCOMMERCE:
         return csv_format
     if not csv_format.columns.keys() >= {"name", "regular_price"}:
-        file.seek(0)
-        columns = woocommerce_products.columns_by_position(file.read(HEAD_BYTES))
+        columns = woocommerce_products.columns_by_position(read_head(file))
         if columns is not None:
             return replace(
                 csv_format, columns=MappingProxyType({**csv_format.columns, **columns})
@@ -172,12 +171,13 @@ def _note_unused_and_missing_columns(
 
 def note_columns(file: BinaryIO, csv_format: CsvFormat, reading: FeedReading) -> None:
     """Record the unused columns of a table."""
-    file.seek(0)
     used = set(csv_format.columns.values())
-    names = column_names(file.read(HEAD_BYTES), csv_format.separator)
+    names = column_names(read_head(file), csv_format.separator)
     columns = csv_format.columns.items()
     reading.titles |= {name: names[at] for name, at in columns if at < len(names)}
-    reading.ignores(name for place, name in enumerate(names) if place not in used)
+    reading.add_ignored_columns(
+        name for place, name in enumerate(names) if place not in used
+    )
 
 
 def _readable_rows(file: BinaryIO, csv_format: CsvFormat) -> Iterator[Cells]:
@@ -228,7 +228,7 @@ def _xml_rows(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterat
             yield number, RejectedRow(number, message)
             continue
         simplified = {name.replace("_", "").lower(): value for name, value in item.items()}
-        reading.ignores(
+        reading.add_ignored_columns(
             name for name in item if name.replace("_", "").lower() not in known_columns
         )
         yield (

@@ -39,7 +39,7 @@ _JOINTS: Final = " -\u2013\u2014,;:/|("
 _MAX_VALUES: Final = 30  # per attribute, such as the colours of all variants
 _SHORTEST: Final = 3  # the shortest common title of several variants, in characters
 _ATTRIBUTE_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
-    {one: name for name, synonyms in SYNONYMS.items() for one in synonyms}
+    {synonym: name for name, synonyms in SYNONYMS.items() for synonym in synonyms}
     | {"gtin, upc, ean, or isbn": "gtin"}
 )
 _SEPARATORS: Final = str.maketrans(":,", "  ")  # separators of names in URLs
@@ -165,7 +165,9 @@ class FeedProduct:
     def _apply_main_offer(self, offer: Offer) -> None:
         title = offer.fields.get("title")
         if isinstance(title, str):
-            self._title = _common(self._title, title) if self._main_offers else title
+            self._title = (
+                _common_beginning(self._title, title) if self._main_offers else title
+            )
         if not self._main_offers:
             self.is_hidden, self._product = offer.is_hidden, offer.product_values
         self._main_offers += 1
@@ -174,27 +176,29 @@ class FeedProduct:
         if variant.stock is not None:
             # A negative stock of one variant does not reduce the stock of another.
             before = self._stock if self._is_counted else None
-            self._stock = variant.stock if before is None else _sum(before, variant.stock)
+            self._stock = (
+                variant.stock if before is None else _add_stock(before, variant.stock)
+            )
             self._is_counted = True
         elif _RANK[variant.availability] < _RANK[Availability.OUT_OF_STOCK]:
             self._has_uncounted = True
-        if self._shown is None or _order(variant) < _order(self._shown):
+        if self._shown is None or _variant_rank(variant) < _variant_rank(self._shown):
             self._shown = variant
 
 
-def _order(variant: OfferedVariant) -> tuple[int, bool, float]:
+def _variant_rank(variant: OfferedVariant) -> tuple[int, bool, float]:
     price = variant.price
     return _RANK[variant.availability], price is None, price or 0.0
 
 
-def _sum(one: int, other: int) -> int:
-    return max(one, 0) + max(other, 0)
+def _add_stock(stock: int, other: int) -> int:
+    return max(stock, 0) + max(other, 0)
 
 
-def _common(one: str, other: str) -> str:
+def _common_beginning(title: str, other: str) -> str:
     """Return the longest common beginning, in whole words."""
     common = []
-    for left_word, right in zip(one.split(), other.split(), strict=False):
+    for left_word, right in zip(title.split(), other.split(), strict=False):
         if left_word != right:
             break
         common.append(left_word)
@@ -309,13 +313,13 @@ def group_by_product(
 def _merge_offers(
     offers: Iterable[Offer | RejectedRow],
 ) -> Iterator[FeedProduct | RejectedRow]:
-    found: dict[str, FeedProduct] = {}
+    products: dict[str, FeedProduct] = {}
     for offer in offers:
         if isinstance(offer, RejectedRow):
             yield offer
             continue
-        product = found.get(offer.product)
+        product = products.get(offer.product)
         if product is None:
-            product = found[offer.product] = FeedProduct(offer.product, offer.row)
+            product = products[offer.product] = FeedProduct(offer.product, offer.row)
         product.merge_offer(offer)
-    yield from found.values()
+    yield from products.values()

@@ -95,7 +95,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         "gtin": parse_gtin(cells.get("barcode", "")),
         "title": title,
         "description": html_to_text(cells.get("description", "")),
-        "product_url": reading.page(f"/products/{quote(handle)}"),
+        "product_url": reading.build_url(f"/products/{quote(handle)}"),
         "image_url": cells.get("image", "").strip()
         or cells.get("variant_image", "").strip(),
         "categories": _categories(cells),

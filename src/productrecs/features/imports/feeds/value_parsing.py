@@ -65,14 +65,14 @@ def collect_attributes(
     pairs: Iterable[tuple[str, str]], parts: str = ","
 ) -> dict[str, list[str]]:
     """Return attributes by name; `parts` separates the values of one."""
-    found: dict[str, list[str]] = {}
+    attributes: dict[str, list[str]] = {}
     for name, text in pairs:
         key = html_to_title(name).strip(" :;")
         values = [html_to_title(value) for value in text.replace("\\,", "\0").split(parts)]
         values = [value.replace("\0", ",").replace(";", ",") for value in values if value]
         if key and values:
-            found.setdefault(key, []).extend(values)
-    return found
+            attributes.setdefault(key, []).extend(values)
+    return attributes
 
 
 def parse_gtin(text: str) -> str:
@@ -136,8 +136,8 @@ class FeedReading:
     unreadable_date: str = ""
     _topics: set[str] = field(default_factory=set)
 
-    def page(self, path: str) -> str:
-        """Return the address of a product's page."""
+    def build_url(self, path: str) -> str:
+        """Return an address on the store's host, and record that addresses were built."""
         self.has_built_urls = True
         return self.address + path
 
@@ -146,7 +146,7 @@ class FeedReading:
         if currency is not None and len(self.currencies) < _MAX_CURRENCIES:
             self.currencies.add(currency)
 
-    def ignores(self, names: Iterable[str]) -> None:
+    def add_ignored_columns(self, names: Iterable[str]) -> None:
         """Record unused columns or fields."""
         for name in names:
             if len(self.ignored) < _MAX_IGNORED and name.strip():

@@ -335,7 +335,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         sold = _variant_of_grouped_product(cells, sold, reading)
     return Offer(
         row=row,
-        product=_parent(cells, reading) if is_variation else _product(own_id, sku),
+        product=_parent_key(cells, reading) if is_variation else _product_key(own_id, sku),
         item_id=None if is_variation else own_id or sku,
         is_main=not is_variation,
         is_hidden=is_hidden,
@@ -357,7 +357,7 @@ def _is_variation(cells: Mapping[str, str]) -> bool:
     return bool(cells.get("parent", "").strip())
 
 
-def _product(own_id: str, sku: str) -> str:
+def _product_key(own_id: str, sku: str) -> str:
     return _BY_ID + own_id if own_id else sku
 
 
@@ -438,7 +438,7 @@ def _item_fields(
         "gtin": parse_gtin(_unescape(cells.get("gtin", ""))),
         "title": html_to_title(_unescape(cells.get("name", ""))),
         "description": html_to_text(text),
-        "product_url": reading.page(f"/?p={own_id}") if own_id else "",
+        "product_url": reading.build_url(f"/?p={own_id}") if own_id else "",
         "image_url": images[0] if images else "",
         "categories": _categories(cells.get("categories", "")),
     }
@@ -456,7 +456,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> OfferedVariant:
     )
 
 
-def _parent(cells: Mapping[str, str], reading: FeedReading) -> str:
+def _parent_key(cells: Mapping[str, str], reading: FeedReading) -> str:
     """Return the parent of a variation: `Parent` holds its SKU, or `id:44`."""
     parent = _unescape(cells.get("parent", "")).strip()
     if not parent:

@@ -74,8 +74,8 @@ class _FeedParser:
         self._parser.StartElementHandler = self._start_element
         self._parser.EndElementHandler = self._end_element
         self._parser.CharacterDataHandler = self._character_data
-        self._parser.EntityDeclHandler = self._declares
-        self._parser.ExternalEntityRefHandler = self._declares
+        self._parser.EntityDeclHandler = self._reject_entity
+        self._parser.ExternalEntityRefHandler = self._reject_entity
 
     def feed(self, block: bytes) -> BrokenFeedError | None:
         """Parse the next bytes (none at the end); return an error, or None."""
@@ -91,7 +91,7 @@ class _FeedParser:
             return BrokenFeedError("this XML has a tag, or a comment, of more than 4 MiB")
         return None
 
-    def _declares(self, *_: object) -> int:
+    def _reject_entity(self, *_: object) -> int:
         message = (
             "this XML declares entities of its own, which no feed needs; it is rejected"
         )
@@ -101,7 +101,7 @@ class _FeedParser:
         if len(self._path) >= _DEEPEST:
             message = f"this XML is nested deeper than {_DEEPEST} elements"
             raise BrokenFeedError(message)
-        self._path.append(_short(name))
+        self._path.append(_short_name(name))
         if self._item is None and self._path[-1] in _ITEMS:
             self._item, self._item_depth, self._length = {}, len(self._path), 0
         elif self._is_attribute():
@@ -132,6 +132,6 @@ class _FeedParser:
         return self._item is not None and len(self._path) == self._item_depth + 1
 
 
-def _short(name: str) -> str:
+def _short_name(name: str) -> str:
     space, _, local = name.rpartition(" ")
     return f"g:{local}" if space == _GOOGLE else local

@@ -128,10 +128,10 @@ class FeedDownloader:
                 with connection.getresponse() as response:
                     location = response.getheader("location")
                     if response.status not in _REDIRECTS or not location:
-                        found = self._receive_file(response, request, file, on_bytes)
+                        download = self._receive_file(response, request, file, on_bytes)
                         if time.monotonic() >= until:
                             raise TimeoutError  # closed by the timer, as if it had ended
-                        return found
+                        return download
             url = urljoin(url, location)
         message = f"more than {MAX_REDIRECTS} redirects"
         raise FeedUnavailableError(message)

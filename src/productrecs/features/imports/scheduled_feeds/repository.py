@@ -148,7 +148,7 @@ def stores_with_due_feed(database: Database, now_ms: int) -> list[StoreId]:
     """Return the stores whose feed should be fetched now."""
     query = sa.select(_FEED.store_id).where(_FEED.next_at <= now_ms)
     with database.reading() as connection:
-        return [StoreId(one) for one in connection.execute(query).scalars()]
+        return [StoreId(store_id) for store_id in connection.execute(query).scalars()]
 
 
 def _columns(feed: ScheduledFeed) -> dict[str, object]:

@@ -18,7 +18,7 @@ from productrecs.features.recommendations.backtest import (
     MIN_GROUPS,
     EvaluationCase,
     mean_with_interval,
-    replay_orders,
+    replay_mix_lists,
 )
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
 from productrecs.features.recommendations.recommendation_request import Pick
@@ -68,7 +68,7 @@ def replay_earning_weights(database: Database, store: Store, now_ms: int) -> Non
     with database.reading() as connection:
         inputs, head = read_log(TrainingRepository(connection, store_id))
         items = EarningsRepository(connection, store_id).prices_and_costs()
-    cases, lists = replay_orders(inputs, head.n_items, store.settings, _MAX_CASES)
+    cases, lists = replay_mix_lists(inputs, head.n_items, store.settings, _MAX_CASES)
     index = compute_earning_index(items.prices, items.costs, (), ())
     margins = items.prices - items.costs
     result: dict[str, Any] = {

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from productrecs.features.forecast.stock_simulation import (
+from productrecs.features.forecast.order_rule_simulation import (
     MEAN_DAYS,
     OrderTerms,
     StockScenario,
-    average_rule,
-    simulate_stock,
+    average_sales_rule,
+    simulate_order_rule,
 )
 
 
@@ -21,7 +21,7 @@ def scenario(demand: list[list[float]], stock: list[float], lead: int) -> StockS
 def test_goods_can_be_sold_after_the_lead_time() -> None:
     given = scenario([[2.0] * 6, [2.0] * 6], [4.0, 100.0], lead=3)
 
-    found = simulate_stock(
+    found = simulate_order_rule(
         given, lambda day, _stock, _arriving: np.array([8.0 * (day == 0), 0])
     )
 
@@ -35,7 +35,7 @@ def test_goods_can_be_sold_after_the_lead_time() -> None:
 def test_days_before_the_counted_ones_are_not_counted() -> None:
     given = StockScenario(np.full((1, 4), 5.0), np.zeros(1), np.array([1]), 3)
 
-    found = simulate_stock(given, lambda *_: np.array([5.0]))
+    found = simulate_order_rule(given, lambda *_: np.array([5.0]))
 
     assert (found.days_out.tolist(), found.lost.tolist()) == ([0], [0])
     assert (found.lines.tolist(), found.order_days) == ([1], 1)
@@ -44,7 +44,7 @@ def test_days_before_the_counted_ones_are_not_counted() -> None:
 def test_the_plain_rule_orders_packs_up_to_the_average() -> None:
     terms = OrderTerms(np.array([3, 3]), np.array([7, 7]), np.array([1.0, 12]), np.zeros(2))
     sales = np.full((2, MEAN_DAYS + 20), 2.0)
-    rule = average_rule(sales, MEAN_DAYS, terms, reserve_days=5)
+    rule = average_sales_rule(sales, MEAN_DAYS, terms, reserve_days=5)
 
     first = rule(0, np.array([10.0, 10]), np.array([[4.0], [0]]))
 
@@ -60,7 +60,7 @@ def test_the_plain_rule_knows_no_later_sales() -> None:
     same[:, MEAN_DAYS + 8 :] = 99.0
 
     ordered = [
-        average_rule(one, MEAN_DAYS, terms, 0)(7, np.zeros(1), np.zeros((1, 1)))
+        average_sales_rule(one, MEAN_DAYS, terms, 0)(7, np.zeros(1), np.zeros((1, 1)))
         for one in (sales, same)
     ]
 

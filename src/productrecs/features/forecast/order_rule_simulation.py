@@ -1,4 +1,4 @@
-"""Stock simulation: stock, lost sales and money bound, day by day, by a rule for orders."""
+"""Order rule simulation: replays a rule for orders on past sales, day by day."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class StockScenario:
     counted_from: int  # the days before depend on the first stock
 
 
-def simulate_stock(scenario: StockScenario, rule: OrderRule) -> SimulatedStock:
-    """Return what `rule` leads to.
+def simulate_order_rule(scenario: StockScenario, rule: OrderRule) -> SimulatedStock:
+    """Return the stock and lost sales that `rule` leads to.
 
     What is ordered on the evening of a day can be sold `lead_days` days later.
     """
@@ -72,7 +72,7 @@ def simulate_stock(scenario: StockScenario, rule: OrderRule) -> SimulatedStock:
     return SimulatedStock(days_out, lost, stock_sum / counted, lines, order_days)
 
 
-def average_rule(
+def average_sales_rule(
     demand: Floats, start: int, terms: OrderTerms, reserve_days: int
 ) -> OrderRule:
     """Return the rule to order up to the mean sales of the last 28 days.
