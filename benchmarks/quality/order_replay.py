@@ -16,7 +16,7 @@ from benchmarks.quality.datasets import online_retail_sales
 from benchmarks.quality.demand import history
 from benchmarks.report import Figure
 from productrecs.engines.demand.price_elasticity import PaidPrices
-from productrecs.features.forecast.order_replay import replay_orders
+from productrecs.features.forecast.order_replay import replay_order_rules
 from productrecs.features.forecast.repository import StockedItem
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.demand.demand_inputs import DemandInputs, days_between
@@ -57,7 +57,7 @@ def measure(report: Report) -> None:
     ]
     for lead_days in _LEAD_DAYS:
         settings = StoreSettings(lead_time_days=lead_days, order_every_days=7)
-        found = replay_orders(inputs, items, settings)
+        found = replay_order_rules(inputs, items, settings)
         assert found is not None
         replay, rows = found
         for rule, _, share, lost, _, stock, *_ in rows:

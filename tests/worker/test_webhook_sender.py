@@ -173,8 +173,8 @@ def test_a_message_is_retried_for_three_days_and_can_be_sent_again_by_hand(
         receiver.statuses["/a"] = 204
         with outbox.services.database.transaction() as transaction:
             webhooks = WebhookRepository(transaction, store_id)
-            assert webhooks.replay("0", 1, outbox.now[0])
-            assert not webhooks.replay("0", 2, outbox.now[0])
+            assert webhooks.requeue("0", 1, outbox.now[0])
+            assert not webhooks.requeue("0", 2, outbox.now[0])
         eventually(lambda: outbox.states(store_id) == [MessageState.DELIVERED], 20)
 
     assert len({one.headers["webhook-id"] for one in receiver.requests}) == 1
@@ -274,7 +274,7 @@ def test_the_log_has_thirty_days_and_goes_with_its_endpoint(outbox: Outbox) -> N
         webhooks.set_position("plan", {"a": 1})
         webhooks.purge(outbox.now[0])
         assert [message.number for message in webhooks.log("0", 10)] == [2]
-        assert webhooks.counts()["0"][MessageState.PENDING] == 1
+        assert webhooks.counts_by_state()["0"][MessageState.PENDING] == 1
         webhooks.remove_endpoint("0")
         assert (webhooks.endpoints(), webhooks.log("0", 10)) == ([], [])
         assert webhooks.positions() == {}

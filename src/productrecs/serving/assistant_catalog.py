@@ -137,7 +137,7 @@ class AssistantCatalog:
         pagination: dict[str, Any] = {"has_next_page": False, "total_count": total}
         if items and end < min(total, MAX_OFFSET):
             pagination |= {"has_next_page": True, "cursor": cursor_after(end)}
-        written = [self._serializer.product(one) for one in products.values()]
+        written = [self._serializer.product_fields(one) for one in products.values()]
         unknown_ids = [one for one in call.anchor_ids if self._shown_item(one) is None]
         return {
             "products": written,
@@ -296,7 +296,7 @@ class AssistantCatalog:
     ) -> Reply:
         """Return a product with the variants that were asked for, and by which ids."""
         by_id = {self._catalog.ids[number]: matches for number, matches in inputs.items()}
-        written = self._serializer.product(product)
+        written = self._serializer.product_fields(product)
         written["variants"] = [
             variant | {"inputs": by_id[variant["id"]]}
             for variant in written["variants"]
@@ -327,7 +327,7 @@ class AssistantCatalog:
         if is_variant:
             shown.sort(key=lambda one: one is not featured)
         return {
-            "product": self._serializer.detail(product, selected, shown)
+            "product": self._serializer.detail_fields(product, selected, shown)
         } | self._messages([])
 
     def _resolve_id(self, wanted_id: str) -> tuple[int | None, bool]:

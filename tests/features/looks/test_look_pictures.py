@@ -81,7 +81,7 @@ def test_what_is_kept_is_a_jpeg_of_our_own_and_nothing_else_of_the_file(
     assert MARK.encode() not in kept.content
     assert not shown.getexif()
     assert Image.open(io.BytesIO(empty.content)).getpixel((20, 20)) == (255, 255, 255)
-    assert looks.one(look.look_id) == look
+    assert looks.get(look.look_id) == look
     reader = database.raw_reader()
     try:
         assert read_picture(reader, store.store_id, kept.picture_id) == kept.content
@@ -133,7 +133,7 @@ def test_a_picture_goes_with_the_last_look_that_has_or_had_it(
     changed = looks.edit(two.look_id, LookContent("rope", title="By the lake"))
     assert changed.content.picture_id == kept.picture_id  # it keeps what it has
     assert looks.add_hotspots(two.look_id, [spot]).content.hotspots == (spot,)
-    assert looks.show_picture(two.look_id, other).content.hotspots == (spot,)
+    assert looks.set_picture(two.look_id, other).content.hotspots == (spot,)
     assert looks.picture(kept.picture_id)  # an earlier version has it
     looks.edit(two.look_id, LookContent("rope", URL))
     assert kept_by(database) == 2

@@ -137,7 +137,7 @@ def test_what_a_look_was_is_kept_up_to_a_limit_and_restored(
     for number in range(1, MAX_VERSIONS + 3):
         looks.edit(look_id, LookContent("tent", URL, str(number), (SPOT,)))
     looks.publish(look_id)  # no other content
-    looks.edit(look_id, looks.one(look_id).content)
+    looks.edit(look_id, looks.get(look_id).content)
     earlier = looks.versions(look_id)
 
     restored = looks.restore(look_id, earlier[-1].version)

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from benchmarks.quality.holdout import Shop, alarms
+from productrecs.engines.array_types_and_sorting import Bools, Floats
 from productrecs.features.experiments.experiment_statistics import (
     MIN_CONVERSIONS,
-    Flags,
-    Floats,
     LiftVerdict,
     cuped_values,
     interval_radius,
@@ -47,7 +46,7 @@ def test_a_true_lift_is_found() -> None:
 class Arms(NamedTuple):
     """Visitors: whether shown lists, whether they bought, and nothing known before."""
 
-    shown: Flags
+    shown: Bools
     converted: Floats
     before: Floats
 

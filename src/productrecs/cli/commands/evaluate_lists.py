@@ -16,8 +16,8 @@ from productrecs.features.recommendations.backtest import (
     MIN_GROUPS,
     BacktestTask,
     BacktestTaskResult,
-    MeanDifference,
     MethodMetrics,
+    PairedDifference,
     RankingVerdict,
     run_backtest,
 )
@@ -118,7 +118,7 @@ def _score_row(score: MethodMetrics) -> str:
     ).rstrip()
 
 
-def _comparison_text(difference: MeanDifference) -> str:
+def _comparison_text(difference: PairedDifference) -> str:
     verdict = {"level": "no significant difference"}.get(
         difference.verdict, difference.verdict
     )

@@ -71,7 +71,7 @@ def propose(
     with open_services(data) as services:
         store = find_store(services.database, domain)
         editor = LookEditor(services.database, store, services.clock)
-        look = editor.one(look_id)
+        look = editor.get(look_id)
         proposals = _propose_hotspots(services, store, editor, look)
         accepted_hotspots = _accepted_hotspots(proposals, accepted)
         if accepted_hotspots:
@@ -278,10 +278,10 @@ def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None
     with open_services(data) as services:
         store = find_store(services.database, domain)
         editor = LookEditor(services.database, store, services.clock)
-        editor.one(look_id)
+        editor.get(look_id)
         with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
             stored_picture = editor.store_picture(file.read_bytes(), viewer)
-        editor.show_picture(look_id, stored_picture)
+        editor.set_picture(look_id, stored_picture)
     pixels = f"{stored_picture.width} x {stored_picture.height} pixels"
     size = f"{pixels}, {len(stored_picture.content):,} bytes"
     click.echo(f"Look {look_id} has the picture {file.name} ({size}).")

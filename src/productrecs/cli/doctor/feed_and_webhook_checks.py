@@ -47,7 +47,7 @@ def check_webhooks(services: Services, store: Store) -> Iterator[CheckResult]:
     with services.database.reading() as connection:
         repository = WebhookRepository(connection, store.store_id)
         for endpoint in repository.endpoints():
-            counts = repository.counts().get(endpoint.endpoint_id, {})
+            counts = repository.counts_by_state().get(endpoint.endpoint_id, {})
             oldest = repository.oldest_pending(endpoint.endpoint_id)
             # Only the host: an address can contain a password.
             subject = f"its webhooks to {urlsplit(endpoint.url).hostname}"

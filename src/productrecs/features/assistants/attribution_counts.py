@@ -48,14 +48,14 @@ def attributed_searches(
     store_id: StoreId, attribution: Mapping[str, str] | None, now_ms: int
 ) -> list[AttributedSearch]:
     """Return what to count of one search: each of `PARAMETERS` that its attribution has."""
-    found = []
+    searches = []
     for parameter, names in PARAMETERS.items():
         texts = ((attribution or {}).get(name, "").strip() for name in names)
         text = next(filter(None, texts), "")
         if text:
             value = countable_value(text)
-            found.append(AttributedSearch(store_id, parameter, value, now_ms // DAY_MS))
-    return found
+            searches.append(AttributedSearch(store_id, parameter, value, now_ms // DAY_MS))
+    return searches
 
 
 def countable_value(text: str) -> str:

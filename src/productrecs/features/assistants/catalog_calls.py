@@ -179,8 +179,8 @@ class SearchCall(CatalogCall):
         """The products that the wanted ones are related to; none for a photo."""
         if self.complements:
             return list(dict.fromkeys(self.complements.ids))
-        one = self.like or self.looks
-        return [one.id] if one and one.id else []
+        product = self.like or self.looks
+        return [product.id] if product and product.id else []
 
     @property
     def photo(self) -> str | None:
@@ -204,13 +204,13 @@ class SearchCall(CatalogCall):
             return 0
         try:
             text = base64.b64decode(cursor.encode(), altchars=b"-_", validate=True)
-            found = _CURSOR.fullmatch(text.decode())
+            match = _CURSOR.fullmatch(text.decode())
         except ValueError:
-            found = None
-        if found is None or int(found[1]) > MAX_OFFSET:
+            match = None
+        if match is None or int(match[1]) > MAX_OFFSET:
             message = "$.pagination.cursor is not one of this catalog"
             raise InvalidCatalogCallError(message)
-        return int(found[1])
+        return int(match[1])
 
 
 class LookupCall(CatalogCall):
@@ -248,7 +248,7 @@ def parse_call(body: object, kind: type[Call]) -> Call:
     elif isinstance(call, LookupCall):
         _check_ids(call.ids)
     elif isinstance(call, ProductCall):
-        names = [one.name for one in call.selected]
+        names = [option.name for option in call.selected]
         if len(names) != len(set(names)):
             message = "$.selected names an option more than once"
             raise InvalidCatalogCallError(message)
@@ -259,7 +259,7 @@ def _check_search(call: SearchCall) -> None:
     call.offset()
     has_query = bool((call.query or "").strip())
     inputs = [call.like, call.complements, call.looks]
-    count = has_query + sum(one is not None for one in inputs)
+    count = has_query + sum(related is not None for related in inputs)
     if count > 1:
         message = "a search has one of query, like, complements and looks"
         raise InvalidCatalogCallError(message)
@@ -296,8 +296,8 @@ def agent_host(profile: object) -> str:
 
 def agent_of_header(text: str) -> str:
     """Return the assistant that a `UCP-Agent` header names (RFC 8941)."""
-    found = _PROFILE_MEMBER.search(text)
-    return agent_host(found[1]) if found else UNNAMED_AGENT
+    match = _PROFILE_MEMBER.search(text)
+    return agent_host(match[1]) if match else UNNAMED_AGENT
 
 
 def with_assistant_utm_parameters(url: str, agent: str) -> str:
@@ -305,5 +305,5 @@ def with_assistant_utm_parameters(url: str, agent: str) -> str:
     parts = urlsplit(url)
     parameters = {"utm_source": agent, "utm_medium": "assistant"}
     parsed = parse_qsl(parts.query, keep_blank_values=True)
-    own = [one for one in parsed if one[0] not in parameters]
+    own = [pair for pair in parsed if pair[0] not in parameters]
     return urlunsplit(parts._replace(query=urlencode([*own, *parameters.items()])))

@@ -54,23 +54,18 @@ class OfferedProduct:
     variants: Sequence[OfferedItem]
     options: Mapping[str, Options]  # by the id of the item; without variants empty
 
-    def first(self, item_id: str) -> OfferedProduct:
-        """Return this product with another featured variant."""
-        variants = sorted(self.variants, key=lambda one: one.item.item_id != item_id)
-        return OfferedProduct(self.product_id, variants, self.options)
-
 
 def offered_product(product_id: str, variants: Sequence[OfferedItem]) -> OfferedProduct:
     """Return a product; its options tell all of its variants apart."""
     options: dict[str, Options] = {}
     if len(variants) > 1:
-        options = {one.item.item_id: _options(one.item) for one in variants}
-        names = set.intersection(*(set(one) for one in options.values()))
+        options = {variant.item.item_id: _options(variant.item) for variant in variants}
+        names = set.intersection(*map(set, options.values()))
         options = {
-            item_id: {name: label for name, label in one.items() if name in names}
-            for item_id, one in options.items()
+            item_id: {name: label for name, label in own.items() if name in names}
+            for item_id, own in options.items()
         }
-        if len({tuple(one.items()) for one in options.values()}) < len(variants):
+        if len({tuple(own.items()) for own in options.values()}) < len(variants):
             options = _options_by_title(variants)
     return OfferedProduct(product_id, variants, options)
 
@@ -81,7 +76,9 @@ def _options(item: Item) -> Options:
 
 
 def _options_by_title(variants: Sequence[OfferedItem]) -> dict[str, Options]:
-    titles = {one.item.item_id: html_to_title(one.item.title) for one in variants}
+    titles = {
+        variant.item.item_id: html_to_title(variant.item.title) for variant in variants
+    }
     is_unique = len(set(titles.values())) == len(titles)
     return {
         item_id: {_OTHER_OPTION: title if is_unique else f"{title} ({item_id})"}
@@ -97,7 +94,7 @@ class ProductSerializer:
     seller: str
     agent: str  # the assistant that calls
 
-    def product(self, product: OfferedProduct) -> dict[str, Any]:
+    def product_fields(self, product: OfferedProduct) -> dict[str, Any]:
         """Return a product with all its variants; the first one stands for it."""
         featured, variants = product.variants[0], product.variants
         item = featured.item
@@ -105,11 +102,11 @@ class ProductSerializer:
             "id": product.product_id,
             "title": html_to_title(item.title) or item.item_id,
             "description": {"plain": _description(item)},
-            "price_range": self._price_range([one.price for one in variants]),
-            "variants": [self._variant(one, product.options) for one in variants],
+            "price_range": self._price_range([variant.price for variant in variants]),
+            "variants": [self._variant(variant, product.options) for variant in variants],
         }
-        usual = [one.list_price or one.price for one in variants]
-        if any(one.list_price for one in variants):
+        usual = [variant.list_price or variant.price for variant in variants]
+        if any(variant.list_price for variant in variants):
             fields["list_price_range"] = self._price_range(usual)
         fields |= self._page_fields(item)
         if item.categories:
@@ -125,15 +122,17 @@ class ProductSerializer:
             "attributes": {name: list(values) for name, values in item.attributes},
         }
         if any(details.values()):
-            fields["metadata"] = {name: one for name, one in details.items() if one}
+            fields["metadata"] = {name: value for name, value in details.items() if value}
         return fields
 
-    def detail(
-        self, product: OfferedProduct, selected: Options, shown: Iterable[OfferedItem]
+    def detail_fields(
+        self, product: OfferedProduct, selected: Options, variants: Iterable[OfferedItem]
     ) -> dict[str, Any]:
-        """Return a product with the variants that fit `selected`, its options in full."""
-        fields = self.product(product)
-        fields["variants"] = [self._variant(one, product.options) for one in shown]
+        """Return a product with variants that fit `selected`, and its options in full."""
+        fields = self.product_fields(product)
+        fields["variants"] = [
+            self._variant(variant, product.options) for variant in variants
+        ]
         if product.options:
             fields["selected"] = [
                 {"name": name, "label": label} for name, label in selected.items()
@@ -151,23 +150,23 @@ class ProductSerializer:
         return fields
 
     def _variant(
-        self, one: OfferedItem, all_options: Mapping[str, Options]
+        self, variant: OfferedItem, all_options: Mapping[str, Options]
     ) -> dict[str, Any]:
-        item, options = one.item, all_options.get(one.item.item_id, {})
+        item, options = variant.item, all_options.get(variant.item.item_id, {})
         title = html_to_title(item.title) or item.item_id
         fields: dict[str, Any] = {
             "id": item.item_id,
             "title": " / ".join(options.values()) or title,
             "description": {"plain": _description(item)},
-            "price": self._price(one.price),
+            "price": self._price(variant.price),
             "availability": {
-                "available": one.is_buyable,
-                "status": one.availability.value,
+                "available": variant.is_buyable,
+                "status": variant.availability.value,
             },
             "seller": {"name": self.seller},
         }
-        if one.list_price is not None:
-            fields["list_price"] = self._price(one.list_price)
+        if variant.list_price is not None:
+            fields["list_price"] = self._price(variant.list_price)
         if item.sku:
             fields["sku"] = item.sku
         if item.gtin:
@@ -213,8 +212,8 @@ def _is_web_address(url: str | None) -> bool:
 def _labels_by_option(options: Mapping[str, Options]) -> dict[str, list[str]]:
     """Return the labels of each option, in the order of the variants."""
     labels: dict[str, list[str]] = {}
-    for one in options.values():
-        for name, label in one.items():
+    for own in options.values():
+        for name, label in own.items():
             if label not in labels.setdefault(name, []):
                 labels[name].append(label)
     return labels
@@ -224,7 +223,7 @@ def _option_value(product: OfferedProduct, selected: Options, label: str) -> dic
     fitting = matching_variants(product, selected)
     return {
         "label": label,
-        "available": any(one.is_buyable for one in fitting),
+        "available": any(variant.is_buyable for variant in fitting),
         "exists": bool(fitting),
     }
 
@@ -232,9 +231,9 @@ def _option_value(product: OfferedProduct, selected: Options, label: str) -> dic
 def matching_variants(product: OfferedProduct, selected: Options) -> list[OfferedItem]:
     """Return the variants that have all of the selected option values."""
     return [
-        one
-        for one in product.variants
-        if selected.items() <= product.options.get(one.item.item_id, {}).items()
+        variant
+        for variant in product.variants
+        if selected.items() <= product.options.get(variant.item.item_id, {}).items()
     ]
 
 
@@ -247,10 +246,10 @@ def relax_selection(
     """
     ranks = {name: rank for rank, name in enumerate(preferences)}
 
-    def by_rank(one: SelectedOption) -> int:
-        return ranks.get(one.name, len(ranks))
+    def rank(option: SelectedOption) -> int:
+        return ranks.get(option.name, len(ranks))
 
-    kept = {one.name: one.label for one in sorted(selected, key=by_rank)}
+    kept = {option.name: option.label for option in sorted(selected, key=rank)}
     while kept and not matching_variants(product, kept):
         kept.popitem()
     return kept

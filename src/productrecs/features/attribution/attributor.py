@@ -69,7 +69,7 @@ def changed_reach_sketches(
     days: LocalDayMapper,
 ) -> ReachSketches:
     """Return the sketches of shoppers shown and clicking, updated with `touchpoints`."""
-    new_sketches = _reach_sketches_of(touchpoints, codes, days)
+    new_sketches = _new_reach_sketches(touchpoints, codes, days)
     stored = repository.reach(new_sketches)
     changed: ReachSketches = {}
     for key, (shown, clicked) in new_sketches.items():
@@ -80,7 +80,7 @@ def changed_reach_sketches(
     return changed
 
 
-def _reach_sketches_of(
+def _new_reach_sketches(
     touchpoints: TouchpointColumns, codes: VisitorHashCache, days: LocalDayMapper
 ) -> Mapping[ReachKey, tuple[bytes, bytes]]:
     if not touchpoints.seqs:
@@ -195,7 +195,7 @@ class Attributor:
             else:
                 step = None
         if step is not None:
-            self._store(store.store_id, step)
+            self._store_step(store.store_id, step)
         elif position is None:
             with self.database.transaction(synced=False) as transaction:
                 AttributionRepository(transaction, store.store_id).begin(target)
@@ -203,18 +203,18 @@ class Attributor:
             self._restart(store.store_id, position, target)
         return True
 
-    def _store(self, store_id: StoreId, step: AttributionStep) -> None:
+    def _store_step(self, store_id: StoreId, step: AttributionStep) -> None:
         with self.database.transaction(synced=False) as transaction:
             repository = AttributionRepository(transaction, store_id)
             if not repository.advance_progress(step.before, step.after):
                 return
-            repository.replace(self.database, step.removed, step.outcomes)
+            repository.replace_outcomes(self.database, step.removed, step.outcomes)
             repository.replace_day_sums(self.database, step.days, step.sums)
             repository.add_touchpoint_counts(step.touchpoint_counts)
             repository.add_look_counts(step.look_counts)
             repository.replace_reach(self.database, step.reach)
-            repository.replace_searches(self.database, step.searches)
-            repository.count_events(step.hours)
+            repository.replace_search_clicks(self.database, step.searches)
+            repository.add_event_counts(step.hours)
 
     def _restart(
         self, store_id: StoreId, position: AttributionProgress, target: AttributionProgress
@@ -270,7 +270,7 @@ def _compute_step(
     zone: tzinfo,
 ) -> AttributionStep:
     settled = repository.settled()
-    touchpoints, searches = repository.touchpoints(position.seq, up_to)
+    touchpoints, searches = repository.touchpoints_and_search_clicks(position.seq, up_to)
     index.add(touchpoints, searches, up_to)
     if settled.before_ms:
         touchpoints = touchpoints.since(settled.before_ms)
@@ -280,7 +280,7 @@ def _compute_step(
     carts = repository.log.carts(position.seq, up_to)
     lines = repository.sold_lines.changed_lines(position.seq, up_to)
     changed = [row[0] for row in lines if row[0] <= position.seq or settled.before_ms]
-    stored_outcomes = repository.outcomes_of(changed) if changed else []
+    stored_outcomes = repository.outcomes_of_facts(changed) if changed else []
     outcome_rows = [(CART, *row, None) for row in carts]
     outcome_rows += [(SALE, *row[:-1]) for row in lines if not row[-1]]
     open_rows = [row for row in outcome_rows if row[2] >= settled.before_ms]
@@ -363,7 +363,7 @@ def _attribute_outcomes(
         outcome_rows, _touchpoints_of(touchpoints), search_clicks.seqs.tolist(), strict=True
     )
     return [
-        _attributed_outcome(row, touchpoint, places, days)._replace(
+        _to_attributed_outcome(row, touchpoint, places, days)._replace(
             search=seq if seq >= 0 else None, intent=intent_by_search.get(seq, "")
         )
         for row, touchpoint, seq in columns
@@ -377,7 +377,7 @@ def _update_settled_lines(
     stored_by_fact = {outcome.fact: outcome for outcome in stored}
     updated = []
     for row in rows:
-        outcome = _attributed_outcome(row, _Touchpoint(-1, 0, clicked=False), {}, days)
+        outcome = _to_attributed_outcome(row, _Touchpoint(-1, 0, clicked=False), {}, days)
         if (first := stored_by_fact.get(outcome.fact)) is not None:
             outcome = first._replace(
                 item=outcome.item,
@@ -434,7 +434,7 @@ def _touchpoints_of(touchpoints: LastTouchpoints) -> Iterator[_Touchpoint]:
     return map(_Touchpoint, *columns)
 
 
-def _attributed_outcome(
+def _to_attributed_outcome(
     row: Row,
     touchpoint: _Touchpoint,
     places: Mapping[int, TouchpointPlace],

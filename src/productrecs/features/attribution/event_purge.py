@@ -29,9 +29,9 @@ BATCH: Final = 1_000
 _LATE_MS: Final = DAY_MS  # how long the events of an ended test may be needed
 
 
-def retention_days(store: Store, of_installation: int) -> int:
+def retention_days(store: Store, installation_days: int) -> int:
     """Return after how many days the events of a store are purged; 0: never."""
-    chosen = [days for days in (store.settings.retention_days, of_installation) if days]
+    chosen = [days for days in (store.settings.retention_days, installation_days) if days]
     return min(chosen, default=0)
 
 

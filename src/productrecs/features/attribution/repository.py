@@ -224,10 +224,10 @@ class AttributionRepository:
 
     def settled(self) -> SettledDays:
         """Return the days whose sums are final."""
-        marks = attribution_marks.c
-        query = sa.select(marks.settled_before, marks.settled_day)
+        columns = attribution_marks.c
+        query = sa.select(columns.settled_before, columns.settled_day)
         row = self._transaction.execute(
-            query.where(marks.store_id == self._store_id)
+            query.where(columns.store_id == self._store_id)
         ).first()
         return SettledDays() if row is None else SettledDays(*row)
 
@@ -239,13 +239,13 @@ class AttributionRepository:
         values = (progress.seq, days.before_ms)
         if self.log.has_unread(*values) or self.sold_lines.has_unread(*values):
             return False
-        marks = attribution_marks.c
+        columns = attribution_marks.c
         query = attribution_marks.update().where(
-            marks.store_id == self._store_id,
-            marks.seq == progress.seq,
-            marks.zone == progress.zone,
-            marks.settled_before <= days.before_ms,
-            marks.settled_day <= days.first_open_day,
+            columns.store_id == self._store_id,
+            columns.seq == progress.seq,
+            columns.zone == progress.zone,
+            columns.settled_before <= days.before_ms,
+            columns.settled_day <= days.first_open_day,
         )
         settled = {"settled_before": days.before_ms, "settled_day": days.first_open_day}
         return self._transaction.execute(query.values(**settled)).rowcount == 1
@@ -264,17 +264,17 @@ class AttributionRepository:
         """Return the last sequence number of the log; 0 when the store was deleted."""
         return log_seq(self._transaction, self._store_id)
 
-    def touchpoints(
+    def touchpoints_and_search_clicks(
         self, after_seq: int, up_to_seq: int
     ) -> tuple[TouchpointColumns, SearchClickColumns]:
         """Return live touchpoints and search clicks of a range of the log."""
         rows = self.log.touchpoints(after_seq, up_to_seq)
         shown = [row for row in rows if row[2] in _RECOMMENDED]
-        found = [(*row[:5], *row[7:]) for row in rows if row[2] not in _RECOMMENDED]
+        searches = [(*row[:5], *row[7:]) for row in rows if row[2] not in _RECOMMENDED]
         return (
             TouchpointColumns(*zip(*shown, strict=True)) if shown else TouchpointColumns(),
-            SearchClickColumns(*zip(*found, strict=True))
-            if found
+            SearchClickColumns(*zip(*searches, strict=True))
+            if searches
             else SearchClickColumns(),
         )
 
@@ -282,7 +282,7 @@ class AttributionRepository:
         """Return the customers' other ids, as the shop's server said."""
         return EventRepository(self._transaction, self._store_id).other_ids(names)
 
-    def outcomes_of(self, facts: Iterable[int]) -> list[AttributedOutcome]:
+    def outcomes_of_facts(self, facts: Iterable[int]) -> list[AttributedOutcome]:
         """Return the stored outcomes of these records."""
         rows = self._raw.all(_OF_FACTS, (self._store_id, [[fact] for fact in facts]))
         return [AttributedOutcome(*row) for row in rows]
@@ -322,7 +322,7 @@ class AttributionRepository:
         )
         self._transaction.execute(query.on_conflict_do_nothing())
 
-    def replace(
+    def replace_outcomes(
         self,
         database: Database,
         removed: Collection[int],
@@ -331,7 +331,7 @@ class AttributionRepository:
         """Store outcomes after deleting those of `removed` facts."""
         if removed:
             self._raw.run(_DELETE_OUTCOMES, (self._store_id, [[fact] for fact in removed]))
-        rows = [(self._store_id, *one) for one in added]
+        rows = [(self._store_id, *outcome) for outcome in added]
         database.insert_rows(self._transaction, outcomes, rows)
 
     def replace_day_sums(
@@ -389,23 +389,23 @@ class AttributionRepository:
             ]
             database.insert_rows(self._transaction, shopper_days, rows)
 
-    def searches(self, intents: Iterable[SearchKey]) -> list[DailySearchClicks]:
+    def search_clicks(self, intents: Iterable[SearchKey]) -> list[DailySearchClicks]:
         """Return the stored clicks on results, by day and query."""
-        keys = [list(one) for one in intents]
+        keys = [list(key) for key in intents]
         rows = self._raw.all(_SEARCHES, (self._store_id, keys)) if keys else []
         return [DailySearchClicks._make((*row[:-1], bytes(row[-1]))) for row in rows]
 
-    def replace_searches(
+    def replace_search_clicks(
         self, database: Database, days: Collection[DailySearchClicks]
     ) -> None:
         """Replace the stored clicks on results of these queries."""
         if days:
-            keys = [[one.day, one.intent] for one in days]
+            keys = [[day.day, day.intent] for day in days]
             self._raw.run(_DELETE_SEARCHES, (self._store_id, keys))
-            rows = [(self._store_id, *one) for one in days]
+            rows = [(self._store_id, *day) for day in days]
             database.insert_rows(self._transaction, search_days, rows)
 
-    def count_events(self, counted: Iterable[Row]) -> None:
+    def add_event_counts(self, counted: Iterable[Row]) -> None:
         """Add event counts, in the form that `hours` returns."""
         rows = [list(row) for row in counted]
         if rows:

@@ -63,7 +63,7 @@ def count_search_clicks(
             rows[days.of(ts), intent].append(row)
     stored = {
         (search_day.day, search_day.intent): search_day
-        for search_day in repository.searches(rows)
+        for search_day in repository.search_clicks(rows)
     }
     shoppers = codes.of(clicks.shoppers)
     changed = []

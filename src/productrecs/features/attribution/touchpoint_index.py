@@ -100,7 +100,7 @@ class TouchpointIndex:
         if self._read == seq:
             return True
         up_to = min(seq, self.end, self._read + _BATCH)
-        self.add(*repository.touchpoints(self._read, up_to), up_to)
+        self.add(*repository.touchpoints_and_search_clicks(self._read, up_to), up_to)
         self.close_segment(repository)
         return self._read == seq
 

@@ -124,9 +124,9 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
     if not results or not any(arm["visitors"] for arm in results[0].result["arms"]):
         other_tests = [other for other, _ in tests if other != name and ":" not in other]
         notes = (
-            tuple(_no_visitors_yet(store, other_tests))
+            tuple(_no_visitor_notes(store, other_tests))
             if experiment is None
-            else (_not_yet(experiment),)
+            else (_no_result_reason(experiment),)
         )
         columns = _result_columns(test, query.by)
         return Report("experiment", title=title, columns=columns, notes=notes)
@@ -156,7 +156,7 @@ def _is_running(store: Store, name: str, experiment: Experiment | None) -> bool:
     return store.settings.holdout_percent > 0 and name == store.settings.holdout_test
 
 
-def _no_visitors_yet(store: Store, other_tests: list[str]) -> Iterator[str]:
+def _no_visitor_notes(store: Store, other_tests: list[str]) -> Iterator[str]:
     if store.settings.holdout_percent:
         yield "No visitors yet: a call needs user_id or customer_id to take part."
     else:
@@ -168,7 +168,7 @@ def _no_visitors_yet(store: Store, other_tests: list[str]) -> Iterator[str]:
         yield f"There are results of {', '.join(map(repr, other_tests))}: use --test."
 
 
-def _not_yet(experiment: Experiment) -> str:
+def _no_result_reason(experiment: Experiment) -> str:
     if experiment.state is ExperimentState.DRAFT:
         return "The test is a draft: start it."
     return "No visitors yet. Visitors take part once a page shows them the list."
@@ -263,7 +263,7 @@ def _result_notes(
     if result["bots"]:
         yield f"{result['bots']} visitors who turned out to be bots are left out."
     if is_running:
-        yield from _collecting(result)
+        yield from _collecting_notes(result)
         yield from _remaining_duration_notes(result)
     if result["order_cap"] is not None:
         most = f"{result['order_cap']:,.2f} {store.settings.currency}"
@@ -279,7 +279,7 @@ def _result_notes(
         yield f"The margin is that of {costed:.0%} of sold lines: the others have no cost."
 
 
-def _collecting(result: dict[str, Any]) -> Iterator[str]:
+def _collecting_notes(result: dict[str, Any]) -> Iterator[str]:
     least = min(arm["conversion"] for arm in result["arms"])
     if least < MIN_CONVERSIONS and not result["is_mismatched"]:
         yield (

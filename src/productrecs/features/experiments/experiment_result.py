@@ -10,12 +10,11 @@ import numpy as np
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.engines.array_types_and_sorting import Floats, Ints
+from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints
 from productrecs.features.experiments.experiment_statistics import (
     ALPHA,
     MIN_CONVERSIONS,
     SRM_P,
-    Flags,
     LiftVerdict,
     MeanDifference,
     mean_difference,
@@ -140,7 +139,7 @@ class VisitorIndex:
 
     def remove(self, people: Iterable[str]) -> int:
         """Leave out the visitors whom these names belong to; return their number."""
-        units = {unit for one in people if (unit := self.unit(one)) is not None}
+        units = {unit for name in people if (unit := self.unit(name)) is not None}
         return sum(self.arms.pop(unit, None) is not None for unit in units)
 
 
@@ -192,7 +191,7 @@ class _Purchases:
         return float(np.quantile(np.array(values), CAP_QUANTILE))
 
 
-def visitors_with_outcomes(
+def visitor_outcomes(
     test: ExperimentDesign,
     exposures: VisitorIndex,
     bought: _Purchases,
@@ -299,7 +298,7 @@ def measure_and_store_test(
             for row in page
             if row[2] <= until_ms
         )
-        visitors = visitors_with_outcomes(test, exposures, bought, events)
+        visitors = visitor_outcomes(test, exposures, bought, events)
         visitors.bots = bots
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
     end_ms = now_ms if test.until_ms is None else test.until_ms
@@ -418,7 +417,7 @@ def _compare_with_control(
 
 
 def _comparison_fields(
-    effect: MeanDifference, conclusion: LiftVerdict, is_in_variant: Flags, alpha: float
+    effect: MeanDifference, conclusion: LiftVerdict, is_in_variant: Bools, alpha: float
 ) -> dict[str, Any]:
     """Return a difference as plain values, without figures that are not yet valid."""
     count = len(is_in_variant)

@@ -130,7 +130,7 @@ def sample_ratio_p(counts: Sequence[int], shares: Sequence[float]) -> float:
     if min(expected) <= 0:
         return 1.0
     squared = sum(
-        (count - one) ** 2 / one for count, one in zip(counts, expected, strict=True)
+        (count - mean) ** 2 / mean for count, mean in zip(counts, expected, strict=True)
     )
     return 1.0 - float(gamma_p((len(counts) - 1) / 2, squared / 2)[0])
 
@@ -157,7 +157,9 @@ def visitors_needed(
     return high
 
 
-def _would_detect(of_one: float, visitors: int, effect: float, alpha: float) -> bool:
-    variance = of_one / visitors
+def _would_detect(
+    visitor_variance: float, visitors: int, effect: float, alpha: float
+) -> bool:
+    variance = visitor_variance / visitors
     radius = interval_radius(variance, visitors, alpha)
     return radius + POWER_SIGMAS * math.sqrt(variance) <= effect

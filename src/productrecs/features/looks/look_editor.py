@@ -49,17 +49,14 @@ class LookEditor:
             LookError: when one is invalid, or there are too many.
             StoreDeletedError: when the store was deleted.
         """
-        checked, now_ms = (
-            [validate_look(content_to_check) for content_to_check in contents],
-            self._clock(),
-        )
+        checked, now_ms = list(map(validate_look, contents)), self._clock()
         state = LookState.PUBLISHED if publish else LookState.DRAFT
         added: list[Look] = []
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
             for content in checked:
                 number = repository.next_id()
-                _check_pictures(repository, content)
+                _check_picture_is_stored(repository, content)
                 published_at = now_ms if publish else None
                 look = Look(number, content, state, published_at, now_ms, self._by)
                 repository.add(look)
@@ -95,17 +92,17 @@ class LookEditor:
         with self._database.reading() as connection:
             return LookRepository(connection, self._store_id).picture(picture_id)
 
-    def one(self, look_id: int) -> Look:
+    def get(self, look_id: int) -> Look:
         """Return one look.
 
         Raises:
             UnknownLookError: when there is no look with this id.
         """
         with self._database.reading() as connection:
-            found = LookRepository(connection, self._store_id).find(look_id)
-        if found is None:
-            raise _unknown(look_id)
-        return found
+            look = LookRepository(connection, self._store_id).find(look_id)
+        if look is None:
+            raise _unknown_look_error(look_id)
+        return look
 
     def edit(self, look_id: int, content: LookContent) -> Look:
         """Replace the content of a look; its state does not change.
@@ -139,7 +136,7 @@ class LookEditor:
             ),
         )
 
-    def show_picture(self, look_id: int, picture: SanitizedPicture) -> Look:
+    def set_picture(self, look_id: int, picture: SanitizedPicture) -> Look:
         """Set the picture of a look to a stored one; its hotspots do not change.
 
         Raises:
@@ -163,11 +160,11 @@ class LookEditor:
         Raises:
             UnknownLookError: when there is no such look, or no such version of it.
         """
-        found = [one for one in self.versions(look_id) if one.version == version]
-        if not found:
+        earlier = {stored.version: stored.content for stored in self.versions(look_id)}
+        if version not in earlier:
             message = f"look {look_id} has no version {version}"
             raise UnknownLookError(message)
-        return self._apply_change(look_id, change=lambda _content: found[0].content)
+        return self._apply_change(look_id, change=lambda _content: earlier[version])
 
     def publish(self, look_id: int) -> Look:
         """Publish a look; it becomes the newest of its product.
@@ -204,7 +201,7 @@ class LookEditor:
             repository.next_id()
             current = repository.find(look_id)
             if current is None:
-                raise _unknown(look_id)
+                raise _unknown_look_error(look_id)
             repository.remove(look_id)
             repository.delete_unused_pictures(
                 current.content.picture_id, self._clock() - DAY_MS
@@ -222,7 +219,7 @@ class LookEditor:
             version = repository.next_id()
             current = repository.find(look_id)
             if current is None:
-                raise _unknown(look_id)
+                raise _unknown_look_error(look_id)
             changed = replace(
                 current,
                 content=change(current.content),
@@ -237,7 +234,7 @@ class LookEditor:
                 repository.add_version_and_delete_oldest(current, version, MAX_VERSIONS)
             has_other_picture = changed.content.picture_id != current.content.picture_id
             if has_other_picture:
-                _check_pictures(repository, changed.content)
+                _check_picture_is_stored(repository, changed.content)
             repository.change(changed)
             if has_other_picture:
                 repository.delete_unused_pictures(
@@ -246,11 +243,11 @@ class LookEditor:
         return changed
 
 
-def _check_pictures(repository: LookRepository, content: LookContent) -> None:
+def _check_picture_is_stored(repository: LookRepository, content: LookContent) -> None:
     if content.picture_id and not repository.has_picture(content.picture_id):
         message = "the look's picture is no longer stored here; upload it again"
         raise LookError(message)
 
 
-def _unknown(look_id: int) -> UnknownLookError:
+def _unknown_look_error(look_id: int) -> UnknownLookError:
     return UnknownLookError(f"there is no look {look_id}; `looks list` shows all")

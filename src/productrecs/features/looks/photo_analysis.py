@@ -159,14 +159,14 @@ def spots_in_picture(
 ) -> list[PhotoSpot]:
     """Return up to eight regions of a picture with similar products, most certain first.
 
-    None if the store has no indexed pictures, or none of them has a known category.
+    Empty if the store has no indexed pictures, or none of them has a known category.
 
     Raises:
         NotAPictureError: when it is not a picture, or too costly to read.
         PictureTooLargeError: when it has too many pixels.
     """
-    seen = photo_search.similar_items_by_region(data, MAX_PRODUCTS, visible)
-    return find_photo_spots(seen.confidence, catalog, seen.places)
+    regions = photo_search.similar_items_by_region(data, MAX_PRODUCTS, visible)
+    return find_photo_spots(regions.confidence, catalog, regions.places)
 
 
 _SAME: Final = 0.4  # intersection over union from which two boxes show one thing
@@ -177,7 +177,7 @@ class HotspotProposal:
     """A box in a look's picture, its confidence, and its likely products, best first."""
 
     label: str
-    box: tuple[float, float, float, float]
+    box: Box
     confidence: float  # 0 to 1
     products: tuple[tuple[str, float], ...]  # (id, similarity); at least one
 
@@ -212,7 +212,7 @@ def propose_hotspots(
     """Return proposals that do not overlap existing hotspots, most certain first."""
     proposals = []
     for spot in spots:
-        box = _within(spot.box)
+        box = _round_and_clip_box(spot.box)
         products = tuple(
             (item_id, round(score, 4))
             for item, score in zip(spot.items, spot.scores, strict=True)
@@ -228,11 +228,9 @@ def propose_hotspots(
     return proposals
 
 
-def _within(
-    box: tuple[float, float, float, float],
-) -> tuple[float, float, float, float]:
+def _round_and_clip_box(box: Box) -> Box:
     """Return a box in thousandths of the picture, clipped to it."""
-    x, y = (min(max(round(one, 3), 0.0), 0.99) for one in box[:2])
+    x, y = (min(max(round(corner, 3), 0.0), 0.99) for corner in box[:2])
     width = max(0.001, min(round(box[2], 3), round(1 - x, 3)))
     height = max(0.001, min(round(box[3], 3), round(1 - y, 3)))
     return x, y, width, height

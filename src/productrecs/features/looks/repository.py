@@ -15,7 +15,7 @@ from productrecs.features.looks.look import (
     LookVersion,
     SanitizedPicture,
 )
-from productrecs.storage.sql.dialects import RawReader, upsert
+from productrecs.storage.sql.dialects import RawReader, RawSql, raw_connection, upsert
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
 from productrecs.storage.sql.tables import look_pictures, look_versions, looks
 
@@ -30,12 +30,14 @@ _PICTURE_SQL: Final = (
 )
 
 
-def read_published(reader: RawReader, store_id: StoreId) -> list[Look]:
+def read_published_looks(reader: RawReader, store_id: StoreId) -> list[Look]:
     """Return a store's published looks, newest last."""
-    return [_look(row) for row in reader.all(_PUBLISHED_SQL, (store_id,))]
+    return [_to_look(row) for row in reader.all(_PUBLISHED_SQL, (store_id,))]
 
 
-def read_picture(reader: RawReader, store_id: StoreId, picture_id: str) -> bytes | None:
+def read_picture(
+    reader: RawReader | RawSql, store_id: StoreId, picture_id: str
+) -> bytes | None:
     """Return the JPEG of a stored picture of a store's looks."""
     rows = reader.all(_PICTURE_SQL, (store_id, picture_id))
     return bytes(rows[0][0]) if rows else None
@@ -60,7 +62,7 @@ class LookRepository:
     def all(self) -> list[Look]:
         """Return every look, the oldest first."""
         query = self._select_looks().order_by(looks.c.look_id)
-        return [_look(row) for row in self._transaction.execute(query)]
+        return [_to_look(row) for row in self._transaction.execute(query)]
 
     def published_page(self, after_id: int, limit: int, updated_after: int) -> list[Look]:
         """Return published looks by their ids, of those that changed after a time."""
@@ -70,13 +72,13 @@ class LookRepository:
             looks.c.updated_at > updated_after,
         )
         query = query.order_by(looks.c.look_id).limit(limit)
-        return [_look(row) for row in self._transaction.execute(query)]
+        return [_to_look(row) for row in self._transaction.execute(query)]
 
     def find(self, look_id: int) -> Look | None:
         """Return one look."""
         query = self._select_looks().where(looks.c.look_id == look_id)
         row = self._transaction.execute(query).first()
-        return None if row is None else _look(row)
+        return None if row is None else _to_look(row)
 
     def count(self) -> int:
         """Return how many looks there are."""
@@ -118,7 +120,9 @@ class LookRepository:
             .order_by(columns.version.desc())
         )
         return [
-            LookVersion(row.version, _content(row), row.updated_at, row.updated_by or "")
+            LookVersion(
+                row.version, _to_look_content(row), row.updated_at, row.updated_by or ""
+            )
             for row in self._transaction.execute(query)
         ]
 
@@ -149,9 +153,8 @@ class LookRepository:
 
     def picture(self, picture_id: str) -> bytes | None:
         """Return the JPEG of a stored picture."""
-        query = sa.select(look_pictures.c.content).where(self._is_picture(picture_id))
-        found = self._transaction.execute(query).scalar_one_or_none()
-        return None if found is None else bytes(found)
+        reader = raw_connection(self._transaction)
+        return read_picture(reader, self._store_id, picture_id)
 
     def store_picture(self, picture: SanitizedPicture, now_ms: int) -> None:
         """Store a picture; equal content is stored once, with its time renewed."""
@@ -173,7 +176,7 @@ class LookRepository:
     def delete_unused_pictures(self, picture_id: str, before_ms: int) -> None:
         """Delete a picture, and all pictures older than a time, unless looks use them."""
         columns = look_pictures.c
-        named = sa.union(
+        used = sa.union(
             *(
                 sa.select(table.c.picture_id).where(
                     table.c.store_id == self._store_id, table.c.picture_id.is_not(None)
@@ -185,7 +188,7 @@ class LookRepository:
             look_pictures.delete().where(
                 columns.store_id == self._store_id,
                 sa.or_(columns.picture_id == picture_id, columns.created_at < before_ms),
-                columns.picture_id.not_in(named),
+                columns.picture_id.not_in(used),
             )
         )
 
@@ -225,7 +228,7 @@ def _look_columns(look: Look) -> dict[str, Any]:
     }
 
 
-def _look(row: Any) -> Look:
+def _to_look(row: Any) -> Look:
     look_id, item_id, image_url, title, hotspots, state, published_at = row[:7]
     updated_at, picture_id, updated_by = row[7:]
     spots = _hotspots(hotspots)
@@ -245,17 +248,17 @@ class PublishedLooks:
     @classmethod
     def load(cls, reader: RawReader, store_id: StoreId, seq: int) -> "PublishedLooks":
         """Return the published looks as of `seq`: the newest of each product."""
-        found = read_published(reader, store_id) if seq else []
-        return cls(seq, {look.content.item_id: look for look in found})
+        published = read_published_looks(reader, store_id) if seq else []
+        return cls(seq, {look.content.item_id: look for look in published})
 
 
-def _content(row: Any) -> LookContent:
+def _to_look_content(row: Any) -> LookContent:
     spots = _hotspots(row.hotspots)
     return LookContent(row.item_id, row.image_url, row.title, spots, row.picture_id or "")
 
 
 def _hotspots(text: str) -> tuple[Hotspot, ...]:
     return tuple(
-        Hotspot(label, (x, y, width, height), shown)
-        for label, x, y, width, height, shown in json.loads(text)
+        Hotspot(label, (x, y, width, height), item_id)
+        for label, x, y, width, height, item_id in json.loads(text)
     )

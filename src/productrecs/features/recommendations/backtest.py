@@ -60,7 +60,7 @@ class RankingVerdict(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class MeanDifference:
+class PairedDifference:
     """The mean of differences, such as those of recall@20, with its 95 % interval."""
 
     mean: float
@@ -92,7 +92,7 @@ class MethodMetrics:
     ndcg_at_10: float
     coverage: float
     novelty: float
-    difference: MeanDifference | None = None
+    difference: PairedDifference | None = None
     verdict: RankingVerdict | None = None
 
 
@@ -134,7 +134,7 @@ def method_metrics(
     method: str,
     metrics: CaseMetrics,
     popularity: Floats,
-    difference: MeanDifference | None = None,
+    difference: PairedDifference | None = None,
 ) -> MethodMetrics:
     """Return a method's metrics; `popularity` [n_items] is each item's earlier popularity.
 
@@ -158,7 +158,7 @@ def method_metrics(
 
 def paired_difference(
     metrics: CaseMetrics, baseline: CaseMetrics, groups: Ints
-) -> MeanDifference:
+) -> PairedDifference:
     """Return the difference of recall@20, paired by case; the bootstrap draws groups.
 
     Cases of one visit or order form a group. The random draws are the same in every
@@ -167,7 +167,7 @@ def paired_difference(
     return mean_with_interval(metrics.recalls - baseline.recalls, groups)
 
 
-def mean_with_interval(differences: Floats, groups: Ints) -> MeanDifference:
+def mean_with_interval(differences: Floats, groups: Ints) -> PairedDifference:
     """Return the mean difference with its 95 % interval; the bootstrap draws groups."""
     group_index = np.unique(groups, return_inverse=True)[1]
     sums = np.bincount(group_index, weights=differences)
@@ -178,7 +178,7 @@ def mean_with_interval(differences: Floats, groups: Ints) -> MeanDifference:
         sampled = rng.integers(len(sizes), size=len(sizes))
         means[resample] = sums[sampled].sum() / sizes[sampled].sum()
     low, high = np.quantile(means, (0.025, 0.975))
-    return MeanDifference(float(sums.sum() / sizes.sum()), float(low), float(high))
+    return PairedDifference(float(sums.sum() / sizes.sum()), float(low), float(high))
 
 
 MIN_GROUPS: Final = 50  # minimum number of evaluated visits or orders

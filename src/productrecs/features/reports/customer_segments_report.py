@@ -99,7 +99,7 @@ def compute_and_store_segments(
     result = StoredInsight(
         now_ms,
         head,
-        {"sums": _segment_sums(customers), "people": _customer_rows(customers)},
+        {"sums": _segment_sums(customers), "people": _listed_customer_rows(customers)},
     )
     with database.transaction(synced=False) as transaction:
         AccountRepository(transaction).lock(store.store_id)
@@ -139,7 +139,9 @@ def customer_segments_report(
             share_of(segment_revenue, revenue),
             share_of(segment_revenue, customers),
         )
-        for key, (customers, orders, segment_revenue) in sorted(groups.items(), key=_order)
+        for key, (customers, orders, segment_revenue) in sorted(
+            groups.items(), key=_group_order
+        )
     ]
     meanings = [
         f"{customer_segment.value}: {MEANINGS[customer_segment]}."
@@ -197,31 +199,31 @@ def _last_computed_segments(database: Database, store: Store) -> StoredInsight |
         return read_insight(connection, store.store_id, SEGMENTS_INSIGHT)
 
 
-def _not_computed_notes(found: StoredInsight | None) -> list[str]:
+def _not_computed_notes(stored: StoredInsight | None) -> list[str]:
     return (
         []
-        if found
+        if stored
         else ["Not computed yet: a worker does it within minutes of the first orders."]
     )
 
 
-def _order(group: tuple[tuple[str, ...], Any]) -> list[int]:
+def _group_order(group: tuple[tuple[str, ...], Any]) -> list[int]:
     places = [*CustomerSegment, *_VALUES]
     return [places.index(name) for name in group[0]]
 
 
-def _segment_sums(found: Sequence[Customer]) -> list[list[Any]]:
+def _segment_sums(customers: Sequence[Customer]) -> list[list[Any]]:
     """Return [segment, value, customers, orders, revenue] of each group."""
     groups: dict[tuple[str, str], list[Any]] = defaultdict(lambda: [0, 0, 0.0])
-    for one in found:
-        group = groups[one.segment.value, one.value]
+    for customer in customers:
+        group = groups[customer.segment.value, customer.value]
         group[0] += 1
-        group[1] += one.orders
-        group[2] += one.revenue
+        group[1] += customer.orders
+        group[2] += customer.revenue
     return [[*key, *group] for key, group in sorted(groups.items())]
 
 
-def _customer_rows(customers: Sequence[Customer]) -> list[list[Any]]:
+def _listed_customer_rows(customers: Sequence[Customer]) -> list[list[Any]]:
     due = sorted(
         (customer for customer in customers if customer.next_day is not None),
         key=lambda customer: (

@@ -108,7 +108,7 @@ def segment_customers(
     names = histories.names
     order = sorted(range(len(names)), key=lambda n: (-histories.revenue[n], names[n]))
     recency, frequency, money = map(
-        _fifths, (histories.last, histories.orders, histories.revenue)
+        _quintiles, (histories.last, histories.orders, histories.revenue)
     )
     customers = []
     for rank, row in enumerate(order):
@@ -124,7 +124,7 @@ def segment_customers(
                 first_day=date.fromordinal(int(histories.first[row])),
                 last_day=last_day,
                 segment=customer_segment(purchase_days, last_day, rhythm, today),
-                value=_value(rank, len(order)),
+                value=_value_class(rank, len(order)),
                 recency=int(recency[row]),
                 frequency=int(frequency[row]),
                 money=int(money[row]),
@@ -184,7 +184,7 @@ def purchase_histories(
     row = np.lexsort((lines.days, lines.orders, lines.persons))
     row = row[lines.days[row] <= today.toordinal()]  # a file may have future dates
     persons, orders = lines.persons[row], lines.orders[row]
-    starts = _starts(persons, orders)
+    starts = _group_starts(persons, orders)
     if not len(starts):
         none = np.zeros(0, np.int64)
         return PurchaseHistories((), none, np.zeros(0), none, none, none, None)
@@ -215,7 +215,7 @@ def _sum_by_customer(
     orders = np.bincount(persons[is_bought], minlength=count)
     revenue = np.bincount(persons, spent, minlength=count)
     distinct_days = np.unique(np.column_stack((persons, days))[is_bought], axis=0)
-    starts = _starts(distinct_days[:, 0], distinct_days[:, 0])
+    starts = _group_starts(distinct_days[:, 0], distinct_days[:, 0])
     ends = np.append(starts[1:], len(distinct_days)) - 1 if len(starts) else starts
     buyers = distinct_days[starts, 0]
     gaps = np.diff(distinct_days[:, 1])[np.diff(distinct_days[:, 0]) == 0]
@@ -261,11 +261,11 @@ def _order_line_columns(
     )
 
 
-def _starts(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> Ints:
+def _group_starts(values: npt.NDArray[Any], others: npt.NDArray[Any]) -> Ints:
     """Return the indices where the pair changes, including the first."""
-    if not len(one):
+    if not len(values):
         return np.zeros(0, np.int64)
-    changes = (one[1:] != one[:-1]) | (other[1:] != other[:-1])
+    changes = (values[1:] != values[:-1]) | (others[1:] != others[:-1])
     return np.append(0, np.flatnonzero(changes) + 1)
 
 
@@ -276,13 +276,13 @@ def _day(moment_ms: int, zone: tzinfo) -> date:
         return date.min if moment_ms < 0 else date.max
 
 
-def _value(row: int, count: int) -> str:
-    if row < HIGH_SHARE * count:
+def _value_class(rank: int, count: int) -> str:
+    if rank < HIGH_SHARE * count:
         return "high"
-    return "middle" if row < MIDDLE_SHARE * count else "low"
+    return "middle" if rank < MIDDLE_SHARE * count else "low"
 
 
-def _fifths(values: npt.NDArray[Any]) -> Ints:
+def _quintiles(values: npt.NDArray[Any]) -> Ints:
     """Return the quintile of each value, 1 for the lowest; equal values share one."""
     if not len(values):
         return np.zeros(0, np.int64)

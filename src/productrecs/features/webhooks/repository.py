@@ -220,8 +220,8 @@ class WebhookRepository:
         if changed and attempt.is_gone:
             self.set_state(message.endpoint_id, EndpointState.GONE)
 
-    def replay(self, endpoint_id: str, number: int, now_ms: int) -> bool:
-        """Send a message again, or now; return whether it is known."""
+    def requeue(self, endpoint_id: str, number: int, now_ms: int) -> bool:
+        """Make a message due now, again if it was sent; return whether it is known."""
         return self._update_message(
             endpoint_id,
             number,
@@ -259,18 +259,18 @@ class WebhookRepository:
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _to_message(row)
 
-    def counts(self) -> dict[str, dict[MessageState, int]]:
+    def counts_by_state(self) -> dict[str, dict[MessageState, int]]:
         """Return how many messages of the log are in each state, by endpoint."""
         query = (
             sa.select(_messages.endpoint_id, _messages.state, sa.func.count())
             .where(_messages.store_id == self._store_id)
             .group_by(_messages.endpoint_id, _messages.state)
         )
-        found: dict[str, dict[MessageState, int]] = {}
+        counts: dict[str, dict[MessageState, int]] = {}
         for endpoint_id, state, count in self._connection.execute(query):
-            by_state = found.setdefault(endpoint_id, dict.fromkeys(MessageState, 0))
+            by_state = counts.setdefault(endpoint_id, dict.fromkeys(MessageState, 0))
             by_state[MessageState(state)] = int(count)
-        return found
+        return counts
 
     def purge(self, now_ms: int) -> None:
         """Delete messages older than the log."""

@@ -14,7 +14,7 @@ from productrecs.features.widgets.widget_config import (
     WidgetConfig,
     is_widget_type,
 )
-from productrecs.storage.sql.dialects import RawReader, upsert
+from productrecs.storage.sql.dialects import RawReader, RawSql, raw_connection, upsert
 from productrecs.storage.sql.tables import widget_configs
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -24,12 +24,14 @@ _CONFIG_SQL: Final = (
 )
 
 
-def read_config(reader: RawReader, store_id: StoreId, widget_type: str) -> WidgetConfig:
+def read_config(
+    reader: RawReader | RawSql, store_id: StoreId, widget_type: str
+) -> WidgetConfig:
     """Return the saved settings of a widget type; empty without any."""
     if not is_widget_type(widget_type):
         return WidgetConfig()
     rows = reader.all(_CONFIG_SQL, (store_id, widget_type))
-    return _config(rows[0]) if rows else WidgetConfig()
+    return _to_widget_config(rows[0]) if rows else WidgetConfig()
 
 
 class WidgetRepository:
@@ -42,18 +44,7 @@ class WidgetRepository:
 
     def find(self, widget_type: str) -> WidgetConfig:
         """Return the saved settings of a widget type; empty without any."""
-        query = sa.select(
-            widget_configs.c.settings, widget_configs.c.custom_css, widget_configs.c.scoped
-        ).where(
-            widget_configs.c.store_id == self._store_id,
-            widget_configs.c.type == widget_type,
-        )
-        row = (
-            self._transaction.execute(query).first()
-            if is_widget_type(widget_type)
-            else None
-        )
-        return WidgetConfig() if row is None else _config(row)
+        return read_config(raw_connection(self._transaction), self._store_id, widget_type)
 
     def all(self) -> dict[str, WidgetConfig]:
         """Return the saved settings, by type of widget."""
@@ -64,7 +55,7 @@ class WidgetRepository:
             widget_configs.c.scoped,
         ).where(widget_configs.c.store_id == self._store_id)
         rows = self._transaction.execute(query.order_by(widget_configs.c.type))
-        return {row[0]: _config(row[1:]) for row in rows}
+        return {row[0]: _to_widget_config(row[1:]) for row in rows}
 
     def change(self, widget_type: str, change: ConfigChange, now_ms: int) -> WidgetConfig:
         """Merge `change` into the saved settings and return them; changes are serialised.
@@ -79,10 +70,10 @@ class WidgetRepository:
         if config == WidgetConfig():
             self._delete(widget_type)
         else:
-            self._check_limit_and_put(widget_type, config, now_ms)
+            self._check_limit_and_store(widget_type, config, now_ms)
         return config
 
-    def _check_limit_and_put(
+    def _check_limit_and_store(
         self, widget_type: str, config: WidgetConfig, now_ms: int
     ) -> None:
         query = sa.select(widget_configs.c.type)
@@ -116,7 +107,7 @@ class WidgetRepository:
         )
 
 
-def _config(row: Sequence[Any]) -> WidgetConfig:
+def _to_widget_config(row: Sequence[Any]) -> WidgetConfig:
     settings, custom_css, scoped = row
     return WidgetConfig(
         settings=json.loads(settings),

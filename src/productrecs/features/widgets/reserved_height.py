@@ -98,8 +98,8 @@ def _rule(selector: str, variables: Mapping[str, str]) -> str:
     return f"{selector}::before{{{declarations}}}"
 
 
-def _shortened(found: re.Match[str]) -> str:
-    return found[1] or " "
+def _shortened(match: re.Match[str]) -> str:
+    return match[1] or " "
 
 
 def _read(name: str) -> str:

@@ -163,12 +163,12 @@ def price_locales() -> list[str]:
     return list(_BY_LOCALE)
 
 
-def price_locale(of_page: str, of_shop: str) -> str:
+def price_locale(page_locale: str, shop_locale: str) -> str:
     """Return the locale for prices, as widgets choose it: the page's, else the shop's.
 
     If both have the same language, a locale with a region takes precedence.
     """
-    page, shop = of_page.replace("_", "-"), of_shop.replace("_", "-")
+    page, shop = page_locale.replace("_", "-"), shop_locale.replace("_", "-")
     is_vaguer = bool(page) and shop.lower().startswith(f"{page.lower()}-")
     return shop if is_vaguer or not page else page
 
@@ -442,15 +442,14 @@ def read_colour(text: str) -> Colour | None:
     Reads hex, `rgb()`, `hsl()` and names; only a page can resolve `var()` and others.
     """
     try:
-        found = ImageColor.getrgb(text.strip())
+        return ImageColor.getrgb(text.strip())[:3]
     except ValueError:
         return None
-    return found[:3]
 
 
-def contrast_ratio(one: Colour, other: Colour) -> float:
+def contrast_ratio(colour: Colour, other: Colour) -> float:
     """Return the contrast ratio of two colours, from 1 to 21."""
-    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    lighter, darker = sorted((_luminance(colour), _luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
@@ -486,5 +485,5 @@ def _lightness(colour: Colour) -> float:
     long = 0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue
     medium = 0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue
     short = 0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue
-    roots = [math.cbrt(one) for one in (long, medium, short)]
+    roots = [math.cbrt(cone) for cone in (long, medium, short)]
     return 0.2104542553 * roots[0] + 0.7936177850 * roots[1] - 0.0040720468 * roots[2]

@@ -251,7 +251,7 @@ def replace_photo(visit: Visit) -> Reply:
     """Replace a look's photo; its hotspots keep their positions."""
     look, editor = _find_look(visit, visit.form["look"]), editor_of(visit)
     try:
-        editor.show_picture(look.look_id, store_photo(visit, editor))
+        editor.set_picture(look.look_id, store_photo(visit, editor))
     except (LookError, *UNREADABLE) as error:
         draft = LookDraft.of_content(look.content)
         return _editor_page(
@@ -334,7 +334,7 @@ def change_state_or_remove_look(visit: Visit) -> Reply:
 
 def _find_look(visit: Visit, text: str) -> Look:
     try:
-        return editor_of(visit).one(parse_row_number(text))
+        return editor_of(visit).get(parse_row_number(text))
     except UnknownLookError as error:
         message = "There is no such look in your store."
         raise PageNotFoundError(message) from error

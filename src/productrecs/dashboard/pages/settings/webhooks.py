@@ -145,7 +145,7 @@ def replay_message(visit: Visit) -> Reply:
     endpoint, number = _chosen_endpoint(visit), visit.form["number"]
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
-        if not webhooks.replay(
+        if not webhooks.requeue(
             endpoint.endpoint_id, parse_whole_number(number) or 0, visit.system_ms
         ):
             message = "The log has no such message."
@@ -188,7 +188,7 @@ def _webhooks_page(
     before = parse_whole_number(visit.query["before"]) or 0
     with visit.database.reading() as connection:
         webhooks = WebhookRepository(connection, visit.store.store_id)
-        endpoints, counts = webhooks.endpoints(), webhooks.counts()
+        endpoints, counts = webhooks.endpoints(), webhooks.counts_by_state()
         ids = [endpoint.endpoint_id for endpoint in endpoints]
         asked = chosen or visit.query["endpoint"]
         shown = asked if asked in ids else next(iter(ids), "")

@@ -44,7 +44,7 @@ def definitions(name: str, unit: str) -> tuple[FigureDefinition, FigureDefinitio
     )
 
 
-def by_touchpoint(total: float, clicked: float) -> tuple[float, float, float]:
+def split_by_touchpoint(total: float, clicked: float) -> tuple[float, float, float]:
     """Return a total and its parts: after a click, and after an impression only."""
     return total, clicked, round(total - clicked, 6)
 
@@ -85,7 +85,7 @@ _CREDITED: Final = ("carts", "orders", "revenue")
 _COMPARED: Final = frozenset(
     {
         *("shown", "click_rate", "conversion", "revenue_share"),
-        *(f"{one}{part}" for one in _CREDITED for part in ("", "_clicked", "_seen")),
+        *(f"{name}{part}" for name in _CREDITED for part in ("", "_clicked", "_seen")),
     }
 )
 
@@ -117,13 +117,13 @@ def attribution_report(database: Database, store: Store, period: ReportQuery) ->
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
         unread, currency = repository.unread(), store.settings.currency
-        groups = _groups(repository, period, by, currency)
+        groups = _read_group_impacts(repository, period, by, currency)
         reach = repository.shopper_reach(period, ())[()]
         figures = [*_reach_figures(reach)]
         figures += _attribution_figures(groups, repository.totals(period), currency)
         earlier = _period_before(period)
         if earlier is not None:
-            before = _groups(repository, earlier, by, currency)
+            before = _read_group_impacts(repository, earlier, by, currency)
             figures += _previous_figures(
                 _attribution_figures(before, repository.totals(earlier), currency)
             )
@@ -150,7 +150,7 @@ def _reach_figures(reach: ShopperReach) -> Iterable[Figure]:
     yield _figure("shoppers_clicked", "count", reach.clicked, definition)
 
 
-def _groups(
+def _read_group_impacts(
     repository: ImpactRepository, period: ReportQuery, by: Sequence[str], currency: str
 ) -> list[GroupImpact]:
     return join_touchpoints_and_credits(
@@ -173,11 +173,13 @@ def _period_before(period: ReportQuery) -> ReportQuery | None:
 
 def _previous_figures(figures: Iterable[Figure]) -> Iterable[Figure]:
     """Yield the same figures for the preceding days, for comparison."""
-    for one in figures:
-        definition = one.definition
+    for figure in figures:
+        definition = figure.definition
         if definition.name in _COMPARED:
             meaning = f"{definition.meaning}: in the same number of days directly before"
-            yield _figure(f"{definition.name}_before", definition.unit, one.value, meaning)
+            yield _figure(
+                f"{definition.name}_before", definition.unit, figure.value, meaning
+            )
 
 
 def join_touchpoints_and_credits(
@@ -192,7 +194,7 @@ def join_touchpoints_and_credits(
     for key in touchpoints:
         grouped.setdefault((key, own_currency), [])
     return [
-        _impact(
+        _to_group_impact(
             key,
             currency,
             touchpoints if currency == own_currency else None,
@@ -202,7 +204,7 @@ def join_touchpoints_and_credits(
     ]
 
 
-def _impact(
+def _to_group_impact(
     key: Key,
     currency: str,
     touchpoints: Mapping[Key, tuple[int, int]] | None,
@@ -243,15 +245,15 @@ def attribution_notes(omitted: int, unread: int) -> list[str]:
 
 def _sort_impacts(groups: Iterable[GroupImpact], by: Sequence[str]) -> list[GroupImpact]:
     if by[0] in {"day", "position"}:
-        return sorted(groups, key=lambda one: (one.key, one.currency))
+        return sorted(groups, key=lambda group: (group.key, group.currency))
     return sorted(
         groups,
-        key=lambda one: (
-            -one.credits.revenue,
-            -one.credits.carts,
-            -(one.shown or 0),
-            one.key,
-            one.currency,
+        key=lambda group: (
+            -group.credits.revenue,
+            -group.credits.carts,
+            -(group.shown or 0),
+            group.key,
+            group.currency,
         ),
     )
 
@@ -265,11 +267,11 @@ def _impact_row(impact: GroupImpact) -> tuple[ReportValue, ...]:
         impact.shown,
         impact.clicked,
         rate,
-        *by_touchpoint(credits_.carts, credits_.carts_clicked),
+        *split_by_touchpoint(credits_.carts, credits_.carts_clicked),
         credits_.cart_value,
-        *by_touchpoint(credits_.lines, credits_.lines_clicked),
+        *split_by_touchpoint(credits_.lines, credits_.lines_clicked),
         credits_.units,
-        *by_touchpoint(credits_.revenue, credits_.revenue_clicked),
+        *split_by_touchpoint(credits_.revenue, credits_.revenue_clicked),
     )
 
 
@@ -306,29 +308,29 @@ def _currency_figures(
     credits_: GroupCurrencyTotals, store_totals: StoreTotals, currency: str, suffix: str
 ) -> Iterable[Figure]:
     carts, orders = credits_.carts, store_totals.orders_credited
-    parts = by_touchpoint(carts, credits_.carts_clicked)
-    yield from _split(("carts", suffix), "count", parts, "credited add-to-carts")
+    parts = split_by_touchpoint(carts, credits_.carts_clicked)
+    yield from _total_with_parts(("carts", suffix), "count", parts, "credited add-to-carts")
     yield _figure(
         f"carts_share{suffix}",
         "share",
         share_of(carts, store_totals.carts),
         "credited add-to-carts / all live add-to-carts",
     )
-    parts = by_touchpoint(orders, store_totals.orders_clicked)
+    parts = split_by_touchpoint(orders, store_totals.orders_clicked)
     meaning = "live orders with a credited line"
-    yield from _split(("orders", suffix), "count", parts, meaning)
+    yield from _total_with_parts(("orders", suffix), "count", parts, meaning)
     yield _figure(
         f"orders_share{suffix}",
         "share",
         share_of(orders, store_totals.orders),
         "live orders with a credited line / all live orders",
     )
-    parts = by_touchpoint(credits_.revenue, credits_.revenue_clicked)
+    parts = split_by_touchpoint(credits_.revenue, credits_.revenue_clicked)
     meaning = f"credited revenue in {currency}"
-    yield from _split(("revenue", suffix), "money", parts, meaning)
+    yield from _total_with_parts(("revenue", suffix), "money", parts, meaning)
     shares = [share_of(part, store_totals.revenue) for part in parts]
     meaning = f"credited revenue / all live revenue in {currency}"
-    yield from _split(("revenue_share", suffix), "share", shares, meaning)
+    yield from _total_with_parts(("revenue_share", suffix), "share", shares, meaning)
     yield _figure(
         f"order_value{suffix}",
         "money",
@@ -337,22 +339,23 @@ def _currency_figures(
     )
 
 
-def _split(
+def _total_with_parts(
     name: tuple[str, str], unit: str, parts: Sequence[ReportValue], meaning: str
 ) -> Iterable[Figure]:
     """Yield an attributed total and its two parts."""
-    of = ("", ": credited to a click", ": credited to an impression, no click")
-    for part, value, shares in zip(("", "_clicked", "_seen"), parts, of, strict=True):
-        yield _figure(f"{name[0]}{part}{name[1]}", unit, value, f"{meaning}{shares}")
+    details = ("", ": credited to a click", ": credited to an impression, no click")
+    suffixes = ("", "_clicked", "_seen")
+    for part, value, detail in zip(suffixes, parts, details, strict=True):
+        yield _figure(f"{name[0]}{part}{name[1]}", unit, value, f"{meaning}{detail}")
 
 
 def _sum_by_currency(
     totals: Sequence[StoreTotals], own_currency: str
 ) -> dict[str, StoreTotals]:
-    sums = {own_currency: _none(own_currency)}
+    sums = {own_currency: _zero_totals(own_currency)}
     for part in totals:
         currency = part.currency or own_currency
-        before = sums.get(currency, _none(currency))
+        before = sums.get(currency, _zero_totals(currency))
         sums[currency] = StoreTotals(
             currency,
             before.carts + part.carts,
@@ -367,7 +370,7 @@ def _sum_by_currency(
     return sums
 
 
-def _none(currency: str) -> StoreTotals:
+def _zero_totals(currency: str) -> StoreTotals:
     return StoreTotals(currency, 0, 0.0, 0, 0, 0.0, 0, 0, 0)
 
 

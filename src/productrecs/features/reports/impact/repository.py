@@ -188,7 +188,9 @@ class ImpactRepository:
             credit_days.c.store_id == self._store_id, *_in_period(credit_days, period)
         )
         rows = self._connection.execute(query.group_by(*groups))
-        return {tuple(row[: len(groups)]): _credits(row[len(groups) :]) for row in rows}
+        return {
+            tuple(row[: len(groups)]): _to_group_totals(row[len(groups) :]) for row in rows
+        }
 
     def totals(self, period: ReportQuery) -> list[StoreTotals]:
         """Return the sums of all live carts and sales, by currency."""
@@ -201,7 +203,7 @@ class ImpactRepository:
             )
             .group_by(outcome_days.c.currency)
         )
-        return [_store_totals(row) for row in self._connection.execute(query)]
+        return [_to_store_totals(row) for row in self._connection.execute(query)]
 
     def look_counts(self, period: ReportQuery) -> dict[LookSpot, LookSpotSums]:
         """Return what each product did in each look, by look and item id."""
@@ -319,7 +321,7 @@ class ImpactRepository:
                 outcome.touch.is_not(None),
                 outcome.currency.in_(("", self._currency)),
                 *_in_period(outcomes, period),
-                *_filters(period),
+                *_outcome_filters(period),
             )
             .group_by(outcome.item)
         )
@@ -351,7 +353,7 @@ class ImpactRepository:
                 outcome.kind == _SALE,
                 outcome.touch.is_not(None),
                 *_in_period(outcomes, period),
-                *_filters(period),
+                *_outcome_filters(period),
             )
             .order_by(outcome.day.desc(), outcome.fact.desc())
             .limit(period.limit)
@@ -368,7 +370,7 @@ def _in_period(table: sa.Table, period: ReportQuery) -> tuple[sa.ColumnElement[b
     return (table.c.day >= period.first_day, table.c.day <= period.last_day)
 
 
-def _filters(period: ReportQuery) -> Iterator[sa.ColumnElement[bool]]:
+def _outcome_filters(period: ReportQuery) -> Iterator[sa.ColumnElement[bool]]:
     for name, value in period.where:
         if name == "position":
             yield outcomes.c.position == int(value or 0)
@@ -383,7 +385,7 @@ def _merged_sketches(sketches: Iterable[tuple[bytes, bytes]]) -> tuple[bytes, by
     return merge(shown for shown, _ in pairs), merge(clicked for _, clicked in pairs)
 
 
-def _credits(row: Sequence[Any]) -> GroupCurrencyTotals:
+def _to_group_totals(row: Sequence[Any]) -> GroupCurrencyTotals:
     carts, carts_clicked, cart_value, lines, lines_clicked, units, *revenues = row
     return GroupCurrencyTotals(
         int(carts),
@@ -396,7 +398,7 @@ def _credits(row: Sequence[Any]) -> GroupCurrencyTotals:
     )
 
 
-def _store_totals(row: Sequence[Any]) -> StoreTotals:
+def _to_store_totals(row: Sequence[Any]) -> StoreTotals:
     currency, carts, cart_value, lines, units, revenue, *orders = row
     return StoreTotals(
         currency,

@@ -19,9 +19,9 @@ from productrecs.features.reports.impact.attribution_report import (
     RULE,
     GroupImpact,
     attribution_notes,
-    by_touchpoint,
     definitions,
     join_touchpoints_and_credits,
+    split_by_touchpoint,
 )
 from productrecs.features.reports.impact.repository import (
     AttributedItem,
@@ -44,7 +44,7 @@ def sales_report(database: Database, store: Store, period: ReportQuery) -> Repor
         name="credited-sales",
         title=f"Sales after recommendations, {period.first_day} to {period.last_day}",
         columns=_SALE_COLUMNS,
-        rows=tuple(_sale_row(one, store.settings.currency) for one in sales),
+        rows=tuple(_sale_row(sale, store.settings.currency) for sale in sales),
         notes=(RULE, *attribution_notes(0, unread)),
     )
 
@@ -115,10 +115,10 @@ def _item_row(item: AttributedItem, currency: str) -> tuple[ReportValue, ...]:
     return (
         item.item_id,
         item.title,
-        *by_touchpoint(item.carts, item.carts_clicked),
-        *by_touchpoint(item.lines, item.lines_clicked),
+        *split_by_touchpoint(item.carts, item.carts_clicked),
+        *split_by_touchpoint(item.lines, item.lines_clicked),
         item.units,
-        *by_touchpoint(item.revenue, item.revenue_clicked),
+        *split_by_touchpoint(item.revenue, item.revenue_clicked),
         currency,
     )
 
@@ -233,10 +233,10 @@ def _reach_values(reach: ShopperReach) -> tuple[ReportValue, ...]:
     return (*reach, share_of(reach.clicked, reach.shown))
 
 
-def _sort_impacts(found: Sequence[GroupImpact], by: Sequence[str]) -> list[GroupImpact]:
+def _sort_impacts(groups: Sequence[GroupImpact], by: Sequence[str]) -> list[GroupImpact]:
     if by[0] == "day":
-        return sorted(found, key=lambda one: one.key)
-    return sorted(found, key=lambda one: (-(one.shown or 0), one.key))
+        return sorted(groups, key=lambda group: group.key)
+    return sorted(groups, key=lambda group: (-(group.shown or 0), group.key))
 
 
 def _funnel_row(impact: GroupImpact) -> tuple[ReportValue, ...]:
@@ -246,11 +246,11 @@ def _funnel_row(impact: GroupImpact) -> tuple[ReportValue, ...]:
         shown,
         clicked,
         share_of(clicked, shown),
-        *by_touchpoint(credited.carts, credited.carts_clicked),
+        *split_by_touchpoint(credited.carts, credited.carts_clicked),
         share_of(credited.carts, shown),
-        *by_touchpoint(credited.lines, credited.lines_clicked),
+        *split_by_touchpoint(credited.lines, credited.lines_clicked),
         share_of(credited.lines, shown),
-        *by_touchpoint(credited.revenue, credited.revenue_clicked),
+        *split_by_touchpoint(credited.revenue, credited.revenue_clicked),
         impact.currency,
         share_of(credited.revenue * _THOUSAND, shown),
     )

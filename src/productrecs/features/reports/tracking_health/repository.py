@@ -74,7 +74,7 @@ class TrackingHealthRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def hours(self, first: int, last: int) -> dict[tuple[int, int], int]:
+    def event_counts_by_hour(self, first: int, last: int) -> dict[tuple[int, int], int]:
         """Return live events by hour (of UTC, since 1970) and kind, both ends included."""
         query = sa.select(event_hours.c.hour, event_hours.c.kind, event_hours.c.count)
         query = query.where(
@@ -85,7 +85,7 @@ class TrackingHealthRepository:
         rows = self._connection.execute(query)
         return {(int(row[0]), int(row[1])): int(row[2]) for row in rows}
 
-    def orders(self, first_day: str, last_day: str) -> tuple[int, int]:
+    def order_and_line_counts(self, first_day: str, last_day: str) -> tuple[int, int]:
         """Return the number of live orders and of bought lines on these days."""
         days = outcome_days.c
         query = sa.select(sa.func.sum(days.orders), sa.func.sum(days.lines)).where(
@@ -94,7 +94,7 @@ class TrackingHealthRepository:
         orders, lines = self._connection.execute(query).one()
         return int(orders or 0), int(lines or 0)
 
-    def unknown(self) -> UnknownProductCounts:
+    def unknown_products(self) -> UnknownProductCounts:
         """Return how many of the newest live events name products outside the catalog."""
         return self._newest_events().unknown_products(self._since(), _SAMPLE)
 
@@ -123,7 +123,7 @@ class TrackingHealthRepository:
         )
         return [(row[0], int(row[1])) for row in self._connection.execute(query)]
 
-    def buys_without_shopper(self) -> tuple[int, int]:
+    def line_count_and_without_order_id(self) -> tuple[int, int]:
         """Return the number of the newest live lines, and of those without an order id."""
         lines = SoldLineRepository(self._connection, self._store_id)
         orders = lines.newest_order_ids(self._since(), _SAMPLE)
@@ -211,29 +211,29 @@ class TrackingIssueRepository:
     def was_shown_to(self, buyer: RecentBuyer) -> bool:
         """Return whether a recommendation was shown to the id that the buyer used."""
         shopper_ids = {buyer.shopper, buyer.person}
-        return buyer.shopper in self._shown_to(
-            shopper_ids | set(self._customer(buyer.shopper))
+        return buyer.shopper in self._shoppers_shown_to(
+            shopper_ids | set(self._linked_customers(buyer.shopper))
         )
 
     def other_ids(self, buyer: RecentBuyer) -> set[str]:
         """Return the buyer's other ids to which recommendations were shown."""
         shopper_ids = {buyer.shopper, buyer.person}
         if buyer.session:
-            shopper_ids |= {buyer.session, *self._customer(buyer.session)}
-        return self._shown_to(shopper_ids) - {buyer.shopper}
+            shopper_ids |= {buyer.session, *self._linked_customers(buyer.session)}
+        return self._shoppers_shown_to(shopper_ids) - {buyer.shopper}
 
     def event_times(self) -> list[int]:
         """Return the times of the newest live events, in the order of receipt."""
         return self._newest_events.times(self._since())
 
-    def _shown_to(self, persons: set[str]) -> set[str]:
+    def _shoppers_shown_to(self, persons: set[str]) -> set[str]:
         return {
             shopper
             for person in sorted(persons)
             for shopper in self._newest_events.shoppers_shown_to(person)
         }
 
-    def _customer(self, session: str) -> list[str]:
+    def _linked_customers(self, session: str) -> list[str]:
         return [row[0] for row in self._raw.all(_CUSTOMER, (self._store_id, session))]
 
     def _since(self) -> int:

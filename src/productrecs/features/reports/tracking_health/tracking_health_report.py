@@ -51,11 +51,14 @@ def tracking_health_report(
     yesterday = (today.date() - timedelta(days=1)).isoformat()
     with database.reading() as connection:
         repository = TrackingHealthRepository(connection, store.store_id)
-        counts = repository.hours(last_hour - _WEEK_HOURS - _DAY_HOURS, last_hour)
-        orders, lines = repository.orders(yesterday, today.date().isoformat())
-        unknown = repository.unknown()
+        first_compared = last_hour - _WEEK_HOURS - _DAY_HOURS
+        counts = repository.event_counts_by_hour(first_compared, last_hour)
+        orders, lines = repository.order_and_line_counts(
+            yesterday, today.date().isoformat()
+        )
+        unknown = repository.unknown_products()
         examples = repository.unknown_items(_EXAMPLES)
-        bought, without_shopper = repository.buys_without_shopper()
+        newest, without_order_id = repository.line_count_and_without_order_id()
         bots = repository.bots(now_ms - _WEEK_HOURS * HOUR_MS)
         refused = repository.refused_identities(now_ms - _WEEK_HOURS * HOUR_MS)
     figures = [
@@ -66,8 +69,8 @@ def tracking_health_report(
         _figure(
             "lines_without_order",
             "share",
-            share_of(without_shopper, bought),
-            f"of the newest {bought:,} live order lines, those without an order id",
+            share_of(without_order_id, newest),
+            f"of the newest {newest:,} live order lines, those without an order id",
         ),
         _figure(
             "bot_events",
@@ -103,7 +106,7 @@ def recent_events(database: Database, store: Store, now_ms: int) -> tuple[Figure
     last = now_ms // HOUR_MS
     with database.reading() as connection:
         repository = TrackingHealthRepository(connection, store.store_id)
-        counts = repository.hours(last - _WEEK_HOURS - _DAY_HOURS, last)
+        counts = repository.event_counts_by_hour(last - _WEEK_HOURS - _DAY_HOURS, last)
     return tuple(_event_flow_figures(counts, last))
 
 
@@ -134,12 +137,12 @@ def _event_flow_figures(
     )
 
 
-def _unknown_product_figures(found: UnknownProductCounts) -> Iterator[Figure]:
+def _unknown_product_figures(counts: UnknownProductCounts) -> Iterator[Figure]:
     yield _figure(
         "unknown_items",
         "share",
-        share_of(found.unknown, found.references),
-        f"of the newest {found.references:,} live events with a product, those whose "
+        share_of(counts.unknown, counts.references),
+        f"of the newest {counts.references:,} live events with a product, those whose "
         "product is not in the catalog now",
     )
 
@@ -169,8 +172,8 @@ def _issue_and_example_notes(
     if examples:
         examples_text = ", ".join(f"{item[:60]!r} ({count})" for item, count in examples)
         yield f"Products that are not in the catalog: {examples_text}."
-    for symptom in find_tracking_issues(database, store, now_ms):
-        yield f"{symptom.message}: {symptom.remedy}."
+    for issue in find_tracking_issues(database, store, now_ms):
+        yield f"{issue.message}: {issue.remedy}."
 
 
 def _figure(name: str, unit: str, value: ReportValue, meaning: str) -> Figure:

@@ -83,11 +83,11 @@ def find_tracking_issues(
 
 def _newest_buyers(lines: Sequence[SoldLineShopper]) -> list[RecentBuyer]:
     """Return the buyers of the newest lines, each once."""
-    found: dict[str, RecentBuyer] = {}
+    buyers: dict[str, RecentBuyer] = {}
     for shopper, person, session, ts in lines:
-        if shopper is not None and len(found) < BUYERS:
-            found.setdefault(shopper, RecentBuyer(shopper, person or shopper, session, ts))
-    return list(found.values())
+        if shopper is not None and len(buyers) < BUYERS:
+            buyers.setdefault(shopper, RecentBuyer(shopper, person or shopper, session, ts))
+    return list(buyers.values())
 
 
 def _identity_issues(
@@ -114,13 +114,13 @@ def _identity_issues(
             f"only {len(buyers) - len(unmatched)} of the newest {len(buyers)} buyers were"
         )
     with_other_ids = sum(bool(ids) for ids in other_ids)
-    cause = _cause(touchpoints, unmatched)
+    cause = _mismatch_cause(touchpoints, unmatched)
     message = f"{subject} shown a recommendation under the id they buy by: {cause}"
     if with_other_ids:
         example = next(
             (buyer, ids) for buyer, ids in zip(unmatched, other_ids, strict=True) if ids
         )
-        message += f" ({with_other_ids} were under another id: {_pair(*example)})"
+        message += f" ({with_other_ids} were under another id: {_example_pair(*example)})"
     remedy = (
         "give the widgets the customer id that orders carry (data-customer-id, or user_id "
         "of your own events), letter by letter"
@@ -130,7 +130,7 @@ def _identity_issues(
     )
 
 
-def _cause(
+def _mismatch_cause(
     touchpoints: Sequence[TouchpointToCheck], unmatched: Sequence[RecentBuyer]
 ) -> str:
     anonymous = sum(touchpoint.shopper == touchpoint.session for touchpoint in touchpoints)
@@ -142,7 +142,7 @@ def _cause(
     return f"{_ZERO} widgets and orders use different ids for the same shoppers"
 
 
-def _pair(buyer: RecentBuyer, ids: set[str]) -> str:
+def _example_pair(buyer: RecentBuyer, ids: set[str]) -> str:
     return f"{_short(buyer.shopper)} bought, {_short(min(ids))} was shown"
 
 
@@ -191,12 +191,15 @@ def _touchpoint_issues(
         )
 
 
-def _unknown_product_issues(found: UnknownProductCounts) -> Iterator[TrackingIssue]:
-    if found.references < MIN_RECORDS or found.unknown <= UNKNOWN_SHARE * found.references:
+def _unknown_product_issues(counts: UnknownProductCounts) -> Iterator[TrackingIssue]:
+    if (
+        counts.references < MIN_RECORDS
+        or counts.unknown <= UNKNOWN_SHARE * counts.references
+    ):
         return
     message = (
-        f"{round(100 * found.unknown / found.references)} % of the newest events have "
-        f"products that are not in the catalog, such as {found.example[:60]!r}"
+        f"{round(100 * counts.unknown / counts.references)} % of the newest events have "
+        f"products that are not in the catalog, such as {counts.example[:60]!r}"
     )
     remedy = "push those items, or send the catalog's ids in events"
     yield TrackingIssue("unknown_products", is_serious=True, message=message, remedy=remedy)
