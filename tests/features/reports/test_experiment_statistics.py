@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pytest
 
 from benchmarks.quality.holdout import Shop, alarms
-from productrecs.engines.array_types_and_sorting import Bools, Floats
 from productrecs.features.experiments.experiment_statistics import (
     MIN_CONVERSIONS,
     LiftVerdict,
@@ -19,6 +18,9 @@ from productrecs.features.experiments.experiment_statistics import (
     verdict,
     visitors_needed,
 )
+
+if TYPE_CHECKING:
+    from productrecs.engines.array_types_and_sorting import Bools, Floats
 
 MOST_ALARMS = 0.05
 
