@@ -18,7 +18,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.memory_budget import MIB, ByteBudget
 from productrecs.dashboard.application import add_dashboard
 from productrecs.engines.registry import ENGINES
-from productrecs.features.guides.developer_guide_rendering import undescribed
+from productrecs.features.guides.developer_guide_rendering import engines_without_guide
 from productrecs.http.dispatch.dispatcher import Dispatcher
 from productrecs.http.dispatch.http_exchange import INTERFACE_VERSION
 from productrecs.http.limits.bot_detection import BotDetector
@@ -112,7 +112,7 @@ def _check_engine_guides() -> None:
     Raises:
         ValueError: when the guide of an engine does not name it.
     """
-    undocumented = undescribed((one.name, one.guide) for one in ENGINES)
+    undocumented = engines_without_guide((one.name, one.guide) for one in ENGINES)
     if undocumented:
         message = (
             f"the guides of these engines do not mention them: {', '.join(undocumented)}"

@@ -22,7 +22,7 @@ from productrecs.features.guides.markdown_html import (
     PLACEHOLDERS,
     Heading,
     anchor_of,
-    highlighted,
+    highlight_code,
     render_markdown,
 )
 from productrecs.http.routes.public.developer_guides import GUIDE_TABLES
@@ -91,7 +91,7 @@ def plain(html: str) -> str:
 def test_a_sample_is_highlighted_by_its_language(
     language: str, text: str, part: str
 ) -> None:
-    html = highlighted(text, language)
+    html = highlight_code(text, language)
 
     assert part in html
     assert plain(html) == text
@@ -99,7 +99,7 @@ def test_a_sample_is_highlighted_by_its_language(
 
 @pytest.mark.parametrize("language", ["", "text", "no-such-language"])
 def test_a_sample_of_no_known_language_is_plain_text(language: str) -> None:
-    assert highlighted("a < b\n", language) == "a &lt; b\n"
+    assert highlight_code("a < b\n", language) == "a &lt; b\n"
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.slug)

@@ -25,7 +25,10 @@ from productrecs.dashboard.report_period import (
     relative_change,
     with_every_row,
 )
-from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
+from productrecs.features.privacy.shopper_export import (
+    exported_shopper_records,
+    shopper_names,
+)
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     recent_events,
 )
@@ -168,7 +171,8 @@ def _rule_ids_and_titles(visit: Visit) -> list[tuple[int, str]]:
 def _is_customer(visit: Visit, name: str) -> bool:
     """Return whether a shopper has exactly this id."""
     database, store_id = visit.database, visit.store.store_id
-    records = exported_shopper(database, store_id, shopper_names(database, store_id, name))
+    names = shopper_names(database, store_id, name)
+    records = exported_shopper_records(database, store_id, names)
     return next(iter(records), None) is not None
 
 

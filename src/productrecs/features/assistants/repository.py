@@ -124,18 +124,20 @@ class AssistantCallRepository:
         query = sa.select(*names, *counts).where(
             columns.store_id == self._store_id, columns.day > now_ms // DAY_MS - CALL_DAYS
         )
-        found: dict[str, RecentAssistantCalls] = {}
+        by_agent: dict[str, RecentAssistantCalls] = {}
         for agent, operation, calls, last_ms in self._connection.execute(
             query.group_by(*names)
         ):
-            of_agent = found.setdefault(agent, RecentAssistantCalls())
-            of_agent.calls[operation] = int(calls)
-            of_agent.last_ms = max(of_agent.last_ms, int(last_ms))
-        ranked = sorted(found, key=lambda agent: (-sum(found[agent].calls.values()), agent))
-        return {agent: found[agent] for agent in ranked}
+            recent = by_agent.setdefault(agent, RecentAssistantCalls())
+            recent.calls[operation] = int(calls)
+            recent.last_ms = max(recent.last_ms, int(last_ms))
+        ranked = sorted(
+            by_agent.items(), key=lambda item: (-sum(item[1].calls.values()), item[0])
+        )
+        return dict(ranked)
 
 
-def store_assistant_calls(
+def count_assistant_calls(
     transaction: sa.Connection, batch: Sequence[AssistantCall]
 ) -> None:
     """Count a batch of calls of any stores."""
@@ -204,10 +206,10 @@ class AttributionCountRepository:
             .group_by(columns.parameter, columns.value)
             .order_by(total.desc(), columns.value)
         )
-        found: dict[str, dict[str, int]] = {parameter: {} for parameter in PARAMETERS}
+        counts: dict[str, dict[str, int]] = {parameter: {} for parameter in PARAMETERS}
         for parameter, value, count in self._connection.execute(query):
-            found[parameter][value] = int(count)
-        return found
+            counts[parameter][value] = int(count)
+        return counts
 
 
 def count_attributed_searches(

@@ -12,7 +12,9 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.features.guides.developer_guide_index import GUIDES, Guide
 
 BASE: Final = "{base_url}"  # the placeholder for the service's address
-_BY_SLUG: Final[Mapping[str, Guide]] = MappingProxyType({one.slug: one for one in GUIDES})
+_BY_SLUG: Final[Mapping[str, Guide]] = MappingProxyType(
+    {guide.slug: guide for guide in GUIDES}
+)
 _FACT: Final = re.compile(r"^<!-- facts: ([a-z-]+) -->$", re.MULTILINE)
 _MARK: Final = re.compile(r"^<!-- /?[a-z]+ -->\n", re.MULTILINE)  # markers for the tests
 Facts = Mapping[str, Callable[[], str]]
@@ -36,12 +38,12 @@ class GuideTexts:
         Raises:
             UnknownGuideError: when there is no guide of this name.
         """
-        found = _BY_SLUG.get(slug)
-        if found is None:
-            suggestions = ", ".join(one.slug for one in similar_guides(slug))
+        guide = _BY_SLUG.get(slug)
+        if guide is None:
+            suggestions = ", ".join(similar.slug for similar in similar_guides(slug))
             message = f"there is no guide of this name; try {suggestions}"
             raise UnknownGuideError(message)
-        return found
+        return guide
 
     def text(self, slug: str) -> str:
         """Return a guide's markdown with its facts; `{base_url}` is left as a placeholder.
@@ -67,14 +69,14 @@ class GuideTexts:
 
     def all_guides(self, base_url: str) -> str:
         """Return /llms-full.txt: every guide as it is served, in the order of the index."""
-        guides = (self.markdown(one.slug, base_url) for one in GUIDES)
+        guides = (self.markdown(guide.slug, base_url) for guide in GUIDES)
         return "\n\n".join(text.rstrip("\n") for text in guides) + "\n"
 
-    def _fact(self, found: re.Match[str]) -> str:
-        return self._facts[found.group(1)]().strip()
+    def _fact(self, match: re.Match[str]) -> str:
+        return self._facts[match.group(1)]().strip()
 
 
-def undescribed(engines: Iterable[tuple[str, str]]) -> list[str]:
+def engines_without_guide(engines: Iterable[tuple[str, str]]) -> list[str]:
     """Return the engines whose guide, given by its slug, does not name them."""
     return [
         name
@@ -86,7 +88,7 @@ def undescribed(engines: Iterable[tuple[str, str]]) -> list[str]:
 def similar_guides(slug: str) -> list[Guide]:
     """Return the guides with names similar to `slug`; all guides if there are none."""
     suggestions = difflib.get_close_matches(slug[:64].lower(), _BY_SLUG, 3, 0.5) or _BY_SLUG
-    return [_BY_SLUG[one] for one in suggestions]
+    return [_BY_SLUG[similar] for similar in suggestions]
 
 
 def render_llms_txt(base_url: str) -> str:

@@ -74,14 +74,14 @@ class GuideSearch:
         self._words = [_words_of(section) for section in self._sections]
         self._lengths = [sum(words.values()) for words in self._words]
         self._mean = sum(self._lengths) / len(self._lengths)
-        self._in = Counter(word for words in self._words for word in words)
+        self._section_counts = Counter(word for words in self._words for word in words)
 
     def find(self, query: str, limit: int) -> list[GuideSection]:
         """Return up to `limit` sections that contain a word of `query`, best first."""
         term_weights = dict.fromkeys(_synonym_terms(query), _SYNONYM_WEIGHT)
         term_weights |= dict.fromkeys(_tokens(query), 1.0)
         scored = [(self._score(term_weights, at), -at) for at in range(len(self._sections))]
-        best = sorted((one for one in scored if one[0] > 0), reverse=True)[:limit]
+        best = sorted((pair for pair in scored if pair[0] > 0), reverse=True)[:limit]
         return [self._sections[-at] for _, at in best]
 
     def _score(self, term_weights: Mapping[str, float], at: int) -> float:
@@ -89,7 +89,8 @@ class GuideSearch:
         damping = _K * (1 - _B + _B * self._lengths[at] / self._mean)
         score = 0.0
         for word in term_weights.keys() & words.keys():
-            rare = math.log(1 + (total - self._in[word] + 0.5) / (self._in[word] + 0.5))
+            count = self._section_counts[word]
+            rare = math.log(1 + (total - count + 0.5) / (count + 0.5))
             term_frequency = words[word] * (_K + 1) / (words[word] + damping)
             score += term_weights[word] * rare * term_frequency
         return score
@@ -97,7 +98,7 @@ class GuideSearch:
 
 def guide_sections(guide: Guide, library: GuideTexts) -> list[GuideSection]:
     """Return a guide split at its headings; a # within a code block is not a heading."""
-    sections_so_far: list[GuideSection] = []
+    sections: list[GuideSection] = []
     lines: list[str] = []
     heading, is_code = guide.title, False
     for line in library.text(guide.slug).splitlines():
@@ -105,12 +106,12 @@ def guide_sections(guide: Guide, library: GuideTexts) -> list[GuideSection]:
             is_code = not is_code
         match = None if is_code else _HEADING.match(line)
         if match:
-            sections_so_far.append(GuideSection(guide, heading, "\n".join(lines).strip()))
+            sections.append(GuideSection(guide, heading, "\n".join(lines).strip()))
             heading, lines = match.group(2), []
         else:
             lines.append(line)
-    sections_so_far.append(GuideSection(guide, heading, "\n".join(lines).strip()))
-    return [section for section in sections_so_far if section.text]
+    sections.append(GuideSection(guide, heading, "\n".join(lines).strip()))
+    return [section for section in sections if section.text]
 
 
 def snippet(section: GuideSection, query: str) -> str:
@@ -141,8 +142,8 @@ def _words_of(section: GuideSection) -> Counter[str]:
 
 def _tokens(text: str) -> Sequence[str]:
     """Return the words of a text in singular form; codes both whole and in parts."""
-    found = []
+    tokens = []
     for word in _WORD.findall(text[:100_000].lower()):
         parts = [word, *word.split("_")] if "_" in word else [word]
-        found += [part.removesuffix("s") if len(part) > 3 else part for part in parts]  # noqa: PLR2004 - "is"
-    return found
+        tokens += [part.removesuffix("s") if len(part) > 3 else part for part in parts]  # noqa: PLR2004 - "is"
+    return tokens

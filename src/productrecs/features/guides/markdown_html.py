@@ -22,11 +22,11 @@ from productrecs.features.guides.developer_guide_rendering import BASE, PICTURES
 PLACEHOLDERS: Final[Mapping[str, str]] = MappingProxyType(
     {"pk_...": "key", "$PK": "key", "shop.example.com": "shop"}
 )
-_PLACEHOLDER: Final = re.compile("|".join(re.escape(one) for one in PLACEHOLDERS))
+_PLACEHOLDER: Final = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
 _FORMATTER: Final = HtmlFormatter(nowrap=True)
 
 
-def highlighted(code: str, language: str) -> str:
+def highlight_code(code: str, language: str) -> str:
     """Return a code sample as HTML; plain text for an unknown language."""
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
@@ -34,11 +34,11 @@ def highlighted(code: str, language: str) -> str:
         html = escape(code, quote=False)
     else:
         html = highlight(code, lexer, _FORMATTER)
-    return _PLACEHOLDER.sub(_highlighted, html)
+    return _PLACEHOLDER.sub(_mark_placeholder, html)
 
 
-def _highlighted(found: re.Match[str]) -> str:
-    text = found.group()
+def _mark_placeholder(match: re.Match[str]) -> str:
+    text = match.group()
     return f'<span data-yours="{PLACEHOLDERS[text]}">{text}</span>'
 
 
@@ -74,7 +74,7 @@ def render_markdown(markdown: str) -> RenderedGuide:
     parser.add_render_rule("table_open", _open_table)
     parser.add_render_rule("table_close", _close_table)
     tokens = parser.parse(markdown.replace(BASE, _PLACEHOLDER_BASE))
-    headings = tuple(_headings(tokens))
+    headings = tuple(_set_anchors_and_collect_headings(tokens))
     for token in tokens:
         if token.type == "fence":
             token.info = token.info.split(" ")[0]  # the tests use the rest, as in "sh run"
@@ -91,15 +91,15 @@ def anchor_of(heading: str) -> str:
     return cleaned.replace(" ", "-")
 
 
-def _headings(tokens: Sequence[Token]) -> list[Heading]:
-    found = []
+def _set_anchors_and_collect_headings(tokens: Sequence[Token]) -> list[Heading]:
+    headings = []
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open":
             text = "".join(child.content for child in inline.children or ())
             opening.attrSet("id", anchor_of(text))
             if opening.tag in _OUTLINED:
-                found.append(Heading(int(opening.tag[1]), anchor_of(text), text))
-    return found
+                headings.append(Heading(int(opening.tag[1]), anchor_of(text), text))
+    return headings
 
 
 def _link_to_page(token: Token) -> None:
@@ -122,7 +122,7 @@ def _size_picture(token: Token) -> None:
 def _sample(code: str, language: str, _attributes: str) -> str:
     """Return a fenced code block; wide ones scroll, also by keyboard."""
     kind = f' class="language-{escape(language)}"' if language else ""
-    return f'<pre tabindex="0"><code{kind}>{highlighted(code, language)}</code></pre>'
+    return f'<pre tabindex="0"><code{kind}>{highlight_code(code, language)}</code></pre>'
 
 
 def _open_table(

@@ -123,8 +123,8 @@ def live_events_of_request(received: ReceivedEventRequest) -> list[LiveEvent]:
         body_text = received.data[:MAX_BODY].decode("utf-8", "replace")
         return [_to_live_event(received, {}, verdict, detail, body_text)]
     events = []
-    for index, body in enumerate(_bodies(received.data)):
-        verdict, detail = _verdict_with_problem(received, index, body)
+    for index, body in enumerate(_event_bodies(received.data)):
+        verdict, detail = _verdict_and_detail(received, index, body)
         events.append(_to_live_event(received, body, verdict, detail, ""))
     return events
 
@@ -137,9 +137,7 @@ def order_id_of(body_text: str) -> str:
         return ""
 
 
-def with_catalog_verdict(
-    event: LiveEvent, known_items: Collection[str]
-) -> LiveEventVerdict:
+def catalog_verdict(event: LiveEvent, known_items: Collection[str]) -> LiveEventVerdict:
     """Return the verdict on an event, given which products are in the catalog."""
     if event.verdict is not LiveEventVerdict.ACCEPTED:
         return event.verdict
@@ -147,7 +145,7 @@ def with_catalog_verdict(
     return LiveEventVerdict.UNKNOWN_ITEM if unknown else event.verdict
 
 
-def _verdict_with_problem(
+def _verdict_and_detail(
     received: ReceivedEventRequest, index: int, body: Mapping[str, Any]
 ) -> tuple[LiveEventVerdict, str]:
     if index in received.problems:
@@ -221,7 +219,7 @@ def _to_live_event(
     detail: str,
     body_text: str,
 ) -> LiveEvent:
-    items = _lines(body) if received.is_order else _items(body)
+    items = _order_item_ids(body) if received.is_order else _event_item_ids(body)
     order_id = body.get("order_id") if received.is_order else None
     detail = f"Order {order_id}. {detail}" if order_id else detail
     subject = ", ".join(items) or str(body.get("search_query") or body.get("item_id") or "")
@@ -240,22 +238,22 @@ def _to_live_event(
     )
 
 
-def _items(body: Mapping[str, Any]) -> tuple[str, ...]:
+def _event_item_ids(body: Mapping[str, Any]) -> tuple[str, ...]:
     listed = body.get("item_ids")
     if isinstance(listed, str):
         listed = listed.split(",")
     if isinstance(listed, list) and listed:
-        return tuple(str(one).strip() for one in listed[:200])
+        return tuple(str(item_id).strip() for item_id in listed[:200])
     item = body.get("item_id")
     return (str(item).strip(),) if item and _is_about_products(body) else ()
 
 
-def _lines(body: Mapping[str, Any]) -> tuple[str, ...]:
+def _order_item_ids(body: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the products of an order's lines."""
     lines = body.get("items")
     some = lines[:200] if isinstance(lines, list) else []
     ids = (line.get("item_id") for line in some if isinstance(line, dict))
-    return tuple(str(one).strip() for one in ids if one is not None)
+    return tuple(str(item_id).strip() for item_id in ids if item_id is not None)
 
 
 def _is_about_products(body: Mapping[str, Any]) -> bool:
@@ -263,7 +261,7 @@ def _is_about_products(body: Mapping[str, Any]) -> bool:
     return kind is not None and EVENT_SUBJECTS[kind] in _PRODUCTS
 
 
-def _bodies(data: bytes) -> Iterator[Mapping[str, Any]]:
+def _event_bodies(data: bytes) -> Iterator[Mapping[str, Any]]:
     try:
         decoded = json.loads(data)
     except (ValueError, RecursionError):

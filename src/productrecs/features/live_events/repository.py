@@ -147,7 +147,7 @@ class LiveEventRepository:
                 *self._newest_logged_events(**filters),
                 *self._newest_sent_orders(**filters),
             )
-            if verdict in {"", event.verdict} and not _is_among(event, recorded)
+            if verdict in {"", event.verdict} and not _is_already_recorded(event, recorded)
         )
         both = sorted(
             [*recorded_matches, *stored], key=lambda event: event.at_ms, reverse=True
@@ -194,7 +194,7 @@ class LiveEventRepository:
 
     def receipts(self, event_ids: Sequence[str]) -> dict[str, int]:
         """Return the time of first receipt of these events."""
-        found: dict[str, int] = {}
+        times: dict[str, int] = {}
         for start in range(0, len(event_ids), _CHUNK):
             query = sa.select(
                 event_receipts.c.event_id, event_receipts.c.received_at
@@ -202,8 +202,8 @@ class LiveEventRepository:
                 event_receipts.c.store_id == self._store_id,
                 event_receipts.c.event_id.in_(event_ids[start : start + _CHUNK]),
             )
-            found |= {row[0]: row[1] for row in self._transaction.execute(query)}
-        return found
+            times |= {row[0]: row[1] for row in self._transaction.execute(query)}
+        return times
 
 
 def _to_live_events(rows: Sequence[sa.RowMapping]) -> Iterator[LiveEvent]:
@@ -271,13 +271,14 @@ def _order_to_live_event(lines: Sequence[sa.RowMapping]) -> LiveEvent:
     )
 
 
-def _is_among(event: LiveEvent, recorded: Sequence[LiveEvent]) -> bool:
+def _is_already_recorded(event: LiveEvent, recorded: Sequence[LiveEvent]) -> bool:
     if event.kind == ORDER and event.detail:
         return any(
-            one.kind == ORDER and one.detail.startswith(event.detail) for one in recorded
+            other.kind == ORDER and other.detail.startswith(event.detail)
+            for other in recorded
         )
     return any(
-        (one.kind, one.session, one.item) == (event.kind, event.session, event.item)
-        and abs(one.at_ms - event.at_ms) < _SAME_MS
-        for one in recorded
+        (other.kind, other.session, other.item) == (event.kind, event.session, event.item)
+        and abs(other.at_ms - event.at_ms) < _SAME_MS
+        for other in recorded
     )

@@ -123,7 +123,11 @@ def fill_positions(
     A product without replacement stays, so that the others keep their positions.
     """
     listed = {product.item_id for product in kept}
-    waiting = [one for one in fresh if one.item_id not in listed and may_show(one.item_id)]
+    waiting = [
+        product
+        for product in fresh
+        if product.item_id not in listed and may_show(product.item_id)
+    ]
     filled = [
         product if may_show(product.item_id) or not waiting else waiting.pop(0)
         for product in kept

@@ -217,17 +217,16 @@ class ShopperRepository:
         due_again = stored._replace(applied_seq=0, result=result)
         store_insight(self._transaction, self._store_id, _SEGMENTS, due_again)
 
-    def views_caught_up(self, seq: int) -> bool:
+    def has_attribution_caught_up(self, seq: int) -> bool:
         """Return whether attribution has processed the log again at least up to `seq`."""
-        progress_update = attribution_marks.c
-        query = sa.select(progress_update.seq).where(
-            progress_update.store_id == self._store_id
+        query = sa.select(attribution_marks.c.seq).where(
+            attribution_marks.c.store_id == self._store_id
         )
-        found = self._transaction.execute(query).scalar()
-        return found is None or int(found) >= seq
+        processed_seq = self._transaction.execute(query).scalar()
+        return processed_seq is None or int(processed_seq) >= seq
 
-    def check_files_again(self) -> None:
-        """Let checked files that nobody started lose the shopper's rows; lock the head."""
+    def recheck_waiting_files(self) -> None:
+        """Check files again that wait for the merchant: that drops the shopper's rows."""
         columns = file_imports.c
         checked = file_imports.update().where(
             columns.store_id == self._store_id, columns.status == _CHECKED
@@ -303,7 +302,7 @@ class ErasureRepository:
         self._transaction.execute(row)
         self._notify()
 
-    def count(self, erasure_id: int, *, events_gone: int, lines_changed: int) -> None:
+    def add_counts(self, erasure_id: int, *, events_gone: int, lines_changed: int) -> None:
         """Add to an erasure's counts."""
         columns = erasures.c
         changed = erasures.update().where(
@@ -315,7 +314,7 @@ class ErasureRepository:
             )
         )
 
-    def clear(self, erasure_id: int, seq: int) -> None:
+    def record_cleared_and_delete_names(self, erasure_id: int, seq: int) -> None:
         """Record that all the shopper's records are deleted, and delete their ids."""
         columns = erasures.c
         changed = erasures.update().where(
@@ -324,7 +323,7 @@ class ErasureRepository:
         self._transaction.execute(changed.values(names=None, cleared_seq=seq))
         self._notify()
 
-    def finish(self, erasure_id: int, now_ms: int) -> None:
+    def record_finished(self, erasure_id: int, now_ms: int) -> None:
         """Record that all derived data is purged too."""
         columns = erasures.c
         changed = erasures.update().where(

@@ -88,7 +88,7 @@ def share_erasures(folder: Path, objects: ObjectStore | None, place: ObjectStore
         OSError: when the list cannot be read.
         ObjectStoreUnavailableError: when one of the stores does not answer.
     """
-    lines = dict.fromkeys(_lines(folder, objects, place))
+    lines = dict.fromkeys(_ledger_lines(folder, objects, place))
     if lines:
         content = "".join(f"{line}\n" for line in lines).encode()
         place.put(f"{_ERASED}/{LEDGER_FILE}", content)
@@ -107,7 +107,7 @@ def read_erasure_ledger(
         ObjectStoreUnavailableError: when one of `object_stores` does not answer.
     """
     erasures: dict[StoreId, dict[str, int]] = {}
-    for line in _lines(folder, *object_stores):
+    for line in _ledger_lines(folder, *object_stores):
         try:
             entry = json.loads(line)
         except ValueError:
@@ -118,13 +118,13 @@ def read_erasure_ledger(
     return erasures
 
 
-def _lines(folder: Path, *places: ObjectStore | None) -> list[str]:
+def _ledger_lines(folder: Path, *places: ObjectStore | None) -> list[str]:
     lines: list[str] = []
     with contextlib.suppress(FileNotFoundError):
         lines = (folder / LEDGER_FILE).read_text("utf-8").splitlines()
     for place in filter(None, places):
-        for one in place.list(_ERASED):
-            lines += place.get(one.key).decode().splitlines()
+        for entry in place.list(_ERASED):
+            lines += place.get(entry.key).decode().splitlines()
     return lines
 
 
@@ -182,7 +182,7 @@ class ShopperEraser:
             StoreDeletedError: when the store was deleted.
             OSError, StorageError: what is erased stays erased; call it again.
         """
-        for erasure in self._in_progress(store_id):
+        for erasure in self._unfinished_erasures(store_id):
             if erasure.cleared_seq is None:
                 if not self._delete_records(store_id, erasure, is_over):
                     break
@@ -192,25 +192,25 @@ class ShopperEraser:
                 )
         cleared = [
             erasure
-            for erasure in self._in_progress(store_id)
+            for erasure in self._unfinished_erasures(store_id)
             if erasure.cleared_seq is not None
         ]
         if cleared and not is_over() and self._purge_derived_data(store_id, cleared):
             now_ms = self.clock()
             with self.database.transaction() as transaction:
                 for erasure in cleared:
-                    ErasureRepository(transaction, store_id).finish(
+                    ErasureRepository(transaction, store_id).record_finished(
                         erasure.erasure_id, now_ms
                     )
-        return self._in_progress(store_id)
+        return self._unfinished_erasures(store_id)
 
     def all(self, store_id: StoreId) -> list[Erasure]:
         """Return every erasure of a store, the oldest first."""
         with self.database.reading() as connection:
             return ErasureRepository(connection, store_id).all()
 
-    def _in_progress(self, store_id: StoreId) -> list[Erasure]:
-        return [one for one in self.all(store_id) if one.done_at is None]
+    def _unfinished_erasures(self, store_id: StoreId) -> list[Erasure]:
+        return [erasure for erasure in self.all(store_id) if erasure.done_at is None]
 
     def _delete_records(
         self, store_id: StoreId, erasure: Erasure, is_over: Callable[[], bool]
@@ -230,9 +230,9 @@ class ShopperEraser:
         with self.database.transaction() as transaction:
             LockedStoreLog(self.database, transaction, store_id).take_seqs(0)
             shoppers = ShopperRepository(transaction, store_id)
-            shoppers.check_files_again()
-            typed = EventRepository(transaction, store_id).queries_of(names)
-            texts = {" ".join(one.split())[:100].lower() for one in typed}
+            shoppers.recheck_waiting_files()
+            queries = EventRepository(transaction, store_id).queries_of(names)
+            texts = {" ".join(query.split())[:100].lower() for query in queries}
             SearchCountRepository(transaction, store_id).delete_rare_queries(
                 sorted(texts), intents, MAX_RARE_SEARCHES
             )
@@ -251,7 +251,9 @@ class ShopperEraser:
             shoppers.unlink(names)
             shoppers.reset_attribution(MAX_RARE_SEARCHES)
             shoppers.delete_names_from_customer_list(names)
-            ErasureRepository(transaction, store_id).clear(erasure.erasure_id, seq)
+            ErasureRepository(transaction, store_id).record_cleared_and_delete_names(
+                erasure.erasure_id, seq
+            )
         return True
 
     def _delete_batch(self, store_id: StoreId, erasure: Erasure) -> bool:
@@ -263,7 +265,7 @@ class ShopperEraser:
                 0 if deleted else purchases.clear_customer_of_lines(erasure.names, BATCH)
             )
             if deleted or lines:
-                ErasureRepository(transaction, store_id).count(
+                ErasureRepository(transaction, store_id).add_counts(
                     erasure.erasure_id, events_gone=deleted, lines_changed=lines
                 )
         return bool(deleted or lines)
@@ -291,7 +293,7 @@ class ShopperEraser:
             files = shoppers.unfinished_upload_count(
                 max(erasure.asked_at for erasure in cleared)
             )
-            is_counted = shoppers.views_caught_up(needed)
+            is_counted = shoppers.has_attribution_caught_up(needed)
         if serving is None or serving.applied_seq < needed or files or not is_counted:
             return False
         remove_older_models(models_folder(self.models, store_id), serving.model_id)

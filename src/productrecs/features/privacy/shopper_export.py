@@ -44,12 +44,12 @@ def shopper_records(
             for row in rows.of(names):
                 page.append(row)
                 if len(page) == PAGE:
-                    yield from _product_id(kind, page, catalog)
+                    yield from _with_product_ids(kind, page, catalog)
                     page = []
-            yield from _product_id(kind, page, catalog)
+            yield from _with_product_ids(kind, page, catalog)
 
 
-def _product_id(
+def _with_product_ids(
     kind: str, page: Sequence[dict[str, Any]], catalog: CatalogRepository
 ) -> Iterator[ExportedShopperRow]:
     items = {row.get(column) for row in page for column in ("item", "about")}
@@ -58,7 +58,7 @@ def _product_id(
         yield ExportedShopperRow(kind, row, products)
 
 
-def exported_shopper(
+def exported_shopper_records(
     database: Database, store_id: StoreId, names: Sequence[str]
 ) -> Iterator[Fields]:
     """Yield the records of a shopper with these names, grouped by kind (`record`)."""

@@ -159,9 +159,9 @@ def feed_products(
     items: Iterable[tuple[Item, str]],
     labeller: ProductLabeller,
     longest_id: int,
-    count: FeedCounts,
+    counts: FeedCounts,
 ) -> Iterator[FeedEntry]:
-    """Yield the products of a feed; those that lack what it needs are counted.
+    """Yield the products of a feed; count them in `counts`, and those left out.
 
     `items` are those that pages show, each with the id that its variants share.
     """
@@ -176,10 +176,10 @@ def feed_products(
             (ExclusionReason.NO_PRICE, price is not None and price > 0),
         ):
             if not is_fine:
-                count.leave_out(reason, item.item_id)
+                counts.leave_out(reason, item.item_id)
                 break
         else:
-            count.products += 1
+            counts.products += 1
             yield _feed_product(item, group, title, labeller)
 
 
@@ -226,7 +226,9 @@ def feed_path(secret_hash: str, domain: str, feed: FeedFormat) -> str:
     return f"/product-feeds/{domain}/{feed}?signature={signature}"
 
 
-def is_signed(secrets: SecretKeys, feed: FeedFormat, signature: str, now_ms: int) -> bool:
+def is_feed_signature_valid(
+    secrets: SecretKeys, feed: FeedFormat, signature: str, now_ms: int
+) -> bool:
     """Return whether a feed's signature is right; a replaced key counts while accepted."""
     return secrets.accepts_signature(_subject(feed), signature, now_ms)
 

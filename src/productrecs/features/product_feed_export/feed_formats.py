@@ -141,7 +141,9 @@ def _meta_lines(products: Iterable[FeedEntry], seller: FeedSeller) -> Iterator[s
 
 
 def _openai_lines(products: Iterable[FeedEntry], seller: FeedSeller) -> Iterator[str]:
-    for _, variants in groupby(products, lambda one: one.group or one.item.item_id):
+    for _, variants in groupby(
+        products, lambda product: product.group or product.item.item_id
+    ):
         yield _encode(_openai_product(list(variants), seller)).decode() + "\n"
 
 

@@ -49,7 +49,7 @@ class FeedRenderer:
     stock_labels: Mapping[str, str]
     now_ms: int
 
-    def lines(self, feed: FeedFormat, count: FeedCounts) -> Iterator[str]:
+    def lines(self, feed: FeedFormat, counts: FeedCounts) -> Iterator[str]:
         """Yield the text of a feed, and count its products; blocks while it reads.
 
         Raises:
@@ -57,7 +57,7 @@ class FeedRenderer:
         """
         settings = self.store.settings
         seller = FeedSeller(self.store.domain, f"{self._shop_url}/", settings.currency)
-        products = feed_products(self._items(), self._labeller(), longest_id(feed), count)
+        products = feed_products(self._items(), self._labeller(), longest_id(feed), counts)
         return feed_lines(feed, products, seller)
 
     def _items(self) -> Iterator[tuple[Item, str]]:

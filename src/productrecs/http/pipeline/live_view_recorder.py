@@ -20,10 +20,10 @@ from productrecs.features.live_events.live_event import (
     LiveEvent,
     LiveEventVerdict,
     ReceivedEventRequest,
+    catalog_verdict,
     client_hash,
     live_events_of_request,
     order_id_of,
-    with_catalog_verdict,
 )
 from productrecs.features.live_events.repository import (
     LiveEventRepository,
@@ -222,7 +222,7 @@ def _with_final_verdict(
     }
     if is_stored and first_received_ms is not None and first_received_ms < event.at_ms:
         return replace(event, verdict=LiveEventVerdict.DUPLICATE)
-    return replace(event, verdict=with_catalog_verdict(event, present))
+    return replace(event, verdict=catalog_verdict(event, present))
 
 
 def _mark_repeated_buys(

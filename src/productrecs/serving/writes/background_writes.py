@@ -16,8 +16,8 @@ from productrecs.core.errors import StorageError, operator_text
 from productrecs.features.assistants.attribution_counts import AttributedSearch
 from productrecs.features.assistants.repository import (
     AssistantCall,
+    count_assistant_calls,
     count_attributed_searches,
-    store_assistant_calls,
 )
 from productrecs.features.mail_slots.mail_slot import MailEngagement, MailProductSelection
 from productrecs.features.mail_slots.opened_mails.repository import (
@@ -266,7 +266,7 @@ _KINDS: Final[dict[type[BackgroundRecord], BackgroundRecordKind]] = {
     KeyUse: BackgroundRecordKind("key uses", _in_one_transaction(store_key_uses), 10),
     AssistantCall: BackgroundRecordKind(
         "calls of assistants",
-        _in_one_transaction(store_assistant_calls),
+        _in_one_transaction(count_assistant_calls),
         4,
         is_loss_logged=False,  # the dashboard only counts fewer
     ),

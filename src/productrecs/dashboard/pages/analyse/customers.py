@@ -22,7 +22,10 @@ from productrecs.dashboard.report_period import (
     figures_by_name,
     rows_by_column,
 )
-from productrecs.features.privacy.shopper_export import exported_shopper, shopper_names
+from productrecs.features.privacy.shopper_export import (
+    exported_shopper_records,
+    shopper_names,
+)
 from productrecs.features.reports.rfm_segments import CustomerSegment
 from productrecs.records.events.event import Fields
 from productrecs.report_registry import make_report
@@ -155,7 +158,7 @@ def _names_and_records_of(visit: Visit, name: str) -> tuple[tuple[str, ...], lis
     """Return a shopper's ids and records; an unknown id is not found."""
     database, store_id = visit.database, visit.store.store_id
     names = shopper_names(database, store_id, name) if name else ()
-    rows = exported_shopper(database, store_id, names) if names else iter(())
+    rows = exported_shopper_records(database, store_id, names) if names else iter(())
     records = list(itertools.islice(rows, _MOST_READ))
     if not records:
         message = "Nothing is stored of a customer with this id."
@@ -187,7 +190,7 @@ def export_customer(visit: Visit) -> Reply:
     """Send all records of a shopper as JSON lines."""
     name = visit.form["customer"][:_LONGEST_ID]
     names, _ = _names_and_records_of(visit, name)
-    rows = exported_shopper(visit.database, visit.store.store_id, names)
+    rows = exported_shopper_records(visit.database, visit.store.store_id, names)
     lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
     return Reply(
         body="".join(f"{line}\n" for line in lines).encode(),

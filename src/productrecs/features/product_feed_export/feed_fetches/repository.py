@@ -74,17 +74,17 @@ class FeedFetchRepository:
         query = sa.select(feed_fetches).where(
             columns.store_id == self._store_id, columns.day > now_ms // DAY_MS - FETCH_DAYS
         )
-        found: dict[FeedFormat, FeedFetches] = {}
+        by_feed: dict[FeedFormat, FeedFetches] = {}
         for row in self._connection.execute(query.order_by(columns.day)).mappings():
             feed = FeedFormat(row["feed"])
-            before = found[feed].fetches if feed in found else 0
-            found[feed] = FeedFetches(
-                before + row["fetches"], row["last_at"], _to_count(row)
+            before = by_feed[feed].fetches if feed in by_feed else 0
+            by_feed[feed] = FeedFetches(
+                before + row["fetches"], row["last_at"], _to_feed_counts(row)
             )
-        return found
+        return by_feed
 
 
-def _to_count(row: sa.RowMapping) -> FeedCounts:
+def _to_feed_counts(row: sa.RowMapping) -> FeedCounts:
     stored = json.loads(row["left_out"])
     reasons = {
         reason: stored[reason.name] for reason in ExclusionReason if reason.name in stored

@@ -16,7 +16,7 @@ from productrecs.features.product_feed_export.feed_entries import (
     FeedCounts,
     FeedFormat,
     UnknownFeedError,
-    is_signed,
+    is_feed_signature_valid,
 )
 from productrecs.features.product_feed_export.feed_fetches.repository import (
     FeedFetchRepository,
@@ -145,7 +145,7 @@ async def _find_feed(
     feed = next((known for known in FeedFormat if known == file_name), None)
     if store is not None and feed is not None:
         system_ms = context.services.system_clock()
-        if is_signed(store.secrets, feed, signature, system_ms):
+        if is_feed_signature_valid(store.secrets, feed, signature, system_ms):
             return store, feed
     message = (
         "there is no such feed here; the dashboard's page Product feeds switches feeds "
