@@ -21,8 +21,8 @@ def test_the_first_name_that_the_table_has_counts() -> None:
 def test_words_are_translated_whatever_their_case() -> None:
     mapping = read_mapping(MAPPING, "items")
 
-    translated = mapping.translated({"id": "1", "availability": " LIEFERBAR "})
-    other = mapping.translated({"id": "1", "availability": "in stock"})
+    translated = mapping.translate_values({"id": "1", "availability": " LIEFERBAR "})
+    other = mapping.translate_values({"id": "1", "availability": "in stock"})
 
     assert translated["availability"] == "in_stock"
     assert other["availability"] == "in stock"
