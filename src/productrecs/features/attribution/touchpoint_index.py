@@ -16,9 +16,9 @@ import numpy as np
 
 from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.ids import visitor_hash
+from productrecs.engines.array_types_and_sorting import Ints
 from productrecs.features.attribution.last_touch import (
     EMPTY_SEGMENT,
-    Ints,
     Touchpoints,
     TouchpointSegment,
     pair_codes,

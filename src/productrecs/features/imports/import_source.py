@@ -49,7 +49,10 @@ class ImportSource:
     def digest(self) -> str:
         """Return the SHA-256 of the file, in hex."""
         self.file.seek(0)
-        return hashlib.file_digest(self.file, "sha256").hexdigest()
+        sha256 = hashlib.sha256()
+        while block := self.file.read(BLOCK):
+            sha256.update(block)
+        return sha256.hexdigest()
 
 
 @contextlib.contextmanager
