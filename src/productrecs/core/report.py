@@ -45,6 +45,11 @@ class Figure:
     value: ReportValue
 
 
+def define_figure(name: str, unit: str, value: ReportValue, meaning: str) -> Figure:
+    """Return a figure with its definition."""
+    return Figure(FigureDefinition(name, unit, meaning), value)
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """Figures, one table, and notes for the reader."""

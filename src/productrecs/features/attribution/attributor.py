@@ -41,6 +41,7 @@ from productrecs.features.attribution.repository import (
     Row,
     TouchpointColumns,
     attribution_backlogs,
+    columns_since,
 )
 from productrecs.features.attribution.search_clicks import (
     IntentByTerm,
@@ -273,8 +274,8 @@ def _compute_step(
     touchpoints, searches = repository.touchpoints_and_search_clicks(position.seq, up_to)
     index.add(touchpoints, searches, up_to)
     if settled.before_ms:
-        touchpoints = touchpoints.since(settled.before_ms)
-        searches = searches.since(settled.before_ms)
+        touchpoints = columns_since(touchpoints, settled.before_ms)
+        searches = columns_since(searches, settled.before_ms)
     days = LocalDayMapper(zone, settled.first_open_day)
     intents = IntentByTerm(position.language)
     carts = repository.log.carts(position.seq, up_to)

@@ -1,7 +1,7 @@
 """Attribution repository: SQL that reads the log and stores outcomes, sums and progress."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
@@ -127,11 +127,6 @@ class TouchpointColumns(NamedTuple):
     positions: tuple[int | None, ...] = ()
     looks: tuple[str | None, ...] = ()
 
-    def since(self, time_ms: int) -> "TouchpointColumns":
-        """Return those of a time and later."""
-        rows = [row for row in zip(*self, strict=True) if row[1] >= time_ms]
-        return TouchpointColumns(*zip(*rows, strict=True)) if rows else TouchpointColumns()
-
 
 class SearchClickColumns(NamedTuple):
     """Clicks on search results in the order of receipt, as columns."""
@@ -144,12 +139,14 @@ class SearchClickColumns(NamedTuple):
     positions: tuple[int | None, ...] = ()
     terms: tuple[str | None, ...] = ()
 
-    def since(self, time_ms: int) -> "SearchClickColumns":
-        """Return those of a time and later."""
-        rows = [row for row in zip(*self, strict=True) if row[1] >= time_ms]
-        return (
-            SearchClickColumns(*zip(*rows, strict=True)) if rows else SearchClickColumns()
-        )
+
+Columns = TypeVar("Columns", TouchpointColumns, SearchClickColumns)
+
+
+def columns_since(columns: Columns, time_ms: int) -> Columns:
+    """Return the rows of a time and later."""
+    rows = [row for row in zip(*columns, strict=True) if row[1] >= time_ms]
+    return type(columns)(*zip(*rows, strict=True))
 
 
 class AttributionProgress(NamedTuple):
@@ -272,10 +269,8 @@ class AttributionRepository:
         shown = [row for row in rows if row[2] in _RECOMMENDED]
         searches = [(*row[:5], *row[7:]) for row in rows if row[2] not in _RECOMMENDED]
         return (
-            TouchpointColumns(*zip(*shown, strict=True)) if shown else TouchpointColumns(),
-            SearchClickColumns(*zip(*searches, strict=True))
-            if searches
-            else SearchClickColumns(),
+            TouchpointColumns(*zip(*shown, strict=True)),
+            SearchClickColumns(*zip(*searches, strict=True)),
         )
 
     def other_ids(self, names: Iterable[str]) -> dict[str, list[LinkedCustomerId]]:

@@ -12,6 +12,7 @@ from productrecs.core.report import (
     ReportError,
     ReportQuery,
     ReportValue,
+    define_figure,
 )
 from productrecs.core.timestamps import iso
 from productrecs.features.experiments.experiment_result import (
@@ -196,13 +197,13 @@ def _result_figures(
 ) -> Iterator[Figure]:
     result = stored.result
     began, last = iso(result["began_at"]), iso(stored.computed_at)
-    yield _figure("began", "time", began, "when the first visitor was assigned")
-    yield _figure("worked_out", "time", last, "when this result was computed")
+    yield define_figure("began", "time", began, "when the first visitor was assigned")
+    yield define_figure("worked_out", "time", last, "when this result was computed")
     if not is_running and (experiment is None or experiment.ended_at is not None):
         ended = experiment.ended_at if experiment is not None else stored.computed_at
-        yield _figure("ended", "time", iso(ended or 0), "since when the test is off")
+        yield define_figure("ended", "time", iso(ended or 0), "since when the test is off")
     advice_text = advice(result, is_running=is_running)
-    yield _figure("advice", "text", advice_text, "what to do")
+    yield define_figure("advice", "text", advice_text, "what to do")
     words = {
         HoldoutArm.SHOWN: "are shown recommendations",
         HoldoutArm.HELD_OUT: "are held out",
@@ -211,24 +212,28 @@ def _result_figures(
     for arm in arms:
         name, count = arm["name"], arm["visitors"]
         what = words.get(name, f"got {name}")
-        yield _figure(f"visitors_{name}", "count", count, f"visitors who {what}")
+        yield define_figure(f"visitors_{name}", "count", count, f"visitors who {what}")
         bought = arm["conversion"]
-        yield _figure(f"conversions_{name}", "count", bought, "those of them who bought")
+        yield define_figure(
+            f"conversions_{name}", "count", bought, "those of them who bought"
+        )
         for metric in ("clicks", "carts") if experiment else ():
             meaning = MEANINGS[metric].removeprefix("share of visitors who ")
             metric_meaning = f"those of them who {meaning}"
-            yield _figure(f"{metric}_{name}", "count", arm[metric], metric_meaning)
+            yield define_figure(f"{metric}_{name}", "count", arm[metric], metric_meaning)
         for metric in ("orders", "revenue", "margin") if experiment else ():
             unit = "count" if metric == "orders" else "money"
-            yield _figure(f"{metric}_{name}", unit, arm[metric], f"{metric} of {name}")
-    yield _figure(
+            yield define_figure(
+                f"{metric}_{name}", unit, arm[metric], f"{metric} of {name}"
+            )
+    yield define_figure(
         "mismatch_p",
         "number",
         result["mismatch_p"],
         f"the probability of such sizes by chance (chi-squared); below {SRM_P} is an alarm",
     )
     for name, metric in result["metrics"].get(HoldoutArm.SHOWN, {}).items():
-        yield _figure(
+        yield define_figure(
             f"visitors_more_{name}",
             "count",
             metric["visitors_more"],
@@ -390,7 +395,3 @@ def _rounded(count: int) -> int:
     """Return a number rounded to two significant digits."""
     digits = max(0, len(str(count)) - 2)
     return int(round(count, -digits))
-
-
-def _figure(name: str, unit: str, value: ReportValue, meaning: str) -> Figure:
-    return Figure(FigureDefinition(name, unit, meaning), value)

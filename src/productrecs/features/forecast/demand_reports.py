@@ -10,6 +10,7 @@ from productrecs.core.report import (
     ReportError,
     ReportQuery,
     ReportValue,
+    define_figure,
 )
 from productrecs.core.timestamps import iso
 from productrecs.features.forecast.forecast_replies import store_forecast_summary
@@ -188,29 +189,21 @@ def _report_value(value: Any) -> ReportValue:
 
 def _alert_and_value_figures(actions: StockActions) -> tuple[Figure, ...]:
     alerts = [
-        Figure(
-            FigureDefinition(
-                alert.value, "count", f"products with the alert {alert.value}"
-            ),
+        define_figure(
+            alert.value,
+            "count",
             actions.count(alert),
+            f"products with the alert {alert.value}",
         )
         for alert in StockAlert
     ]
+    healthy, at_risk = actions.healthy_count, actions.revenue_at_risk
     meaning = "of all products"
     return (
         *alerts,
-        Figure(
-            FigureDefinition("healthy", "count", "products in stock without alert"),
-            actions.healthy_count,
-        ),
-        Figure(
-            FigureDefinition("revenue_at_risk", "money", meaning),
-            actions.revenue_at_risk,
-        ),
-        Figure(
-            FigureDefinition("overstock_value", "money", meaning),
-            actions.overstock_value,
-        ),
+        define_figure("healthy", "count", healthy, "products in stock without alert"),
+        define_figure("revenue_at_risk", "money", at_risk, meaning),
+        define_figure("overstock_value", "money", actions.overstock_value, meaning),
     )
 
 
@@ -234,7 +227,7 @@ def _day_columns(mode: str) -> tuple[FigureDefinition, ...]:
 
 def _forecast_figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Figure, ...]:
     figures = [
-        Figure(FigureDefinition(f"{days} {band}", "number", _TOTAL_MEANINGS[days]), amount)
+        define_figure(f"{days} {band}", "number", amount, _TOTAL_MEANINGS[days])
         for days, bands in summary["totals"].items()
         for band, amount in bands.items()
     ]
@@ -248,7 +241,7 @@ def _forecast_figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Fig
         ),
     }
     figures += [
-        Figure(FigureDefinition(name, "number", meanings[name]), value)
+        define_figure(name, "number", value, meanings[name])
         for name, value in (summary["accuracy"] or {}).items()
     ]
     counts = (
@@ -257,8 +250,7 @@ def _forecast_figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Fig
         ("seconds", "duration of the run", run.seconds),
     )
     figures += [
-        Figure(FigureDefinition(name, "number", meaning), amount)
-        for name, meaning, amount in counts
+        define_figure(name, "number", amount, meaning) for name, meaning, amount in counts
     ]
     return (*figures, *_accuracy_figures(run))
 
@@ -296,9 +288,11 @@ def _accuracy_figures(run: ForecastRun) -> list[Figure]:
     if run.judged is None or "ours" not in run.judged:  # the format of older runs
         return []
     return [
-        Figure(
-            FigureDefinition(f"items {prefix}{name}", "number", f"{title}: {meaning}"),
+        define_figure(
+            f"items {prefix}{name}",
+            "number",
             round(_mean(run.judged[stored_name][name]), 4),
+            f"{title}: {meaning}",
         )
         for name, meaning in _SCORES.items()
         for stored_name, (prefix, title) in _ACCURACY_FIELDS.items()

@@ -33,18 +33,8 @@ def days_of_cover(stock: int | None, means: Sequence[float]) -> float | None:
     """
     if stock is None or not means:
         return None
-    daily_sales = sum(means) / len(means)
-    if daily_sales <= _MIN_DAILY_SALES:
-        return None
-    if stock <= 0:
-        return 0.0
-    stock_left = float(stock)
-    for number, mean in enumerate(means):
-        if mean >= stock_left:
-            return number + stock_left / mean
-        stock_left -= mean
-    cover = len(means) + stock_left / daily_sales
-    return cover if cover <= MAX_DAYS_OF_COVER else None
+    (cover,) = days_of_cover_by_item(np.array([stock]), np.array([means]))
+    return None if np.isnan(cover) else float(cover)
 
 
 def days_of_cover_by_item(stock: Floats, means: Floats) -> Floats:
@@ -91,23 +81,16 @@ def item_days_ahead(item: ItemForecast, first_day: str, zone: tzinfo) -> list[Da
     on each day. An item that was added later has no days yet.
     """
     days = list(item.days)
-    if item.availability is Availability.DISCONTINUED:
-        return [NO_DAYS_AHEAD] * len(days)
-    if item.available_from is None and item.available_until is None:
-        return days
-    opens, closes = -(2**62), 2**62
-    if item.available_from is not None:
-        opens = window_start_ms(item.available_from, zone)
-    if item.available_until is not None:
-        closes = window_end_ms(item.available_until, zone)
+    dates = dates_from(first_day, len(days))
+    is_offered = offered_day_mask([item], dates, zone)[0].tolist()
     return [
-        day if _is_open(calendar_day, zone, opens, closes) else NO_DAYS_AHEAD
-        for day, calendar_day in zip(days, dates_from(first_day, len(days)), strict=True)
+        day if offered else NO_DAYS_AHEAD
+        for day, offered in zip(days, is_offered, strict=True)
     ]
 
 
 def offered_day_mask(
-    items: Sequence[StockedItem], dates: list[date], zone: tzinfo
+    items: Sequence[StockedItem | ItemForecast], dates: list[date], zone: tzinfo
 ) -> Bools:
     """Return on which of the `dates` each item can be sold: [items, dates]."""
     day_starts = np.array(
@@ -124,11 +107,6 @@ def offered_day_mask(
         if item.available_until is not None:
             is_offered[row] &= window_end_ms(item.available_until, zone) >= day_starts
     return is_offered
-
-
-def _is_open(day: date, zone: tzinfo, opens: int, closes: int) -> bool:
-    day_start = window_start_ms(day.isoformat(), zone)
-    return opens < day_start + DAY_MS and closes >= day_start
 
 
 def item_forecast_reply(

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from productrecs.core.clock import DAY_MS
-from productrecs.core.report import Figure, FigureDefinition, Report, ReportQuery
+from productrecs.core.report import (
+    FigureDefinition,
+    Report,
+    ReportQuery,
+    define_figure,
+)
 from productrecs.core.timestamps import iso
 from productrecs.features.forecast.order_rule_simulation import (
     MEAN_DAYS,
@@ -362,12 +367,10 @@ def order_replay_report(database: Database, store: Store, query: ReportQuery) ->
         f"{_TITLE}, money in {store.settings.currency}",
         figures=(
             *(
-                Figure(FigureDefinition(name, unit, meaning), result[name])
+                define_figure(name, unit, result[name], meaning)
                 for name, unit, meaning in figures
             ),
-            Figure(
-                FigureDefinition("replayed_at", "time", "when"), iso(stored.computed_at)
-            ),
+            define_figure("replayed_at", "time", iso(stored.computed_at), "when"),
         ),
         columns=_COLUMNS,
         rows=tuple(tuple(row) for row in rows)[: query.limit],

@@ -11,7 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from productrecs.core.report import Figure, FigureDefinition, Report
+from productrecs.core.report import (
+    Figure,
+    FigureDefinition,
+    Report,
+    define_figure,
+)
 from productrecs.core.timestamps import iso
 from productrecs.features.forecast.demand_reports import NO_FORECAST, SUPPLIES_NOTE, TOO_OLD
 from productrecs.features.forecast.forecast_replies import HORIZON_DAYS, today_of
@@ -268,8 +273,7 @@ def _figures(sheets: Sequence[OrderSheet]) -> tuple[Figure, ...]:
         ("over_budget", "money", "what the budget does not pay", round(missed, 2)),
     )
     return tuple(
-        Figure(FigureDefinition(name, unit, meaning), value)
-        for name, unit, meaning, value in figures
+        define_figure(name, unit, value, meaning) for name, unit, meaning, value in figures
     )
 
 

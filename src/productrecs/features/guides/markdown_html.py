@@ -1,17 +1,15 @@
 """HTML of a guide: its markdown rendered, with anchors, highlighting and its headings."""
 
 import re
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
-from markdown_it.utils import OptionsDict
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
@@ -71,8 +69,10 @@ def render_markdown(markdown: str) -> RenderedGuide:
     """Return the HTML of a guide: HTML in the markdown is shown as text."""
     parser = MarkdownIt("commonmark", {"html": False, "highlight": _sample})
     parser.enable("table")
-    parser.add_render_rule("table_open", _open_table)
-    parser.add_render_rule("table_close", _close_table)
+    # A wide table scrolls, also by keyboard.
+    opening = '<div class="table" tabindex="0"><table>\n'
+    parser.add_render_rule("table_open", lambda *_arguments: opening)
+    parser.add_render_rule("table_close", lambda *_arguments: "</table></div>\n")
     tokens = parser.parse(markdown.replace(BASE, _PLACEHOLDER_BASE))
     headings = tuple(_set_anchors_and_collect_headings(tokens))
     for token in tokens:
@@ -123,23 +123,3 @@ def _sample(code: str, language: str, _attributes: str) -> str:
     """Return a fenced code block; wide ones scroll, also by keyboard."""
     kind = f' class="language-{escape(language)}"' if language else ""
     return f'<pre tabindex="0"><code{kind}>{highlight_code(code, language)}</code></pre>'
-
-
-def _open_table(
-    _self: RendererHTML,
-    _tokens: Sequence[Token],
-    _index: int,
-    _options: OptionsDict,
-    _env: MutableMapping[str, Any],
-) -> str:
-    return '<div class="table" tabindex="0"><table>\n'  # wide ones scroll, also by keyboard
-
-
-def _close_table(
-    _self: RendererHTML,
-    _tokens: Sequence[Token],
-    _index: int,
-    _options: OptionsDict,
-    _env: MutableMapping[str, Any],
-) -> str:
-    return "</table></div>\n"

@@ -36,6 +36,7 @@ from productrecs.features.imports.feeds.format_detection import (
     detect_format,
 )
 from productrecs.features.imports.feeds.stock_columns import with_stock_by_values
+from productrecs.features.imports.import_report import ANY_TABLE
 from productrecs.features.imports.import_source import ImportSource
 from productrecs.features.imports.order_file_reader import (
     NAMED_HISTORY,
@@ -82,7 +83,6 @@ _SAMPLED_ROWS: Final = 200
 _MISREAD_ROWS: Final = 5  # the fewest rows that say something about a column
 _MISREAD_SHARE: Final = 0.9
 _REJECTED_ROWS_COLUMNS: Final = ["row", "reason"]
-_ANY_TABLE: Final = CsvLayout(MappingProxyType({}), (), "", prose=True)
 
 
 def kind_of(source: ImportSource) -> str:
@@ -195,7 +195,7 @@ def _field_groups(kind: str) -> list[list[Any]]:
 def _first_column_values(file: BinaryIO, names: Sequence[str]) -> dict[str, list[str]]:
     """Return the first different values of each column of a table."""
     values: dict[str, list[str]] = {name: [] for name in names}
-    rows = read_rows(file, inspect_csv(file, _ANY_TABLE)) if names else ()
+    rows = read_rows(file, inspect_csv(file, ANY_TABLE)) if names else ()
     for number, (_, cells) in enumerate(rows):
         if number == _SAMPLED_ROWS:
             break

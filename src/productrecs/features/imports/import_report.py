@@ -239,7 +239,7 @@ MAX_REJECTED_ROWS: Final = 10_000
 """The most rejected rows that are listed; all are counted."""
 
 _MAX_CHARACTERS: Final = 2_000_000
-_ANY_TABLE: Final = CsvLayout(MappingProxyType({}), (), "", prose=True)
+ANY_TABLE: Final = CsvLayout(MappingProxyType({}), (), "", prose=True)
 
 
 def rejected_rows_csv(file: BinaryIO, errors: Sequence[RowError], *, is_table: bool) -> str:
@@ -252,7 +252,7 @@ def rejected_rows_csv(file: BinaryIO, errors: Sequence[RowError], *, is_table: b
     reasons = {error.row: error.message for error in errors}
     out = io.StringIO()
     names = column_names(read_head(file)) if is_table else []
-    separator = inspect_csv(file, _ANY_TABLE).separator if is_table else ","
+    separator = inspect_csv(file, ANY_TABLE).separator if is_table else ","
     writer = CsvWriter(out, ["row", "reason", *names], separator=separator)
     cells_of = dict(_cells_by_row(file, set(reasons))) if is_table else {}
     for row in sorted(reasons):
@@ -264,7 +264,7 @@ def rejected_rows_csv(file: BinaryIO, errors: Sequence[RowError], *, is_table: b
 
 def _cells_by_row(file: BinaryIO, numbers: set[int]) -> Iterator[tuple[int, list[str]]]:
     characters = 0
-    for number, cells in read_rows(file, inspect_csv(file, _ANY_TABLE)):
+    for number, cells in read_rows(file, inspect_csv(file, ANY_TABLE)):
         if number not in numbers or isinstance(cells, BrokenRow):
             continue
         yield number, [_clean(cell) for cell in cells]

@@ -146,7 +146,9 @@ def resolve_context(
     return ShopperContext(
         anchors=anchors,
         recent=recent,
-        purchases=() if anchors else _recent_purchases(histories),
+        purchases=()
+        if anchors
+        else _interleave([history.recent_purchases for history in histories]),
         bought=_unrepeatable_items(store.settings, histories, now_ms),
         visitor=_current_visitor(histories),
         page_type=page_type,
@@ -228,10 +230,6 @@ def _interleave(lists: Sequence[Sequence[int]]) -> Sequence[int]:
     return newest_first[::-1]
 
 
-def _recent_purchases(histories: Sequence[ShopperHistory]) -> Sequence[int]:
-    return _interleave([history.recent_purchases for history in histories])
-
-
 def context_basket(context: ShopperContext) -> tuple[int, ...]:
     """Return the basket to complete: the call's items, else the shopper's own."""
     return context.anchors or tuple(dict.fromkeys(context.purchases))
@@ -263,13 +261,11 @@ def _unrepeatable_items(
 def _current_visitor(histories: Sequence[ShopperHistory]) -> int | None:
     """Return the visitor of the current visit: that of the newest interaction."""
     current = max(
-        [history for history in histories if history.recent], key=_newest_ms, default=None
+        (history for history in histories if history.recent),
+        key=lambda history: history.newest_ms,
+        default=None,
     )
     return None if current is None else current.visitor
-
-
-def _newest_ms(history: ShopperHistory) -> int:
-    return history.newest_ms
 
 
 def _interest_signals(histories: Sequence[ShopperHistory]) -> tuple[InterestSignal, ...]:
@@ -303,7 +299,7 @@ def _rebuyable_items(
         return NO_RANKED, False
     history = max(
         (candidate for candidate in histories if candidate.bought_at),
-        key=_last_purchase_ms,
+        key=lambda history: history.bought_at[-1],
         default=None,
     )
     if history is None:
@@ -312,7 +308,3 @@ def _rebuyable_items(
     times = np.array(history.bought_at[-_MAX_LINES:], dtype=np.int64)
     rebuyable = buy_again(items, times, store.models.ranks, MAX_CANDIDATES)
     return rebuyable, is_habitual_buyer(items, times)
-
-
-def _last_purchase_ms(history: ShopperHistory) -> int:
-    return history.bought_at[-1]

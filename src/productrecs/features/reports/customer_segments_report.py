@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from productrecs.core.ids import StoreId
 from productrecs.core.report import (
-    Figure,
     FigureDefinition,
     Report,
     ReportError,
     ReportQuery,
+    define_figure,
     share_of,
 )
 from productrecs.core.timestamps import iso
@@ -152,12 +152,12 @@ def customer_segments_report(
         name="customers",
         title="Customers by recency, frequency and revenue (RFM)",
         figures=(
-            Figure(
-                FigureDefinition("customers", "count", "customers who ever bought"), count
-            ),
-            Figure(
-                FigureDefinition("worked_out", "time", "when this was computed"),
+            define_figure("customers", "count", count, "customers who ever bought"),
+            define_figure(
+                "worked_out",
+                "time",
                 None if stored is None else iso(stored.computed_at),
+                "when this was computed",
             ),
         ),
         columns=(*(_GROUPS[name] for name in by), *_SUMS),

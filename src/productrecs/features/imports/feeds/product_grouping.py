@@ -175,9 +175,10 @@ class FeedProduct:
     def _add_variant(self, variant: OfferedVariant) -> None:
         if variant.stock is not None:
             # A negative stock of one variant does not reduce the stock of another.
-            before = self._stock if self._is_counted else None
             self._stock = (
-                variant.stock if before is None else _add_stock(before, variant.stock)
+                max(self._stock, 0) + max(variant.stock, 0)
+                if self._is_counted
+                else variant.stock
             )
             self._is_counted = True
         elif _RANK[variant.availability] < _RANK[Availability.OUT_OF_STOCK]:
@@ -189,10 +190,6 @@ class FeedProduct:
 def _variant_rank(variant: OfferedVariant) -> tuple[int, bool, float]:
     price = variant.price
     return _RANK[variant.availability], price is None, price or 0.0
-
-
-def _add_stock(stock: int, other: int) -> int:
-    return max(stock, 0) + max(other, 0)
 
 
 def _common_beginning(title: str, other: str) -> str:

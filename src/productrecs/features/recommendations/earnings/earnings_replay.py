@@ -11,7 +11,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.core.report import Figure, FigureDefinition, Report, ReportQuery
+from productrecs.core.report import (
+    FigureDefinition,
+    Report,
+    ReportQuery,
+    define_figure,
+)
 from productrecs.core.timestamps import iso
 from productrecs.engines.array_types_and_sorting import Floats, Ints
 from productrecs.features.recommendations.backtest import (
@@ -119,20 +124,12 @@ def earnings_report(database: Database, store: Store, query: ReportQuery) -> Rep
         ()
         if stored is None
         else (
-            Figure(
-                FigureDefinition("orders", "count", "later orders replayed"),
-                result["orders"],
+            define_figure("orders", "count", result["orders"], "later orders replayed"),
+            define_figure("lists", "count", result["cases"], "lists made for them"),
+            define_figure(
+                "costs", "count", result["costs"], "products with a price and a cost"
             ),
-            Figure(
-                FigureDefinition("lists", "count", "lists made for them"), result["cases"]
-            ),
-            Figure(
-                FigureDefinition("costs", "count", "products with a price and a cost"),
-                result["costs"],
-            ),
-            Figure(
-                FigureDefinition("replayed_at", "time", "when"), iso(stored.computed_at)
-            ),
+            define_figure("replayed_at", "time", iso(stored.computed_at), "when"),
         )
     )
     return Report(

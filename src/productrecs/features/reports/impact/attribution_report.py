@@ -13,6 +13,7 @@ from productrecs.core.report import (
     ReportError,
     ReportQuery,
     ReportValue,
+    define_figure,
     share_of,
 )
 from productrecs.features.reports.impact.repository import (
@@ -145,9 +146,9 @@ def _reach_figures(reach: ShopperReach) -> Iterable[Figure]:
     definition = (
         "different shoppers who were shown a recommendation (accurate to about 2 %)"
     )
-    yield _figure("shoppers", "count", reach.shown, definition)
+    yield define_figure("shoppers", "count", reach.shown, definition)
     definition = "different shoppers who clicked on one"
-    yield _figure("shoppers_clicked", "count", reach.clicked, definition)
+    yield define_figure("shoppers_clicked", "count", reach.clicked, definition)
 
 
 def _read_group_impacts(
@@ -177,7 +178,7 @@ def _previous_figures(figures: Iterable[Figure]) -> Iterable[Figure]:
         definition = figure.definition
         if definition.name in _COMPARED:
             meaning = f"{definition.meaning}: in the same number of days directly before"
-            yield _figure(
+            yield define_figure(
                 f"{definition.name}_before", definition.unit, figure.value, meaning
             )
 
@@ -280,11 +281,11 @@ def _attribution_figures(
 ) -> Iterable[Figure]:
     shown = sum(group.shown or 0 for group in groups)
     clicked = sum(group.clicked or 0 for group in groups)
-    yield _figure("shown", "count", shown, "recommended products shown, live")
-    yield _figure("clicked", "count", clicked, "clicks on them")
-    yield _figure("click_rate", "share", share_of(clicked, shown), "clicked / shown")
+    yield define_figure("shown", "count", shown, "recommended products shown, live")
+    yield define_figure("clicked", "count", clicked, "clicks on them")
+    yield define_figure("click_rate", "share", share_of(clicked, shown), "clicked / shown")
     bought = sum(group.credits.lines_clicked for group in groups)
-    yield _figure(
+    yield define_figure(
         "conversion",
         "share",
         share_of(bought, clicked),
@@ -310,7 +311,7 @@ def _currency_figures(
     carts, orders = credits_.carts, store_totals.orders_credited
     parts = split_by_touchpoint(carts, credits_.carts_clicked)
     yield from _total_with_parts(("carts", suffix), "count", parts, "credited add-to-carts")
-    yield _figure(
+    yield define_figure(
         f"carts_share{suffix}",
         "share",
         share_of(carts, store_totals.carts),
@@ -319,7 +320,7 @@ def _currency_figures(
     parts = split_by_touchpoint(orders, store_totals.orders_clicked)
     meaning = "live orders with a credited line"
     yield from _total_with_parts(("orders", suffix), "count", parts, meaning)
-    yield _figure(
+    yield define_figure(
         f"orders_share{suffix}",
         "share",
         share_of(orders, store_totals.orders),
@@ -331,7 +332,7 @@ def _currency_figures(
     shares = [share_of(part, store_totals.revenue) for part in parts]
     meaning = f"credited revenue / all live revenue in {currency}"
     yield from _total_with_parts(("revenue_share", suffix), "share", shares, meaning)
-    yield _figure(
+    yield define_figure(
         f"order_value{suffix}",
         "money",
         share_of(store_totals.revenue, store_totals.orders),
@@ -346,7 +347,7 @@ def _total_with_parts(
     details = ("", ": credited to a click", ": credited to an impression, no click")
     suffixes = ("", "_clicked", "_seen")
     for part, value, detail in zip(suffixes, parts, details, strict=True):
-        yield _figure(f"{name[0]}{part}{name[1]}", unit, value, f"{meaning}{detail}")
+        yield define_figure(f"{name[0]}{part}{name[1]}", unit, value, f"{meaning}{detail}")
 
 
 def _sum_by_currency(
@@ -372,7 +373,3 @@ def _sum_by_currency(
 
 def _zero_totals(currency: str) -> StoreTotals:
     return StoreTotals(currency, 0, 0.0, 0, 0, 0.0, 0, 0, 0)
-
-
-def _figure(name: str, unit: str, value: ReportValue, meaning: str) -> Figure:
-    return Figure(FigureDefinition(name, unit, meaning), value)

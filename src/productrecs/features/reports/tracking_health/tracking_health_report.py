@@ -11,6 +11,7 @@ from productrecs.core.report import (
     Report,
     ReportQuery,
     ReportValue,
+    define_figure,
     share_of,
 )
 from productrecs.core.timestamps import iso
@@ -63,22 +64,22 @@ def tracking_health_report(
         refused = repository.refused_identities(now_ms - _WEEK_HOURS * HOUR_MS)
     figures = [
         *_event_flow_figures(counts, last_hour),
-        _figure("orders", "count", orders, "live orders of today and yesterday"),
-        _figure("lines", "count", lines, "lines bought in them"),
+        define_figure("orders", "count", orders, "live orders of today and yesterday"),
+        define_figure("lines", "count", lines, "lines bought in them"),
         *_unknown_product_figures(unknown),
-        _figure(
+        define_figure(
             "lines_without_order",
             "share",
             share_of(without_order_id, newest),
             f"of the newest {newest:,} live order lines, those without an order id",
         ),
-        _figure(
+        define_figure(
             "bot_events",
             "count",
             sum(count for _, count in bots),
             "events of bots in the last 7 days; they are stored and left out of the rest",
         ),
-        _figure(
+        define_figure(
             "identities_refused",
             "count",
             sum(count for _, count in refused),
@@ -128,17 +129,19 @@ def _event_flow_figures(
     earlier = sum(
         count for (hour, _), count in counts.items() if before - _DAY_HOURS < hour <= before
     )
-    yield _figure("events_24h", "count", day, "live events of this hour and the 23 before")
-    yield _figure(
+    yield define_figure(
+        "events_24h", "count", day, "live events of this hour and the 23 before"
+    )
+    yield define_figure(
         "events_week_ago", "count", earlier, "live events of the same hours a week ago"
     )
-    yield _figure(
+    yield define_figure(
         "change", "share", share_of(day - earlier, earlier), ("change between the two")
     )
 
 
 def _unknown_product_figures(counts: UnknownProductCounts) -> Iterator[Figure]:
-    yield _figure(
+    yield define_figure(
         "unknown_items",
         "share",
         share_of(counts.unknown, counts.references),
@@ -174,7 +177,3 @@ def _issue_and_example_notes(
         yield f"Products that are not in the catalog: {examples_text}."
     for issue in find_tracking_issues(database, store, now_ms):
         yield f"{issue.message}: {issue.remedy}."
-
-
-def _figure(name: str, unit: str, value: ReportValue, meaning: str) -> Figure:
-    return Figure(FigureDefinition(name, unit, meaning), value)
