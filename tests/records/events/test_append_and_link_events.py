@@ -93,7 +93,7 @@ def read(database: Database, store: StoreId) -> dict[str, list[Any]]:
                 TrainingRepository(connection, store).behaviour_pages(-1, LAST)
             ),
             "searches": list(log.events_of_searches(-1, LAST, tuple(EventKind))),
-            "touchpoints": list(attribution.touchpoints(-1, LAST)),
+            "touchpoints": list(attribution.touchpoints_and_search_clicks(-1, LAST)),
             "carts": log.carts(-1, LAST),
             "hours": sorted(log.hours(-1, LAST)),
             "bots": sorted(ExperimentResultRepository(connection, store).bots(0)),
