@@ -52,7 +52,7 @@ def fetch(merchant: Merchant, path: str, headers: Mapping[str, str] | None = Non
 def fetches(service: Service, merchant: Merchant) -> dict[FeedFormat, FeedFetches]:
     with service.database() as database, database.reading() as connection:
         repository = FeedFetchRepository(connection, StoreId(merchant.account.store_id))
-        return repository.all(system_ms())
+        return repository.recent_by_feed(system_ms())
 
 
 def test_a_feed_has_what_pages_show_and_its_fetch_is_counted(

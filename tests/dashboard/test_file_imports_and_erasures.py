@@ -151,11 +151,11 @@ def erases_meanwhile(services: Services) -> DashboardFileImporter:
     """Return a checker during whose first check a shopper is erased."""
 
     class ErasesMeanwhile(DashboardFileImporter):
-        def drop_erased_and_dry_run(
+        def drop_erased_rows_and_dry_run(
             self, store: Store, one: FileImport, path: Path, on_share: OnShare
         ) -> Mapping[str, Any]:
             """Check as ever, then erase."""
-            preview = super().drop_erased_and_dry_run(store, one, path, on_share)
+            preview = super().drop_erased_rows_and_dry_run(store, one, path, on_share)
             eraser = build_eraser(services)
             if not eraser.all(store.store_id):
                 eraser.request_erasure(store.store_id, ME)

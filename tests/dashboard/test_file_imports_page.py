@@ -466,7 +466,7 @@ def test_interruptions_do_not_count_as_attempts(
         raise JobInterruptedError(message)
 
     with monkeypatch.context() as patched:
-        patched.setattr(DashboardFileImporter, "drop_erased_and_dry_run", stopped)
+        patched.setattr(DashboardFileImporter, "drop_erased_rows_and_dry_run", stopped)
         checker = build_file_checker(office.services, files)
         for _ in range(MAX_ATTEMPTS + 1):
             assert checker.run_next_job()

@@ -84,7 +84,7 @@ def due_stock_actions(services: Services, store: Store) -> list[StockAction]:
     """Return the products to order, by money at stake; not those with enough on order."""
     with services.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
-        run, stocked = repository.newest_run(), repository.stocked_items()
+        run, stocked = repository.newest_run(), repository.items_with_forecast()
     if run is None:
         return []
     now_ms = services.clock()

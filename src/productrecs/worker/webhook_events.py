@@ -181,7 +181,7 @@ def _stockout_messages(source_input: _SourceInput) -> _SourceResult:
         position = source_input.position or {"run": 0, "products": []}
         if run is None or run.generated_at == position["run"]:
             return source_input.position, ()
-        stocked = forecasts.stocked_items()
+        stocked = forecasts.items_with_forecast()
     actions = plan_stock_actions(
         stocked, run, source_input.store.settings, source_input.now_ms
     )

@@ -64,7 +64,7 @@ def test_counts_are_those_of_one_store_and_end_after_30_days(database: Database)
         at_ms = NOW_MS - days_ago * DAY_MS
         searches = attributed_searches(store_id, {"source": source}, at_ms)
         with database.transaction() as transaction:
-            AttributionCountRepository(transaction, store_id).add(searches)
+            AttributionCountRepository(transaction, store_id).count_and_delete_old(searches)
 
     add(STORE, "old", 30)
     add(StoreId("st_b"), "elsewhere")
@@ -73,7 +73,7 @@ def test_counts_are_those_of_one_store_and_end_after_30_days(database: Database)
     add(STORE, "chat")
 
     with database.reading() as connection:
-        counts = AttributionCountRepository(connection, STORE).all(NOW_MS)
+        counts = AttributionCountRepository(connection, STORE).recent_by_parameter(NOW_MS)
     assert counts == {"source": {"chat": 3}, "medium": {}, "campaign": {}}
 
 
@@ -86,8 +86,8 @@ def test_values_after_the_first_50_are_counted_together(database: Database) -> N
     ]
 
     with database.transaction() as transaction:
-        AttributionCountRepository(transaction, STORE).add(searches)
-        counts = AttributionCountRepository(transaction, STORE).all(NOW_MS)
+        AttributionCountRepository(transaction, STORE).count_and_delete_old(searches)
+        counts = AttributionCountRepository(transaction, STORE).recent_by_parameter(NOW_MS)
 
     assert len(counts["campaign"]) == MAX_VALUES + 1
     assert counts["campaign"][OTHER] == 10

@@ -17,9 +17,9 @@ from productrecs.features.mail_slots.mail_slot import (
 from productrecs.features.mail_slots.opened_mails.repository import (
     MailCountRepository,
     MailCounts,
-    count_mail_engagements,
+    count_mail_engagements_and_delete_old,
     read_mail_products,
-    store_mail_products,
+    store_mail_products_and_delete_old,
 )
 from productrecs.features.privacy.repository import ShopperRepository
 from tests.support.stores import add_stores
@@ -50,7 +50,9 @@ def test_a_choice_is_kept_for_a_week_and_replaced_in_its_place(database: Databas
     add_stores(database, STORE)
     choice = MailProductSelection(STORE, mail("c-7"), TODAY, TENT)
     with database.transaction() as transaction:
-        store_mail_products(transaction, [choice, choice._replace(products=ROPE)])
+        store_mail_products_and_delete_old(
+            transaction, [choice, choice._replace(products=ROPE)]
+        )
 
     last_day = TODAY + KEPT_DAYS - 1
     assert kept(database, STORE, "c-7") == (TODAY, ROPE)
@@ -60,7 +62,7 @@ def test_a_choice_is_kept_for_a_week_and_replaced_in_its_place(database: Databas
 
     later = MailProductSelection(STORE, mail("c-8"), last_day + 1, TENT)
     with database.transaction() as transaction:
-        store_mail_products(transaction, [later])
+        store_mail_products_and_delete_old(transaction, [later])
     assert kept(database, STORE, "c-7") is None  # deleted, not only too old
 
 
@@ -72,7 +74,7 @@ def test_an_erased_shoppers_mails_are_forgotten_and_no_others(database: Database
         for user_id in ("c-7", "c-8", "")
     ]
     with database.transaction() as transaction:
-        store_mail_products(transaction, choices)
+        store_mail_products_and_delete_old(transaction, choices)
 
     with database.transaction() as transaction:
         ShopperRepository(transaction, STORE).delete_products_of_mails(["c-7", "s_1"])
@@ -94,7 +96,7 @@ def test_calls_are_counted_by_slot_for_thirty_days(database: Database) -> None:
 
     for batch in (calls[:4], calls[4:]):
         with database.transaction() as transaction:
-            count_mail_engagements(transaction, batch)
+            count_mail_engagements_and_delete_old(transaction, batch)
 
     with database.reading() as connection:
         counts = MailCountRepository(connection, STORE).by_slot(TODAY * DAY_MS)

@@ -12,7 +12,7 @@ from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.reports.impact.sales_reports import widget_funnel_report
 from productrecs.features.reports.tracking_health.repository import (
     RefusedIdentity,
-    count_refused_identities,
+    count_refused_identities_and_delete_old,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     tracking_health_report,
@@ -82,7 +82,7 @@ def test_many_refused_identities_are_an_issue_until_the_next_day(
     def refuse(check: IdentityCheck, calls: int, at_ms: int) -> None:
         one = RefusedIdentity(shop.store.store_id, check, at_ms)
         with shop.database.transaction() as transaction:
-            count_refused_identities(transaction, [one] * calls)
+            count_refused_identities_and_delete_old(transaction, [one] * calls)
 
     def issues(now_ms: int) -> list[str]:
         found = find_tracking_issues(shop.database, shop.store, now_ms)

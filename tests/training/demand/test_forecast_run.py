@@ -132,7 +132,7 @@ def test_money_is_what_was_paid_in_the_stores_currency(
     run(database, store)
 
     with database.reading() as connection:
-        stocked = ForecastRepository(connection, store.store_id).stocked_items()
+        stocked = ForecastRepository(connection, store.store_id).items_with_forecast()
         pages = TrainingRepository(connection, store.store_id).purchase_line_pages(0, 10**6)
         earnings = EarningsRepository(connection, store.store_id).prices_and_costs()
         totals = Counter(row[4] for page in pages for row in page)

@@ -112,7 +112,7 @@ def set_(
     )
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        _editor(services, store).save(form, services.system_clock())
+        _editor(services, store).save_and_fetch(form, services.system_clock())
     click.echo("stored; the worker fetches it")
 
 

@@ -75,7 +75,7 @@ class AssistantCallRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def add(self, calls: Sequence[AssistantCall]) -> None:
+    def count_and_delete_old(self, calls: Sequence[AssistantCall]) -> None:
         """Count calls on their days; older days than 30 are deleted."""
         known = self._agents()
         counts = Counter[tuple[str, str, int]]()
@@ -116,7 +116,7 @@ class AssistantCallRepository:
             row.on_conflict_do_update(index_elements=keys, set_=changed)
         )
 
-    def all(self, now_ms: int) -> dict[str, RecentAssistantCalls]:
+    def recent_by_agent(self, now_ms: int) -> dict[str, RecentAssistantCalls]:
         """Return the calls of each assistant of the last 30 days, the most first."""
         columns = assistant_calls.c
         names = (columns.agent, columns.operation)
@@ -142,7 +142,7 @@ def count_assistant_calls(
 ) -> None:
     """Count a batch of calls of any stores."""
     for store_id, calls in AccountRepository(transaction).lock_each(batch):
-        AssistantCallRepository(transaction, store_id).add(calls)
+        AssistantCallRepository(transaction, store_id).count_and_delete_old(calls)
 
 
 class AttributionCountRepository:
@@ -153,7 +153,7 @@ class AttributionCountRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def add(self, searches: Sequence[AttributedSearch]) -> None:
+    def count_and_delete_old(self, searches: Sequence[AttributedSearch]) -> None:
         """Count searches on their days; older days than 30 are deleted."""
         known = self._values()
         counts = Counter[tuple[str, str, int]]()
@@ -193,7 +193,7 @@ class AttributionCountRepository:
             row.on_conflict_do_update(index_elements=keys, set_=changed)
         )
 
-    def all(self, now_ms: int) -> dict[str, dict[str, int]]:
+    def recent_by_parameter(self, now_ms: int) -> dict[str, dict[str, int]]:
         """Return the searches of the last 30 days by parameter and value, most first."""
         columns = assistant_attributions.c
         total = sa.func.sum(columns.searches)
@@ -217,7 +217,7 @@ def count_attributed_searches(
 ) -> None:
     """Count a batch of searches of any stores."""
     for store_id, searches in AccountRepository(transaction).lock_each(batch):
-        AttributionCountRepository(transaction, store_id).add(searches)
+        AttributionCountRepository(transaction, store_id).count_and_delete_old(searches)
 
 
 def _delete_old_days(

@@ -45,7 +45,7 @@ from productrecs.features.attribution.repository import (
 )
 from productrecs.features.attribution.search_clicks import (
     IntentByTerm,
-    count_search_clicks,
+    updated_daily_search_clicks,
 )
 from productrecs.features.attribution.touchpoint_index import (
     SEGMENT_LENGTH,
@@ -192,7 +192,7 @@ class Attributor:
                     return True
                 up_to = min(head, position.seq + self.step, index.end)
                 step = _compute_step(repository, index, position, up_to, settings.zone)
-                index.close_segment(repository)
+                index.close_segment_if_full(repository)
             else:
                 step = None
         if step is not None:
@@ -303,7 +303,9 @@ def _compute_step(
         touchpoint_counts=_touchpoint_counts(touchpoints, days),
         look_counts=_look_counts(touchpoints, days),
         reach=changed_reach_sketches(repository, touchpoints, index.codes, days),
-        searches=count_search_clicks(repository, searches, index.codes, days, intents),
+        searches=updated_daily_search_clicks(
+            repository, searches, index.codes, days, intents
+        ),
         hours=[
             row
             for row in repository.log.hours(position.seq, up_to)

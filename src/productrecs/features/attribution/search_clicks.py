@@ -46,7 +46,7 @@ class IntentByTerm(dict[str, str]):
         return intent
 
 
-def count_search_clicks(
+def updated_daily_search_clicks(
     repository: AttributionRepository,
     clicks: SearchClickColumns,
     codes: VisitorHashCache,

@@ -101,7 +101,7 @@ class TouchpointIndex:
             return True
         up_to = min(seq, self.end, self._read + _BATCH)
         self.add(*repository.touchpoints_and_search_clicks(self._read, up_to), up_to)
-        self.close_segment(repository)
+        self.close_segment_if_full(repository)
         return self._read == seq
 
     def add(
@@ -117,7 +117,7 @@ class TouchpointIndex:
             )
         self._read = up_to
 
-    def close_segment(self, repository: AttributionRepository) -> None:
+    def close_segment_if_full(self, repository: AttributionRepository) -> None:
         """Write the segment to its file once it is full."""
         if self._read < self.end:
             return

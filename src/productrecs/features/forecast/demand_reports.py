@@ -116,7 +116,7 @@ def stock_and_demand_report(
         repository = ForecastRepository(connection, store.store_id)
         run = repository.newest_run()
         item_id = dict(query.where).get("item_id")
-        stocked = repository.stocked_items(item_id) if run is not None else None
+        stocked = repository.items_with_forecast(item_id) if run is not None else None
     title = f"Stock and demand of {store.domain}"
     if run is None or stocked is None:
         return Report("demand", title, columns=COLUMNS, notes=(NO_FORECAST,))
@@ -313,7 +313,7 @@ def stock_labels(database: Database, store: Store, now_ms: int) -> dict[str, str
         run = repository.newest_run() if store.settings.demand_forecast else None
         if run is None:
             return {}
-        stocked = repository.stocked_items()
+        stocked = repository.items_with_forecast()
     actions = plan_stock_actions(stocked, run, store.settings, now_ms)
     return {
         action.item_id: action.alert or "enough_stock"

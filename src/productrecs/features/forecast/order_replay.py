@@ -102,7 +102,7 @@ def replay_order_rules_and_store_result(
     """Replay the orders of a store's past with today's terms, and store the result."""
     inputs = read_demand_inputs(database, store, now_ms)
     with database.reading() as connection:
-        stocked = ForecastRepository(connection, store.store_id).stocked_items()
+        stocked = ForecastRepository(connection, store.store_id).items_with_forecast()
         since_ms = int(inputs.days.midnights[0])
         outs = DemandRepository(connection, store.store_id).stock_outs(since_ms)
     replayed = replay_order_rules(inputs, stocked.items, store.settings)

@@ -204,14 +204,14 @@ def _loss_per_money(line: OrderLine) -> tuple[float, date | None, str]:
     )
 
 
-def read_order_sheets(
+def plan_order_sheets_now(
     database: Database, store: Store, now_ms: int
 ) -> list[OrderSheet] | None:
     """Return the store's sheets for an order of today; None without a fresh forecast."""
     with database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         run = repository.newest_run()
-        stocked = None if run is None else repository.stocked_items()
+        stocked = None if run is None else repository.items_with_forecast()
         suppliers = SupplierRepository(connection, store.store_id).suppliers()
     if run is None or stocked is None:
         return None
@@ -231,7 +231,7 @@ def order_sheet_report(
 ) -> Report:
     """Return what to order today, by supplier; `query.where` may name one supplier."""
     title = f"What to order for {store.domain}"
-    sheets = read_order_sheets(database, store, now_ms)
+    sheets = plan_order_sheets_now(database, store, now_ms)
     if sheets is None:
         return Report("order-sheet", title, columns=_COLUMNS, notes=(NO_FORECAST, TOO_OLD))
     where = dict(query.where)

@@ -212,7 +212,7 @@ class ForecastRepository:
         )
         return [(since, until) for since, until in self._connection.execute(query)]
 
-    def stocked_items(self, item_id: str | None = None) -> StockedItems:
+    def items_with_forecast(self, item_id: str | None = None) -> StockedItems:
         """Return every catalog item that has a forecast, or only the one with this id."""
         query, values = _STOCKED_ITEMS, [str(self._store_id)] * 2
         if item_id is not None:

@@ -111,16 +111,16 @@ class DashboardFileImporter:
         otherwise.
 
         Raises:
-            UnreadableSourceError: as `drop_erased_and_dry_run`.
+            UnreadableSourceError: as `drop_erased_rows_and_dry_run`.
         """
         recalled = self._with_remembered_choices(store, file_import, path)
-        preview = self.drop_erased_and_dry_run(store, recalled, path, on_share)
+        preview = self.drop_erased_rows_and_dry_run(store, recalled, path, on_share)
         if recalled is file_import:
             return file_import, preview
         notes = [_REMEMBERED, *preview.get("notes", ())]
         return recalled, {**preview, "notes": notes}
 
-    def drop_erased_and_dry_run(
+    def drop_erased_rows_and_dry_run(
         self, store: Store, file_import: FileImport, path: Path, on_share: OnShare
     ) -> Mapping[str, Any]:
         """Return the result of a dry run, with the mapping of the columns.
@@ -128,7 +128,7 @@ class DashboardFileImporter:
         Raises:
             UnreadableSourceError: when it is neither a table nor a feed nor JSON.
         """
-        erasure_notes = self._drop_erased(store, file_import, path)
+        erasure_notes = self._drop_erased_rows(store, file_import, path)
         with self._open_source(file_import, path) as source:
             kind = file_import.choices.kind or kind_of(source)
             preview = describe_file(source, kind, file_import)
@@ -202,7 +202,7 @@ class DashboardFileImporter:
         """Import the file.
 
         Raises:
-            UnreadableSourceError: as `drop_erased_and_dry_run`.
+            UnreadableSourceError: as `drop_erased_rows_and_dry_run`.
             RefusedFileError: when nothing in it can be imported.
         """
         with self._open_source(file_import, path) as source:
@@ -221,7 +221,9 @@ class DashboardFileImporter:
         stored = {"kind": kind, "errors": errors, "kept": len(report.errors)}
         return FileImportResult({**result, **stored}, rejects)
 
-    def _drop_erased(self, store: Store, file_import: FileImport, path: Path) -> list[str]:
+    def _drop_erased_rows(
+        self, store: Store, file_import: FileImport, path: Path
+    ) -> list[str]:
         """Drop the orders of shoppers erased since the file was sent; return a note."""
         is_erased = erased_name_test(self.services, store, file_import.submitted_ms)
         if is_erased is None:

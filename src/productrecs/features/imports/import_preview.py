@@ -35,7 +35,7 @@ from productrecs.features.imports.feeds.format_detection import (
     ItemFileFormat,
     detect_format,
 )
-from productrecs.features.imports.feeds.stock_columns import with_stock_by_values
+from productrecs.features.imports.feeds.stock_columns import with_stock_column_by_values
 from productrecs.features.imports.import_report import ANY_TABLE
 from productrecs.features.imports.import_source import ImportSource
 from productrecs.features.imports.order_file_reader import (
@@ -134,7 +134,7 @@ def describe_file(
     if names and chosen != BY_COLUMNS:
         csv_format = inspect_csv(source.file, CsvLayout(_LAYOUTS[kind].columns, (), ""))
         if kind == ITEMS:
-            csv_format = with_stock_by_values(source.file, csv_format)
+            csv_format = with_stock_column_by_values(source.file, csv_format)
         columns = csv_format.columns.items()
         preview["mapping"] = {
             name: names[place] for name, place in columns if place < len(names)

@@ -28,7 +28,7 @@ from productrecs.features.imports.feeds.product_file_reader import (
 from productrecs.features.imports.feeds.product_grouping import FeedProduct, RejectedRow
 from productrecs.features.imports.feeds.stock_columns import (
     translate_availability,
-    with_stock_by_values,
+    with_stock_column_by_values,
 )
 from productrecs.features.imports.feeds.value_parsing import FeedReading
 from productrecs.features.imports.import_source import ImportSource, JsonArray
@@ -180,7 +180,7 @@ def _to_read_item(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
 def _read_csv(
     file: BinaryIO, reading: FeedReading, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
-    csv_format = with_stock_by_values(
+    csv_format = with_stock_column_by_values(
         file, inspect_csv(file, _layout_with_price_lists(file))
     )
     reading.is_untitled = "title" not in csv_format.columns
@@ -200,7 +200,7 @@ def _read_mapped_table(
     file: BinaryIO, mapping: ColumnMapping, reading: FeedReading, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
     mapping.check_columns(file)
-    csv_format = with_stock_by_values(file, inspect_csv(file, mapping.layout))
+    csv_format = with_stock_column_by_values(file, inspect_csv(file, mapping.layout))
     note_columns(file, csv_format, reading)
     return _read_table(file, csv_format, mapping.translate_values, on_bytes)
 

@@ -132,7 +132,7 @@ class InspectedOrderFile:
         titles = enumerate(self._titles(file))
         return [title for place, title in titles if title and place not in used]
 
-    def check_times(self, file: BinaryIO) -> None:
+    def require_a_readable_time(self, file: BinaryIO) -> None:
         """Return if at least one row has a readable time, or no row has a line.
 
         Raises:

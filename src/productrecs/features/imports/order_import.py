@@ -80,7 +80,7 @@ class OrderImport:
         Raises:
             NoOrderTimesError: when no row has a readable time, unless ordered today.
         """
-        self._check_times(file)
+        self._require_a_readable_time(file)
         services, store, reader = self.services, self.store, self.orders.reader()
         history = OrderHistoryImport(
             services.database,
@@ -103,7 +103,7 @@ class OrderImport:
         Raises:
             NoOrderTimesError: as `run`.
         """
-        self._check_times(file)
+        self._require_a_readable_time(file)
         report, line_keys = OrderDryRun(max_errors=self.max_errors), set[int]()
         orders_seen, items, times = set[int](), set[str](), set[int]()
         reader, time_index = self.orders.reader(), time_column(self.orders.csv_format)
@@ -146,9 +146,9 @@ class OrderImport:
         latest_ms = self.services.clock() + _AHEAD_MS
         return AcceptedTimes(required=not self.ordered_today, latest_ms=latest_ms)
 
-    def _check_times(self, file: BinaryIO) -> None:
+    def _require_a_readable_time(self, file: BinaryIO) -> None:
         if not self.ordered_today:
-            self.orders.check_times(file)
+            self.orders.require_a_readable_time(file)
 
     def _counted_rows(
         self, file: BinaryIO, report: OrderHistoryImportReport

@@ -98,7 +98,7 @@ def decide_list(
 ) -> ListDecision:
     """Return the picks of `recommend`, with every intermediate result."""
     plan, num = request.plan, request.num
-    call = _list_request(store, request, histories, now_ms)
+    call = _build_list_request(store, request, histories, now_ms)
     recipe, eligible = call.recipe, call.eligible
     weights, candidates = generate_candidates(call)
     fused = fuse_candidates(weights, candidates)
@@ -128,7 +128,7 @@ def decide_list(
     return ListDecision(call, weights, candidates, ranking, picks, replaced)
 
 
-def _list_request(
+def _build_list_request(
     store: StoreState,
     request: RecommendationRequest,
     histories: Sequence[ShopperHistory],

@@ -21,12 +21,12 @@ from productrecs.features.assistants.repository import (
 )
 from productrecs.features.mail_slots.mail_slot import MailEngagement, MailProductSelection
 from productrecs.features.mail_slots.opened_mails.repository import (
-    count_mail_engagements,
-    store_mail_products,
+    count_mail_engagements_and_delete_old,
+    store_mail_products_and_delete_old,
 )
 from productrecs.features.reports.tracking_health.repository import (
     RefusedIdentity,
-    count_refused_identities,
+    count_refused_identities_and_delete_old,
 )
 from productrecs.records.experiments.arm_assignment import Exposure
 from productrecs.records.experiments.repository import (
@@ -256,12 +256,12 @@ _KINDS: Final[dict[type[BackgroundRecord], BackgroundRecordKind]] = {
     ),
     MailEngagement: BackgroundRecordKind(
         "mail counts",
-        _in_one_transaction(count_mail_engagements),
+        _in_one_transaction(count_mail_engagements_and_delete_old),
         4,
         is_loss_logged=False,  # the page only counts fewer
     ),
     MailProductSelection: BackgroundRecordKind(
-        "products of mails", _in_one_transaction(store_mail_products)
+        "products of mails", _in_one_transaction(store_mail_products_and_delete_old)
     ),
     KeyUse: BackgroundRecordKind("key uses", _in_one_transaction(store_key_uses), 10),
     AssistantCall: BackgroundRecordKind(
@@ -278,7 +278,7 @@ _KINDS: Final[dict[type[BackgroundRecord], BackgroundRecordKind]] = {
     ),
     RefusedIdentity: BackgroundRecordKind(
         "refused identities",
-        _in_one_transaction(count_refused_identities),
+        _in_one_transaction(count_refused_identities_and_delete_old),
         4,
         is_loss_logged=False,  # the report only counts fewer
     ),

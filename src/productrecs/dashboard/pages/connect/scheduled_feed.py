@@ -59,7 +59,7 @@ def save_feed(visit: Visit) -> Reply:
         hour=parse_whole_number(form["hour"]),
     )
     try:
-        _editor(visit).save(entered, visit.system_ms)
+        _editor(visit).save_and_fetch(entered, visit.system_ms)
     except FeedAddressError as error:
         return _feed_page(visit, status=422, error=str(error), entered=entered)
     return visit.redirect(FEED_PATH, "The feed is saved. It is fetched now: see below.")

@@ -59,9 +59,11 @@ def show_assistants(visit: Visit) -> Reply:
     """Show the switches, the profile's address and the calls of each assistant."""
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
-        calls = AssistantCallRepository(connection, store.store_id).all(visit.now_ms)
+        calls = AssistantCallRepository(connection, store.store_id).recent_by_agent(
+            visit.now_ms
+        )
         counts = AttributionCountRepository(connection, store.store_id)
-        searches = counts.all(visit.now_ms)
+        searches = counts.recent_by_parameter(visit.now_ms)
     clicks = sales_after_clicks(visit, WIDGET_PREFIX)
     sold = _sales_by(clicks, lambda agent, _campaign: agent)
     sold_of_campaigns = _sales_by(clicks, lambda _agent, campaign: campaign)

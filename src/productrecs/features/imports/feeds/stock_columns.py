@@ -33,7 +33,7 @@ _AVAILABILITIES: Final = MappingProxyType(
 )
 
 
-def with_stock_by_values(file: BinaryIO, csv_format: CsvFormat) -> CsvFormat:
+def with_stock_column_by_values(file: BinaryIO, csv_format: CsvFormat) -> CsvFormat:
     """Return the format with its only column about stock as what its values say.
 
     Numbers are units in stock, unless all are 0 or 1; words are an availability.

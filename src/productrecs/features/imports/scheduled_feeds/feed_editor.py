@@ -60,7 +60,7 @@ class FeedEditor:
             repository = ScheduledFeedRepository(connection, self.store_id)
             return repository.find_with_last_import()
 
-    def save(self, form: FeedForm, now_ms: int) -> None:
+    def save_and_fetch(self, form: FeedForm, now_ms: int) -> None:
         """Store the feed, and fetch it at once.
 
         Raises:
@@ -85,7 +85,7 @@ class FeedEditor:
         )
         if before is not None and before.url == url:
             feed = replace(feed, choices=before.choices)
-        self._replace_feed(feed)
+        self._store_or_delete_feed(feed)
 
     def fetch_now(self, now_ms: int) -> None:
         """Fetch the feed again, also if its file has not changed.
@@ -96,7 +96,7 @@ class FeedEditor:
         feed, _ = self.find()
         if feed is None:
             raise _no_feed_error()
-        self._replace_feed(
+        self._store_or_delete_feed(
             replace(feed, next_ms=now_ms, etag=None, modified=None, digest=None),
             discards=False,
         )
@@ -110,7 +110,7 @@ class FeedEditor:
         feed, _ = self.find()
         if feed is None:
             raise _no_feed_error()
-        self._replace_feed(None)
+        self._store_or_delete_feed(None)
 
     def import_waiting_file(self) -> None:
         """Import the file that waits for a yes.
@@ -150,7 +150,9 @@ class FeedEditor:
             raise NoFeedError(message)
         return last
 
-    def _replace_feed(self, feed: ScheduledFeed | None, *, discards: bool = True) -> None:
+    def _store_or_delete_feed(
+        self, feed: ScheduledFeed | None, *, discards: bool = True
+    ) -> None:
         """Store the feed, or none; a file of the former one no longer waits."""
         _, last = self.find()
         is_discarded = False

@@ -58,7 +58,7 @@ def read_mail_products(
     return (int(rows[0][0]), _decode(rows[0][1])) if rows else None
 
 
-def store_mail_products(
+def store_mail_products_and_delete_old(
     transaction: sa.Connection, batch: Sequence[MailProductSelection]
 ) -> None:
     """Store the products of mails of any stores, and delete those older than a week."""
@@ -83,7 +83,7 @@ def store_mail_products(
         transaction.execute(mail_choices.delete().where(is_old))
 
 
-def count_mail_engagements(
+def count_mail_engagements_and_delete_old(
     transaction: sa.Connection, batch: Sequence[MailEngagement]
 ) -> None:
     """Count loaded pictures and clicks of any stores, and delete old counts."""

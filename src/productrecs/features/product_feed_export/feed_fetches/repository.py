@@ -41,12 +41,14 @@ class FeedFetchRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def add(self, feed: FeedFormat, count: FeedCounts, now_ms: int) -> None:
+    def count_and_delete_old(
+        self, feed: FeedFormat, counts: FeedCounts, now_ms: int
+    ) -> None:
         """Count a fetch on its day (UTC); older days than 30 are deleted."""
         columns, day = feed_fetches.c, now_ms // DAY_MS
         left_out = {
-            reason.name: {"count": count.left_out_counts[reason], "ids": ids}
-            for reason, ids in count.left_out.items()
+            reason.name: {"count": counts.left_out_counts[reason], "ids": ids}
+            for reason, ids in counts.left_out.items()
         }
         row = upsert(self._connection, feed_fetches).values(
             store_id=self._store_id,
@@ -54,7 +56,7 @@ class FeedFetchRepository:
             day=day,
             fetches=1,
             last_at=now_ms,
-            products=count.products,
+            products=counts.products,
             left_out=json.dumps(left_out),
         )
         changed: dict[str, Any] = {
@@ -68,7 +70,7 @@ class FeedFetchRepository:
         is_old = (columns.store_id == self._store_id) & (columns.day <= day - FETCH_DAYS)
         self._connection.execute(feed_fetches.delete().where(is_old))
 
-    def all(self, now_ms: int) -> dict[FeedFormat, FeedFetches]:
+    def recent_by_feed(self, now_ms: int) -> dict[FeedFormat, FeedFetches]:
         """Return the fetches of each feed that was fetched in the last 30 days."""
         columns = feed_fetches.c
         query = sa.select(feed_fetches).where(

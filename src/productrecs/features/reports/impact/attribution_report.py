@@ -98,7 +98,7 @@ class GroupImpact(NamedTuple):
     currency: str
     shown: int | None
     clicked: int | None
-    credits: GroupCurrencyTotals
+    attributed: GroupCurrencyTotals
 
 
 NO_TOTALS: Final = GroupCurrencyTotals(0, 0, 0.0, 0, 0, 0, 0.0, 0.0)
@@ -154,8 +154,10 @@ def _reach_figures(reach: ShopperReach) -> Iterable[Figure]:
 def _read_group_impacts(
     repository: ImpactRepository, period: ReportQuery, by: Sequence[str], currency: str
 ) -> list[GroupImpact]:
-    return join_touchpoints_and_credits(
-        repository.touchpoint_counts(period, by), repository.credits(period, by), currency
+    return join_touchpoints_and_totals(
+        repository.touchpoint_counts(period, by),
+        repository.attributed_totals(period, by),
+        currency,
     )
 
 
@@ -183,7 +185,7 @@ def _previous_figures(figures: Iterable[Figure]) -> Iterable[Figure]:
             )
 
 
-def join_touchpoints_and_credits(
+def join_touchpoints_and_totals(
     touchpoints: Mapping[Key, tuple[int, int]],
     credited: Mapping[Key, GroupCurrencyTotals],
     own_currency: str,
@@ -250,8 +252,8 @@ def _sort_impacts(groups: Iterable[GroupImpact], by: Sequence[str]) -> list[Grou
     return sorted(
         groups,
         key=lambda group: (
-            -group.credits.revenue,
-            -group.credits.carts,
+            -group.attributed.revenue,
+            -group.attributed.carts,
             -(group.shown or 0),
             group.key,
             group.currency,
@@ -260,7 +262,7 @@ def _sort_impacts(groups: Iterable[GroupImpact], by: Sequence[str]) -> list[Grou
 
 
 def _impact_row(impact: GroupImpact) -> tuple[ReportValue, ...]:
-    credits_ = impact.credits
+    attributed = impact.attributed
     rate = None if impact.shown is None else share_of(impact.clicked or 0, impact.shown)
     return (
         *(value or None for value in impact.key),
@@ -268,11 +270,11 @@ def _impact_row(impact: GroupImpact) -> tuple[ReportValue, ...]:
         impact.shown,
         impact.clicked,
         rate,
-        *split_by_touchpoint(credits_.carts, credits_.carts_clicked),
-        credits_.cart_value,
-        *split_by_touchpoint(credits_.lines, credits_.lines_clicked),
-        credits_.units,
-        *split_by_touchpoint(credits_.revenue, credits_.revenue_clicked),
+        *split_by_touchpoint(attributed.carts, attributed.carts_clicked),
+        attributed.cart_value,
+        *split_by_touchpoint(attributed.lines, attributed.lines_clicked),
+        attributed.units,
+        *split_by_touchpoint(attributed.revenue, attributed.revenue_clicked),
     )
 
 
@@ -284,7 +286,7 @@ def _attribution_figures(
     yield define_figure("shown", "count", shown, "recommended products shown, live")
     yield define_figure("clicked", "count", clicked, "clicks on them")
     yield define_figure("click_rate", "share", share_of(clicked, shown), "clicked / shown")
-    bought = sum(group.credits.lines_clicked for group in groups)
+    bought = sum(group.attributed.lines_clicked for group in groups)
     yield define_figure(
         "conversion",
         "share",
@@ -293,23 +295,23 @@ def _attribution_figures(
     )
     by_currency: dict[str, list[GroupCurrencyTotals]] = defaultdict(list)
     for group in groups:
-        by_currency[group.currency].append(group.credits)
+        by_currency[group.currency].append(group.attributed)
     totals_by_currency = _sum_by_currency(totals, own_currency)
     for currency in sorted(
         totals_by_currency, key=lambda name: (name != own_currency, name)
     ):
-        credits_ = sum_totals(by_currency[currency])
+        attributed = sum_totals(by_currency[currency])
         suffix = "" if currency == own_currency else f"_{currency.lower()}"
         yield from _currency_figures(
-            credits_, totals_by_currency[currency], currency, suffix
+            attributed, totals_by_currency[currency], currency, suffix
         )
 
 
 def _currency_figures(
-    credits_: GroupCurrencyTotals, store_totals: StoreTotals, currency: str, suffix: str
+    attributed: GroupCurrencyTotals, store_totals: StoreTotals, currency: str, suffix: str
 ) -> Iterable[Figure]:
-    carts, orders = credits_.carts, store_totals.orders_credited
-    parts = split_by_touchpoint(carts, credits_.carts_clicked)
+    carts, orders = attributed.carts, store_totals.orders_credited
+    parts = split_by_touchpoint(carts, attributed.carts_clicked)
     yield from _total_with_parts(("carts", suffix), "count", parts, "credited add-to-carts")
     yield define_figure(
         f"carts_share{suffix}",
@@ -326,7 +328,7 @@ def _currency_figures(
         share_of(orders, store_totals.orders),
         "live orders with a credited line / all live orders",
     )
-    parts = split_by_touchpoint(credits_.revenue, credits_.revenue_clicked)
+    parts = split_by_touchpoint(attributed.revenue, attributed.revenue_clicked)
     meaning = f"credited revenue in {currency}"
     yield from _total_with_parts(("revenue", suffix), "money", parts, meaning)
     shares = [share_of(part, store_totals.revenue) for part in parts]

@@ -178,7 +178,7 @@ class ImpactRepository:
             for key, (shown, clicked) in merged.items()
         }
 
-    def credits(
+    def attributed_totals(
         self, period: ReportQuery, by: Sequence[str]
     ) -> dict[Key, GroupCurrencyTotals]:
         """Return the attributed sums, grouped by these columns and the currency last."""
@@ -205,7 +205,7 @@ class ImpactRepository:
         )
         return [_to_store_totals(row) for row in self._connection.execute(query)]
 
-    def look_counts(self, period: ReportQuery) -> dict[LookSpot, LookSpotSums]:
+    def look_spot_sums(self, period: ReportQuery) -> dict[LookSpot, LookSpotSums]:
         """Return what each product did in each look, by look and item id."""
         days, outcome = look_days.c, outcomes.c
         seen = (

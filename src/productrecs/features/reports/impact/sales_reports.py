@@ -20,7 +20,7 @@ from productrecs.features.reports.impact.attribution_report import (
     GroupImpact,
     attribution_notes,
     definitions,
-    join_touchpoints_and_credits,
+    join_touchpoints_and_totals,
     split_by_touchpoint,
 )
 from productrecs.features.reports.impact.repository import (
@@ -74,7 +74,7 @@ def sales_by_look(
     """
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id, store.settings.currency)
-        return repository.look_counts(period)
+        return repository.look_spot_sums(period)
 
 
 def attributed_items_report(
@@ -197,10 +197,10 @@ def widget_funnel_report(database: Database, store: Store, period: ReportQuery) 
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
         touchpoints = repository.touchpoint_counts(period, by)
-        credited = repository.credits(period, by)
+        credited = repository.attributed_totals(period, by)
         reach = repository.shopper_reach(period, [name for name in by if name != _POSITION])
         unread = repository.unread()
-    groups = join_touchpoints_and_credits(touchpoints, credited, own_currency)
+    groups = join_touchpoints_and_totals(touchpoints, credited, own_currency)
     groups_in_currency = [group for group in groups if group.currency == own_currency]
     is_by_position = _POSITION in by
     rows = tuple(
@@ -240,7 +240,7 @@ def _sort_impacts(groups: Sequence[GroupImpact], by: Sequence[str]) -> list[Grou
 
 
 def _funnel_row(impact: GroupImpact) -> tuple[ReportValue, ...]:
-    shown, clicked, credited = impact.shown or 0, impact.clicked or 0, impact.credits
+    shown, clicked, credited = impact.shown or 0, impact.clicked or 0, impact.attributed
     return (
         *(value or None for value in impact.key),
         shown,

@@ -42,7 +42,7 @@ class RefusedIdentity:
         """Return None: each call counts."""
 
 
-def count_refused_identities(
+def count_refused_identities_and_delete_old(
     transaction: sa.Connection, batch: Sequence[RefusedIdentity]
 ) -> None:
     """Count the calls of any stores, by day and reason, and delete old counts."""

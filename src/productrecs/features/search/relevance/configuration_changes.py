@@ -56,7 +56,7 @@ _MAX_DETAIL: Final = 160
 _MAX_TITLES: Final = 3
 
 
-def present_versions(database: Database, store: Store) -> dict[str, Any]:
+def search_configuration_versions(database: Database, store: Store) -> dict[str, Any]:
     """Return the versions of what decides the results of search."""
     reader = database.raw_reader()
     try:

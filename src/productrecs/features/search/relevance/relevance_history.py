@@ -19,7 +19,7 @@ from productrecs.features.search.relevance.click_judgements import (
 )
 from productrecs.features.search.relevance.configuration_changes import (
     changes_since,
-    present_versions,
+    search_configuration_versions,
     search_settings,
 )
 from productrecs.features.search.relevance.query_set import (
@@ -70,7 +70,7 @@ def measure_and_store_relevance(
         BrokenIndexError: when the index is damaged.
         StoreDeletedError: when the store was deleted.
     """
-    versions = present_versions(database, store)
+    versions = search_configuration_versions(database, store)
     queries = _load_or_refresh_queries(database, store, now_ms)
     update_click_judgements(database, store, now_ms)
     with database.reading() as connection:

@@ -102,7 +102,7 @@ async def product_feed(
 
     def count_fetch(work: WriteTransaction) -> None:
         repository = FeedFetchRepository(work.connection, store.store_id)
-        repository.add(feed, count, now_ms)
+        repository.count_and_delete_old(feed, count, now_ms)
 
     chunks = _join_into_chunks(await asyncio.to_thread(read_lines))
     if accepts_gzip(request):
