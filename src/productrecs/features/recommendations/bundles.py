@@ -1,7 +1,7 @@
 """Bundles: sets proposed from orders, and the bundle that a page shows."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
@@ -235,16 +235,24 @@ def bundle_rows(database: Database, store: StoreState, now_ms: int) -> list[Bund
     evidence = _evidence_by_set(store, [content.items for content in contents])
     rows = []
     for bundle, content in zip_longest(stored, contents):
-        row = build_bundle_row(store, items, content, now_ms)
-        orders, lift = evidence.get(frozenset(content.items), (None, None))
-        rows.append(replace(row, bundle=bundle, orders=orders, lift=lift))
+        orders_and_lift = evidence.get(frozenset(content.items))
+        row = build_bundle_row(store, items, content, now_ms, bundle, orders_and_lift)
+        rows.append(row)
     return rows
 
 
 def build_bundle_row(
-    store: StoreState, items: Mapping[str, Item], content: BundleContent, now_ms: int
+    store: StoreState,
+    items: Mapping[str, Item],
+    content: BundleContent,
+    now_ms: int,
+    bundle: Bundle | None = None,
+    orders_and_lift: tuple[int, float] | None = None,
 ) -> BundleRow:
-    """Return the titles, price and cost of a bundle, from the catalog's items by id."""
+    """Return a bundle with titles, price and cost, from the catalog's items by id.
+
+    Without a `bundle` it is a proposal, or is not saved yet.
+    """
     parts = [items.get(item_id) for item_id in content.items]
     price = price_of([None if part is None else part.price for part in parts], content)
     titles = [part.title if part is not None else "" for part in parts]
@@ -258,6 +266,9 @@ def build_bundle_row(
         is_shown=content.state is BundleState.ACCEPTED
         and can_buy_all(store, content.items, now_ms)
         and is_offerable(price, content),
+        bundle=bundle,
+        orders=None if orders_and_lift is None else orders_and_lift[0],
+        lift=None if orders_and_lift is None else orders_and_lift[1],
     )
 
 
