@@ -6,6 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.features.imports.order_import import OrderImport
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads.file_import import ImportStatus
 from productrecs.records.uploads.repository import FileImportRepository
@@ -100,9 +101,7 @@ def test_an_interrupted_command_leaves_what_can_be_undone(
 ) -> None:
     path = write("a.csv", FIRST)
     with monkeypatch.context() as patched:
-        patched.setattr(
-            "productrecs.features.imports.order_import.OrderImport._finish", _interrupt
-        )
+        patched.setattr(OrderImport, "_report_columns_and_notes", _interrupt)
         shell.run("import-orders", shop, path)
     (one,) = shell.json("imports", "list", shop)
     assert (one["status"], len(lines(services))) == ("failed", 1)

@@ -33,7 +33,7 @@ def test_every_member_comes_out_as_it_is(
     text = json.dumps(whole, indent=indent, ensure_ascii=False)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_source, "_BLOCK", block)
+        patch.setattr(import_source, "BLOCK", block)
         found = members(text.encode("utf-8", "surrogatepass"))
 
     assert found == values

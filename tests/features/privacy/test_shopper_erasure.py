@@ -280,7 +280,7 @@ def test_it_goes_on_wherever_it_broke_off(
 
     count = ErasureRepository.count
     monkeypatch.setattr("productrecs.features.privacy.shopper_erasure.BATCH", 2)
-    monkeypatch.setattr(ErasureRepository, "count", breaks)
+    monkeypatch.setattr(ErasureRepository, "add_counts", breaks)
     place.eraser.request_erasure(place.store_id, ME)
     for _ in range(20):
         try:

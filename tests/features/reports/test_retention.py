@@ -157,7 +157,7 @@ def test_sales_of_a_look_stay_when_its_clicks_are_purged(shop: ReportedStore) ->
     purge_events(shop.database, shop.store, 90, NOW)
 
     with shop.database.reading() as connection:
-        found = ImpactRepository(connection, shop.store.store_id).look_counts(
+        found = ImpactRepository(connection, shop.store.store_id).look_spot_sums(
             ReportQuery("2026-03-01", "2026-03-31")
         )
 
