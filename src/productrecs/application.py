@@ -112,7 +112,7 @@ def _check_engine_guides() -> None:
     Raises:
         ValueError: when the guide of an engine does not name it.
     """
-    undocumented = engines_without_guide((one.name, one.guide) for one in ENGINES)
+    undocumented = engines_without_guide((engine.name, engine.guide) for engine in ENGINES)
     if undocumented:
         message = (
             f"the guides of these engines do not mention them: {', '.join(undocumented)}"

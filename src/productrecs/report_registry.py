@@ -192,7 +192,7 @@ def _measure_and_store_test(
     """Compute the result of the named test; the holdout test is the default."""
     with services.database.reading() as connection:
         stored = ExperimentRepository(connection, store.store_id).all()
-    experiment = next((one for one in stored if one.name == test_name), None)
+    experiment = next((test for test in stored if test.name == test_name), None)
     if experiment is None:
         test = holdout_test(store, test_name or store.settings.holdout_test)
     else:

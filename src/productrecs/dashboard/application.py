@@ -137,12 +137,12 @@ def _store_choices(visit: Visit) -> list[_StoreChoice]:
     if visit.session is None or visit.is_partial:
         return []
     found = []
-    for one in stores_of(visit.database, visit.user):
-        store = visit.context.accounts.by_id(one.store_id)
+    for login in stores_of(visit.database, visit.user):
+        store = visit.context.accounts.by_id(login.store_id)
         if store is not None:
-            role = one.role.label.capitalize()
-            found.append(_StoreChoice(one.store_id, store.domain, role))
-    return sorted(found, key=lambda one: one.domain)
+            role = login.role.label.capitalize()
+            found.append(_StoreChoice(login.store_id, store.domain, role))
+    return sorted(found, key=lambda store: store.domain)
 
 
 def render_error(visit: Visit, status: int, message: str) -> Reply:

@@ -71,12 +71,12 @@ def _add_difference_to_audit_log(visit: Visit, entry_id: str, before: Snapshot) 
 def _entry_id_and_undo_rows(visit: Visit, page: Page) -> tuple[str, str]:
     """Return the id of the audit log line, and the rows that the form removes as JSON."""
     entry_id = new_entry_id(visit.system_ms)
-    for one in page.removes:
-        key = {column: visit.form[name] for column, name in one.key.items()}
-        if all(key.values()) and one.then in {"", visit.form["then"]}:
+    for removal in page.removes:
+        key = {column: visit.form[name] for column, name in removal.key.items()}
+        if all(key.values()) and removal.then in {"", visit.form["then"]}:
             with visit.database.reading() as connection:
                 rows = RemovedRows.read(
-                    connection, visit.store.store_id, one.table, one.counter, key
+                    connection, visit.store.store_id, removal.table, removal.counter, key
                 )
             if rows is not None:
                 return entry_id, rows.as_json()

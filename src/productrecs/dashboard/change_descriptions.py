@@ -61,9 +61,9 @@ _FILES: Final = 50  # the newest imports, of which one may have changed
 _SETTING_LABELS: Final = MappingProxyType(
     {
         **{
-            one.name: one.label
+            field.name: field.label
             for group in recommendation_and_search_settings.GROUPS
-            for one in group.fields
+            for field in group.fields
         },
         **{name: label for name, label, _ in demand_forecast.ORDERING},
         "order_budget": "Budget of orders",
@@ -80,10 +80,10 @@ _SETTING_LABELS: Final = MappingProxyType(
 )
 _SETTING_CHOICES: Final = MappingProxyType(
     {
-        one.name: dict(one.choices)
+        field.name: dict(field.choices)
         for group in recommendation_and_search_settings.GROUPS
-        for one in group.fields
-        if one.choices
+        for field in group.fields
+        if field.choices
     }
 )
 
@@ -130,16 +130,16 @@ def _value_text(visit: Visit, value: Value) -> str:
     if isinstance(value, str):
         return value
     titles = titles_of(visit, value)
-    return ", ".join(titles.get(one, one) for one in value)
+    return ", ".join(titles.get(item_id, item_id) for item_id in value)
 
 
 def _setting_texts(visit: Visit) -> Words:
     settings = find_store(visit.database, visit.store.domain).settings
     return {
         _SETTING_LABELS.get(
-            one.name, one.name.replace("_", " ").capitalize()
-        ): _setting_text(one.name, getattr(settings, one.name))
-        for one in fields(settings)
+            field.name, field.name.replace("_", " ").capitalize()
+        ): _setting_text(field.name, getattr(settings, field.name))
+        for field in fields(settings)
     }
 
 

@@ -143,12 +143,12 @@ def _build_chart(
     count, width = round(top / step), max(len(days), 1) * DAY_WIDTH
     grid_ys = [HEIGHT * number / count for number in range(count + 1)]
     texts = [
-        [NOTHING if one is None else format_value(one) for one in row]
+        [NOTHING if value is None else format_value(value) for value in row]
         for row in values.values()
     ]
     return Chart(
         width=width,
-        layers=tuple(one for one in layers if one.path),
+        layers=tuple(layer for layer in layers if layer.path),
         grid="".join(f"M0 {height:g}H{width}" for height in grid_ys),
         amounts=tuple(as_tick(top - number * step) for number in range(count + 1)),
         labels=_axis_labels(days),
@@ -166,7 +166,7 @@ def _axis_top_and_step(highest: float) -> tuple[float, float]:
         return 1.0, 1.0
     rough = highest / _MOST_TICKS
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(one * power for one in (1, 2, 5, 10) if one * power >= rough)
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
     return math.ceil(highest / step) * step, step
 
 
@@ -174,7 +174,7 @@ def _axis_labels(days: Sequence[str]) -> tuple[str, ...]:
     """Return at most five labels at equal distances, the first and last day among them."""
     most = min(_MOST_LABELS, len(days))
     places = [round(number * (len(days) - 1) / max(most - 1, 1)) for number in range(most)]
-    found = [date.fromisoformat(days[one]) for one in places]
+    found = [date.fromisoformat(days[place]) for place in places]
     return tuple(f"{day.day} {day:%b}" for day in found)
 
 

@@ -80,7 +80,7 @@ class ExplainedList:
     @property
     def ids(self) -> list[str]:
         """The ids of the products, in order."""
-        return [one.item_id for one in self.products]
+        return [product.item_id for product in self.products]
 
 
 def explained_list(
@@ -128,12 +128,14 @@ def position_change(item_id: str, place: int, before: Sequence[str]) -> str:
 
 
 def _mentioned_item_ids(explanation: Explanation) -> Iterator[str]:
-    yield from (one.item_id for one in explanation.struck if one.item_id is not None)
+    yield from (
+        product.item_id for product in explanation.struck if product.item_id is not None
+    )
     for product in explanation.products:
         yield product.item_id
         if product.replaces is not None:
             yield product.replaces
-        yield from (one.item_id for one in (*product.bought_with, *product.completes))
+        yield from (other.item_id for other in (*product.bought_with, *product.completes))
 
 
 def _product_reasons(

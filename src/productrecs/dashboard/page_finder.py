@@ -146,7 +146,7 @@ def find_guides(text: str) -> list[FoundPage]:
     ]
     return [
         FoundPage(f"/guides/{guide.slug}", guide.title)
-        for _, _, guide in sorted(found, key=lambda one: one[:2])[:_MOST_GUIDES]
+        for _, _, guide in sorted(found, key=lambda match: match[:2])[:_MOST_GUIDES]
     ]
 
 

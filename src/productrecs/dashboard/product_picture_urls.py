@@ -49,7 +49,7 @@ class ProductPictureUrls:
             if origin:
                 count_by_origin[origin] += 1
         return cls(
-            domain, tuple(one for one, _ in count_by_origin.most_common(_MOST_HOSTS))
+            domain, tuple(origin for origin, _ in count_by_origin.most_common(_MOST_HOSTS))
         )
 
     def address_if_allowed(self, image_url: str | None) -> str:

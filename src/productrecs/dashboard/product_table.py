@@ -115,14 +115,20 @@ def find_product_ids_and_titles(
     ids = [one for item in found.items if (one := catalog.ids[item]) is not None]
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(ids)
-    return [(one, stored[one].item.title or one) for one in ids if one in stored]
+    return [
+        (item_id, stored[item_id].item.title or item_id)
+        for item_id in ids
+        if item_id in stored
+    ]
 
 
 def titles_of(visit: Visit, item_ids: Sequence[str]) -> dict[str, str]:
     """Return the titles of those products that the catalog has."""
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(item_ids)
-    return {one: row.item.title or one for one, row in stored.items() if row.present}
+    return {
+        item_id: row.item.title or item_id for item_id, row in stored.items() if row.present
+    }
 
 
 def picture_status_tone_and_reason(

@@ -97,8 +97,8 @@ def _titles_of_results(
 ) -> dict[int, str]:
     numbers = {
         item
-        for one in moved
-        for results in (one.before.results, one.after.results)
+        for change in moved
+        for results in (change.before.results, change.after.results)
         for item in results.items
     }
     ids = {number: searchable.catalog.ids[number] or "" for number in sorted(numbers)}
@@ -111,9 +111,9 @@ def _titles_before_and_after(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the titles of both lists; more of them if the first products are equal."""
     both = (move.before.results, move.after.results)
-    heads = {(one.items[:_SHOWN], one.address) for one in both}
+    heads = {(results.items[:_SHOWN], results.address) for results in both}
     count = DEPTH if len(heads) == 1 else _SHOWN
-    before, after = (_result_titles(one, titles, count) for one in both)
+    before, after = (_result_titles(results, titles, count) for results in both)
     return before, after
 
 

@@ -149,7 +149,7 @@ def with_every_row(asked: ReportQuery) -> ReportQuery:
 
 def figures_by_name(report: Report) -> dict[str, ReportValue]:
     """Return a report's figures by name."""
-    return {one.definition.name: one.value for one in report.figures}
+    return {figure.definition.name: figure.value for figure in report.figures}
 
 
 def column_meanings(report: Report) -> dict[str, str]:

@@ -107,7 +107,9 @@ _PRODUCT: Final[dict[str, Any]] = {
         "source": {
             "type": "string",
             "enum": list(NAMES),
-            "description": "; ".join(f"`{one.name}`: {one.summary}" for one in ENGINES)
+            "description": "; ".join(
+                f"`{engine.name}`: {engine.summary}" for engine in ENGINES
+            )
             + ".",
         },
         "certain": {
@@ -228,7 +230,7 @@ _HEADERS: Final = {
             "plan has ended or the store is suspended: then the reply has no "
             "content."
         ),
-        "schema": {"type": "string", "enum": [one.value for one in BillingStatus]},
+        "schema": {"type": "string", "enum": [status.value for status in BillingStatus]},
         "example": "warn",
     },
     "X-Quota-Used": {
@@ -416,7 +418,9 @@ def _share_schema(
         named["additionalProperties"] = _share_schema(value, _singular(name), shared)
     for union in ("anyOf", "oneOf"):
         if union in schema:
-            named[union] = [_share_schema(one, name, shared) for one in schema[union]]
+            named[union] = [
+                _share_schema(alternative, name, shared) for alternative in schema[union]
+            ]
     if not schema.get("properties"):
         return named
     named["properties"] = {

@@ -215,7 +215,7 @@ ERROR_EXAMPLES: Final[Mapping[str, ErrorExample]] = MappingProxyType(
 )
 
 _STATUS: Final[Mapping[str, int]] = MappingProxyType(
-    {one.code: one.status for one in (*ERROR_CODES.values(), *ROUTER_CODES.values())}
+    {code.code: code.status for code in (*ERROR_CODES.values(), *ROUTER_CODES.values())}
     | {"not_ready": 503, HEADERS_TOO_LARGE.code: HEADERS_TOO_LARGE.status}
 )
 # The codes of a status if a route names none.

@@ -137,8 +137,10 @@ class AssistantCatalog:
         pagination: dict[str, Any] = {"has_next_page": False, "total_count": total}
         if items and end < min(total, MAX_OFFSET):
             pagination |= {"has_next_page": True, "cursor": cursor_after(end)}
-        written = [self._serializer.product_fields(one) for one in products.values()]
-        unknown_ids = [one for one in call.anchor_ids if self._shown_item(one) is None]
+        written = [
+            self._serializer.product_fields(product) for product in products.values()
+        ]
+        unknown_ids = [name for name in call.anchor_ids if self._shown_item(name) is None]
         return {
             "products": written,
             "pagination": pagination,
@@ -149,9 +151,9 @@ class AssistantCatalog:
 
         The first item of each product stands for it. Blocks while lists are computed.
         """
-        numbers = [self._shown_item(one) for one in call.anchor_ids]
+        numbers = [self._shown_item(anchor_id) for anchor_id in call.anchor_ids]
         catalog = self._catalog
-        anchors = [catalog.ids[one] or "" for one in numbers if one is not None]
+        anchors = [catalog.ids[number] or "" for number in numbers if number is not None]
         if not anchors:
             return []
         if call.looks:
@@ -159,7 +161,7 @@ class AssistantCatalog:
             spots = look.content.hotspots if look else ()
             found = (catalog.number(spot.item_id) for spot in spots)
             return self._shown_items_one_per_product(
-                one for one in found if one is not None
+                number for number in found if number is not None
             )
         has_one = len(anchors) == 1
         request = RecommendationRequest(
@@ -284,7 +286,7 @@ class AssistantCatalog:
             match = {"id": wanted_id, "match": "exact" if is_variant else "featured"}
             of_product = inputs.setdefault(self._product_key(number), {})
             of_product.setdefault(number, []).append(match)
-        products = self._read_products({key: min(one) for key, one in inputs.items()})
+        products = self._read_products({key: min(items) for key, items in inputs.items()})
         written = [
             self._with_requested_variants(product, inputs[key])
             for key, product in products.items()
@@ -323,9 +325,9 @@ class AssistantCatalog:
         if call.selected and not is_variant:
             selected = relax_selection(product, call.selected, call.preferences)
         shown = matching_variants(product, selected)
-        shown.sort(key=lambda one: (not one.is_buyable, one is not featured))
+        shown.sort(key=lambda variant: (not variant.is_buyable, variant is not featured))
         if is_variant:
-            shown.sort(key=lambda one: one is not featured)
+            shown.sort(key=lambda variant: variant is not featured)
         return {
             "product": self._serializer.detail_fields(product, selected, shown)
         } | self._messages([])
@@ -343,14 +345,14 @@ class AssistantCatalog:
         if not members:
             return None, False
         buyable = self._searchable.visible(self.now_ms, in_stock=True)
-        return next((one for one in members if buyable[one]), members[0]), False
+        return next((member for member in members if buyable[member]), members[0]), False
 
     def _shown_group_members(self, number: int) -> list[int]:
         """Return the shown items of an item's variant group; itself without one."""
         visible, groups = self._visible, self._catalog.variant_groups
         group = int(groups.of(np.array([number]))[0])
         members = np.sort(groups.members(group)).tolist() if group else [number]
-        return [one for one in members if one < len(visible) and visible[one]]
+        return [member for member in members if member < len(visible) and visible[member]]
 
     def _product_key(self, number: int) -> str:
         """Return the id of an item's product."""
@@ -359,22 +361,22 @@ class AssistantCatalog:
         if not group:
             return ids[number] or ""
         members = np.sort(groups.members(group)).tolist()
-        first = next((ids[one] for one in members if ids[one] is not None), "")
+        first = next((ids[member] for member in members if ids[member] is not None), "")
         return f"{GROUP_PREFIX}{first}"
 
     def _read_products(self, featured: Mapping[str, int]) -> dict[str, OfferedProduct]:
         """Return products by id; each is given with its featured item."""
         members = {
-            key: sorted(self._shown_group_members(number), key=lambda one: one != number)[
-                :MAX_VARIANTS
-            ]
+            key: sorted(
+                self._shown_group_members(number), key=lambda member: member != number
+            )[:MAX_VARIANTS]
             for key, number in featured.items()
         }
         ids = self._catalog.ids
         item_ids = {ids[number] for numbers in members.values() for number in numbers}
         with self.database.reading() as connection:
             repository = CatalogRepository(connection, self.store.store_id)
-            stored = repository.find(one for one in item_ids if one is not None)
+            stored = repository.find(item_id for item_id in item_ids if item_id is not None)
         products: dict[str, OfferedProduct] = {}
         for key, numbers in members.items():
             offered = list(self._offered_items(numbers, stored))
@@ -402,7 +404,8 @@ class AssistantCatalog:
     def _messages(self, unknown_ids: Sequence[str]) -> Reply:
         """Return the messages of a reply, if there are any."""
         messages = [
-            {"type": "info", "code": "not_found", "content": one} for one in unknown_ids
+            {"type": "info", "code": "not_found", "content": unknown_id}
+            for unknown_id in unknown_ids
         ]
         if self.call.wanted.price is not None and self._minor_digits is None:
             messages.append(_PRICE_FILTER_IGNORED)

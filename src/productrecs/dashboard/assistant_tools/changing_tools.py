@@ -248,7 +248,7 @@ def _search_rule_to_remove(visit: Visit) -> Result:
     for kind in ("synonym", "search_rule"):
         if visit.form[kind]:
             number = int(visit.form[kind])
-            found = (one for one in stored[f"{kind}s"] if one[kind] == number)
+            found = (rule for rule in stored[f"{kind}s"] if rule[kind] == number)
             return {"removes": next(found)}
     return {}
 
@@ -289,7 +289,7 @@ def _placement_fields(visit: Visit, arguments: _PlacementArguments) -> FormField
         ("filters", draft.filters),
         ("fallback", draft.fallback),
         *(draft.numbers | numbers).items(),
-        *(("relative", one) for one in relative),
+        *(("relative", condition) for condition in relative),
         ("on", arguments.shown_on),
     ]
 

@@ -170,7 +170,7 @@ def explained_list_fields(explained: ExplainedList) -> Result:
 def find_products(visit: Visit, arguments: _WordsArguments) -> Result:
     """Return ids and titles of the products that match."""
     found = find_product_ids_and_titles(visit, arguments.words, _MOST_FOUND)
-    return {"products": [{"product": one, "title": title} for one, title in found]}
+    return {"products": [{"product": item_id, "title": title} for item_id, title in found]}
 
 
 def list_rules(visit: Visit, _: ToolArguments) -> Result:
@@ -199,8 +199,8 @@ def list_search_rules(visit: Visit, _: ToolArguments) -> Result:
     previews = SearchPreviewer(visit)
     return {
         "synonyms": [
-            {"synonym": number, "texts": list(one.texts), "one_way": one.one_way}
-            for number, one in previews.synonyms.items()
+            {"synonym": number, "texts": list(synonym.texts), "one_way": synonym.one_way}
+            for number, synonym in previews.synonyms.items()
         ],
         "search_rules": [
             {

@@ -77,11 +77,11 @@ def schema_of(arguments: type[ToolArguments]) -> dict[str, Any]:
 
 def _without_references(node: Any, components: Mapping[str, Any]) -> Any:
     if isinstance(node, list):
-        return [_without_references(one, components) for one in node]
+        return [_without_references(element, components) for element in node]
     if not isinstance(node, dict):
         return node
     if "$ref" in node:
         name = str(node["$ref"]).rpartition("/")[2]
         values = components[name]["enum"]
-        return {"enum": values} | {k: one for k, one in node.items() if k != "$ref"}
-    return {key: _without_references(one, components) for key, one in node.items()}
+        return {"enum": values} | {k: value for k, value in node.items() if k != "$ref"}
+    return {key: _without_references(value, components) for key, value in node.items()}

@@ -76,7 +76,7 @@ def _run_tool(
         if reading is not None:
             return reading.run(visit, msgspec.convert(arguments, reading.arguments))
         if changing is not None:
-            own = {key: one for key, one in arguments.items() if key != CONFIRMATION}
+            own = {key: value for key, value in arguments.items() if key != CONFIRMATION}
             confirmation = msgspec.convert(arguments.get(CONFIRMATION), str | None)
             converted = msgspec.convert(own, changing.arguments)
             return propose_or_apply(visit, token, changing, converted, confirmation)

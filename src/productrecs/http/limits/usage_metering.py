@@ -143,16 +143,16 @@ class UsageMetering:
             self._add_to_database(unsaved[start : start + BATCH_STORES])
 
     def _add_to_database(self, unsaved: Sequence[_UnsavedCalls]) -> None:
-        calls = {(one.store_id, one.month.month): one.calls for one in unsaved}
+        calls = {(count.store_id, count.month.month): count.calls for count in unsaved}
         with self._services.database.transaction(synced=False) as transaction:
             totals = add_calls(transaction, calls)
-        for one in unsaved:
-            total = totals.get((one.store_id, one.month.month))
+        for count in unsaved:
+            total = totals.get((count.store_id, count.month.month))
             if total is None:  # the store was deleted
-                self._drop_meter(one.store_id)
+                self._drop_meter(count.store_id)
             else:
-                one.month.flushed(one.calls, total, one.meter.limit)
-                one.meter.drop_stored_months()
+                count.month.flushed(count.calls, total, count.meter.limit)
+                count.meter.drop_stored_months()
 
     def _refresh_meter_totals(self, reader: RawReader) -> None:
         """Read the counts of other processes."""

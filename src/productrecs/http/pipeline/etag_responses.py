@@ -21,7 +21,7 @@ def matches_etag(sent: str | None, tag: str) -> bool:
     if sent is None:
         return False
     return sent.strip() == "*" or tag in [
-        one.strip().removeprefix("W/") for one in sent.split(",")
+        sent_tag.strip().removeprefix("W/") for sent_tag in sent.split(",")
     ]
 
 

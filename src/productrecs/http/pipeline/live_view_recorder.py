@@ -181,19 +181,21 @@ def _identity_checker(
 
 
 def _store_live_events(database: Database, batch: Sequence[ReceivedEventRequest]) -> None:
-    batch_by_store = sorted(batch, key=lambda one: one.store_id)
-    for store_id, group in groupby(batch_by_store, key=lambda one: one.store_id):
-        events = [event for one in group for event in live_events_of_request(one)]
+    batch_by_store = sorted(batch, key=lambda request: request.store_id)
+    for store_id, group in groupby(batch_by_store, key=lambda request: request.store_id):
+        events = [event for request in group for event in live_events_of_request(request)]
         with database.transaction(synced=False) as transaction:
             repository = LiveEventRepository(transaction, store_id)
             known_ids = CatalogRepository(transaction, store_id).find(
                 {item for event in events for item in event.items}
             )
-            present = {item for item, one in known_ids.items() if one.present}
+            present = {item for item, row in known_ids.items() if row.present}
             first_receipts = repository.receipts(
                 [event.event_id for event in events if event.event_id]
             )
-            judged = [_with_final_verdict(one, present, first_receipts) for one in events]
+            judged = [
+                _with_final_verdict(event, present, first_receipts) for event in events
+            ]
             repository.add_and_delete_old(list(_mark_repeated_buys(judged, repository)))
 
 
@@ -202,7 +204,7 @@ _LIVE_EVENTS: Final = BackgroundRecordKind(
     _store_live_events,
     every=2,
     limit=_MAX_BYTES,
-    weight=lambda one: max(_MIN_WEIGHT, len(one.data)),
+    weight=lambda request: max(_MIN_WEIGHT, len(request.data)),
     is_loss_logged=False,  # the view only shows fewer events
 )
 
@@ -245,8 +247,10 @@ def _problems_by_event(error: BodyError) -> dict[int, str]:
     """Return the problems by the index of the event; 0 for a single event."""
     found: dict[int, str] = {}
     for problem in error.problems:
-        place = next((one for one in problem.loc[1:2] if isinstance(one, int)), 0)
-        name = next((str(one) for one in reversed(problem.loc) if isinstance(one, str)), "")
+        place = next((part for part in problem.loc[1:2] if isinstance(part, int)), 0)
+        name = next(
+            (str(part) for part in reversed(problem.loc) if isinstance(part, str)), ""
+        )
         if problem.type == "json_invalid":
             place = -1
         text = f"{name}: {problem.msg}" if name not in {"", "body"} else problem.msg

@@ -98,7 +98,7 @@ class FairQueue:
         return len(self._waiting.get(store, ())) + 1 < longest
 
     def _drop_newest_of_longest_queue(self) -> None:
-        store = max(self._waiting, key=lambda one: len(self._waiting[one]))
+        store = max(self._waiting, key=lambda store: len(self._waiting[store]))
         waiter = self._waiting[store].pop()
         self._count -= 1
         if not waiter.done():

@@ -94,12 +94,12 @@ class QueryParser(Generic[Result]):
 def _alias_and_reader(name: str, hint: Any) -> tuple[str, Reader | None]:
     """Return a parameter's name in a query, and its reader if its form is plain."""
     kind, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    declared = next((one for one in extras if isinstance(one, Query)), None)
+    declared = next((extra for extra in extras if isinstance(extra, Query)), None)
     alias = name if declared is None else declared.alias or name
     limits = [] if declared is None else declared.metadata
     kinds = set(get_args(kind)) if get_origin(kind) is UnionType else {kind}
     return alias, _reader_of_type(
-        kinds, [one for one in extras if one is not declared], limits
+        kinds, [extra for extra in extras if extra is not declared], limits
     )
 
 
@@ -125,8 +125,8 @@ def _reader_of_type(
 
 def _numbers_by_text(limits: list[Any]) -> Mapping[str, int] | None:
     """Return every number within the limits by its text; None if they are open."""
-    lowest = next((one.ge for one in limits if hasattr(one, "ge")), None)
-    highest = next((one.le for one in limits if hasattr(one, "le")), None)
+    lowest = next((limit.ge for limit in limits if hasattr(limit, "ge")), None)
+    highest = next((limit.le for limit in limits if hasattr(limit, "le")), None)
     if lowest is None or highest is None or highest - lowest > _MAX_NUMBERS:
         return None
     return {str(number): number for number in range(lowest, highest + 1)}

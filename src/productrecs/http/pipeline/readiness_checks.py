@@ -148,7 +148,9 @@ class DependencyMonitor:
         now_ms = self._clock()
         with self._database.reading() as connection:
             found = backlogs(connection, now_ms)
-        since = min((one.due_since for one in found if one.due_since), default=now_ms)
+        since = min(
+            (backlog.due_since for backlog in found if backlog.due_since), default=now_ms
+        )
         if now_ms - since < MAX_JOB_WAIT_MS:
             return {}
         minutes = (now_ms - since) // MINUTE_MS

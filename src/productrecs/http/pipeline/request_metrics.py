@@ -165,11 +165,11 @@ def _make_counters(registry: CollectorRegistry) -> dict[CounterMetric, Counter]:
     """Return each counter, 0 at first."""
     families: dict[str, Counter] = {}
     counters = {}
-    for one in CounterMetric:
-        family, label, value = one.value
+    for metric in CounterMetric:
+        family, label, value = metric.value
         if family not in families:
             families[family] = _make_counter(registry, family, _COUNTERS[family], label)
-        counters[one] = families[family].labels(value) if label else families[family]
+        counters[metric] = families[family].labels(value) if label else families[family]
     return counters
 
 
@@ -178,7 +178,7 @@ def _make_list_counters(
 ) -> dict[Source, Counter]:
     """Return a counter of lists for each source."""
     family = _make_counter(registry, name, text, "source")
-    return {one: family.labels(one.value) for one in Source}
+    return {source: family.labels(source.value) for source in Source}
 
 
 def _make_counter(registry: CollectorRegistry, name: str, text: str, label: str) -> Counter:

@@ -85,7 +85,7 @@ def build_error_body(
 
 
 def _accepts_problems(accept: bytes) -> bool:
-    kinds = (one.partition(b";") for one in accept.lower().split(b","))
+    kinds = (media_range.partition(b";") for media_range in accept.lower().split(b","))
     return any(
         kind.strip() == PROBLEM_JSON and not _QUALITY_ZERO.search(parameters)
         for kind, _, parameters in kinds

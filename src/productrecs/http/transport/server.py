@@ -307,7 +307,9 @@ class _Server(uvicorn.Server):
 
     def _connections(self) -> list[HttpConnection]:
         return [
-            one for one in self.server_state.connections if isinstance(one, HttpConnection)
+            connection
+            for connection in self.server_state.connections
+            if isinstance(connection, HttpConnection)
         ]
 
     def _new_connection(self) -> HttpConnection:

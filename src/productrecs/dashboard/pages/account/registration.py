@@ -164,10 +164,10 @@ def _registration_mode(visit: Visit) -> str:
 
 def _owns_first_store(visit: Visit) -> bool:
     login = _login_to_own_store(visit)
-    stores = [one for one in all_stores(visit.database) if not _is_local(one.domain)]
+    stores = [store for store in all_stores(visit.database) if not _is_local(store.domain)]
     if login is None or not stores:
         return False
-    first = min(stores, key=lambda one: one.created_at)
+    first = min(stores, key=lambda store: store.created_at)
     with visit.database.reading() as connection:
         users = UserRepository(connection, first.store_id).all()
     return any(
@@ -189,7 +189,7 @@ def _plan_of_new_store(visit: Visit) -> Plan:
     settings = visit.services.settings
     if settings.registration == INVITATION:
         return UNLIMITED
-    is_first = all(_is_local(one.domain) for one in all_stores(visit.database))
+    is_first = all(_is_local(store.domain) for store in all_stores(visit.database))
     name = UNLIMITED.name if is_first else settings.new_store_plan
     return find_plan(settings.plans, name)
 

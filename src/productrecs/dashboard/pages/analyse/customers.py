@@ -127,12 +127,12 @@ def show_customer(visit: Visit) -> Reply:
 
 def _customer_page(visit: Visit, name: str, error: str = "", typed: str = "") -> Reply:
     names, records = _names_and_records_of(visit, name)
-    dated_records = [one for one in records if "timestamp" in one]
-    dated_records.sort(key=lambda one: str(one["timestamp"]), reverse=True)
-    counts = Counter(str(one["record"]) for one in records)
+    dated_records = [record for record in records if "timestamp" in record]
+    dated_records.sort(key=lambda record: str(record["timestamp"]), reverse=True)
+    counts = Counter(str(record["record"]) for record in records)
     query = parse_report_query(visit.now_ms, visit.store.settings.zone, limit=MAX_ROWS)
     report = make_report(visit.services, visit.store, "customer-list", query)
-    row = next((one for one in rows_by_column(report) if one["customer"] in names), None)
+    row = next((row for row in rows_by_column(report) if row["customer"] in names), None)
     return visit.render(
         "customer.html",
         status=422 if error else 200,
@@ -169,9 +169,10 @@ def _names_and_records_of(visit: Visit, name: str) -> tuple[tuple[str, ...], lis
 def _item_ids_in(records: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the product that each record shows."""
     shown = (
-        one.get("item_id") or next(iter(one.get("item_ids") or ()), "") for one in records
+        record.get("item_id") or next(iter(record.get("item_ids") or ()), "")
+        for record in records
     )
-    return sorted({str(one) for one in shown if one})
+    return sorted({str(item_id) for item_id in shown if item_id})
 
 
 def erase_customer(visit: Visit) -> Reply:

@@ -194,22 +194,22 @@ def _forecast_chart_and_days(
     if not ahead:
         return None, None
     past = [day for day, _ in sold]
-    days = chosen_chart_days(visit, _PAST_DAYS, past, [one.day for one in ahead])
-    shown = [one for one in sold if days.shows(one[0])]
-    expected = [one for one in ahead if days.shows(one.day)]
+    days = chosen_chart_days(visit, _PAST_DAYS, past, [point.day for point in ahead])
+    shown = [(day, units) for day, units in sold if days.shows(day)]
+    expected = [point for point in ahead if days.shows(point.day)]
     return forecast_chart(shown, expected, visit.formats), days
 
 
 def _expected_days(forecast: Sequence[Mapping[str, Any]]) -> list[ExpectedDay]:
     return [
-        ExpectedDay(one["date"], float(one["p10"]), float(one["mean"]), float(one["p90"]))
-        for one in forecast
+        ExpectedDay(day["date"], float(day["p10"]), float(day["mean"]), float(day["p90"]))
+        for day in forecast
     ]
 
 
 def _expected_sums(summary: dict[str, Any]) -> dict[int, float]:
     """Return the expected sales of the next 7 and 28 days: the sums of the chart's line."""
-    means = [float(one["mean"]) for one in summary["forecast"]]
+    means = [float(day["mean"]) for day in summary["forecast"]]
     return {days: sum(means[:days]) for days in (7, 28)}
 
 
@@ -231,7 +231,7 @@ def flat_forecast_reason(
     sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay], sold_out_days: int = 0
 ) -> str:
     """Return why every day of a forecast is the same; "" if the days differ."""
-    expected = [one.expected for one in ahead]
+    expected = [day.expected for day in ahead]
     if not expected or max(expected) - min(expected) > _FLAT * max(expected):
         return ""
     if not max(expected):
@@ -442,7 +442,7 @@ def _daily_sales_by_month(
     sold = [as_number(action[f"sold_{days}_days"]) for days in (30, 60, 90)]
     if None in sold:
         return []
-    month, two, three = (one or 0.0 for one in sold)
+    month, two, three = (units or 0.0 for units in sold)
     history = 3 * _MONTH if history_days is None else history_days
     sales = (
         ("61 to 90 days ago", three - two, 2 * _MONTH),

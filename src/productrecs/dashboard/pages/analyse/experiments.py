@@ -141,9 +141,9 @@ class _ExperimentDraft:
     def fields(self) -> tuple[str, ...]:
         """The fields that a variant may change."""
         return tuple(
-            one
-            for one in CHOICES
-            if one in (SEARCH_FIELDS if self.subject == SEARCH else PLACEMENT_FIELDS)
+            field
+            for field in CHOICES
+            if field in (SEARCH_FIELDS if self.subject == SEARCH else PLACEMENT_FIELDS)
         )
 
     def content(self) -> ExperimentContent:
@@ -153,7 +153,7 @@ class _ExperimentDraft:
             ExperimentError: when a share is no number.
         """
         goal = Goal(self.goal) if self.goal in set(Goal) else Goal.REVENUE
-        variants = tuple(self._parse_variant(one) for one in self.variants)
+        variants = tuple(self._parse_variant(variant) for variant in self.variants)
         return ExperimentContent(self.subject, variants, goal)
 
     def _parse_variant(self, fields: Mapping[str, str]) -> Treatment:
@@ -175,7 +175,8 @@ class _ExperimentDraft:
 def show_tests(visit: Visit) -> Reply:
     """Show every test."""
     rows = [
-        (one, subject_of(one.content), STATES[one.state]) for one in _editor(visit).all()
+        (experiment, subject_of(experiment.content), STATES[experiment.state])
+        for experiment in _editor(visit).all()
     ]
     return visit.render("experiments.html", rows=rows)
 

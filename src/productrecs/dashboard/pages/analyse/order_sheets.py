@@ -297,7 +297,7 @@ def _orders_page(
         ordered=shown_lines,
         ordered_count=len(ordered),
         deliveries=_deliveries(ordered.values()),
-        titles=titles_of(visit, [one.product for one in shown_lines.values()]),
+        titles=titles_of(visit, [line.product for line in shown_lines.values()]),
         late_before=(today - timedelta(days=MAX_DAYS_LATE)).isoformat(),
         line=line or dict.fromkeys(COLUMNS, ""),
         today=today.isoformat(),

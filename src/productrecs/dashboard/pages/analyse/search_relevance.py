@@ -288,10 +288,12 @@ def _results_and_judged_products(
 ) -> list[JudgedProduct]:
     """Return the results, then other judged products."""
     catalog = visit.cached_store.state.catalog
-    by_hand = {one.item: one for one in judgements if one.by_hand}
-    by_clicks = {one.item: one for one in judgements if not one.by_hand}
+    by_hand = {judgement.item: judgement for judgement in judgements if judgement.by_hand}
+    by_clicks = {
+        judgement.item: judgement for judgement in judgements if not judgement.by_hand
+    }
     items = dict.fromkeys([*numbers, *by_hand, *by_clicks])
-    ids = [catalog.ids[one] or "" for one in items if one < len(catalog)]
+    ids = [catalog.ids[item] or "" for item in items if item < len(catalog)]
     positions = {item: position for position, item in enumerate(numbers, start=1)}
     return [
         JudgedProduct(

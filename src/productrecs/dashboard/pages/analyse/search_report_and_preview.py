@@ -121,7 +121,7 @@ class SearchPreviewer:
 
     def with_change(self, query: str, added: Synonym | SearchRule) -> SearchPreview:
         """Return the results with one more synonym or rule."""
-        before = [one.row.item_id for one in self.now(query).products]
+        before = [product.row.item_id for product in self.now(query).products]
         return self._preview_search(query, self._rules_with(added), before, has_before=True)
 
     def outcome(self, query: str) -> QueryOutcome:
@@ -191,7 +191,7 @@ class SearchPreviewer:
         return SearchPreview(
             query=query,
             words=(
-                *(_explain_filter(one, visit.formats) for one in results.filters),
+                *(_explain_filter(found, visit.formats) for found in results.filters),
                 *(
                     _explain_word(term, terms_without_synonyms.get(term.typed))
                     for term in words
@@ -206,7 +206,11 @@ class SearchPreviewer:
 def _words_of_filters(
     searchable: SearchableStore, filters: Sequence[WordFilter]
 ) -> set[str]:
-    return {word for one in filters for word in searchable.index.analyse(one.text).words}
+    return {
+        word
+        for word_filter in filters
+        for word in searchable.index.analyse(word_filter.text).words
+    }
 
 
 def _explain_filter(word_filter: WordFilter, formats: Formats) -> ExplainedWord:
@@ -230,16 +234,16 @@ def relaxation_text(relaxed: QueryRelaxation, words: int) -> str:
 
 def _explain_word(word: QueryTerm, without_synonyms: QueryTerm | None) -> ExplainedWord:
     """Return how a word is interpreted: unchanged, corrected, by a synonym, or ignored."""
-    reading_texts = [" ".join(one.words) for one in word.readings]
+    reading_texts = [" ".join(reading.words) for reading in word.readings]
     plain_texts = (
-        {" ".join(one.words) for one in without_synonyms.readings}
+        {" ".join(reading.words) for reading in without_synonyms.readings}
         if without_synonyms
         else set()
     )
-    other_texts = [one for one in reading_texts if one != word.typed]
+    other_texts = [text for text in reading_texts if text != word.typed]
     if not reading_texts:
         return ExplainedWord(word.typed, "no product has this word", "bad")
-    synonyms = [one for one in other_texts if one not in plain_texts]
+    synonyms = [text for text in other_texts if text not in plain_texts]
     if synonyms:
         listed_texts = ", ".join(synonyms[:_MOST_MEANINGS])
         return ExplainedWord(word.typed, f"also finds {listed_texts} (synonym)", "good")

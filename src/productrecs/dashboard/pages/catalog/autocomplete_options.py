@@ -79,7 +79,9 @@ def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[FieldOptio
 
 def _matching_product_options(visit: Visit, text: str) -> list[FieldOption]:
     ids = (
-        [one for one, _ in find_product_ids_and_titles(visit, text, _MOST)] if text else []
+        [item_id for item_id, _ in find_product_ids_and_titles(visit, text, _MOST)]
+        if text
+        else []
     )
     return _product_options(visit, tuple(ids))
 
@@ -97,8 +99,10 @@ def _category_option(visit: Visit, name: str, value: str, before: str = "") -> F
 
 def _matching_category_options(visit: Visit, text: str) -> list[FieldOption]:
     return [
-        FieldOption(one.value, one.value, _product_count_text(visit, one.count))
-        for _, one in _matching_values(text, _all_categories(visit))
+        FieldOption(
+            category.value, category.value, _product_count_text(visit, category.count)
+        )
+        for _, category in _matching_values(text, _all_categories(visit))
     ]
 
 
@@ -118,11 +122,11 @@ def _matching_attribute_options(visit: Visit, text: str) -> list[FieldOption]:
     values = visit.cached_store.state.catalog.attributes.values()
     return [
         FieldOption(
-            f"{name}: {one.value}",
-            f"{_attribute_title(name)}: {one.value}",
-            _product_count_text(visit, one.count),
+            f"{name}: {value.value}",
+            f"{_attribute_title(name)}: {value.value}",
+            _product_count_text(visit, value.count),
         )
-        for name, one in _matching_values(text, values)
+        for name, value in _matching_values(text, values)
     ]
 
 

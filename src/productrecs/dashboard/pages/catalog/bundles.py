@@ -238,7 +238,7 @@ def _titles_not_buyable(visit: Visit, content: BundleContent) -> list[str]:
     """Return the titles of products that cannot be bought now; none if one is unknown."""
     catalog = visit.cached_store.state.catalog
     buyable = catalog.visible(visit.now_ms, hide_sold_out=True)
-    numbers = {one: catalog.number(one) for one in content.items}
+    numbers = {item_id: catalog.number(item_id) for item_id in content.items}
     if None in numbers.values():
         return []  # saving it says so
     ids_not_buyable = [
@@ -262,7 +262,7 @@ def _preview_row_and_problem(
         return None, sentence(error)
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(content.items)
-    items = {item_id: one.item for item_id, one in stored.items() if one.present}
+    items = {item_id: row.item for item_id, row in stored.items() if row.present}
     state = visit.cached_store.state
     return build_bundle_row(state, items, content, visit.now_ms), ""
 

@@ -87,7 +87,7 @@ class HotspotDraft:
             LookError: when a number is invalid.
         """
         try:
-            x, y, width, height = (float(one.replace(",", ".")) / 100 for one in self.box)
+            x, y, width, height = (float(edge.replace(",", ".")) / 100 for edge in self.box)
         except ValueError:
             message = f"hotspots.{row}.bbox needs four numbers, in per cent of the photo"
             raise LookError(message) from None
@@ -154,8 +154,10 @@ class LookDraft:
     @property
     def item_ids(self) -> list[str]:
         """The ids of the look's products and of the other likely products."""
-        named = [self.item_id, *(one.item_id for one in self.spots)]
-        return list(dict.fromkeys([*named, *(o for one in self.spots for o in one.others)]))
+        named = [self.item_id, *(spot.item_id for spot in self.spots)]
+        return list(
+            dict.fromkeys([*named, *(o for spot in self.spots for o in spot.others)])
+        )
 
 
 def errors_by_field(error: LookError) -> dict[str, str]:
@@ -240,7 +242,7 @@ def _has_visible_product(visit: Visit, content: LookContent) -> bool:
     """Return whether shoppers would see one of the look's products now."""
     state = visit.cached_store.state
     visible = state.eligible(visit.now_ms, ListKind.PRODUCT).visible
-    numbers = [state.catalog.number(one.item_id) for one in content.hotspots]
+    numbers = [state.catalog.number(hotspot.item_id) for hotspot in content.hotspots]
     return any(
         number is not None and number < len(visible) and bool(visible[number])
         for number in numbers

@@ -146,13 +146,14 @@ def _looks_page(
 def _title_of_look_shown_instead(look: Look, looks: Sequence[Look]) -> str:
     """Return the title of the look that is shown in place of a published one; else ""."""
     rivals = [
-        one
-        for one in looks
-        if one.state is LookState.PUBLISHED and one.content.item_id == look.content.item_id
+        other
+        for other in looks
+        if other.state is LookState.PUBLISHED
+        and other.content.item_id == look.content.item_id
     ]
     if look.state is not LookState.PUBLISHED:
         return ""
-    shown = max(rivals, key=lambda one: (one.published_at or 0, one.look_id))
+    shown = max(rivals, key=lambda other: (other.published_at or 0, other.look_id))
     if shown.look_id == look.look_id:
         return ""
     return shown.content.title or "Without a title"

@@ -108,9 +108,9 @@ def editor_of(visit: Visit) -> RuleEditor:
 def show_rules(visit: Visit) -> Reply:
     """Show every rule and the newest changes."""
     editor = editor_of(visit)
-    stored = sorted(editor.all(), key=lambda one: (-one.content.priority, one.rule_id))
+    stored = sorted(editor.all(), key=lambda rule: (-rule.content.priority, rule.rule_id))
     changes = editor.history(_CHANGES)
-    titles = titles_of_rule_products(visit, [*stored, *(one.rule for one in changes)])
+    titles = titles_of_rule_products(visit, [*stored, *(change.rule for change in changes)])
     return visit.render(
         "merchandising.html",
         rows=[_rule_row(visit, rule, titles) for rule in stored],
@@ -192,8 +192,8 @@ def _rule_row(visit: Visit, rule: Rule, titles: Mapping[str, str]) -> RuleRow:
 
 def _places_text(rule: Rule) -> str:
     places = rule.content.places
-    only = ", ".join(PLACES[one.value] for one in places.only_in)
-    without = ", ".join(PLACES[one.value] for one in places.not_in)
+    only = ", ".join(PLACES[place.value] for place in places.only_in)
+    without = ", ".join(PLACES[place.value] for place in places.not_in)
     named = f" in {', '.join(places.placements)}" if places.placements else ""
     if only and without:
         return f"{only}{named}, not {without}"

@@ -88,8 +88,8 @@ class RuleDraft:
             price_max=form["price_max"],
             strength=form["strength"],
             position=form["position"],
-            only_in=tuple(one for one in form.all("only_in") if one in PLACES),
-            not_in=tuple(one for one in form.all("not_in") if one in PLACES),
+            only_in=tuple(place for place in form.all("only_in") if place in PLACES),
+            not_in=tuple(place for place in form.all("not_in") if place in PLACES),
             placements=form.all("placement"),
             starts=form["starts"],
             ends=form["ends"],
@@ -173,7 +173,7 @@ class RuleDraft:
 
 def distinct_lines(text: str) -> tuple[str, ...]:
     """Return the lines of a field of several values, each once."""
-    return tuple(dict.fromkeys(one.strip() for one in text.splitlines() if one.strip()))
+    return tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
 
 
 def _number_text(value: float | None) -> str:

@@ -100,7 +100,9 @@ class PlacementDraft:
             strategy=form["strategy"] if form["strategy"] in STRATEGIES else Strategy.MIX,
             title=form["title"],
             filters=form["filters"],
-            relative=tuple(one for one in form.all("relative") if one in RELATIVE),
+            relative=tuple(
+                condition for condition in form.all("relative") if condition in RELATIVE
+            ),
             numbers={name: form[name] for name in _NUMBERS},
             fallback=form["fallback"] if form["fallback"] in STRATEGIES else "",
         )
@@ -185,8 +187,12 @@ def show_placements(visit: Visit) -> Reply:
 
 def _placements_page(visit: Visit, error: str = "") -> Reply:
     rows = [
-        (one, STRATEGIES[one.content.strategy], _filter_and_limit_texts(visit, one.content))
-        for one in editor_of(visit).all()
+        (
+            placement,
+            STRATEGIES[placement.content.strategy],
+            _filter_and_limit_texts(visit, placement.content),
+        )
+        for placement in editor_of(visit).all()
     ]
     return visit.render(
         "placements.html",
@@ -327,8 +333,8 @@ def _placement_preview(visit: Visit, draft: PlacementDraft, sent: Form) -> Place
 
 def _filter_and_limit_texts(visit: Visit, content: PlacementContent) -> list[str]:
     """Return what shapes the list, for the table."""
-    found = [filter_label(visit, one) for one in content.filters]
-    found += [RELATIVE[one] for one in content.relative]
+    found = [filter_label(visit, item_filter) for item_filter in content.filters]
+    found += [RELATIVE[condition] for condition in content.relative]
     if content.most_per_category is not None:
         found.append(f"at most {content.most_per_category} of a category")
     if content.most_per_brand is not None:

@@ -160,7 +160,9 @@ class SourceList:
     def gone(self) -> list[str]:
         """The titles of products that would leave the list."""
         kept = set(self.made.ids)
-        return [one.title for one in self.before.products if one.item_id not in kept]
+        return [
+            product.title for product in self.before.products if product.item_id not in kept
+        ]
 
 
 def item_address(item_id: str) -> str:
@@ -227,7 +229,9 @@ def _source_list(
 def _filters_and_error(text: str) -> tuple[Filters, str]:
     """Return the typed filters, one per line, and what is wrong with them."""
     try:
-        return parse_filters([one.strip() for one in text.splitlines() if one.strip()]), ""
+        return parse_filters(
+            [line.strip() for line in text.splitlines() if line.strip()]
+        ), ""
     except FilterError as error:
         return NO_FILTERS, sentence(error)
 

@@ -238,7 +238,9 @@ def show_search_effect(visit: Visit) -> Reply:
     stored = find_store(visit.database, visit.store.domain).settings
     typed = {name: parse_setting(name, sent[name]) for name in _OF_SEARCH}
     changed: StoreSettings = replace(stored, **typed)  # type: ignore[arg-type]  # as parsed
-    now, then = (searchable_store(visit.cached_store, one) for one in (stored, changed))
+    now, then = (
+        searchable_store(visit.cached_store, settings) for settings in (stored, changed)
+    )
     return _settings_page(visit, sent, {}, effect=effect_on_queries(visit, now, then))
 
 

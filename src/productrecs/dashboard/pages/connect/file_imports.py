@@ -154,33 +154,34 @@ def show_import(visit: Visit) -> Reply:
     )
 
 
-def status_text_and_tone(one: FileImport) -> tuple[str, str]:
+def status_text_and_tone(file_import: FileImport) -> tuple[str, str]:
     """Return the status of an import in words, and its tone."""
-    if one.status is ImportStatus.CHECKED and one.result.get("problem"):
+    status, preview, result = file_import.status, file_import.preview, file_import.result
+    if status is not ImportStatus.CHECKED:
+        return _STATES[status]
+    if result.get("problem"):
         return _BROKEN
-    if one.status is ImportStatus.CHECKED and one.result.get("brake"):
+    if result.get("brake"):
         return _BRAKED
-    if one.status is ImportStatus.CHECKED and one.preview.get("misread"):
+    if preview.get("misread"):
         return _MISREAD
-    if one.status is ImportStatus.CHECKED and "price_guesses" in one.preview:
+    if "price_guesses" in preview:
         return _UNPRICED
-    if one.status is ImportStatus.CHECKED and one.result.get("has_errors"):
-        return _PARTLY
-    return _STATES[one.status]
+    return _PARTLY if result.get("has_errors") else _STATES[status]
 
 
-def _order_line_count(one: FileImport) -> int:
+def _order_line_count(file_import: FileImport) -> int:
     """Return how many order lines the rows have; 0 where a row is a line."""
-    is_checked = one.status is ImportStatus.CHECKED
-    counts = (one.preview if is_checked else one.result).get("counts", {})
+    is_checked = file_import.status is ImportStatus.CHECKED
+    counts = (file_import.preview if is_checked else file_import.result).get("counts", {})
     total = sum(count for name, count in counts.items() if name != "rows")
     return int(total) if total != counts.get("rows", total) else 0
 
 
-def _count_columns(one: FileImport) -> list[tuple[str, str, str]]:
+def _count_columns(file_import: FileImport) -> list[tuple[str, str, str]]:
     """Return the counts that apply to this kind of file; rare ones only if above zero."""
-    is_checked = one.status is ImportStatus.CHECKED
-    report = one.preview if is_checked else one.result
+    is_checked = file_import.status is ImportStatus.CHECKED
+    report = file_import.preview if is_checked else file_import.result
     counts, is_orders = report.get("counts", {}), report.get("kind") == "orders"
     shown = []
     for name, label, meaning in _COUNTS:
@@ -194,65 +195,69 @@ def _count_columns(one: FileImport) -> list[tuple[str, str, str]]:
 
 def check_again(visit: Visit) -> Reply:
     """Check a file again with other options."""
-    one = _find_import(visit, visit.form["file"])
+    file_import = _find_import(visit, visit.form["file"])
     _change_status_and_enqueue_job(
-        visit, one, ImportStatus.CHECKING, choices=_read_choices(visit, one), progress=0.0
+        visit,
+        file_import,
+        ImportStatus.CHECKING,
+        choices=_read_choices(visit, file_import),
+        progress=0.0,
     )
-    return visit.redirect(f"{FILE_PATH}?file={one.import_id}")
+    return visit.redirect(f"{FILE_PATH}?file={file_import.import_id}")
 
 
 def start_import(visit: Visit) -> Reply:
     """Enqueue the import of a checked file."""
-    one = _find_import(visit, visit.form["file"])
-    path = f"{FILE_PATH}?file={one.import_id}"
-    if one.preview.get("problem"):
+    file_import = _find_import(visit, visit.form["file"])
+    path = f"{FILE_PATH}?file={file_import.import_id}"
+    if file_import.preview.get("problem"):
         return visit.redirect(path, "This file cannot be imported yet: see below.")
-    choices = replace(one.choices, kind=str(one.preview.get("kind", "")))
+    choices = replace(file_import.choices, kind=str(file_import.preview.get("kind", "")))
     _change_status_and_enqueue_job(
-        visit, one, ImportStatus.QUEUED, choices=choices, progress=0.0
+        visit, file_import, ImportStatus.QUEUED, choices=choices, progress=0.0
     )
     return visit.redirect(path)
 
 
 def discard_import(visit: Visit) -> Reply:
     """Delete a file that was checked and not started."""
-    one = _find_import(visit, visit.form["file"])
+    file_import = _find_import(visit, visit.form["file"])
     with visit.database.transaction() as transaction:
         repository = FileImportRepository(transaction, visit.store.store_id)
-        is_gone = repository.delete(one.import_id)
+        is_gone = repository.delete(file_import.import_id)
     if is_gone:
-        visit.services.upload_folder.remove(one.import_id)
+        visit.services.upload_folder.remove(file_import.import_id)
     return visit.redirect(IMPORTS_PATH, "The file was deleted." if is_gone else "")
 
 
 def undo_import(visit: Visit) -> Reply:
     """Enqueue the undo of an import."""
-    one = _find_import(visit, visit.form["file"])
-    if _may_undo(visit, one):
-        result = {**one.result, "undone_by": visit.user.email or ""}
+    file_import = _find_import(visit, visit.form["file"])
+    if _may_undo(visit, file_import):
+        result = {**file_import.result, "undone_by": visit.user.email or ""}
         result.pop("undo_problem", None)
         _change_status_and_enqueue_job(
-            visit, one, ImportStatus.UNDOING, result=result, progress=0.0
+            visit, file_import, ImportStatus.UNDOING, result=result, progress=0.0
         )
-    return visit.redirect(f"{FILE_PATH}?file={one.import_id}")
+    return visit.redirect(f"{FILE_PATH}?file={file_import.import_id}")
 
 
-def _may_undo(visit: Visit, one: FileImport) -> bool:
+def _may_undo(visit: Visit, file_import: FileImport) -> bool:
     """Return whether an import has ended, and what it changed is known."""
-    if one.status not in UNDOABLE:
+    if file_import.status not in UNDOABLE:
         return False
     with visit.database.reading() as connection:
         changes = ImportChangeRepository(connection, visit.store.store_id)
-        return bool(changes.spans(one.import_id))
+        return bool(changes.spans(file_import.import_id))
 
 
 def download_rejects(visit: Visit) -> Reply:
     """Send the rows that failed, each with its reason."""
-    one = _find_import(visit, visit.query["file"])
+    file_import = _find_import(visit, visit.query["file"])
     with visit.database.reading() as connection:
         repository = FileImportRepository(connection, visit.store.store_id)
-        rejects = repository.rejects(one.import_id) or "row,reason\n"
-    stem = "".join(c if c.isalnum() else "-" for c in Path(one.file_name).stem)[:60]
+        rejects = repository.rejects(file_import.import_id) or "row,reason\n"
+    stem = "".join(c if c.isalnum() else "-" for c in Path(file_import.file_name).stem)[:60]
     name = stem.encode("ascii", "ignore").decode() or "import"
     return Reply(
         body=rejects.encode("utf-8-sig"),  # spreadsheets read UTF-8 by its mark
@@ -300,15 +305,15 @@ def _row_of_import(file_import: FileImport) -> HistoryRow:
     )
 
 
-def _row_of_upload(one: Upload) -> HistoryRow:
+def _row_of_upload(upload: Upload) -> HistoryRow:
     counts = {
-        "inserted": one.lines_imported,
-        "overwritten": one.lines_updated,
-        "skipped": one.rows_skipped,
+        "inserted": upload.lines_imported,
+        "overwritten": upload.lines_updated,
+        "skipped": upload.rows_skipped,
     }
-    state = _STATES[ImportStatus(one.status.value)]
+    state = _STATES[ImportStatus(upload.status.value)]
     return HistoryRow(
-        one.upload_id, "orders", one.submitted_ms, "API", None, state, counts, ""
+        upload.upload_id, "orders", upload.submitted_ms, "API", None, state, counts, ""
     )
 
 
@@ -336,15 +341,15 @@ def _store_file_and_enqueue_check(
 
 def _find_import(visit: Visit, import_id: str) -> FileImport:
     with visit.database.reading() as connection:
-        one = FileImportRepository(connection, visit.store.store_id).find(import_id)
-    if one is None:
+        file_import = FileImportRepository(connection, visit.store.store_id).find(import_id)
+    if file_import is None:
         message = "Your store has no import with this id."
         raise PageNotFoundError(message)
-    return one
+    return file_import
 
 
 def _change_status_and_enqueue_job(
-    visit: Visit, one: FileImport, after: ImportStatus, **values: object
+    visit: Visit, file_import: FileImport, after: ImportStatus, **values: object
 ) -> None:
     """Change an import's status and enqueue its job, unless already changed."""
     store_id = visit.store.store_id
@@ -352,7 +357,7 @@ def _change_status_and_enqueue_job(
     with visit.database.transaction() as transaction:
         repository = FileImportRepository(transaction, store_id)
         before = UNDOABLE if after is ImportStatus.UNDOING else (ImportStatus.CHECKED,)
-        if repository.change_status(one.import_id, before, after, **values):
+        if repository.change_status(file_import.import_id, before, after, **values):
             visit.services.queue.enqueue(transaction, NewJob(store_id, job))
 
 

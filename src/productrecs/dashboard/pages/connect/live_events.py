@@ -158,8 +158,11 @@ _REFUSED: Final = frozenset(
     }
 )
 _VERDICTS: Final = [
-    (one.value, "Duplicate order" if one is LiveEventVerdict.ORDER_AGAIN else it.label)
-    for one, it in JUDGEMENTS.items()
+    (
+        verdict.value,
+        "Duplicate order" if verdict is LiveEventVerdict.ORDER_AGAIN else it.label,
+    )
+    for verdict, it in JUDGEMENTS.items()
 ]
 
 
@@ -211,7 +214,7 @@ def show_live_events(visit: Visit) -> Reply:
 def _shown_until(visit: Visit, events: Sequence[LiveEvent]) -> int:
     """Return the time up to which the page showed the stored events."""
     if not visit.is_partial:
-        return max((one.at_ms for one in events if not one.entry_id), default=0)
+        return max((event.at_ms for event in events if not event.entry_id), default=0)
     return parse_whole_number(visit.query["until"]) or 0
 
 
@@ -226,7 +229,9 @@ def _read_filters(visit: Visit) -> dict[str, str]:
     query = visit.query
     verdict = query["verdict"]
     return {
-        "verdict": verdict if verdict in {one.value for one in LiveEventVerdict} else "",
+        "verdict": verdict
+        if verdict in {verdict.value for verdict in LiveEventVerdict}
+        else "",
         "kind": query["kind"] if query["kind"] in _KINDS else "",
         "session": query["session"][:128],
         "item": query["item"][:128],

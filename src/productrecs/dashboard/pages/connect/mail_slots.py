@@ -74,7 +74,7 @@ def show_mail_slots(visit: Visit) -> Reply:
     """Show the switch, the HTML of the chosen slot, its preview, and all slots' counts."""
     store = find_store(visit.database, visit.store.domain)
     editor = PlacementEditor(visit.database, visit.store, visit.context.clock)
-    placements = {one.name: one.content.needs for one in editor.all()}
+    placements = {placement.name: placement.content.needs for placement in editor.all()}
     # First those that show something in every mail.
     names = sorted(placements, key=lambda name: placements[name] is not None)
     slot = visit.query["placement"]
@@ -102,9 +102,9 @@ def show_mail_slots(visit: Visit) -> Reply:
         slot=slot,
         tool_key=tool_key,
         tool=tool,
-        tools=[(key, one.name) for key, one in _TOOLS.items()],
+        tools=[(key, tool.name) for key, tool in _TOOLS.items()],
         count=count,
-        counts=[(one, one) for one in _count_choices()],
+        counts=[(choice, choice) for choice in _count_choices()],
         html=_slot_html(visit.base_url, slot, signed, tool, count),
         json_address=visit.base_url
         + slot_path(MailResource.PRODUCTS, slot, f"{signed}&campaign=newsletter"),

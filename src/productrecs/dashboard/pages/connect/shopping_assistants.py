@@ -131,7 +131,7 @@ def _agent_fields(
     return {
         "name": "In shoppers' browsers" if name == BROWSER else name,
         "counts": [
-            sum(calls.calls.get(one, 0) for one in operations)
+            sum(calls.calls.get(operation, 0) for operation in operations)
             for operations in _COLUMNS.values()
         ],
         "sales": sold.sales,

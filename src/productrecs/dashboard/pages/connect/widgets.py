@@ -50,7 +50,7 @@ WIDGETS_PATH: Final = "/dashboard/widgets"
 PREVIEW_PATH: Final = f"{WIDGETS_PATH}/preview"
 TYPES: Final = ("recs", "fbt", "cart", "home", "thanks", "trending", "search", "look")
 WIDGET_NAMES: Final = MappingProxyType(
-    {one: default_title(one, "en") for one in TYPES}
+    {widget_type: default_title(widget_type, "en") for widget_type in TYPES}
     | {"home": "Home page", "thanks": "Thank-you page"}
 )
 _PLATFORMS: Final = (

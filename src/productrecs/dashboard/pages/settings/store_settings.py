@@ -70,7 +70,9 @@ def show_search_effect(visit: Visit) -> Reply:
         return _store_settings_page(visit, sent, errors, status=422)
     stored = find_store(visit.database, visit.store.domain).settings
     changed = replace(stored, **sent)  # type: ignore[arg-type]  # checked texts
-    now, then = (searchable_store(visit.cached_store, one) for one in (stored, changed))
+    now, then = (
+        searchable_store(visit.cached_store, settings) for settings in (stored, changed)
+    )
     with contextlib.closing(visit.database.raw_reader()) as reader:
         trial = index_in_language(
             reader,

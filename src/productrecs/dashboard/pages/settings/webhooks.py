@@ -127,7 +127,7 @@ def remove_endpoint(visit: Visit) -> Reply:
 def send_test_message(visit: Visit) -> Reply:
     """Write a sample of the chosen message, which the sender sends within seconds."""
     endpoint, chosen = _chosen_endpoint(visit), visit.form["event"]
-    event = next((one for one in EVENTS if one.value == chosen), WebhookEvent.PING)
+    event = next((event for event in EVENTS if event.value == chosen), WebhookEvent.PING)
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         data = sample_message(event, visit.store.domain, visit.system_ms)
@@ -216,7 +216,10 @@ def _webhooks_page(
         shown=shown,
         messages=messages[:_PAGE_SIZE],
         is_sending=not before
-        and any(not one.attempts and one.state is MessageState.PENDING for one in messages),
+        and any(
+            not message.attempts and message.state is MessageState.PENDING
+            for message in messages
+        ),
         older=messages[_PAGE_SIZE - 1].number if len(messages) > _PAGE_SIZE else 0,
         is_first=not before,
         message_states=_MESSAGE_STATES,

@@ -116,7 +116,7 @@ async def list_bundles(request: Request) -> Response:
     """Return every bundle with its price and margin, and the sets worth offering."""
     exchange: RequestContext = request.scope["productrecs"]
     rows = await _read_bundle_rows(exchange)
-    return json_reply({"bundles": [one.as_fields() for one in rows]})
+    return json_reply({"bundles": [row.as_fields() for row in rows]})
 
 
 @routes.post(

@@ -143,7 +143,7 @@ async def sync_engines(request: Request) -> Response:
         "Queued, or merged with a training that is already queued.",
         object_schema(
             ok=OK_REPLY,
-            engine={"type": "string", "enum": [one.value for one in TrainingTarget]},
+            engine={"type": "string", "enum": [target.value for target in TrainingTarget]},
             job_id=_JOB_ID,
         ),
         {"ok": True, "engine": "both", "job_id": "job_9nVbW2kQm4TzLx7p"},

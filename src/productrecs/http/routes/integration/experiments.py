@@ -92,7 +92,7 @@ async def list_tests(request: Request) -> Response:
     """Return every test; its result is the report `experiment` with its name."""
     exchange: RequestContext = request.scope["productrecs"]
     stored = await asyncio.to_thread(_editor(exchange).all)
-    return json_reply({"tests": [one.as_fields() for one in stored]})
+    return json_reply({"tests": [experiment.as_fields() for experiment in stored]})
 
 
 @routes.post(

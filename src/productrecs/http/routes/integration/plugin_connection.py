@@ -61,7 +61,10 @@ _CONNECT_EXAMPLE: Final = {
         "Connected; the first platform that was set stays.",
         object_schema(
             ok=OK_REPLY,
-            platform={"type": "string", "enum": [one.value for one in ShopPlatform]},
+            platform={
+                "type": "string",
+                "enum": [platform.value for platform in ShopPlatform],
+            },
             plugin_version=NULLABLE_TEXT,
             store_url=NULLABLE_TEXT,
             first_connected_at={"type": "string", "format": "date-time"},

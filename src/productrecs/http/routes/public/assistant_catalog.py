@@ -361,8 +361,8 @@ class AssistantRequest:
         answered = AssistantCall.of(store_id, operation, self.agent, now_ms)
         context.write_client.write_later(answered)
         if isinstance(call, SearchCall) and not call.offset():
-            for one in attributed_searches(store_id, call.attribution, now_ms):
-                context.write_client.write_later(one)
+            for search in attributed_searches(store_id, call.attribution, now_ms):
+                context.write_client.write_later(search)
 
     def _empty_reply(self, operation: CatalogOperation) -> dict[str, Any]:
         if operation is CatalogOperation.PRODUCT:

@@ -98,22 +98,30 @@ def status_by_error_code() -> dict[str, int]:
     """Return every code that an error's body may have, with its status, in their order."""
     of_the_server = (BAD_REQUEST, HEADERS_TOO_LARGE, NOT_READY, INTERNAL_ERROR)
     known = [*ERROR_CODES.values(), *ROUTER_CODES.values(), *of_the_server]
-    return {one.code: one.status for one in sorted(known, key=lambda one: one.status)}
+    return {code.code: code.status for code in sorted(known, key=lambda code: code.status)}
 
 
 def _store_settings_table() -> str:
     defaults = StoreSettings()
     rows = [
-        (f"`{one.name}`", f"`{_value_text(getattr(defaults, one.name))}`", one.meaning)
-        for one in SETTINGS
+        (
+            f"`{setting.name}`",
+            f"`{_value_text(getattr(defaults, setting.name))}`",
+            setting.meaning,
+        )
+        for setting in SETTINGS
     ]
     return _markdown_table(("setting", "default", "meaning"), rows)
 
 
 def _installation_settings_table() -> str:
     rows = [
-        (f"`{one.environment}`", f"`{one.default}`" if one.default else "", one.meaning)
-        for one in SETTING_DESCRIPTIONS
+        (
+            f"`{setting.environment}`",
+            f"`{setting.default}`" if setting.default else "",
+            setting.meaning,
+        )
+        for setting in SETTING_DESCRIPTIONS
     ]
     return _markdown_table(("variable", "default", "meaning"), rows)
 
@@ -213,13 +221,13 @@ def _type_text(field: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     if "enum" in field:
         return ", ".join(f"`{word}`" for word in field["enum"])
     if "anyOf" in field:
-        kinds = [_type_text(one, known) for one in field["anyOf"]]
+        kinds = [_type_text(alternative, known) for alternative in field["anyOf"]]
         return " or ".join(dict.fromkeys(filter(None, kinds)))
     if field.get("type") == "array":
         return f"list of {_type_text(field.get('items', {}), known)}"
     kind = field.get("type", "any")
     kinds = kind if isinstance(kind, list) else [kind]
-    return " or ".join(one for one in kinds if one != "null")
+    return " or ".join(kind for kind in kinds if kind != "null")
 
 
 def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

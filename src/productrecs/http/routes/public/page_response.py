@@ -165,5 +165,7 @@ def _accepted_ranges(accept: str) -> dict[str, _Preference]:
 def _preference(kind: str, ranges: dict[str, _Preference]) -> _Preference:
     """Return the wish for a kind; what names it most closely counts."""
     group = f"{kind.partition('/')[0]}/*"
-    close = (ranges[one] for one in (kind, group, "*/*") if one in ranges)
+    close = (
+        ranges[media_range] for media_range in (kind, group, "*/*") if media_range in ranges
+    )
     return next(close, _Preference(0.0, 0))

@@ -378,7 +378,7 @@ def archive_builds(folder: Path, objects: ObjectStore | None = None) -> None:
 
 def _exchange_builds(folder: Path, objects: ObjectStore) -> None:
     """Exchange builds with other machines; their names hold their digests."""
-    remote = {one.key.rsplit("/", 1)[-1] for one in objects.list(_BUILDS)}
+    remote = {found.key.rsplit("/", 1)[-1] for found in objects.list(_BUILDS)}
     local = {file.name for file in folder.glob("*.js")}
     for name in local - remote:
         objects.put(f"{_BUILDS}/{name}", folder / name)

@@ -218,11 +218,11 @@ def read_folder(name: str) -> dict[str, bytes]:
 
 def _files_below(folder: Traversable, path: str = "") -> list[tuple[str, bytes]]:
     found: list[tuple[str, bytes]] = []
-    for one in folder.iterdir():
-        if one.is_dir():
-            found += _files_below(one, f"{path}{one.name}/")
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            found += _files_below(entry, f"{path}{entry.name}/")
         else:
-            found.append((path + one.name, one.read_bytes()))
+            found.append((path + entry.name, entry.read_bytes()))
     return found
 
 

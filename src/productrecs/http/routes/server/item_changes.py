@@ -198,7 +198,7 @@ def parse_push(data: bytes) -> list[PackedPatch]:
     items = split_item_list(data, MAX_ITEMS)
     if items is not None:
         return pack_items(items)
-    return [PackedPatch.of(one) for one in parse_items(parse_json(data))]
+    return [PackedPatch.of(item) for item in parse_items(parse_json(data))]
 
 
 class _ParsedPush(NamedTuple):

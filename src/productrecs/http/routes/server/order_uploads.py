@@ -65,7 +65,7 @@ _Result = TypeVar("_Result")
 _CHUNK_BYTES: Final = MIB
 _BODY_LIMIT: Final = MAX_UPLOAD_BYTES + FIELDS_LIMIT + 64 * 1024
 _COUNT: Final = {"type": "integer", "minimum": 0}
-_STATUS: Final = {"type": "string", "enum": [one.value for one in UploadStatus]}
+_STATUS: Final = {"type": "string", "enum": [status.value for status in UploadStatus]}
 _ERRORS: Final = {
     "type": "array",
     "maxItems": 101,

@@ -143,8 +143,8 @@ Confirmed = Annotated[
 ]
 
 
-def _page_or_ids_schema(one: dict[str, Any]) -> dict[str, Any]:
-    return page_schema({"anyOf": [one, _TEXT]})
+def _page_or_ids_schema(row: dict[str, Any]) -> dict[str, Any]:
+    return page_schema({"anyOf": [row, _TEXT]})
 
 
 @routes.get(
@@ -334,9 +334,9 @@ def _orders_by_key(
 ) -> dict[tuple[str, int], dict[str, Any]]:
     """Return the orders with these ids, by id and receipt."""
     lines = purchases.lines_of(order_ids)
-    names = catalog.ids_of(one.item for one in lines)
-    known = [one for one in lines if one.unconfirmed or not one.void]
-    known.sort(key=lambda one: (*_order_key(one), one.line_seq))
+    names = catalog.ids_of(line.item for line in lines)
+    known = [line for line in lines if line.unconfirmed or not line.void]
+    known.sort(key=lambda line: (*_order_key(line), line.line_seq))
     return {
         key: _order_fields(list(group), names)
         for key, group in itertools.groupby(known, key=_order_key)

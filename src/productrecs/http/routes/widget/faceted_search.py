@@ -353,7 +353,9 @@ def _facet_fields(counts: Counts) -> object:
 
 
 def _value_fields(counts: Iterable[ValueCount]) -> list[dict[str, object]]:
-    return [{"value": one.value, "count": one.count} for one in counts]
+    return [
+        {"value": value_count.value, "count": value_count.count} for value_count in counts
+    ]
 
 
 def _number_text(price: float | None) -> str:
@@ -394,7 +396,7 @@ EXTRA_PROPERTIES: Final[Mapping[str, Any]] = {
             "title": "QueryFilter",
             "required": ["field", "text"],
             "properties": {
-                "field": {"type": "string", "enum": [one.value for one in FilterField]},
+                "field": {"type": "string", "enum": [field.value for field in FilterField]},
                 "value": {"type": "string"},
                 "min": {"type": "number"},
                 "max": {"type": "number"},

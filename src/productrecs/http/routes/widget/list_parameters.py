@@ -85,7 +85,7 @@ _FILTER: Final = (
 def _without_blank_filters(value: object) -> object:
     """Return the filters that say something: templates leave parameters empty."""
     if isinstance(value, list):
-        return [one for one in value if one != ""]
+        return [text for text in value if text != ""]
     return value
 
 
@@ -210,7 +210,7 @@ def split_item_ids(item_ids: str | None) -> tuple[str, ...]:
     """Return the ids of a comma-separated list."""
     if not item_ids:
         return ()
-    return tuple(part for one in item_ids.split(",") if (part := one.strip()))
+    return tuple(part for item_id in item_ids.split(",") if (part := item_id.strip()))
 
 
 def check_excluded_count(excluded: Sequence[str], raw_value: str | None) -> None:

@@ -127,7 +127,7 @@ def _list_looks(request: Request, after: int, limit: int, since_ms: int) -> Resp
 
     def load(keys: Sequence[tuple[int]]) -> Iterable[object]:
         for look in map(looks.__getitem__, keys):
-            spots = [_stored_hotspot_fields(one) for one in look.content.hotspots]
+            spots = [_stored_hotspot_fields(hotspot) for hotspot in look.content.hotspots]
             fields = _look_fields(look, look_image_url(base_url, store, look), spots)
             yield fields | {"updated_at": iso(look.updated_at)}
 

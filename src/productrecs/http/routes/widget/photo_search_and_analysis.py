@@ -178,11 +178,14 @@ def _photo_analysis_body(
 
 
 def _hotspot_fields(photo_spot: PhotoSpot, cached_store: CachedStore) -> dict[str, Any]:
-    hits = [Hit(*one) for one in zip(photo_spot.items, photo_spot.scores, strict=True)]
+    hits = [
+        Hit(item, score)
+        for item, score in zip(photo_spot.items, photo_spot.scores, strict=True)
+    ]
     cards = photo_search_cards(hits, cached_store.state.catalog.cards)
     return {
         "label": photo_spot.label,
-        "bbox": [round(one, 4) for one in photo_spot.box],
+        "bbox": [round(edge, 4) for edge in photo_spot.box],
         "confidence": round(photo_spot.confidence, 4),
         "products": [msgspec.Raw(card) for card in cards],
     }
