@@ -25,11 +25,6 @@ def matches_etag(sent: str | None, tag: str) -> bool:
     ]
 
 
-def _cache_control(seconds: int) -> bytes:
-    """Return a private Cache-Control; with 0 seconds the browser always revalidates."""
-    return b"private, max-age=%d" % seconds if seconds else b"private, no-cache"
-
-
 class ConditionalResponse(NamedTuple):
     """A privately cacheable reply: 200 with a body, or 304 without."""
 
@@ -42,8 +37,12 @@ class ConditionalResponse(NamedTuple):
 def conditional_response(
     body: bytes, seconds: int, sent: str | None
 ) -> ConditionalResponse:
-    """Return the reply for a body that may be cached; `sent` is the If-None-Match."""
-    tag, cache = etag_of(body), _cache_control(seconds)
+    """Return the reply for a body that may be cached; `sent` is the If-None-Match.
+
+    With 0 seconds the browser always revalidates.
+    """
+    tag = etag_of(body)
+    cache = b"private, max-age=%d" % seconds if seconds else b"private, no-cache"
     if matches_etag(sent, tag):
         return ConditionalResponse(304, b"", tag, cache)
     return ConditionalResponse(200, body, tag, cache)

@@ -167,7 +167,11 @@ class SearchPreviewer:
         results = find_products(searchable, request, visit.now_ms)
         ids = [searchable.catalog.ids[hit.item] or "" for hit in results.hits]
         rows_by_id = {row.item_id: row for row in known_product_rows(visit, ids)}
-        filter_words = _words_of_filters(searchable, results.filters)
+        filter_words = {
+            word
+            for found in results.filters
+            for word in searchable.index.analyse(found.text).words
+        }
         words = [
             term
             for term in searchable.index.interpret(resolved.query, resolved.synonyms)
@@ -201,16 +205,6 @@ class SearchPreviewer:
             relaxed=relaxation_text(results.relaxed, len(words)) if products else "",
             address=results.address,
         )
-
-
-def _words_of_filters(
-    searchable: SearchableStore, filters: Sequence[WordFilter]
-) -> set[str]:
-    return {
-        word
-        for word_filter in filters
-        for word in searchable.index.analyse(word_filter.text).words
-    }
 
 
 def _explain_filter(word_filter: WordFilter, formats: Formats) -> ExplainedWord:

@@ -78,12 +78,8 @@ def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[FieldOptio
 
 
 def _matching_product_options(visit: Visit, text: str) -> list[FieldOption]:
-    ids = (
-        [item_id for item_id, _ in find_product_ids_and_titles(visit, text, _MOST)]
-        if text
-        else []
-    )
-    return _product_options(visit, tuple(ids))
+    found = find_product_ids_and_titles(visit, text, _MOST) if text else []
+    return _product_options(visit, tuple(item_id for item_id, _ in found))
 
 
 def _category_options(visit: Visit, names: tuple[str, ...]) -> list[FieldOption]:

@@ -196,12 +196,9 @@ def _count_columns(file_import: FileImport) -> list[tuple[str, str, str]]:
 def check_again(visit: Visit) -> Reply:
     """Check a file again with other options."""
     file_import = _find_import(visit, visit.form["file"])
+    choices = _read_choices(visit, file_import)
     _change_status_and_enqueue_job(
-        visit,
-        file_import,
-        ImportStatus.CHECKING,
-        choices=_read_choices(visit, file_import),
-        progress=0.0,
+        visit, file_import, ImportStatus.CHECKING, choices=choices
     )
     return visit.redirect(f"{FILE_PATH}?file={file_import.import_id}")
 
@@ -213,9 +210,7 @@ def start_import(visit: Visit) -> Reply:
     if file_import.preview.get("problem"):
         return visit.redirect(path, "This file cannot be imported yet: see below.")
     choices = replace(file_import.choices, kind=str(file_import.preview.get("kind", "")))
-    _change_status_and_enqueue_job(
-        visit, file_import, ImportStatus.QUEUED, choices=choices, progress=0.0
-    )
+    _change_status_and_enqueue_job(visit, file_import, ImportStatus.QUEUED, choices=choices)
     return visit.redirect(path)
 
 
@@ -237,7 +232,7 @@ def undo_import(visit: Visit) -> Reply:
         result = {**file_import.result, "undone_by": visit.user.email or ""}
         result.pop("undo_problem", None)
         _change_status_and_enqueue_job(
-            visit, file_import, ImportStatus.UNDOING, result=result, progress=0.0
+            visit, file_import, ImportStatus.UNDOING, result=result
         )
     return visit.redirect(f"{FILE_PATH}?file={file_import.import_id}")
 
@@ -357,7 +352,9 @@ def _change_status_and_enqueue_job(
     with visit.database.transaction() as transaction:
         repository = FileImportRepository(transaction, store_id)
         before = UNDOABLE if after is ImportStatus.UNDOING else (ImportStatus.CHECKED,)
-        if repository.change_status(file_import.import_id, before, after, **values):
+        if repository.change_status(
+            file_import.import_id, before, after, progress=0.0, **values
+        ):
             visit.services.queue.enqueue(transaction, NewJob(store_id, job))
 
 
