@@ -24,7 +24,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 RELEASES: Final = ("bookworm", "trixie")
 PACKAGES: Final = "python3,make,git,ca-certificates"
-CLONE: Final = "/root/productrecs"
+CLONE: Final = "/srv/productrecs"
 ADDRESS: Final = re.compile(r"listens on (http://\S+)")
 RUN_SECONDS: Final = 1800
 MACHINE: Final = (

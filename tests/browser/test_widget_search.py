@@ -568,6 +568,7 @@ def test_a_photo_that_nothing_looks_like_is_answered_by_the_real_service(
     browser: Browser, front: Storefront
 ) -> None:
     with browser.new_context() as context:
+        say_answers(context, '"image"')
         page = context.new_page()
         watch = watched(page)
         page.goto(front.page("/", FORM, kind="search-"))

@@ -108,7 +108,7 @@ export class Transport {
       address.searchParams.set("key", publishableKey);
     }
     if (call.isIdempotent) {
-      headers["idempotency-key"] = options.idempotencyKey ?? crypto.randomUUID();
+      headers["idempotency-key"] = options.idempotencyKey ?? newKey();
     }
     const init: RequestInit = { method: call.method, headers };
     if (call.body !== undefined) {
@@ -144,6 +144,12 @@ export class Transport {
 function wait(response: Response, attempt: number): number {
   const asked = Number(response.headers.get("retry-after") ?? NaN);
   return Number.isFinite(asked) ? asked : 2 ** attempt / 2;
+}
+
+/** Returns a key that no other call has. Node 18 and pages without TLS lack randomUUID. */
+function newKey(): string {
+  const random = (): string => Math.random().toString(36).slice(2);
+  return globalThis.crypto?.randomUUID?.() ?? `${Date.now().toString(36)}-${random()}${random()}`;
 }
 
 function pause(seconds: number, signal: AbortSignal | undefined): Promise<void> {
