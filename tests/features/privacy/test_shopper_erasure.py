@@ -278,7 +278,7 @@ def test_it_goes_on_wherever_it_broke_off(
             raise StorageBusyError("as if the process had died here")
         count(self, *given, **more)
 
-    count = ErasureRepository.count
+    count = ErasureRepository.add_counts
     monkeypatch.setattr("productrecs.features.privacy.shopper_erasure.BATCH", 2)
     monkeypatch.setattr(ErasureRepository, "add_counts", breaks)
     place.eraser.request_erasure(place.store_id, ME)
