@@ -45,7 +45,7 @@ class ProductPictureUrls:
         """Return the hosts in a sample of the catalog's newest and oldest products."""
         count_by_origin: Counter[str] = Counter()
         for url in _sampled_picture_urls(catalog):
-            origin = _origin(_absolute(url, domain))
+            origin = _origin_of(_absolute_picture_url(url, domain))
             if origin:
                 count_by_origin[origin] += 1
         return cls(
@@ -54,10 +54,10 @@ class ProductPictureUrls:
 
     def address_if_allowed(self, image_url: str | None) -> str:
         """Return the URL of a picture; "" if the page may not show it."""
-        url = _absolute(safe_url(image_url) or "", self.domain)
+        url = _absolute_picture_url(safe_url(image_url) or "", self.domain)
         if not url or (url.startswith("/") and not url.startswith("//")):
             return url
-        return url if _origin(url) in self.origins else ""
+        return url if _origin_of(url) in self.origins else ""
 
 
 def _sampled_picture_urls(catalog: CatalogView) -> Iterator[str]:
@@ -71,13 +71,13 @@ def _sampled_picture_urls(catalog: CatalogView) -> Iterator[str]:
                 yield url
 
 
-def _absolute(url: str, domain: str) -> str:
+def _absolute_picture_url(url: str, domain: str) -> str:
     if domain.endswith(_LOCAL) and url.startswith("/") and not url.startswith("//"):
         return url
     return absolute_url(url, domain) if url else ""
 
 
-def _origin(url: str) -> str:
+def _origin_of(url: str) -> str:
     """Return a URL's origin in CSP syntax; "" if it has none."""
     try:
         parts = urlsplit(url)

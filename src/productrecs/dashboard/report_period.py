@@ -53,11 +53,11 @@ class Period:
         """Return the address of a page with the same days."""
         return f"{path}?{urlencode({**self.fields, **fields})}"
 
-    def file(self, report: str, **fields: str) -> str:
+    def csv_link(self, report: str, **fields: str) -> str:
         """Return the address of a report as a CSV file."""
         return self.link(REPORT_FILE_PATH, report=report, **fields)
 
-    def by(self, *names: str, limit: int | None = None) -> ReportQuery:
+    def query_by(self, *names: str, limit: int | None = None) -> ReportQuery:
         """Return the report query for these days, grouped by columns."""
         return replace(self.asked, by=names, limit=limit or self.asked.limit)
 

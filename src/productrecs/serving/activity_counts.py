@@ -48,7 +48,7 @@ class ActivityCounter:
         cached = self._cached.get(store_id)
         if cached is not None and began < cached[0]:
             return cached[1]
-        activity = self._count(store_id)
+        activity = self._count_activity(store_id)
         ended = self._seconds()
         with self._changing:
             self._cached = {
@@ -63,7 +63,7 @@ class ActivityCounter:
                 self._cached[store_id] = (ended + lifetime, activity)
         return activity
 
-    def _count(self, store_id: StoreId) -> ActivityCounts:
+    def _count_activity(self, store_id: StoreId) -> ActivityCounts:
         until_ms = self._services.clock()
         since_ms = until_ms - WINDOW_MS
         with self._services.database.reading() as connection:

@@ -163,7 +163,9 @@ def learned(data: bytes, lines: list[tuple[bytes, bytes]] = LINES) -> HeaderCach
 
 
 def test_a_head_that_came_before_is_known_with_any_target() -> None:
-    found = learned(call()).find(call(b"/v1/recommendations?key=pk&item_id=b"))
+    found = learned(call()).find_target_and_head(
+        call(b"/v1/recommendations?key=pk&item_id=b")
+    )
 
     assert found == (b"/v1/recommendations?key=pk&item_id=b", RequestHead.of(LINES))
 
@@ -185,7 +187,7 @@ def test_a_head_that_came_before_is_known_with_any_target() -> None:
     ],
 )
 def test_anything_else_is_left_to_the_parser(data: bytes) -> None:
-    assert learned(call()).find(data) is None
+    assert learned(call()).find_target_and_head(data) is None
 
 
 @pytest.mark.parametrize(
@@ -207,15 +209,15 @@ def test_what_is_not_one_whole_plain_call_is_not_remembered(
 ) -> None:
     heads = learned(data, lines)
 
-    assert heads.find(data) is None
-    assert heads.find(call()) is None
+    assert heads.find_target_and_head(data) is None
+    assert heads.find_target_and_head(call()) is None
 
 
 def test_what_a_head_stood_beside_must_be_the_target_that_was_parsed() -> None:
     heads = HeaderCache()
     heads.add(call(), b"/v1/search?q=another", RequestHead.of(LINES))
 
-    assert heads.find(call()) is None
+    assert heads.find_target_and_head(call()) is None
 
 
 def test_the_oldest_of_many_heads_are_forgotten() -> None:
@@ -224,7 +226,7 @@ def test_the_oldest_of_many_heads_are_forgotten() -> None:
     for rest in rests:
         heads.add(call(rest=rest), b"/v1/search?q=a", RequestHead.of(LINES))
 
-    known = [heads.find(call(rest=rest)) is not None for rest in rests]
+    known = [heads.find_target_and_head(call(rest=rest)) is not None for rest in rests]
 
     assert not any(known[:900])
     assert all(known[-2_000:])

@@ -93,11 +93,11 @@ def _dry_run(visit: Visit, change: Handler) -> None:
 def _apply(
     visit: Visit, page: Page, change: Handler, tool: ChangingTool, position: int
 ) -> Result:
-    def check(transaction: Any) -> None:
+    def check_unchanged(transaction: Any) -> None:
         if _read_change_count(transaction, visit, tool) != position + 1:
             raise outdated_confirmation_error()
 
-    reply = run_audited_change(visit, page, change, check)
+    reply = run_audited_change(visit, page, change, check_unchanged)
     if reply.status != _REDIRECT:
         raise ToolError(_problem_of(reply))
     message, _, _ = (reply.cookies.get(FLASH) or "").partition(UNDO_MARK)

@@ -64,7 +64,7 @@ def show_home(visit: Visit) -> Reply:
         figure.definition.name: figure.value
         for figure in recent_events(visit.database, visit.store, visit.now_ms)
     }
-    by_day = with_every_row(period.by("day"))
+    by_day = with_every_row(period.query_by("day"))
     sales = make_report(visit.services, visit.store, "attribution", by_day)
     is_empty = not health["events_24h"] and not impact["shown"]
     return visit.render(

@@ -63,17 +63,17 @@ _rejections: dict[tuple[int, str], OutageLogLimiter] = {}  # of each route and m
 _TIMING_FOR_ANY_ORIGIN: Final[Header] = (b"timing-allow-origin", b"*")
 
 
-def _lines(headers: Iterable[Header]) -> bytes:
+def _header_lines(headers: Iterable[Header]) -> bytes:
     return b"".join([b"%b: %b\r\n" % header for header in headers])
 
 
 _COMMON_LINES: Final = (
     b"content-length: %d\r\nx-request-id: %b\r\n"
-    + _lines((VERSION_HEADER, _NO_STORE))
+    + _header_lines((VERSION_HEADER, _NO_STORE))
     + b"%b\r\n"
 )
 _OK_LINES: Final = STATUS_LINE[_OK] + b"content-type: application/json\r\n" + _COMMON_LINES
-_ANY_ORIGIN_LINES: Final = _lines(ANY_ORIGIN_HEADERS)
+_ANY_ORIGIN_LINES: Final = _header_lines(ANY_ORIGIN_HEADERS)
 
 
 def raw_response(body: bytes, request_id: bytes, own_headers: Iterable[Header]) -> bytes:
@@ -81,7 +81,11 @@ def raw_response(body: bytes, request_id: bytes, own_headers: Iterable[Header]) 
 
     `own_headers` are extra headers.
     """
-    lines = _ANY_ORIGIN_LINES if own_headers is ANY_ORIGIN_HEADERS else _lines(own_headers)
+    lines = (
+        _ANY_ORIGIN_LINES
+        if own_headers is ANY_ORIGIN_HEADERS
+        else _header_lines(own_headers)
+    )
     return _OK_LINES % (len(body), request_id, lines) + body
 
 
@@ -90,7 +94,7 @@ def raw_error_response(
 ) -> bytes:
     """Return the bytes of an error response; `own_headers` are extra headers."""
     start = STATUS_LINE[code.status] + b"content-type: " + error_body.content_type + b"\r\n"
-    lines = _COMMON_LINES % (len(error_body.body), request_id, _lines(own_headers))
+    lines = _COMMON_LINES % (len(error_body.body), request_id, _header_lines(own_headers))
     return start + lines + error_body.body
 
 

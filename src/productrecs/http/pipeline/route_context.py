@@ -29,7 +29,6 @@ from productrecs.serving.arm_assigner import ArmAssigner
 from productrecs.serving.open_stores import OpenStores
 from productrecs.serving.writes.write_client import WriteClient
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.storage_health import StorageHealth
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
 
@@ -98,11 +97,6 @@ class Context:
         """Return the result of blocking work, run in a thread of the dashboard."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self.dashboard_pool, work)
-
-    @property
-    def outcomes(self) -> StorageHealth:
-        """The results of this process's last reads and writes."""
-        return self.services.database.outcomes
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ class HeaderCache:
         self._heads: dict[bytes, RequestHead] = {}
         self._limit = RegisteredCache.REQUEST_HEADERS.limit
 
-    def find(self, data: bytes) -> tuple[bytes, RequestHead] | None:
+    def find_target_and_head(self, data: bytes) -> tuple[bytes, RequestHead] | None:
         """Return target and headers of a request; None if it has to be parsed.
 
         The target is not validated: it may contain anything but a space, and the caller has
@@ -261,21 +261,21 @@ class HttpConnection(HttpToolsProtocol):
     ) -> None:
         """Start, or refuse the connection when there are too many."""
         super().connection_made(transport)
-        if not self._admission.count_and_accept(self, self._address):
+        if not self._admission.count_and_accept(self, self._client_address):
             words = "too many connections are open; close some, or retry in a moment"
             self._reject_and_close(OVERLOADED, words)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Clean up."""
         super().connection_lost(exc)
-        self._admission.count_closed(self, self._address)
+        self._admission.count_closed(self, self._client_address)
 
     def cut(self) -> None:
         """Close at once, to free a connection for other clients."""
         self.transport.abort()
 
     @property
-    def _address(self) -> str:
+    def _client_address(self) -> str:
         return self.client[0] if self.client else ""
 
     @property
@@ -371,7 +371,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def _answer_by_cached_header(self, data: bytes) -> bool:
         """Answer a request with cached headers; return whether it was answered."""
-        found = self._state.heads.find(data)
+        found = self._state.heads.find_target_and_head(data)
         if found is None or not self._can_reply_now() or not self._try_fast_path(*found):
             return False
         self._count_request()
@@ -404,7 +404,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def _try_fast_path(self, target: bytes, head: RequestHead) -> bool:
         """Answer a GET on the fast path; return whether it was answered."""
-        reply = self._state.fast_path(target, head, self._address)
+        reply = self._state.fast_path(target, head, self._client_address)
         self._may_use_fast_path = False  # once per chunk
         if reply is None:
             return False

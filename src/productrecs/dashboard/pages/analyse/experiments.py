@@ -342,7 +342,7 @@ def metric_comparison(
     arm, control = arm_and_control
     fmt, metric = visit.formats, str(row["metric"])
 
-    def mean(column: str) -> str:
+    def mean_text(column: str) -> str:
         value = as_number(row[column])
         if metric in SHARES:
             return fmt.share(value)
@@ -364,8 +364,8 @@ def metric_comparison(
         METRICS[metric],
         verdict,
         tone,
-        mean(arm),
-        mean(control),
+        mean_text(arm),
+        mean_text(control),
         fmt.share(lift, 0),
         interval,
         *drawn_interval,

@@ -82,10 +82,14 @@ def _impact_page(
     period, services, store = chosen_period(visit), visit.services, visit.store
     by = visit.query["by"] if visit.query["by"] in _GROUPINGS else "widget"
     names = tuple(by.split(","))
-    report = make_report(services, store, "attribution", period.by(*names, limit=_ROWS))
-    days = make_report(services, store, "attribution", period.by("day", limit=MAX_ROWS))
-    items = make_report(services, store, "credited-items", period.by(limit=10))
-    holdout_report = make_report(services, store, "experiment", period.by())
+    report = make_report(
+        services, store, "attribution", period.query_by(*names, limit=_ROWS)
+    )
+    days = make_report(
+        services, store, "attribution", period.query_by("day", limit=MAX_ROWS)
+    )
+    items = make_report(services, store, "credited-items", period.query_by(limit=10))
+    holdout_report = make_report(services, store, "experiment", period.query_by())
     figures = figures_by_name(report)
     return visit.render(
         "impact.html",
@@ -173,14 +177,14 @@ def start_or_end_holdout(visit: Visit) -> Reply:
 def show_attributed_orders(visit: Visit) -> Reply:
     """Show the orders behind a number: the newest attributed sales."""
     period, where = chosen_period(visit), sale_filters(visit)
-    query = replace(period.by(limit=_ROWS * 4), where=where)
+    query = replace(period.query_by(limit=_ROWS * 4), where=where)
     report = make_report(visit.services, visit.store, "credited-sales", query)
     return visit.render(
         "impact_orders.html",
         period=period,
         where=where,
         back=period.link(IMPACT_PATH),
-        file=period.file("credited-sales", **dict(where)),
+        file=period.csv_link("credited-sales", **dict(where)),
         made=report,
         rows=rows_by_column(report),
         names=_NAMES,

@@ -115,13 +115,13 @@ class SearchPreviewer:
         editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
         self.synonyms, self.rules = editor.synonyms(), editor.rules()
 
-    def now(self, query: str) -> SearchPreview:
+    def preview_now(self, query: str) -> SearchPreview:
         """Return the present results."""
         return self._preview_search(query, SearchRuleBook(1, self.synonyms, self.rules), ())
 
-    def with_change(self, query: str, added: Synonym | SearchRule) -> SearchPreview:
+    def preview_with_change(self, query: str, added: Synonym | SearchRule) -> SearchPreview:
         """Return the results with one more synonym or rule."""
-        before = [product.row.item_id for product in self.now(query).products]
+        before = [product.row.item_id for product in self.preview_now(query).products]
         return self._preview_search(query, self._rules_with(added), before, has_before=True)
 
     def outcome(self, query: str) -> QueryOutcome:
@@ -351,14 +351,16 @@ def show_report_and_preview(visit: Visit) -> Reply:
     query, previews = truncate_query(visit.query["q"]).strip(), SearchPreviewer(visit)
     preview: dict[str, Any] = {
         "q": query,
-        "preview": previews.now(query) if query else None,
+        "preview": previews.preview_now(query) if query else None,
         "improve": _improve_address,
         "may_improve": visit.may_change,
     }
     if visit.is_partial:
         return visit.render("search_results.html", **preview)
     period = chosen_period(visit)
-    reports = search_reports_by_name(visit.database, visit.store, period.by(limit=_ROWS))
+    reports = search_reports_by_name(
+        visit.database, visit.store, period.query_by(limit=_ROWS)
+    )
     figures = figures_by_name(reports["search"])
     return visit.render(
         "search.html",
@@ -459,7 +461,7 @@ def _improvement_page(
     after, hint = None, ""
     if typed_change.query:
         try:
-            after = previews.with_change(
+            after = previews.preview_with_change(
                 typed_change.query, typed_change.validated_change()
             )
         except SearchRuleError as wrong:
@@ -467,14 +469,16 @@ def _improvement_page(
     offered_products = []
     if typed_change.action == "pin":
         pin_query = typed_change.find or typed_change.query
-        offered_products = list(previews.now(pin_query).products) if pin_query else []
+        offered_products = (
+            list(previews.preview_now(pin_query).products) if pin_query else []
+        )
     pinned = set(typed_change.pins)
     return visit.render(
         "search_effect.html" if visit.is_partial else "search_improve.html",
         status=422 if error else 200,
         wanted=typed_change,
         actions=list(ACTIONS.items()),
-        before=previews.now(typed_change.query) if typed_change.query else None,
+        before=previews.preview_now(typed_change.query) if typed_change.query else None,
         after=after,
         error=sentence(error) if error else "",
         hint=hint,

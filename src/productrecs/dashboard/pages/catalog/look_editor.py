@@ -66,13 +66,13 @@ class HotspotDraft:
     @classmethod
     def of_hotspot(cls, spot: Hotspot) -> Self:
         """Return the fields of a stored hotspot."""
-        return cls(spot.item_id, spot.label, tuple(map(_percent, spot.box)))
+        return cls(spot.item_id, spot.label, tuple(map(_percent_text, spot.box)))
 
     @classmethod
     def of_proposal(cls, proposal: HotspotProposal) -> Self:
         """Return the fields of a proposed hotspot, with the likeliest product."""
         ids = tuple(item_id for item_id, _ in proposal.products)
-        box = tuple(map(_percent, proposal.box))
+        box = tuple(map(_percent_text, proposal.box))
         return cls(ids[0], proposal.label, box, is_proposed=True, others=ids[1:])
 
     @classmethod
@@ -173,7 +173,7 @@ def errors_by_field(error: LookError) -> dict[str, str]:
     return {where: sentence(text)}
 
 
-def _percent(side: float) -> str:
+def _percent_text(side: float) -> str:
     return f"{side * 100:.1f}".removesuffix(".0")
 
 

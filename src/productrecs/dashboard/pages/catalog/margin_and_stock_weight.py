@@ -47,7 +47,7 @@ def start_replay(visit: Visit) -> Reply:
 
 
 def _weight_page(visit: Visit, weight: str, error: str = "", *, status: int = 200) -> Reply:
-    asked = chosen_period(visit).by()
+    asked = chosen_period(visit).query_by()
     made = make_report(visit.services, visit.store, EARNINGS, asked)
     return visit.render(
         "earnings.html",

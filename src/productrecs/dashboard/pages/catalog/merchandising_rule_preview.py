@@ -42,7 +42,7 @@ class RulePreview:
     selected: int = 0  # how many products the rule selects
 
     @property
-    def gone(self) -> frozenset[str]:
+    def lost_item_ids(self) -> frozenset[str]:
         """The products that leave the list."""
         if self.before is None or self.after is None:
             return frozenset()

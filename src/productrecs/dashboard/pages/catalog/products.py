@@ -157,7 +157,7 @@ class SourceList:
     before: ExplainedList
 
     @property
-    def gone(self) -> list[str]:
+    def lost_titles(self) -> list[str]:
         """The titles of products that would leave the list."""
         kept = set(self.made.ids)
         return [

@@ -144,7 +144,7 @@ async def create_bundle(request: Request) -> Response:
     def store_bundle(work: WriteTransaction) -> int:
         return _bundle_writer(exchange, work).add(BundleContent(**fields)).bundle_id
 
-    return await _change_and_reply(exchange, store_bundle)
+    return await _change_bundle_and_reply(exchange, store_bundle)
 
 
 @routes.put(
@@ -170,7 +170,7 @@ async def edit_bundle(request: Request, bundle_id: BundleId) -> Response:
     def store_bundle(work: WriteTransaction) -> int:
         return _bundle_writer(exchange, work).change(bundle_id, version, fields).bundle_id
 
-    return await _change_and_reply(exchange, store_bundle)
+    return await _change_bundle_and_reply(exchange, store_bundle)
 
 
 @routes.delete(
@@ -207,7 +207,7 @@ def _bundle_writer(exchange: "RequestContext", work: WriteTransaction) -> Bundle
     return BundleWriter(bundles, catalog, exchange.context.clock())
 
 
-async def _change_and_reply(
+async def _change_bundle_and_reply(
     exchange: "RequestContext", action: Callable[[WriteTransaction], int]
 ) -> Response:
     """Change the store's bundles, and return the reply with the changed one.

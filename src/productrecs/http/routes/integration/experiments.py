@@ -111,7 +111,7 @@ async def add_test(request: Request) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     name, content = parse_experiment(await body_of(request))
     editor = _editor(exchange)
-    return await _change_and_reply_test(
+    return await _change_test_and_reply(
         exchange, lambda work: editor.add_in_transaction(work, name, content)
     )
 
@@ -140,7 +140,7 @@ async def change_test(request: Request) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     sent = parse_experiment_action(await body_of(request))
     editor = _editor(exchange)
-    return await _change_and_reply_test(
+    return await _change_test_and_reply(
         exchange,
         lambda work: editor.act_in_transaction(work, sent.name, sent.action, sent.variant),
     )
@@ -151,7 +151,7 @@ def _editor(exchange: "RequestContext") -> ExperimentEditor:
     return ExperimentEditor(context.services.database, store, context.clock, "API")
 
 
-async def _change_and_reply_test(
+async def _change_test_and_reply(
     exchange: "RequestContext", action: Callable[[WriteTransaction], Experiment]
 ) -> Response:
     try:

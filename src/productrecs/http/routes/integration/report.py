@@ -68,7 +68,7 @@ _EXAMPLE: Final = {
 }
 
 
-def _list_of(schema: dict[str, Any]) -> dict[str, Any]:
+def _array_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": schema}
 
 
@@ -82,10 +82,10 @@ def _list_of(schema: dict[str, Any]) -> dict[str, Any]:
         object_schema(
             report=_TEXT,
             title=_TEXT,
-            figures=_list_of(_FIGURE),
-            columns=_list_of(_COLUMN),
-            rows=_list_of({"type": "object", "additionalProperties": _VALUE}),
-            notes=_list_of(_TEXT),
+            figures=_array_schema(_FIGURE),
+            columns=_array_schema(_COLUMN),
+            rows=_array_schema({"type": "object", "additionalProperties": _VALUE}),
+            notes=_array_schema(_TEXT),
         ),
         _EXAMPLE,
     )

@@ -262,7 +262,7 @@ def _list_maker(
         context.request_metrics.count_list(list_request.source, is_empty=not picks)
         return picks
 
-    def write(picks: Sequence[Pick]) -> bytes:
+    def write_body(picks: Sequence[Pick]) -> bytes:
         certain = certain_companions(state, main_request)
         body = recommendations_body(picks, state.catalog.cards, certain)
         if sold_out is not None and starts_with_replacement(state.catalog, sold_out, picks):
@@ -276,7 +276,7 @@ def _list_maker(
         )
         return with_placement_and_bundle(body, placed_requests, state, offer)
 
-    return _ListMaker(pick, write, sold_out)
+    return _ListMaker(pick, write_body, sold_out)
 
 
 def is_tested(cached_store: CachedStore, placement: str) -> bool:
