@@ -95,7 +95,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import find_plan
 from productrecs.tenancy.users.login_and_sessions import (
-    new_reset_token,
+    create_reset_token,
     reset_password_and_join_logins,
 )
 from productrecs.tenancy.users.memberships.repository import EmailTakenError
@@ -246,7 +246,7 @@ def _reset_login(services: Services, store: Store) -> tuple[str, str]:
     except EmailTakenError:  # the login of an earlier demo store has other stores
         owner = find_or_create_owner(services.database, store, f"owner@{DOMAIN}")
     now_ms = services.clock()
-    token = new_reset_token(services.database, owner, now_ms)
+    token = create_reset_token(services.database, owner, now_ms)
     reset_password_and_join_logins(services.database, token, password, now_ms)
     return owner.email or DOMAIN, password
 

@@ -124,7 +124,7 @@ class TrialStore:
         store = self.store
         held = replace(store.subscription, **fields)  # type: ignore[arg-type]  # its own fields
         if plan is not None:
-            held = held.changed(DEFAULT_PLANS[plan], NOON)
+            held = held.with_plan(DEFAULT_PLANS[plan], NOON)
         change_subscription(self.services.database, store, lambda _: held)
         accounts = self.context.accounts
         eventually(

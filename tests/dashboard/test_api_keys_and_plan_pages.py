@@ -26,7 +26,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.accounts.team_members import invite_to_register
 from productrecs.tenancy.billing.plans_and_subscriptions import Subscription
-from productrecs.tenancy.users.login_and_sessions import RESET_MS, new_reset_token
+from productrecs.tenancy.users.login_and_sessions import RESET_MS, create_reset_token
 from tests.api.inside import Inside
 from tests.dashboard.conftest import Office
 from tests.support.dashboard import PASSWORD, Member, add_store, text_of
@@ -307,7 +307,9 @@ def test_a_reset_link_works_once_and_ends_every_session(
 ) -> None:
     member = office.member(store)
     database = office.services.database
-    token = new_reset_token(database, find_or_create_owner(database, store), office.now_ms)
+    token = create_reset_token(
+        database, find_or_create_owner(database, store), office.now_ms
+    )
     guest = Member(office.inside)
     link = f"/dashboard/reset?token={token}"
     sent = {"token": token, "password": "another password"}
@@ -324,7 +326,9 @@ def test_a_reset_link_works_once_and_ends_every_session(
 
 def test_a_reset_link_expires(office: Office, store: Store) -> None:
     database = office.services.database
-    token = new_reset_token(database, find_or_create_owner(database, store), office.now_ms)
+    token = create_reset_token(
+        database, find_or_create_owner(database, store), office.now_ms
+    )
     link = f"/dashboard/reset?token={token}"
     before = Member(office.inside).get(link).status
 

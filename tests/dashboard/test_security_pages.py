@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from productrecs.storage.sql.tables import dashboard_second_factors
 from productrecs.tenancy.accounts.store_management import find_or_create_owner
-from productrecs.tenancy.users.login_and_sessions import new_reset_token
+from productrecs.tenancy.users.login_and_sessions import create_reset_token
 from productrecs.tenancy.users.totp_secret_cipher import KEY_FILE, is_encrypted
 from productrecs.tenancy.users.two_factor import CHALLENGE_MS, STEP_MS, totp_code
 from tests.support.dashboard import Member, text_of
@@ -137,7 +137,9 @@ def test_codes_cannot_be_guessed(office: Office, store: Store) -> None:
 def test_a_reset_link_does_not_go_around_it(office: Office, store: Store) -> None:
     set_up(office, office.member(store))
     database = office.services.database
-    token = new_reset_token(database, find_or_create_owner(database, store), office.now_ms)
+    token = create_reset_token(
+        database, find_or_create_owner(database, store), office.now_ms
+    )
     guest, link = Member(office.inside), f"/dashboard/reset?token={token}"
 
     reply = guest.post(

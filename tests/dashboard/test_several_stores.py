@@ -14,7 +14,7 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
 )
 from productrecs.tenancy.users.dashboard_user import Role, validate_and_hash_password
-from productrecs.tenancy.users.login_and_sessions import new_reset_token
+from productrecs.tenancy.users.login_and_sessions import create_reset_token
 from productrecs.tenancy.users.repository import UserRepository
 from tests.dashboard.test_security_pages import challenge, code_now, send, set_up
 from tests.dashboard.test_sign_in_link import follow, link
@@ -225,7 +225,7 @@ def test_a_password_and_its_sessions_belong_to_the_login_in_all_stores(
     for name in (f"owner@{store.domain}", store.domain):
         assert Member(office.inside).log_in(name).status == 422
         assert Member(office.inside).log_in(name, "another password").status == 303
-    token = new_reset_token(
+    token = create_reset_token(
         office.services.database,
         users(office, store)[f"owner@{store.domain}"],
         office.now_ms,

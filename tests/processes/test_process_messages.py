@@ -114,7 +114,7 @@ def test_a_child_stops_when_its_parent_says_so_or_is_gone(
     here, there = ends
     stopped = threading.Event()
     child = ParentConnection(there)
-    child.watch(stopped.set)
+    child.stop_with_parent(stopped.set)
     child.ready()
     assert here.receive(FROM_CHILD, 5.0)[0] == Ready()
     assert not stopped.is_set()

@@ -58,7 +58,7 @@ def _work(kind: str, folder: Path, number: int, parent: ParentConnection) -> int
         run_server(application, socket.socket(fileno=number), options, parent.ready)
     if kind == "steady":
         over = threading.Event()
-        parent.watch(over.set)
+        parent.stop_with_parent(over.set)
         parent.ready()
         over.wait()
     return 0

@@ -27,7 +27,7 @@ from productrecs.http.pipeline.readiness_checks import UNFIT_SECONDS
 from productrecs.storage.sql import integrity_check
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.integrity_check import DamageFile, IntegrityChecker
-from productrecs.storage.sql.storage_health import FAILURE_MEMORY_SECONDS, StorageHealth
+from productrecs.storage.sql.storage_failures import FAILURE_MEMORY_SECONDS, StorageFailures
 from tests.support.service import Merchant, Service, eventually
 from tests.trust.test_full_disk import RESUMES_WITHIN, fill
 from tests.trust.test_outage import without_writes
@@ -268,38 +268,38 @@ def test_damage_is_noted_until_a_check_finds_none(
 
 def test_what_cannot_be_read_is_remembered_for_minutes() -> None:
     now = [1_000.0]
-    outcomes = StorageHealth(lambda: now[0])
-    outcomes.read_failed(DamagedDatabaseError("a page"))
+    failures = StorageFailures(lambda: now[0])
+    failures.record_read_failure(DamagedDatabaseError("a page"))
     now[0] += FAILURE_MEMORY_SECONDS
-    assert outcomes.failed_read is not None
+    assert failures.failed_read is not None
     now[0] += 1
-    assert outcomes.failed_read is None
+    assert failures.failed_read is None
 
 
 def test_an_unconfirmed_write_is_remembered_until_another_is_confirmed() -> None:
     now = [1_000.0]
-    outcomes = StorageHealth(lambda: now[0])
-    outcomes.record_write_failure(UnconfirmedWriteError("nobody answers"))
-    outcomes.record_write_success(
-        outcomes.write_failures
+    failures = StorageFailures(lambda: now[0])
+    failures.record_write_failure(UnconfirmedWriteError("nobody answers"))
+    failures.record_write_success(
+        failures.write_failures
     )  # this process's probe goes another way
-    assert "nobody answers" in str(outcomes.failed_write)
-    outcomes.confirmed()
-    assert outcomes.failed_write is None
+    assert "nobody answers" in str(failures.failed_write)
+    failures.confirmed()
+    assert failures.failed_write is None
 
-    outcomes.record_write_failure(UnconfirmedWriteError("nobody answers"))
+    failures.record_write_failure(UnconfirmedWriteError("nobody answers"))
     now[0] += FAILURE_MEMORY_SECONDS + 1
-    assert outcomes.failed_write is None  # nobody writes any more
+    assert failures.failed_write is None  # nobody writes any more
 
 
 def test_a_write_that_fails_while_another_is_tried_is_not_forgotten() -> None:
-    outcomes = StorageHealth()
-    before = outcomes.write_failures
-    outcomes.record_write_failure(StorageFullError("full"))
-    outcomes.record_write_success(before)
-    assert outcomes.failed_write is not None
-    outcomes.record_write_success(outcomes.write_failures)
-    assert outcomes.failed_write is None
+    failures = StorageFailures()
+    before = failures.write_failures
+    failures.record_write_failure(StorageFullError("full"))
+    failures.record_write_success(before)
+    assert failures.failed_write is not None
+    failures.record_write_success(failures.write_failures)
+    assert failures.failed_write is None
 
 
 def test_both_databases_say_that_they_are_damaged(
@@ -312,7 +312,7 @@ def test_both_databases_say_that_they_are_damaged(
         raising = "SELECT * FROM uploads"
     with pytest.raises(DamagedDatabaseError), database.reading() as connection:
         connection.exec_driver_sql(raising)
-    assert isinstance(database.outcomes.failed_read, DamagedDatabaseError)
+    assert isinstance(database.failures.failed_read, DamagedDatabaseError)
 
 
 def test_writes_that_fail_for_half_a_minute_make_it_unready(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def see(services: Services, duties: PictureJobs, store_id: StoreId) -> PictureCo
     job = services.queue.claim([JOB])
     assert job is not None
     duties.fetch_and_index_pictures(job, JobProgress(threading.Event()))
-    services.queue.done(job)
+    services.queue.mark_done(job)
     with services.database.reading() as connection:
         return PictureRepository(connection, store_id).counts()
 

@@ -42,7 +42,7 @@ def main(folder: Path, url: str, *, forgetful: bool) -> None:
 
     def slow(job: Job, progress: JobProgress) -> None:
         if forgetful:
-            queue.done(job)
+            queue.mark_done(job)
         with (folder / "started").open("a") as started:
             started.write(f"{job.attempts}\n")
         while not (folder / "go").exists():

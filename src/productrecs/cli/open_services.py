@@ -17,7 +17,7 @@ from productrecs.cli.settings_and_folder_owner import (
 from productrecs.core.errors import StorageBusyError, operator_text
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.sql.audit_log import AuditEntry, recording
+from productrecs.storage.sql.audit_log import AuditEntry, with_audit_entry
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import (
     check_schema_is_current,
@@ -152,4 +152,4 @@ def audited_database(
 ) -> Database:
     """Return the database; its next transaction also stores a line of the audit log."""
     entry = AuditEntry(services.clock(), COMMAND_LINE, action, detail)
-    return recording(services.database, store.store_id, entry)
+    return with_audit_entry(services.database, store.store_id, entry)

@@ -39,7 +39,7 @@ def _connect(
     if number is None:
         return None
     parent = ParentConnection.inherited(number)
-    parent.watch(lambda: os._exit(_PARENT_EXITED))
+    parent.stop_with_parent(lambda: os._exit(_PARENT_EXITED))
     return parent
 
 

@@ -53,7 +53,7 @@ def find_columns(
             amounts = [
                 (is_net, accepted.index(amount), place)
                 for place, name in enumerate(names)
-                for is_net, amount in [_amount_name(name)]
+                for is_net, amount in [_net_flag_and_amount_name(name)]
                 if amount in accepted
             ]
             if amounts:
@@ -61,7 +61,7 @@ def find_columns(
     return MappingProxyType(places)
 
 
-def _amount_name(name: str) -> tuple[bool, str]:
+def _net_flag_and_amount_name(name: str) -> tuple[bool, str]:
     """Return whether a column has amounts without tax, and its name without that.
 
     `VAT price` is empty: it may be the tax.

@@ -191,7 +191,7 @@ def read_header(head: bytes, layout: CsvLayout = HISTORY_LAYOUT) -> CsvHeader:
     above = list(itertools.takewhile(_is_above_the_header, lines))
     line = lines[len(above)] if len(above) < len(lines) else ""
     headers = [_header(line, separator, len(above) + 1, layout) for separator in SEPARATORS]
-    best = max(headers, key=lambda header: (_complete(header, layout), header.width))
+    best = max(headers, key=lambda header: (_completeness(header, layout), header.width))
     missing = [name for name in layout.required if name not in best.columns]
     if missing and (words := unsupported_file_hint(head)) is not None:
         message = f"the file {words}"
@@ -250,7 +250,7 @@ def _header(line: str, separator: str, lines: int, layout: CsvLayout) -> CsvHead
     return CsvHeader(separator, find_columns(names, layout.columns), len(names), lines)
 
 
-def _complete(header: CsvHeader, layout: CsvLayout) -> tuple[int, int]:
+def _completeness(header: CsvHeader, layout: CsvLayout) -> tuple[int, int]:
     required = sum(name in header.columns for name in layout.required)
     return required, len(header.columns)
 
@@ -384,13 +384,13 @@ class _QuotedCellLines:
         room = MAX_LINE_LENGTH - len(first)
         while self._format.prose or self.count < _LONGEST_SPAN:
             line = self._lines.peek(self.count)
-            if line is None or len(line) >= room or self._is_a_row(line):
+            if line is None or len(line) >= room or self._is_complete_row(line):
                 return
             room -= len(line) + 1
             self.count += 1
             yield line + "\n"
 
-    def _is_a_row(self, line: str) -> bool:
+    def _is_complete_row(self, line: str) -> bool:
         # A complete row within quotes: most likely an earlier quote was never closed.
         separators = self._format.width - 1
         is_complete = line.count(self._format.separator) == separators > 0

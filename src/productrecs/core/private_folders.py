@@ -70,6 +70,15 @@ def files_of_others(folder: Path, uid: int) -> list[Path]:
     return found
 
 
+def sync_folder(folder: Path) -> None:
+    """Make the file names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _all_files(folder: Path) -> Iterator[Path]:
     for name in _PRIVATE_NAMES:
         for path in folder.glob(name):

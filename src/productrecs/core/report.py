@@ -92,10 +92,10 @@ def parse_report_query(
         ReportError: for invalid days, too many days, or days in the wrong order.
     """
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(zone).date()
-    last = today if not last_day else _day(last_day)
+    last = today if not last_day else _parse_day(last_day)
     month = timedelta(days=DEFAULT_DAYS - 1)
     earliest = last - month if last - date.min > month else date.min
-    first = earliest if not first_day else _day(first_day)
+    first = earliest if not first_day else _parse_day(first_day)
     if first > last:
         message = f"{first} is after {last}: the first day must not be after the last"
         raise ReportError(message)
@@ -113,7 +113,7 @@ def parse_report_query(
     return ReportQuery(first.isoformat(), last.isoformat(), groups, requested, test or None)
 
 
-def _day(text: str) -> date:
+def _parse_day(text: str) -> date:
     try:
         return date.fromisoformat(text.strip())
     except ValueError as error:

@@ -93,13 +93,13 @@ def key_misuse_alerts(visit: Visit) -> Iterator[Alert]:
     store = visit.store
     with visit.database.reading() as connection:
         misuses = KeyMisuseRepository(connection, store.store_id).all()
-    leaks = [misuse for misuse in misuses if misuse.sign is MisuseKind.LEAKED_SECRET]
+    leaks = [misuse for misuse in misuses if misuse.kind is MisuseKind.LEAKED_SECRET]
     if leaks:
         where = f"in a page of {leaks[0].value}" if leaks[0].value else "in an address"
         text = f"Your secret key was sent {where}, so others may know it. Replace it."
         yield Alert("bad", text, "Replace the key", "/dashboard/account#keys")
     recent = [misuse for misuse in misuses if misuse.seen_at >= visit.now_ms - _RECENT_MS]
-    inhuman_rates = [misuse for misuse in recent if misuse.sign is MisuseKind.INHUMAN_RATE]
+    inhuman_rates = [misuse for misuse in recent if misuse.kind is MisuseKind.INHUMAN_RATE]
     if inhuman_rates:
         where = (
             f"from pages of {inhuman_rates[0].value}"
@@ -112,7 +112,7 @@ def key_misuse_alerts(visit: Visit) -> Iterator[Alert]:
         )
         yield Alert("warn", text, "See the numbers", "/dashboard/impact#doctor")
     foreign_origins = {
-        misuse.value for misuse in recent if misuse.sign is MisuseKind.FOREIGN_ORIGIN
+        misuse.value for misuse in recent if misuse.kind is MisuseKind.FOREIGN_ORIGIN
     } - {
         *store.origins,
         "",

@@ -72,8 +72,8 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.login_and_sessions import (
     Session,
+    login_in_each_store,
     resume_session,
-    stores_of,
 )
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _store_choices(visit: Visit) -> list[_StoreChoice]:
     if visit.session is None or visit.is_partial:
         return []
     found = []
-    for login in stores_of(visit.database, visit.user):
+    for login in login_in_each_store(visit.database, visit.user):
         store = visit.context.accounts.by_id(login.store_id)
         if store is not None:
             role = login.role.label.capitalize()

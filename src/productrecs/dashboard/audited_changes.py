@@ -45,9 +45,9 @@ def run_audited_change(
     undo, before = _entry_id_and_undo_rows(visit, page), changeable_value_texts(visit)
     database = _audited_database(visit, page, undo)
     if check is not None:
-        database = database.joined(check)
+        database = database.with_extra_write(check)
     reply = handler(replace(visit, services=replace(visit.services, database=database)))
-    if database.is_joined and reply.status < 400:  # noqa: PLR2004 - HTTP
+    if database.has_extra_write and reply.status < 400:  # noqa: PLR2004 - HTTP
         with database.transaction():
             """Write the audit log line of a change without a transaction."""
     if reply.status < 400:  # noqa: PLR2004 - HTTP
@@ -65,7 +65,7 @@ def _add_difference_to_audit_log(visit: Visit, entry_id: str, before: Snapshot) 
         return
     if changed:
         with visit.database.transaction() as transaction:
-            AuditRepository(transaction, visit.store.store_id).describe(entry_id, changed)
+            AuditRepository(transaction, visit.store.store_id).set_detail(entry_id, changed)
 
 
 def _entry_id_and_undo_rows(visit: Visit, page: Page) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import Final, Self
 from productrecs.core.errors import ProductRecsError
 from productrecs.features.widgets.price_format import PriceFormat
 from productrecs.features.widgets.widget_settings import price_locales
-from productrecs.storage.sql.storage_usage import in_units
+from productrecs.storage.sql.storage_usage import to_readable_unit
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_codes
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
@@ -52,7 +52,7 @@ class Formats:
 
     def size(self, value: float) -> str:
         """Return bytes as kB, MB or GB."""
-        number, unit = in_units(value)
+        number, unit = to_readable_unit(value)
         return f"{self.number(number, 1)}\N{NO-BREAK SPACE}{unit}"
 
     def month(self, value: str) -> str:

@@ -21,7 +21,7 @@ from productrecs.http.pipeline.route_context import Context
 from productrecs.http.pipeline.route_declaration import DASHBOARD_PATH
 from productrecs.services import Services
 from productrecs.serving.cached_store import CachedStore
-from productrecs.storage.sql.audit_log import AuditEntry, recording
+from productrecs.storage.sql.audit_log import AuditEntry, with_audit_entry
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
@@ -301,7 +301,7 @@ class Visit:
         actor = user or self.user
         name = actor.email or f"{actor.role.label} of {self.client}"
         entry = AuditEntry(self.system_ms, name, action, detail, *undo)
-        return recording(self.database, actor.store_id, entry)
+        return with_audit_entry(self.database, actor.store_id, entry)
 
     def refresh_accounts(self) -> None:
         """Apply a store's change in this process at once; others follow within a second."""

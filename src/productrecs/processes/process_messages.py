@@ -205,7 +205,7 @@ class ParentConnection(Connection):
 
         threading.Thread(target=report, name="alive", daemon=True).start()
 
-    def watch(self, stop: Callable[[], None]) -> None:
+    def stop_with_parent(self, stop: Callable[[], None]) -> None:
         """Call `stop`, from a thread, when the parent sends Stop or ends."""
 
         def wait() -> None:

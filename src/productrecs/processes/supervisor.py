@@ -138,13 +138,13 @@ class Supervisor:
         self._listen_to_signals()
         self._start_process(self._roles[0])
         while not self._signals:
-            self._wait(self._next())
+            self._wait_and_handle_events(self._next_timeout())
             self._kill_hung_processes()
             self._reap_and_schedule_restarts()
             if not self._is_up and not self._running:
                 return 1  # the first child could not start, and has reported the error
-            self._start_due()
-            self._report_states()
+            self._start_due_roles()
+            self._report_states_and_notify_systemd()
         return self._stop_processes()
 
     def _listen_to_signals(self) -> None:
@@ -183,16 +183,18 @@ class Supervisor:
         }
         _log.info("process started", extra=facts)
 
-    def _next(self) -> float:
+    def _next_timeout(self) -> float:
         """Return the time of the next timeout, restart or look at the processes."""
         due_times = [due_at for due_at, _ in self._due]
         due_times.append(time.monotonic() + self._limits.turn)
         due_times += [
-            one.began + self._limits.start for one in self._running if not one.is_ready
+            running.began + self._limits.start
+            for running in self._running
+            if not running.is_ready
         ]
         return min(due_times)
 
-    def _wait(self, until: float) -> None:
+    def _wait_and_handle_events(self, until: float) -> None:
         """Wait for a signal, a message from a child, or the time `until`."""
         for key, _ in self._selector.select(max(0.0, until - time.monotonic())):
             if isinstance(key.data, _RunningProcess):
@@ -233,16 +235,16 @@ class Supervisor:
         now = time.monotonic()
         pause, self._turned_at = now - self._turned_at, now
         if pause > 2 * self._limits.turn + _WHOLE_MESSAGE_SECONDS:
-            for one in self._running:  # this process was stopped, or the whole machine
-                one.heard_at += pause
-        for one in self._running:
-            if one.is_silent(now):
-                facts = {"role": one.role.name, "pid": one.child.process.pid}
+            for running in self._running:  # this process was stopped, or the whole machine
+                running.heard_at += pause
+        for running in self._running:
+            if running.is_silent(now):
+                facts = {"role": running.role.name, "pid": running.child.process.pid}
                 _log.error("process hung", extra=facts)
-                one.child.process.kill()
-                one.heard_at = now  # it may take a while to end: do not say it again
+                running.child.process.kill()
+                running.heard_at = now  # it may take a while to end: do not say it again
 
-    def _report_states(self) -> None:
+    def _report_states_and_notify_systemd(self) -> None:
         """Report the states if one has changed, and notify systemd if no child hangs."""
         now = time.monotonic()
         self._ends = [end for end in self._ends if now - end[0] < RECENT_SECONDS]
@@ -282,21 +284,27 @@ class Supervisor:
             running.child.close()
             self._ends.append((now, running.role.name))
             if self._is_up and not self._signals:
-                self._due.append((now + self._restart_pause(running, now), running.role))
+                self._due.append(
+                    (now + self._record_death_and_choose_pause(running, now), running.role)
+                )
                 self._call_on_ready_if_last(running.role)
 
-    def _restart_pause(self, one: _RunningProcess, now: float) -> float:
-        name, limits = one.role.name, self._limits
-        is_early_exit = now - one.began < limits.steady
+    def _record_death_and_choose_pause(self, running: _RunningProcess, now: float) -> float:
+        name, limits = running.role.name, self._limits
+        is_early_exit = now - running.began < limits.steady
         self._early_exits[name] = early_exits = (
             self._early_exits.get(name, 0) + 1 if is_early_exit else 1
         )
         pause = min(MAX_RESTART_DELAY, limits.first_pause * 2.0 ** min(early_exits - 1, 20))
-        facts = {"role": name, "status": one.child.process.returncode, "restart_s": pause}
+        facts = {
+            "role": name,
+            "status": running.child.process.returncode,
+            "restart_s": pause,
+        }
         _log.warning("process died", extra=facts)
         return pause
 
-    def _start_due(self) -> None:
+    def _start_due_roles(self) -> None:
         now = time.monotonic()
         due_roles = [role for due_at, role in self._due if due_at <= now]
         self._due = [(due_at, role) for due_at, role in self._due if due_at > now]
@@ -313,7 +321,7 @@ class Supervisor:
             running.child.process.terminate()
         deadline = time.monotonic() + self._limits.stop
         while self._running and self._signals == 1 and time.monotonic() < deadline:
-            self._wait(deadline)
+            self._wait_and_handle_events(deadline)
             self._reap_and_schedule_restarts()
         for running in self._running:
             facts = {"role": running.role.name, "pid": running.child.process.pid}

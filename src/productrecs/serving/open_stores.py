@@ -22,7 +22,7 @@ from productrecs.processes.child_process import release_freed_memory
 from productrecs.services import Services
 from productrecs.serving.cached_store import CachedStore, load_store, refresh_changed_views
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.storage_health import OutageLogLimiter
+from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.storage.sql.store_counters_and_versions import view_versions_by_store
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
@@ -241,10 +241,10 @@ class OpenStores:
                 reader = reader or self._services.database.raw_reader()
                 self._refresh_and_evict_once(reader)
                 self._polled_at = time.monotonic()
-                if self._outage.has_ended():
+                if self._outage.should_log_recovery():
                     _log.info("database read again")
             except StorageError as error:
-                if self._outage.is_due():
+                if self._outage.should_log_failure():
                     facts = {"error": operator_text(error)}
                     _log.warning("database read failed", extra=facts)
                 reader = None

@@ -181,7 +181,7 @@ class Trainer:
             OSError: when the model cannot be written.
             ObjectStoreUnavailableError: when it could not be uploaded.
         """
-        self._deps.snapshots.check()
+        self._deps.snapshots.check_reachable()
         started_at = time.thread_time()
         # Not in the cache while it is read: after a failure the next training starts over.
         inputs = self._inputs.pop(store.store_id, None)

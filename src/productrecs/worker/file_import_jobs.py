@@ -295,7 +295,7 @@ class DashboardFileJobs:
         Raises:
             JobInterruptedError: when one waits; the queue then takes the longest due.
         """
-        if self._services.queue.is_due([job.kind]):
+        if self._services.queue.has_due_job([job.kind]):
             message = "another store's turn"
             raise JobInterruptedError(message)
 
@@ -486,6 +486,6 @@ class _TimeSlice:
             self._check_slice()
 
     def _check_slice(self) -> None:
-        if self._queue.is_due({JOB}):
+        if self._queue.has_due_job({JOB}):
             message = "an upload of another store is waiting"
             raise JobInterruptedError(message)

@@ -16,7 +16,7 @@ from productrecs.processes.child_process import release_freed_memory
 from productrecs.storage.jobs.job_queue import Job, JobQueue, JobState, NewJob
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.sql.storage_health import OutageLogLimiter
+from productrecs.storage.sql.storage_failures import OutageLogLimiter
 
 _log = logging.getLogger(__name__)
 _outage = OutageLogLimiter()  # of all workers of this process
@@ -211,7 +211,7 @@ class JobWorker:
         except Exception as error:  # no job may end the worker
             outcome = self._put_back(job, error)
         else:
-            outcome = "done" if self._queue.done(job) else "lost"
+            outcome = "done" if self._queue.mark_done(job) else "lost"
         seconds = time.monotonic() - began
         is_notable = outcome != "done" or seconds > SLOW_SECONDS
         level = logging.INFO if is_notable else logging.DEBUG
@@ -225,11 +225,11 @@ class JobWorker:
             self._schedule.enqueue_due_jobs()
             has_run = self.run_next_job()
         except StorageError as error:
-            if _outage.is_due():
+            if _outage.should_log_failure():
                 facts = {"error": operator_text(error)}
                 _log.warning("job queue unavailable", extra=facts)
             return ERROR_PAUSE
-        if _outage.has_ended():
+        if _outage.should_log_recovery():
             _log.info("job queue available again")
         self._idle_polls = 0 if has_run else self._idle_polls + 1
         if has_run:
@@ -238,7 +238,7 @@ class JobWorker:
 
     def _put_back(self, job: Job, error: Exception) -> str:
         if isinstance(error, JobInterruptedError):
-            return "given back" if self._queue.release(job) else "lost"
+            return "given back" if self._queue.requeue_interrupted(job) else "lost"
         final = isinstance(error, JobRefusedError | StoreDeletedError)
         state = self._queue.fail(job, error, final=final)
         facts = _log_fields(job, state or "lost", None)
@@ -269,7 +269,7 @@ class JobWorker:
         pause = self._queue.policy.lease_ms / 1000 / _RENEWALS_PER_LEASE
         while not over.wait(pause):
             try:
-                if not self._queue.extend(job, progress.fraction):
+                if not self._queue.extend_lease(job, progress.fraction):
                     progress.lose_lease()
                     return
             except StorageError as error:  # the next heartbeat may still be in time

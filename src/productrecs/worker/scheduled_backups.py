@@ -19,7 +19,11 @@ from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.repository import files_needed, files_of_open_imports
 from productrecs.services import Services, claim_or_check_object_store
 from productrecs.storage.backup.backup_archive import Advance, BackupManifest
-from productrecs.storage.backup.create_backup import BackupRequest, Begin, create_backup
+from productrecs.storage.backup.create_backup import (
+    BackupRequest,
+    BeginStage,
+    create_backup,
+)
 from productrecs.storage.files.object_store import ObjectStore
 from productrecs.storage.jobs.job_queue import Job
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
@@ -101,7 +105,9 @@ def newest_backup_ms(place: ObjectStore) -> int | None:
     return max((_made_at(name) or 0 for name in backup_names(place)), default=None)
 
 
-def make_scheduled_backup_and_delete_old(services: Services, begin: Begin) -> SavedBackup:
+def make_scheduled_backup_and_delete_old(
+    services: Services, begin: BeginStage
+) -> SavedBackup:
     """Store a new backup, then delete all but the newest.
 
     It is verified before it gets its name. The data folder's disk needs room for it.
@@ -143,7 +149,7 @@ def fetch_backup(place: ObjectStore, name: str | None, folder: Path) -> Path:
         message = f"there is no backup {name} in {place.address}; the newest is {names[-1]}"
         raise NoBackupError(message)
     chosen_name = name or names[-1]
-    place.save(f"{BACKUP_FOLDER}/{chosen_name}", folder / chosen_name)
+    place.download(f"{BACKUP_FOLDER}/{chosen_name}", folder / chosen_name)
     return folder / chosen_name
 
 

@@ -21,7 +21,7 @@ from productrecs.storage.files.object_store import ObjectStoreUnavailableError
 from productrecs.storage.files.search_index_files import exclusive_writer
 from productrecs.storage.files.snapshots import SnapshotStore
 from productrecs.storage.jobs.leases import Lease
-from productrecs.storage.sql.storage_health import OutageLogLimiter
+from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.index_uploader import IndexUploader
 from productrecs.training.search.indexer import Indexer
@@ -145,11 +145,11 @@ class SearchIndexer:
                 reader.close()
 
     def _log_recovery(self) -> None:
-        if self._outage.has_ended():
+        if self._outage.should_log_recovery():
             _log.info("catalog read again")
 
     def _log_outage(self, error: StorageError) -> None:
-        if self._outage.is_due():
+        if self._outage.should_log_failure():
             _log.warning("catalog read failed", extra={"error": operator_text(error)})
 
     @contextlib.contextmanager

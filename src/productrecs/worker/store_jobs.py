@@ -443,7 +443,7 @@ def _housekeeping_job(kind: str, every: timedelta, stores: StoreJobs) -> Periodi
 
 
 def _clean_job_queue(queue: JobQueue) -> None:
-    queue.clean()
+    queue.purge_finished()
 
 
 def _measure_data(services: Services) -> None:

@@ -311,7 +311,7 @@ def _exposed_key_messages(source_input: _SourceInput) -> _SourceResult:
     """Places where the secret key was seen, each once."""
     with source_input.services.database.reading() as connection:
         misuses = KeyMisuseRepository(connection, source_input.store.store_id).all()
-    leaks = [one for one in misuses if one.sign is MisuseKind.LEAKED_SECRET]
+    leaks = [one for one in misuses if one.kind is MisuseKind.LEAKED_SECRET]
     known = source_input.position or ()
     messages = [
         _NewMessage(

@@ -19,7 +19,7 @@ from productrecs.features.webhooks.send_message import send_message
 from productrecs.features.webhooks.webhook import AttemptResult, DueMessage
 from productrecs.services import Services
 from productrecs.storage.jobs.leases import LEASE_MS, Lease
-from productrecs.storage.sql.storage_health import OutageLogLimiter
+from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.users.totp_secret_cipher import UnreadableSecretError
 
 _log = logging.getLogger(__name__)
@@ -52,10 +52,10 @@ class WebhookSender:
                 self._wake.clear()
                 try:
                     self._send_due_messages(threads)
-                    if self._outage.has_ended():
+                    if self._outage.should_log_recovery():
                         _log.info("webhooks sent again")
                 except StorageError as error:
-                    if self._outage.is_due():
+                    if self._outage.should_log_failure():
                         facts = {"error": operator_text(error)}
                         _log.warning("webhooks not sent", extra=facts)
                 self._wake.wait(self._idle_seconds)
@@ -104,7 +104,7 @@ class WebhookSender:
                 webhooks = WebhookRepository(transaction, due.store_id)
                 webhooks.record_attempt(due.message, attempt, services.system_clock())
         except StorageError as error:  # it is sent again, with the same id
-            if self._outage.is_due():
+            if self._outage.should_log_failure():
                 _log.warning("webhooks not sent", extra={"error": operator_text(error)})
         except Exception:
             _log.exception("webhook failed", extra={"store": due.store_id})

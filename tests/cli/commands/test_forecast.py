@@ -85,7 +85,7 @@ def test_before_the_first_run_reports_say_so(
         services.queue.enqueue(transaction, NewJob(store.store_id, "forecast"))
     job = services.queue.claim({"forecast"})
     assert job is not None
-    services.queue.extend(job, 0.4)
+    services.queue.extend_lease(job, 0.4)
 
     assert "40% done" in shell("report", shop, "forecast")
 

@@ -11,7 +11,7 @@ import pytest
 from productrecs.features.privacy.shopper_erasure import LEDGER_FILE
 from productrecs.services import build_services
 from productrecs.settings import from_environment
-from productrecs.storage.jobs.job_queue import all_totals
+from productrecs.storage.jobs.job_queue import job_totals_by_kind
 from productrecs.worker.scheduled_backups import (
     BACKUP_JOB,
     backup_names,
@@ -162,7 +162,7 @@ def test_the_worker_stores_the_first_backup_at_once_and_says_when(
     try:
         for _ in range(600):
             with services.database.reading() as connection:
-                totals = {one.kind: one for one in all_totals(connection)}
+                totals = {one.kind: one for one in job_totals_by_kind(connection)}
             if BACKUP_JOB in totals:
                 break
             working.join(0.1)

@@ -171,7 +171,7 @@ def test_a_recognised_shopper_stays_marked_for_a_day_and_is_shown_once() -> None
     assert caller.send(view(), shown) == [INHUMAN_RATE] * 2
     caller.now += 200
     assert caller.send(view()) == [None]
-    assert [(one.sign, one.value) for one in caller.misuses] == [
+    assert [(one.kind, one.value) for one in caller.misuses] == [
         (MisuseKind.INHUMAN_RATE, "https://shop.example")
     ]
 

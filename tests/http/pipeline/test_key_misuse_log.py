@@ -47,7 +47,7 @@ def services(data_folder: Path) -> Iterator[Services]:
 def seen(database: Database, store: Store) -> set[tuple[MisuseKind, str]]:
     with database.reading() as connection:
         misuses = KeyMisuseRepository(connection, store.store_id).all()
-    return {(one.sign, one.value) for one in misuses}
+    return {(one.kind, one.value) for one in misuses}
 
 
 def test_a_foreign_page_and_a_key_in_the_open_are_noted(services: Services) -> None:

@@ -23,7 +23,7 @@ from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.serving.writes.write_server import WriteServer
 from productrecs.settings import from_environment
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.sql.storage_health import StorageHealth
+from productrecs.storage.sql.storage_failures import StorageFailures
 from productrecs.storage.sql.tables import events
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import bring
@@ -91,7 +91,7 @@ def stored(services: Services, store: StoreId) -> int:
 
 
 async def with_writer(path: Path, act: Any, limit: int = 10_000) -> Any:
-    writer = RemoteWriter(path, StorageHealth(), limit)
+    writer = RemoteWriter(path, StorageFailures(), limit)
     await writer.start()
     try:
         return await act(writer)
@@ -192,7 +192,7 @@ def test_writes_sent_to_a_dying_writer_fail_and_unsent_writes_wait(
 
 def test_too_many_waiting_writes_are_refused(store: StoreId, tmp_path: Path) -> None:
     async def send() -> None:
-        writer = RemoteWriter(tmp_path / "nobody", StorageHealth(), limit=2)
+        writer = RemoteWriter(tmp_path / "nobody", StorageFailures(), limit=2)
         for _ in range(2):
             writer.submit(WriteKind.EVENTS, store, [[view("tent")]])
         with pytest.raises(QueueFullError):

@@ -287,7 +287,7 @@ def test_an_erasure_removes_older_models_at_once(
     second = trainer.train(2, first.name)
     untouched = trainer.train(3, store_id=OTHER)
 
-    trainer.cache.remove_older_models(ONE, second.name)
+    trainer.cache.remove_other_uploaded_models(ONE, second.name)
 
     assert not trainer.store.has(first)
     reader.cache.wait([second, untouched])
@@ -316,11 +316,11 @@ def test_without_the_object_store_readers_serve_on_and_recover(
     assert not reader.cache.is_refused(name)
     assert objects.probe() is not None
     with pytest.raises(ObjectStoreUnavailableError) as raised:
-        reader.cache.check()
+        reader.cache.check_reachable()
     assert "PRODUCTRECS_OBJECTS" in operator_text(raised.value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", url)
     objects._remote = None  # noqa: SLF001 - the server is back at its address
-    objects.check()
+    objects.check_reachable()
     reader.cache.wait([name], 30)
     assert reader.value(name) == 1
 
@@ -336,7 +336,7 @@ def test_objects_of_many_parts_and_lists_of_many_pages(
     objects.put("b", large)
     names = [f"many/{number}/of it" for number in range(PAGE + 1)]
 
-    saved = [objects.save(key, tmp_path / "copies" / key) for key in "ab"]
+    saved = [objects.download(key, tmp_path / "copies" / key) for key in "ab"]
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda name: objects.put(name, name.encode()), names))
 
@@ -362,7 +362,7 @@ def test_a_wrong_key_is_named(
     monkeypatch.setenv(variable, "wrong")
 
     with pytest.raises(ObjectStoreUnavailableError, match=f"{code}: .*AWS_ variables"):
-        ObjectStore(object_address).check()
+        ObjectStore(object_address).check_reachable()
 
 
 @on_s3

@@ -16,8 +16,8 @@ from productrecs.storage.jobs.job_queue import (
     JobTotals,
     NewJob,
     RetryPolicy,
-    all_totals,
-    backlogs,
+    job_backlogs,
+    job_totals_by_kind,
 )
 from tests.support.clock import FakeClock
 
@@ -44,7 +44,7 @@ class QueueBench:
     def totals(self) -> list[JobTotals]:
         """Return what became of all jobs."""
         with self.database.reading() as connection:
-            return all_totals(connection)
+            return job_totals_by_kind(connection)
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_every_end_is_counted_by_kind_with_what_it_took(bench: QueueBench) -> No
     for store in ("st_a", "st_b"):
         job = bench.begin("train", store)
         bench.clock.now += 250
-        assert bench.queue.done(job)
+        assert bench.queue.mark_done(job)
     job = bench.begin("sweep")
     bench.clock.now += 10
     assert bench.queue.fail(job, RuntimeError("once")) is JobState.QUEUED
@@ -80,15 +80,15 @@ def test_an_end_that_does_not_count_is_not_counted(bench: QueueBench) -> None:
     taken_over = bench.queue.claim(["train"])
     assert taken_over is not None
 
-    assert not bench.queue.done(job)
+    assert not bench.queue.mark_done(job)
     assert bench.queue.fail(job, RuntimeError("late")) is None
-    assert bench.queue.release(taken_over)
+    assert bench.queue.requeue_interrupted(taken_over)
 
     assert bench.totals() == []
 
 
 def test_a_failure_after_a_success_keeps_when_that_was(bench: QueueBench) -> None:
-    assert bench.queue.done(bench.begin("train"))
+    assert bench.queue.mark_done(bench.begin("train"))
     bench.clock.now += 1_000
     bench.queue.fail(bench.begin("train"), RuntimeError("no"), final=True)
 
@@ -109,7 +109,7 @@ def test_backlogs_count_jobs_by_kind_and_state(bench: QueueBench) -> None:
 
     with bench.database.reading() as connection:
         by_kind = {
-            backlog.kind: backlog for backlog in backlogs(connection, bench.clock.now)
+            backlog.kind: backlog for backlog in job_backlogs(connection, bench.clock.now)
         }
 
     assert by_kind["train"].counts == {JobState.QUEUED: 3, JobState.RUNNING: 1}

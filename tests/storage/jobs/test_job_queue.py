@@ -116,7 +116,7 @@ def test_a_claimed_job_has_its_payload_and_is_done_once(bench: Bench) -> None:
     assert job.payload == {"file": "lines.csv"}
     assert job.attempts == 1
     assert bench.queue.claim(KINDS) is None
-    assert bench.queue.done(job)
+    assert bench.queue.mark_done(job)
     assert bench.queue.claim(KINDS) is None
     assert bench.row(job_id)["state"] == JobState.DONE
 
@@ -162,7 +162,7 @@ def test_a_duplicate_of_a_running_job_waits_and_runs_after_it(bench: Bench) -> N
 
     assert duplicate != running.job_id
     assert bench.queue.claim(KINDS) is None
-    assert bench.queue.done(running)
+    assert bench.queue.mark_done(running)
 
     assert bench.claim().job_id == duplicate
 
@@ -190,15 +190,15 @@ def test_a_revived_worker_changes_nothing_and_learns_that_it_lost_the_job(
     before = bench.row(job_id)
     bench.clock.now += 1
 
-    assert not bench.queue.extend(revived, 0.9)
-    assert not bench.queue.done(revived)
+    assert not bench.queue.extend_lease(revived, 0.9)
+    assert not bench.queue.mark_done(revived)
     assert bench.queue.fail(revived, RuntimeError("late")) is None
-    assert not bench.queue.release(revived)
+    assert not bench.queue.requeue_interrupted(revived)
 
     assert bench.row(job_id) == before
     # The control: the same words from the one who holds the lease do count.
-    assert bench.queue.extend(taken, 0.9)
-    assert bench.queue.done(taken)
+    assert bench.queue.extend_lease(taken, 0.9)
+    assert bench.queue.mark_done(taken)
 
 
 def test_a_lease_that_is_prolonged_is_not_taken_over(bench: Bench) -> None:
@@ -207,7 +207,7 @@ def test_a_lease_that_is_prolonged_is_not_taken_over(bench: Bench) -> None:
 
     for _ in range(5):
         bench.clock.now += POLICY.lease_ms - 1
-        assert bench.queue.extend(job)
+        assert bench.queue.extend_lease(job)
 
     assert bench.queue.claim(KINDS) is None
 
@@ -217,7 +217,7 @@ def test_a_lease_from_before_the_clock_was_set_back_is_taken_over(bench: Bench) 
     job = bench.claim()
 
     bench.clock.now -= DAY_MS
-    bench.queue.extend(job)
+    bench.queue.extend_lease(job)
     assert bench.queue.claim(KINDS) is None
     bench.clock.now -= DAY_MS
 
@@ -291,7 +291,7 @@ def test_an_interrupted_job_goes_back_without_a_failed_attempt(bench: Bench) -> 
     bench.enqueue()
 
     for _ in range(POLICY.attempts + 1):
-        assert bench.queue.release(bench.claim())
+        assert bench.queue.requeue_interrupted(bench.claim())
 
     assert bench.claim().attempts == 1
 
@@ -311,7 +311,7 @@ def test_a_job_that_gets_further_each_time_is_not_given_up(bench: Bench) -> None
     job_id = bench.enqueue()
 
     for step in range(1, 3 * POLICY.attempts):
-        assert bench.queue.extend(bench.claim(), step / 10)
+        assert bench.queue.extend_lease(bench.claim(), step / 10)
         bench.clock.now += POLICY.lease_ms
 
     assert bench.row(job_id)["progress"] == pytest.approx(0.8)
@@ -321,17 +321,17 @@ def test_a_job_that_gets_further_each_time_is_not_given_up(bench: Bench) -> None
 def test_finished_jobs_are_cleaned_away_in_their_time(bench: Bench) -> None:
     for key in ("a", "b"):
         bench.enqueue(NewJob(STORE, "train", key))
-    assert bench.queue.done(bench.claim())
+    assert bench.queue.mark_done(bench.claim())
     bench.queue.fail(bench.claim(), RuntimeError("no luck"), final=True)
     waiting = bench.enqueue()
 
     bench.clock.now += DONE_RETENTION_MS - 1
-    assert bench.queue.clean() == 0
+    assert bench.queue.purge_finished() == 0
     bench.clock.now += 1
-    assert bench.queue.clean() == 1
+    assert bench.queue.purge_finished() == 1
     assert bench.states() == {JobState.DEAD: 1, JobState.QUEUED: 1}
     bench.clock.now += DEAD_RETENTION_MS
-    assert bench.queue.clean() == 1
+    assert bench.queue.purge_finished() == 1
 
     assert bench.row(waiting)["state"] == JobState.QUEUED
 
@@ -358,7 +358,7 @@ def test_a_duty_is_enqueued_once_a_turn_by_however_many_workers(bench: Bench) ->
     def ask() -> list[int]:
         counts = [one.enqueue_due("train", 15_000, wanted) for one in turns]
         while (job := bench.queue.claim(KINDS)) is not None:
-            bench.queue.done(job)
+            bench.queue.mark_done(job)
         return counts
 
     assert ask() == [2, 0]
@@ -378,7 +378,7 @@ def test_a_store_whose_job_waits_for_a_worker_is_not_enqueued_again(bench: Bench
 
     assert turns.enqueue_due("train", 15_000, wanted) == 0
     job = bench.claim()
-    assert bench.queue.done(job)
+    assert bench.queue.mark_done(job)
     assert turns.enqueue_due("train", 15_000, wanted) == 1
 
 
@@ -391,7 +391,7 @@ def test_first_runs_of_housekeeping_are_spread_over_the_interval(bench: Bench) -
     for _ in range(11):
         counts.append(turns.enqueue_due("train", HOUR_MS, wanted, spread=True))
         while (job := bench.queue.claim(KINDS)) is not None:
-            bench.queue.done(job)
+            bench.queue.mark_done(job)
         bench.clock.now += HOUR_MS // 10
 
     assert counts[0] == 0
@@ -510,4 +510,4 @@ class Rush:
         time.sleep(0.005)
         with self._lock:
             self._running[name] -= 1
-        assert queue.done(job)
+        assert queue.mark_done(job)

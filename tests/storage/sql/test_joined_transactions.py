@@ -37,14 +37,14 @@ def noted(database: Database) -> set[str]:
 def test_a_joined_write_is_stored_once_with_the_next_transaction(
     database: Database,
 ) -> None:
-    joined = database.joined(add_line)
-    waited = joined.is_joined
+    joined = database.with_extra_write(add_line)
+    waited = joined.has_extra_write
     with joined.transaction() as transaction:
         transaction.execute(note("change"))
     with joined.transaction() as transaction:
         transaction.execute(note("later"))
 
-    assert (waited, joined.is_joined) == (True, False)
+    assert (waited, joined.has_extra_write) == (True, False)
     assert noted(database) == {"change", "line", "later"}
 
 
@@ -52,20 +52,23 @@ def test_neither_is_stored_when_one_of_both_fails(database: Database) -> None:
     def fail(_transaction: sa.Connection) -> None:
         raise KeyError
 
-    with pytest.raises(KeyError), database.joined(fail).transaction() as transaction:
+    with (
+        pytest.raises(KeyError),
+        database.with_extra_write(fail).transaction() as transaction,
+    ):
         transaction.execute(note("change"))
-    joined = database.joined(add_line)
+    joined = database.with_extra_write(add_line)
     with pytest.raises(sa.exc.IntegrityError):
         add_twice(joined)
 
     assert noted(database) == set()
-    assert joined.is_joined
+    assert joined.has_extra_write
 
 
 def test_several_joined_writes_run_in_their_order(database: Database) -> None:
     order: list[str] = []
 
-    joined = database.joined(lambda _: order.append("first")).joined(
+    joined = database.with_extra_write(lambda _: order.append("first")).joined(
         lambda _: order.append("second")
     )
     with joined.transaction() as transaction:

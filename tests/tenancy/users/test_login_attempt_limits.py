@@ -35,10 +35,10 @@ def test_two_processes_count_the_failures_of_a_name_together(database: Database)
     clock = FakeClock(1_000_000)
     here, there = limits(database, clock), limits(database, clock)
 
-    here.failed("account a", "address 1")
-    there.failed("account a", "address 2")
+    here.count_attempt("account a", "address 1")
+    there.count_attempt("account a", "address 2")
     assert is_open(here, "account a")
-    here.failed("account a", "address 1")
+    here.count_attempt("account a", "address 1")
 
     assert not is_open(there, "account a", "address 3")
     assert is_open(there, "account b", "address 1")
@@ -50,14 +50,14 @@ def test_one_more_attempt_comes_with_time_and_all_after_a_success(
     clock = FakeClock(1_000_000)
     one = limits(database, clock)
     for _ in range(3):
-        one.failed("account a")
+        one.count_attempt("account a")
     with pytest.raises(TooManyAttemptsError) as refusal:
         one.check("account a")
     assert 60 <= refusal.value.seconds <= 61
 
     clock.now += 60_000
     assert is_open(one, "account a")
-    one.failed("account a")
+    one.count_attempt("account a")
     assert not is_open(one, "account a")
     one.succeeded("account a")
 
@@ -67,10 +67,10 @@ def test_one_more_attempt_comes_with_time_and_all_after_a_success(
 def test_full_buckets_are_deleted_and_names_are_not_stored(database: Database) -> None:
     clock = FakeClock(1_000_000)
     one = limits(database, clock)
-    one.failed("account anna@shop.example")
+    one.count_attempt("account anna@shop.example")
     clock.now += 60_001
 
-    one.failed("address 203.0.113.7")
+    one.count_attempt("address 203.0.113.7")
 
     with database.reading() as connection:
         rows = connection.execute(sa.select(login_attempts)).all()

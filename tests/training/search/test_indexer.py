@@ -87,7 +87,7 @@ class IndexerBench:
     @property
     def indexed(self) -> int:
         """How many products the index holds that is published."""
-        seal = self.folder.current()
+        seal = self.folder.serving_manifest()
         assert seal is not None
         return len(SearchIndex(self.folder.path(seal.generation), seal.language))
 
@@ -134,13 +134,13 @@ def test_a_writer_that_starts_anew_goes_on_where_the_last_one_was(
 ) -> None:
     bench.push(a="Blue kite")
     bench.settle()
-    before = bench.folder.current()
+    before = bench.folder.serving_manifest()
 
     bench.writer_starts_anew()
     bench.push(b="Red kite")
     bench.settle()
 
-    after = bench.folder.current()
+    after = bench.folder.serving_manifest()
     assert before is not None
     assert after is not None
     assert after.generation == before.generation
@@ -236,14 +236,14 @@ def test_another_language_is_built_beside_while_the_last_index_serves(
     bench.push(a="Häuser", b="Zelt")
     bench.settle()
     assert bench.search("haus ") == []  # in English these are two words
-    first = bench.folder.current()
+    first = bench.folder.serving_manifest()
 
     change_settings(bench.database, bench.store, {"language": "de"})
     bench.push(b="Kite")
     assert bench.search("häuser") == [0]
     bench.settle()
 
-    second = bench.folder.current()
+    second = bench.folder.serving_manifest()
     assert first is not None
     assert second is not None
     assert (first.language, second.language) == ("en", "de")
@@ -254,7 +254,7 @@ def test_another_language_is_built_beside_while_the_last_index_serves(
 
 def damage(bench: IndexerBench) -> str:
     """Change one byte in the middle of the largest file; return its generation."""
-    seal = bench.folder.current()
+    seal = bench.folder.serving_manifest()
     assert seal is not None
     files = list(bench.folder.path(seal.generation).glob("products/*.term"))
     file = max(files, key=lambda one: one.stat().st_size)
@@ -278,7 +278,7 @@ def test_a_damaged_index_is_built_anew_while_the_last_good_one_serves(
     assert bench.search("kite") == [0]
     bench.settle()
 
-    seal = bench.folder.current()
+    seal = bench.folder.serving_manifest()
     assert seal is not None
     assert seal.generation != broken
     bench.folder.check_files(seal)
@@ -296,7 +296,7 @@ def test_a_reader_that_finds_damage_asks_for_a_new_index(bench: IndexerBench) ->
     bench.settle()
     fresh.refresh()
 
-    seal = bench.folder.current()
+    seal = bench.folder.serving_manifest()
     assert seal is not None
     assert seal.generation != broken
     assert fresh.find(IndexQuery(fresh.analyse("kite"), 1, VISIBLE)).items == [0]
@@ -308,7 +308,7 @@ def test_files_that_are_damaged_in_place_harm_no_search(
 ) -> None:
     bench.push(a="Blue kite", b="Sledge")
     bench.settle()
-    broken = bench.folder.current()
+    broken = bench.folder.serving_manifest()
     assert broken is not None
     assert bench.indexer.run_next_batches(bench.reader) is False
 
@@ -325,7 +325,7 @@ def test_files_that_are_damaged_in_place_harm_no_search(
         bench.served.suggest(bench.served.analyse(query), 3, VISIBLE)
     bench.settle()  # the writer looks by itself
 
-    seal = bench.folder.current()
+    seal = bench.folder.serving_manifest()
     assert seal is not None
     assert seal.generation != broken.generation
     assert bench.search("kite") == [0]
@@ -355,7 +355,7 @@ def test_a_readers_copy_goes_with_it_and_those_of_killed_readers_with_the_next(
 def test_control_the_checksums_see_the_damage(bench: IndexerBench) -> None:
     bench.push(a="Blue kite")
     bench.settle()
-    seal = bench.folder.current()
+    seal = bench.folder.serving_manifest()
     assert seal is not None
     bench.folder.check_files(seal)
 
@@ -387,15 +387,15 @@ def test_what_says_which_index_serves_is_written_again_when_it_was_torn(
 ) -> None:
     bench.push(a="Blue kite")
     bench.settle()
-    serving = bench.folder.current()
+    serving = bench.folder.serving_manifest()
     assert serving is not None
     note = bench.folder.folder / "current.json"
     note.write_bytes(note.read_bytes()[:40])
-    assert bench.folder.current() is None
+    assert bench.folder.serving_manifest() is None
 
     bench.settle()  # nothing was pushed
 
-    found = bench.folder.current()
+    found = bench.folder.serving_manifest()
     assert found is not None
     assert found.generation == serving.generation
     fresh = ServedIndex(bench.folder)
@@ -407,7 +407,7 @@ def test_what_says_which_index_serves_is_written_again_when_it_was_torn(
 def test_a_missing_file_is_damage(bench: IndexerBench, suffix: str) -> None:
     bench.push(a="Blue kite")
     bench.settle()
-    broken = bench.folder.current()
+    broken = bench.folder.serving_manifest()
     assert broken is not None
     for file in bench.folder.path(broken.generation).glob(f"products/*.{suffix}"):
         file.unlink()
@@ -415,7 +415,7 @@ def test_a_missing_file_is_damage(bench: IndexerBench, suffix: str) -> None:
     bench.writer_starts_anew()
     bench.settle()
 
-    seal = bench.folder.current()
+    seal = bench.folder.serving_manifest()
     assert seal is not None
     assert seal.generation != broken.generation
     assert bench.search("kite") == [0]
@@ -427,7 +427,7 @@ def test_control_what_was_merged_away_is_no_damage(bench: IndexerBench) -> None:
         bench.push(**{f"i{n}": f"Blue kite {n}", "i0": f"Sledge {n}"})
         bench.settle()
         bench.indexer.close()
-        seals.append(bench.folder.current())
+        seals.append(bench.folder.serving_manifest())
 
     assert seals[0] is not None
     assert seals[-1] is not None

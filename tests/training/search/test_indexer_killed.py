@@ -127,7 +127,7 @@ def test_a_writer_killed_while_it_writes_loses_and_doubles_nothing(tmp_path: Pat
     bench.push(KILLS)
     bench.write(lambda: until(lambda: len(bench.search("lantern ")) == len(VISIBLE)))
 
-    seal = bench.folder.current()
+    seal = bench.folder.serving_manifest()
     assert seal is not None
     bench.folder.check_files(seal)
     for n in (0, STEP - 1, STEP, 2 * STEP + 7, len(VISIBLE) - 1):

@@ -25,7 +25,7 @@ from productrecs.tenancy.accounts.team_members import (
     invite_to_register,
 )
 from productrecs.tenancy.users.dashboard_user import DashboardUser
-from productrecs.tenancy.users.login_and_sessions import new_reset_token
+from productrecs.tenancy.users.login_and_sessions import create_reset_token
 from productrecs.tenancy.users.memberships.repository import EmailTakenError
 from productrecs.tenancy.users.repository import UserRepository
 from productrecs.tenancy.users.two_factor import has_second_factor, remove_factor
@@ -147,7 +147,7 @@ def create_password_link(
     services: Services, user: DashboardUser, base_url: str | None = None
 ) -> str:
     """Return a link at which the user chooses a password, once, within 30 minutes."""
-    token = new_reset_token(services.database, user, services.system_clock())
+    token = create_reset_token(services.database, user, services.system_clock())
     return _absolute_link(services, base_url, f"/dashboard/reset?token={token}")
 
 

@@ -55,7 +55,9 @@ def set_plan(
         new_plan, now_ms = find_plan(services.settings.plans, plan), services.clock()
         ends_at = None if until is None else _parse_plan_end(until, found, now_ms)
         facts = _change_subscription(
-            services, found, lambda one: one.changed(new_plan, now_ms, ends_at)
+            services,
+            found,
+            lambda subscription: subscription.with_plan(new_plan, now_ms, ends_at),
         )
     _print_plan(facts, as_json=as_json)
 

@@ -14,10 +14,10 @@ from productrecs.storage.sql.server_clock import NOTABLE_MS
 from productrecs.storage.sql.storage_usage import (
     DataKind,
     DataSize,
-    daily_totals,
+    daily_bytes,
     first_event_ms,
     growth_per_day,
-    in_units,
+    to_readable_unit,
 )
 
 MIN_DISK_DAYS: Final = 14
@@ -33,10 +33,10 @@ def check_data_sizes_and_disk(services: Services) -> Iterator[CheckResult]:
     """Yield what each kind of data takes, and whether the disk lasts for two weeks."""
     sizes = list(measure_data(services)[INSTALLATION].values())
     with services.database.reading() as connection:
-        totals = daily_totals(connection, list(DataKind))
+        totals = daily_bytes(connection, list(DataKind))
         totals_on_disk = totals
         if services.settings.database_url is not None:  # on another disk
-            totals_on_disk = daily_totals(connection, _OF_FOLDER)
+            totals_on_disk = daily_bytes(connection, _OF_FOLDER)
     growth = growth_per_day(totals)
     parts = ", ".join(
         _part_size_text(size)
@@ -102,7 +102,7 @@ def _check_disk_duration(services: Services, growth: float | None) -> Iterator[C
 
 
 def _size_text(value: float) -> str:
-    number, unit = in_units(value)
+    number, unit = to_readable_unit(value)
     return f"{number:,.1f} {unit}"
 
 

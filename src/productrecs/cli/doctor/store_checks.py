@@ -124,13 +124,13 @@ def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:
     foreign_origins = {
         misuse.value
         for misuse in misuses
-        if misuse.sign is MisuseKind.FOREIGN_ORIGIN and misuse.seen_at >= since_ms
+        if misuse.kind is MisuseKind.FOREIGN_ORIGIN and misuse.seen_at >= since_ms
     }
     yield from _check_unknown_origins(store, sorted(foreign_origins - store.origins - {""}))
     yield from _check_leaked_keys(
-        store, [misuse for misuse in misuses if misuse.sign is MisuseKind.LEAKED_SECRET]
+        store, [misuse for misuse in misuses if misuse.kind is MisuseKind.LEAKED_SECRET]
     )
-    inhuman_rates = [misuse for misuse in misuses if misuse.sign is MisuseKind.INHUMAN_RATE]
+    inhuman_rates = [misuse for misuse in misuses if misuse.kind is MisuseKind.INHUMAN_RATE]
     if inhuman_rates and inhuman_rates[0].seen_at >= since_ms:
         where = (
             f"from pages of {inhuman_rates[0].value}"

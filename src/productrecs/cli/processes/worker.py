@@ -77,7 +77,7 @@ def worker(
         if parent is not None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides
             supervisor = ParentConnection.inherited(parent)
-            supervisor.watch(worker_thread.stop)
+            supervisor.stop_with_parent(worker_thread.stop)
             supervisor.ready()
             supervisor.report_alive(getattr(worker_thread, "is_responsive", lambda: True))
         worker_thread.run()

@@ -82,7 +82,7 @@ def _dry_run(visit: Visit, change: Handler) -> None:
     def stop(_transaction: object) -> None:
         raise _DryRunEndError
 
-    database = visit.database.joined(stop)
+    database = visit.database.with_extra_write(stop)
     try:
         reply = change(replace(visit, services=replace(visit.services, database=database)))
     except _DryRunEndError:

@@ -141,7 +141,7 @@ def count_assistant_calls(
     transaction: sa.Connection, batch: Sequence[AssistantCall]
 ) -> None:
     """Count a batch of calls of any stores."""
-    for store_id, calls in AccountRepository(transaction).lock_each(batch):
+    for store_id, calls in AccountRepository(transaction).lock_each_store(batch):
         AssistantCallRepository(transaction, store_id).count_and_delete_old(calls)
 
 
@@ -216,7 +216,7 @@ def count_attributed_searches(
     transaction: sa.Connection, batch: Sequence[AttributedSearch]
 ) -> None:
     """Count a batch of searches of any stores."""
-    for store_id, searches in AccountRepository(transaction).lock_each(batch):
+    for store_id, searches in AccountRepository(transaction).lock_each_store(batch):
         AttributionCountRepository(transaction, store_id).count_and_delete_old(searches)
 
 

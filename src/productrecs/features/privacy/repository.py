@@ -11,7 +11,7 @@ from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.repository import shopper_bot_events, shopper_events
 from productrecs.records.purchases.repository import shopper_lines
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
-from productrecs.storage.sql.store_counters_and_versions import increment
+from productrecs.storage.sql.store_counters_and_versions import increment_counter
 from productrecs.storage.sql.stored_insights import read_insight, store_insight
 from productrecs.storage.sql.tables import (
     attribution_marks,
@@ -334,7 +334,7 @@ class ErasureRepository:
         self._transaction.execute(changed.values(done_at=now_ms))
 
     def _notify(self) -> None:
-        increment(self._transaction, self._store_id, "erasures")
+        increment_counter(self._transaction, self._store_id, "erasures")
 
 
 def stores_in_progress(connection: sa.Connection) -> list[StoreId]:
@@ -362,4 +362,4 @@ def all_shopper_names(connection: sa.Connection, store_id: StoreId) -> Iterator[
         ("name", "customer"),
         ("test", "identity"),
     ):
-        yield from rows[kind].names(column)
+        yield from rows[kind].distinct_names(column)

@@ -273,7 +273,7 @@ class ShopperEraser:
     def _unlink_sessions(self, store_id: StoreId, names: tuple[str, ...]) -> None:
         for rows in (shopper_events, shopper_bot_events, shopper_lines):
             with self.database.reading() as connection:
-                keys = rows(connection, store_id).keys_of_sessions(names)
+                keys = rows(connection, store_id).keys_by_session(names)
             for start in range(0, len(keys), BATCH):
                 with self.database.transaction() as transaction:
                     rows(transaction, store_id).clear_sessions(keys[start : start + BATCH])
@@ -297,7 +297,7 @@ class ShopperEraser:
         if serving is None or serving.applied_seq < needed or files or not is_counted:
             return False
         remove_older_models(models_folder(self.models, store_id), serving.model_id)
-        self.snapshots.remove_older_models(store_id, serving.model_id)
+        self.snapshots.remove_other_uploaded_models(store_id, serving.model_id)
         return self.database.overwrite_deleted()
 
 

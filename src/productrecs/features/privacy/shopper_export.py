@@ -41,7 +41,7 @@ def shopper_records(
         catalog = CatalogRepository(connection, store_id)
         for kind, rows in shoppers.rows_by_kind().items():
             page: list[dict[str, Any]] = []
-            for row in rows.of(names):
+            for row in rows.rows_of(names):
                 page.append(row)
                 if len(page) == PAGE:
                     yield from _with_product_ids(kind, page, catalog)

@@ -54,7 +54,7 @@ from productrecs.schemas.validation_errors import (
     validation_reply,
 )
 from productrecs.tenancy.accounts.api_keys import KeyUse
-from productrecs.tenancy.accounts.refused_keys.repository import RefusedKey
+from productrecs.tenancy.accounts.refused_keys.repository import RefusedKeyCall
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind
 
 _log = logging.getLogger(__name__)
@@ -255,7 +255,9 @@ def _record_misuse_and_refusals(exchange: HttpExchange, context: Context) -> Non
         keys = keys_of(exchange.scope["query_string"], exchange.query, exchange.headers)
         key = keys.secret or keys.query or keys.header or ""
         address = address_of_client(peer_of(exchange.scope), exchange.headers)
-        refused_key = RefusedKey.of(key, origin, address, context.services.system_clock())
+        refused_key = RefusedKeyCall.of(
+            key, origin, address, context.services.system_clock()
+        )
         context.write_client.write_later(refused_key)
     elif admission.caller is None:
         return

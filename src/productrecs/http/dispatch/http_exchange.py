@@ -34,7 +34,7 @@ from productrecs.http.transport.error_body import (
     build_error_body,
 )
 from productrecs.http.transport.request_parser import Header, valid_request_id
-from productrecs.storage.sql.storage_health import OutageLogLimiter
+from productrecs.storage.sql.storage_failures import OutageLogLimiter
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_declaration import Route
@@ -218,13 +218,15 @@ class HttpExchange:
         route_and_method = id(self.route), self.scope["method"]
         if self.status < _SERVER_ERROR:
             outage = _rejections.get(route_and_method)
-            if outage is not None and outage.has_ended(_QUIET_SECONDS):
+            if outage is not None and outage.should_log_recovery(_QUIET_SECONDS):
                 _log.info("requests accepted again", extra=self.log_fields(self.status))
             return
         is_probe = self.route is not None and self.scope["path"] in _PROBES
         is_due = (
             not is_probe
-            and _rejections.setdefault(route_and_method, OutageLogLimiter()).is_due()
+            and _rejections.setdefault(
+                route_and_method, OutageLogLimiter()
+            ).should_log_failure()
         )
         level = logging.WARNING if is_due else logging.DEBUG
         _log.log(level, "request rejected", extra=self.log_fields(self.status))

@@ -17,7 +17,7 @@ from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.services import Services
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.storage_health import OutageLogLimiter
+from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.call_meter import (
     CallMeter,
@@ -114,11 +114,11 @@ class UsageMetering:
                     reader = reader or self._services.database.raw_reader()
                     self._refresh_meter_totals(reader)
                     self._drop_idle_meters()
-                if self._outage.has_ended():
+                if self._outage.should_log_recovery():
                     _log.info("usage written again")
             except Exception as error:
                 self._due_at = time.monotonic() + FLUSH_SECONDS
-                if self._outage.is_due():
+                if self._outage.should_log_failure():
                     _log_failure(error)
                 _close_reader(reader)
                 reader = None

@@ -39,7 +39,7 @@ from productrecs.serving.writes.background_writes import (
     BackgroundWriter,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.storage_health import OutageLogLimiter
+from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.api_keys import SecretKeys
 from productrecs.tenancy.accounts.shopper_identity import check_identity
 
@@ -145,13 +145,13 @@ class LiveViewRecorder:
             try:
                 await asyncio.to_thread(self._refresh_watched_stores)
             except StorageError as error:
-                if self._outage.is_due():
+                if self._outage.should_log_failure():
                     reason = {"error": operator_text(error)}
                     _log.warning("live view lookup failed", extra=reason)
             except Exception:
                 _log.exception("live view lookup failed")
             else:
-                if self._outage.has_ended():
+                if self._outage.should_log_recovery():
                     _log.info("live views read again")
 
     def _refresh_watched_stores(self) -> None:

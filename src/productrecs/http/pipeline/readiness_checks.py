@@ -21,7 +21,7 @@ from productrecs.core.errors import (
     UnsafeStorageError,
 )
 from productrecs.storage.files.object_store import ObjectStore
-from productrecs.storage.jobs.job_queue import backlogs
+from productrecs.storage.jobs.job_queue import job_backlogs
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.integrity_check import DamageFile
 from productrecs.storage.sql.migrations import schema_upgrade
@@ -108,24 +108,24 @@ class DependencyMonitor:
             warnings["writes"] = unwritable
         if self._objects is not None and self._objects.trouble is not None:
             warnings["objects"] = OBJECTS_UNAVAILABLE
-        if self._damage is not None or self._database.outcomes.failed_read is not None:
+        if self._damage is not None or self._database.failures.failed_read is not None:
             warnings["database"] = DAMAGED
         reasons = dict(self._schema.reasons)
-        is_lasting = self._database.outcomes.failed_write_seconds >= UNFIT_SECONDS
+        is_lasting = self._database.failures.failed_write_seconds >= UNFIT_SECONDS
         if unwritable is not None and is_lasting:
             reasons["writes"] = unwritable
         return Readiness(reasons, warnings)
 
     def _write_problem(self) -> str | None:
         """Return why writes fail: the last failed write, or a problem of the disk."""
-        failed = self._database.outcomes.failed_write
+        failed = self._database.failures.failed_write
         if isinstance(failed, UnconfirmedWriteError):
             return UNCONFIRMED
         return self._disk if failed is None else f"the database rejects writes: {failed}"
 
     def _check_storage(self) -> None:
         """Probe a write, and check the disk and the integrity of the database."""
-        with contextlib.suppress(StorageError):  # recorded in `outcomes`
+        with contextlib.suppress(StorageError):  # recorded in `failures`
             self._database.probe_write()
         self._disk = disk_problem(self._folder)
         before, self._damage = self._damage, self._damage_file.read()
@@ -147,7 +147,7 @@ class DependencyMonitor:
     def _job_warnings(self) -> dict[str, str]:
         now_ms = self._clock()
         with self._database.reading() as connection:
-            found = backlogs(connection, now_ms)
+            found = job_backlogs(connection, now_ms)
         since = min(
             (backlog.due_since for backlog in found if backlog.due_since), default=now_ms
         )

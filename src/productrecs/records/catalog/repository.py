@@ -20,7 +20,7 @@ from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import RawReader, raw_connection
 from productrecs.storage.sql.store_counters_and_versions import (
     head_fields,
-    move_catalog,
+    record_catalog_change,
     set_head,
 )
 from productrecs.storage.sql.tables import items
@@ -248,7 +248,7 @@ class CatalogRepository:
 
     def move_heads(self, seq: int, added: int) -> int:
         """Record a change at `seq` that added `added` items; return the catalog's size."""
-        return move_catalog(self._transaction, self._store_id, seq, added)
+        return record_catalog_change(self._transaction, self._store_id, seq, added)
 
 
 def _changing_columns(stored_item: StoredItem, seq: int, now_ms: int) -> dict[str, object]:

@@ -70,7 +70,7 @@ class ErasedNameRepository:
         }
         if not digests:
             return NO_ERASED_NAMES
-        found = raw_connection(self._transaction).mapped(
+        found = raw_connection(self._transaction).values_by_key(
             _ERASED_NAMES_MAP, self._store_id, digests
         )
         return ErasedNames({digests[digest]: int(at) for digest, at in found.items()})

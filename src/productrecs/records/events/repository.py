@@ -21,7 +21,7 @@ from productrecs.storage.sql.dialects import (
     upsert,
 )
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
-from productrecs.storage.sql.store_counters_and_versions import increment
+from productrecs.storage.sql.store_counters_and_versions import increment_counter
 from productrecs.storage.sql.tables import (
     bot_events,
     event_columns,
@@ -117,7 +117,7 @@ class EventRepository:
 
     def customers_of(self, sessions: Iterable[str]) -> dict[str, str]:
         """Return each session's customer, if known."""
-        return self._raw.mapped(_CUSTOMERS, self._store_id, dict.fromkeys(sessions))
+        return self._raw.values_by_key(_CUSTOMERS, self._store_id, dict.fromkeys(sessions))
 
     def confirmed_customers_of(self, names: Iterable[str]) -> dict[str, str]:
         """Return the customers whose former ids these are, as the shop's server said."""
@@ -247,7 +247,7 @@ class EventRepository:
         self._count_lost_events()
 
     def _count_lost_events(self) -> None:
-        increment(self._transaction, self._store_id, "bots")
+        increment_counter(self._transaction, self._store_id, "bots")
 
     def page(self, after_seq: int, limit: int) -> list[dict[str, Any]]:
         """Return up to `limit` log rows after `after_seq`, in order."""

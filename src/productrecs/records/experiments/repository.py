@@ -256,7 +256,7 @@ def read_stored_identity(
 
 def store_exposures(transaction: sa.Connection, batch: Sequence[Exposure]) -> None:
     """Store exposures of any stores; the first of each counts."""
-    for store_id, rows in AccountRepository(transaction).lock_each(batch):
+    for store_id, rows in AccountRepository(transaction).lock_each_store(batch):
         ExposureRepository(transaction, store_id).add(rows)
 
 

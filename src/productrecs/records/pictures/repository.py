@@ -106,7 +106,7 @@ class PictureRepository:
             "visual_taught_seq",
         )
         if row is None:
-            raise _store_deleted()
+            raise StoreDeletedError
         return VisualModelProgress(*row)
 
     def domain(self) -> str:
@@ -473,7 +473,7 @@ class PictureRepository:
 
     def _set_head(self, **values: object) -> None:
         if not set_head(self._transaction, self._store_id, **values):
-            raise _store_deleted()
+            raise StoreDeletedError
 
 
 def _is_described_by(embedder: str) -> sa.ColumnElement[bool]:
@@ -516,11 +516,6 @@ def _descriptor_values(outcome: FetchOutcome, seq: int) -> dict[str, Any]:
 
 
 _STATE_ORDER: Final = (PictureState.INDEXED, PictureState.PENDING, PictureState.FAILED)
-
-
-def _store_deleted() -> StoreDeletedError:
-    message = "this store was deleted"
-    return StoreDeletedError(message)
 
 
 _BATCH: Final = 1_000

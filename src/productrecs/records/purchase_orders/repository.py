@@ -16,8 +16,7 @@ from productrecs.records.purchase_orders.purchase_order_line import (
 )
 from productrecs.records.suppliers.repository import item_numbers_by_name
 from productrecs.records.suppliers.supplier import SupplierError
-from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.sql.store_counters_and_versions import lock_head
+from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
 from productrecs.storage.sql.tables import purchase_order_lines
 
 _line: Final = purchase_order_lines.c
@@ -74,7 +73,7 @@ class PurchaseOrderRepository:
             SupplierError: when the store would have too many.
             StoreDeletedError: when the store was deleted.
         """
-        self._lock()
+        lock_existing_head(self._transaction, self._store_id)
         count, highest = self._transaction.execute(
             sa.select(sa.func.count(), sa.func.max(_line.number)).where(
                 _line.store_id == self._store_id
@@ -106,7 +105,7 @@ class PurchaseOrderRepository:
             SupplierError: when there are too many.
             StoreDeletedError: when the store was deleted.
         """
-        self._lock()
+        lock_existing_head(self._transaction, self._store_id)
         self._transaction.execute(
             purchase_order_lines.delete().where(_line.store_id == self._store_id)
         )
@@ -124,8 +123,3 @@ class PurchaseOrderRepository:
         if not self._transaction.execute(query).rowcount:
             message = f"there is no purchase order line {', '.join(map(str, numbers))}"
             raise UnknownPurchaseOrderError(message)
-
-    def _lock(self) -> None:
-        if not lock_head(self._transaction, self._store_id):
-            message = "this store was deleted"
-            raise StoreDeletedError(message)

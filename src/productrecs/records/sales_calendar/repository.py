@@ -10,8 +10,7 @@ from productrecs.records.sales_calendar.calendar_entry import (
     CalendarEntryKind,
     UnknownCalendarEntryError,
 )
-from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.sql.store_counters_and_versions import lock_head
+from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
 from productrecs.storage.sql.tables import calendar_entries
 
 _entry = calendar_entries.c
@@ -52,9 +51,7 @@ class SalesCalendarRepository:
             CalendarEntryError: when the store has too many.
             StoreDeletedError: when the store was deleted.
         """
-        if not lock_head(self._transaction, self._store_id):
-            message = "this store was deleted"
-            raise StoreDeletedError(message)
+        lock_existing_head(self._transaction, self._store_id)
         count, highest = self._transaction.execute(
             sa.select(sa.func.count(), sa.func.max(_entry.number)).where(
                 _entry.store_id == self._store_id

@@ -15,8 +15,7 @@ from productrecs.records.suppliers.supplier import (
     UnknownSupplierError,
 )
 from productrecs.storage.sql.dialects import upsert
-from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
-from productrecs.storage.sql.store_counters_and_versions import lock_head
+from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
 from productrecs.storage.sql.tables import product_terms, suppliers
 
 _supplier, _terms = suppliers.c, product_terms.c
@@ -63,7 +62,7 @@ class SupplierRepository:
             SupplierError: when the store has too many.
             StoreDeletedError: when the store was deleted.
         """
-        self._lock()
+        lock_existing_head(self._transaction, self._store_id)
         self._save([supplier])
 
     def remove(self, name: str) -> None:
@@ -93,7 +92,7 @@ class SupplierRepository:
             SupplierError: when the store would have too many suppliers.
             StoreDeletedError: when the store was deleted.
         """
-        self._lock()
+        lock_existing_head(self._transaction, self._store_id)
         known = {supplier.name for supplier in self.suppliers()}
         numbers = item_numbers_by_name(self._transaction, self._store_id)
         found = [one for one in terms if one.product in numbers]
@@ -136,11 +135,6 @@ class SupplierRepository:
         if count > MAX_SUPPLIERS:
             message = f"a store has at most {MAX_SUPPLIERS} suppliers"
             raise SupplierError(message)
-
-    def _lock(self) -> None:
-        if not lock_head(self._transaction, self._store_id):
-            message = "this store was deleted"
-            raise StoreDeletedError(message)
 
 
 def item_numbers_by_name(connection: sa.Connection, store_id: StoreId) -> dict[str, int]:

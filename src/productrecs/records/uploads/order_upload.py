@@ -28,6 +28,7 @@ from productrecs.core.csv_reader import (
 )
 from productrecs.core.errors import ProductRecsError, StorageBrokenError, StorageFullError
 from productrecs.core.ids import StoreId, random_text
+from productrecs.core.private_folders import sync_folder
 from productrecs.records.orders.order_history_import import RowError
 from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
 
@@ -166,7 +167,7 @@ class IncomingFile:
         with _translate_disk_errors():
             os.fsync(self._file.fileno())
             self.close()
-            _sync_folder(self._path.parent)
+            sync_folder(self._path.parent)
         return csv_format
 
     def close(self) -> None:
@@ -223,7 +224,7 @@ class UploadFolder:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         for stored_object in self.objects.list(_key(upload_id)):
             if (
-                self.objects.save(stored_object.key, path)
+                self.objects.download(stored_object.key, path)
                 == stored_object.key.rsplit("/", 1)[-1]
             ):
                 return path
@@ -246,7 +247,7 @@ class UploadFolder:
             self._replace_object(upload_id, new)
             with _translate_disk_errors():
                 new.replace(self._file(upload_id))
-                _sync_folder(self.path)
+                sync_folder(self.path)
         finally:
             new.unlink(missing_ok=True)
 
@@ -378,14 +379,6 @@ def _is_old(path: Path, before: float) -> bool:
         return path.stat().st_mtime <= before
     except FileNotFoundError:  # another process has deleted it
         return False
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

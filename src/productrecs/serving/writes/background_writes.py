@@ -33,11 +33,11 @@ from productrecs.records.experiments.repository import (
     store_exposures,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.storage_health import OutageLogLimiter
+from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.refused_keys.repository import (
-    RefusedKey,
-    store_refused_keys,
+    RefusedKeyCall,
+    store_and_purge_refused_keys,
 )
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
@@ -214,10 +214,10 @@ class BackgroundWriter:
                 queue.kind.store(self._database, batch)
             except Exception as error:
                 queue.buffer.put_back(batch)
-                if queue.outage.is_due():
+                if queue.outage.should_log_failure():
                     _log_failure(queue.kind.name, error)
                 return
-            if queue.outage.has_ended():
+            if queue.outage.should_log_recovery():
                 facts = {"what": queue.kind.name}
                 _log.info("write-behind flushed again", extra=facts)
 
@@ -247,9 +247,9 @@ _KINDS: Final[dict[type[BackgroundRecord], BackgroundRecordKind]] = {
         "exposures of a holdout test", _in_one_transaction(store_exposures)
     ),
     KeyMisuse: BackgroundRecordKind("key misuse", _in_one_transaction(store_key_misuse), 4),
-    RefusedKey: BackgroundRecordKind(
+    RefusedKeyCall: BackgroundRecordKind(
         "refused keys",
-        _in_one_transaction(store_refused_keys),
+        _in_one_transaction(store_and_purge_refused_keys),
         4,
         limit=2_000,
         is_loss_logged=False,  # doctor only counts fewer

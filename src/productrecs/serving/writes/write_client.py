@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from productrecs.serving.writes.background_writes import BackgroundRecord
     from productrecs.storage.sql.database import Database
     from productrecs.storage.sql.group_commit import BatchHandler
-    from productrecs.storage.sql.storage_health import StorageHealth
+    from productrecs.storage.sql.storage_failures import StorageFailures
 
 _log = logging.getLogger(__name__)
 
@@ -96,13 +96,13 @@ class WriteClient:
         address: Path | None = None,
     ) -> None:
         """Send events and orders to the writer process at `address`, if there is one."""
-        self._outcomes = database.outcomes
+        self._failures = database.failures
         self._handlers = handlers
         self._local = GroupCommit(database, exit_after_disk_failure)
         self._remote: RemoteWriter | None = None
         self.background = BackgroundWriter(database)
         if address is not None:
-            self._remote = RemoteWriter(address, database.outcomes)
+            self._remote = RemoteWriter(address, database.failures)
         else:
             database.checkpoint_in_background()
 
@@ -168,9 +168,9 @@ class WriteClient:
         except TimeoutError:
             timeout_message = f"the write was not confirmed within {CONFIRM_SECONDS:.0f} s"
             error = UnconfirmedWriteError(f"{timeout_message}: {RETRY_ADVICE}")
-            self._outcomes.record_write_failure(error)
+            self._failures.record_write_failure(error)
             raise error from None
-        self._outcomes.confirmed()
+        self._failures.record_confirmed_write()
         return result
 
 
@@ -198,11 +198,11 @@ class RemoteWriter(asyncio.Protocol):
     """
 
     def __init__(
-        self, path: Path, outcomes: StorageHealth, limit: int = QUEUE_LIMIT
+        self, path: Path, failures: StorageFailures, limit: int = QUEUE_LIMIT
     ) -> None:
-        """Connect to the writer at `path`; failed writes are recorded in `outcomes`."""
+        """Connect to the writer at `path`; failed writes are recorded in `failures`."""
         self._path = path
-        self._outcomes = outcomes
+        self._failures = failures
         self._limit = limit
         self._frames = FrameDecoder()
         self._transport: asyncio.WriteTransport | None = None
@@ -277,7 +277,7 @@ class RemoteWriter(asyncio.Protocol):
         message = f"the process that writes ended before it answered: {RETRY_ADVICE}"
         for number in [number for number in self._pending if number not in unsent]:
             error = UnconfirmedWriteError(message)
-            self._outcomes.record_write_failure(error)
+            self._failures.record_write_failure(error)
             self._fail(number, error)
         if not self._is_closing:
             loop = asyncio.get_running_loop()
@@ -292,10 +292,10 @@ class RemoteWriter(asyncio.Protocol):
             if isinstance(reply, WriteFailed):
                 error = _ERRORS.get(reply.error, WriterProcessError)(reply.reason)
                 if isinstance(error, StorageError):
-                    self._outcomes.record_write_failure(error)
+                    self._failures.record_write_failure(error)
                 self._fail(reply.number, error)
                 continue
-            self._outcomes.confirmed()  # also for writes without an awaiter
+            self._failures.record_confirmed_write()  # also for writes without an awaiter
             if isinstance(reply, WritesDone):
                 for number in reply.numbers:
                     self._resolve(number, None)

@@ -151,15 +151,6 @@ def check_free_space(folder: Path, size: int) -> None:
         raise InsufficientSpaceError(message)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the file names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def use_idle_io_priority() -> None:
     """Give this process idle I/O priority, where the system supports it.
 
@@ -204,7 +195,10 @@ def write_archive(
     Raises:
         OSError: when the disk is full or fails.
     """
-    with _created(path) as file, _packing(file, compressed=compressed) as packed:
+    with (
+        _create_durable_file(path) as file,
+        _compress(file, compressed=compressed) as packed,
+    ):
         sums = _MemberChecksums()
         with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
             tar.copybufsize = _BLOCK  # type: ignore[attr-defined]  # not in the stubs
@@ -236,20 +230,20 @@ def unpack_archive(
         DamagedBackupError: when a member is damaged or missing.
         OSError: when the file cannot be read, or the disk is full.
     """
-    with path.open("rb") as file, _unpacking(file) as decompressed:
+    with path.open("rb") as file, _decompress(file) as decompressed:
         try:
             tar = tarfile.open(fileobj=decompressed, mode="r|", bufsize=_BLOCK)  # noqa: SIM115 - a stream: nothing of its own to close
-            head = _small(tar, _MANIFEST)
+            head = _read_small_member(tar, _MANIFEST)
             manifest, sums = parse_manifest(head), _MemberChecksums()
         except (*_BROKEN, NotABackupError) as error:
-            raise _unreadable(decompressed) from error
+            raise _missing_manifest_error(decompressed) from error
         sums.add(_MANIFEST, head)
         accept(manifest)
         try:
             for name, size in manifest.sizes.items():
-                content = sums.adding(name, _member(tar, name, size))
+                content = sums.adding(name, _open_member(tar, name, size))
                 _unpack(content, None if unpacked is None else unpacked / name, advance)
-            if _small(tar, _SUMS) != sums.listed():
+            if _read_small_member(tar, _SUMS) != sums.listed():
                 raise damaged_backup("a checksum differs")
             while decompressed.read(
                 _BLOCK
@@ -260,7 +254,7 @@ def unpack_archive(
     return manifest
 
 
-def _unreadable(decompressed: object) -> BackupError:
+def _missing_manifest_error(decompressed: object) -> BackupError:
     """Return the error for a file that has no manifest: damaged if its gzip data break."""
     if isinstance(decompressed, gzip.GzipFile):
         try:
@@ -310,7 +304,7 @@ def _add(tar: tarfile.TarFile, name: str, size: int, content: BinaryIO) -> None:
     tar.addfile(member, content)
 
 
-def _small(tar: tarfile.TarFile, name: str) -> bytes:
+def _read_small_member(tar: tarfile.TarFile, name: str) -> bytes:
     found = tar.next()
     if found is None or found.name != name or not found.isfile() or found.size > _SMALL:
         message = f"{name} is missing"
@@ -318,7 +312,7 @@ def _small(tar: tarfile.TarFile, name: str) -> bytes:
     return _content(tar, found).read()
 
 
-def _member(tar: tarfile.TarFile, name: str, size: int) -> BinaryIO:
+def _open_member(tar: tarfile.TarFile, name: str, size: int) -> BinaryIO:
     found = tar.next()
     if found is None or (found.name, found.size) != (name, size) or not found.isfile():
         message = f"{name} is missing"
@@ -338,14 +332,14 @@ def _unpack(content: BinaryIO, path: Path | None, advance: Advance) -> None:
             advance(len(block))
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _created(path) as file:
-        watch = _syncing(file, advance)
+    with _create_durable_file(path) as file:
+        watch = _sync_callback(file, advance)
         while block := content.read(_BLOCK):
             file.write(block)
             watch(block)
 
 
-def _syncing(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
+def _sync_callback(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
     """Return a callback for each block that syncs `file` from time to time."""
     unsynced = 0
 
@@ -380,7 +374,7 @@ def _sync_and_pause_callback(file: BinaryIO, advance: Advance) -> Callable[[byte
 
 
 @contextlib.contextmanager
-def _created(path: Path) -> Iterator[BinaryIO]:
+def _create_durable_file(path: Path) -> Iterator[BinaryIO]:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "wb") as file:  # noqa: PTH123 - a descriptor has no path
         yield file
@@ -389,7 +383,7 @@ def _created(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _packing(file: BinaryIO, *, compressed: bool) -> Iterator[BinaryIO]:
+def _compress(file: BinaryIO, *, compressed: bool) -> Iterator[BinaryIO]:
     if not compressed:
         yield file
         return
@@ -398,7 +392,7 @@ def _packing(file: BinaryIO, *, compressed: bool) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _unpacking(file: BinaryIO) -> Iterator[BinaryIO]:
+def _decompress(file: BinaryIO) -> Iterator[BinaryIO]:
     is_packed = file.read(len(_GZIP)) == _GZIP
     file.seek(0)
     if not is_packed:

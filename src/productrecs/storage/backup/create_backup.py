@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import system_ms
 from productrecs.core.errors import StorageError
-from productrecs.core.private_folders import temp_folder
+from productrecs.core.private_folders import sync_folder, temp_folder
 from productrecs.core.timestamps import iso
 from productrecs.storage.backup.backup_archive import (
     DATABASE,
@@ -27,7 +27,6 @@ from productrecs.storage.backup.backup_archive import (
     damaged_backup,
     is_compressed,
     pause_after_io,
-    sync_folder,
     unpack_archive,
     write_archive,
 )
@@ -46,7 +45,7 @@ _PAGES_PER_STEP: Final = 5_000
 def read_tables(source: sa.Connection) -> Iterator[tuple[sa.Table, Iterator[list[Row]]]]:
     """Yield each table of the schema with its rows in batches, ordered by key."""
     for table in metadata.sorted_tables:
-        yield table, _read(source, table)
+        yield table, _pages_of_rows(source, table)
 
 
 def count_rows(connection: sa.Connection) -> dict[str, int]:
@@ -65,7 +64,7 @@ def delete_rows(transaction: sa.Connection) -> None:
         transaction.execute(table.delete())
 
 
-def _read(source: sa.Connection, table: sa.Table) -> Iterator[list[Row]]:
+def _pages_of_rows(source: sa.Connection, table: sa.Table) -> Iterator[list[Row]]:
     query = sa.select(table).order_by(*table.primary_key.columns)
     result = source.execution_options(stream_results=True).execute(query)
     for page in result.partitions(table.info.get("rows_at_once", _PAGES_PER_STEP)):
@@ -181,10 +180,10 @@ def _pragma(connection: sa.Connection, name: str) -> int:
     return int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
 
 
-Begin = Callable[[str, int], Advance]
+BeginStage = Callable[[str, int], Advance]
 """Called with a stage and its size in bytes; returns the callback for its progress."""
 
-Needed = Callable[[sa.Connection], Mapping[str, Path]]
+NeededFiles = Callable[[sa.Connection], Mapping[str, Path]]
 """Returns the files to save with a transaction's state, by their names in the backup."""
 
 _ATTEMPTS: Final = 20
@@ -217,21 +216,23 @@ def verify_database(path: Path) -> DatabaseSummary:
             result = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if result != ("ok",):
                 raise damaged_backup(f"SQLite finds: {result[0] if result else 'nothing'}")
-            return DatabaseSummary(_schema(connection), _rows(connection))
+            return DatabaseSummary(
+                _read_schema(connection), _count_rows_by_table(connection)
+            )
         finally:
             connection.close()
     except apsw.Error as error:
         raise damaged_backup(str(error)) from error
 
 
-def _schema(connection: apsw.Connection) -> str:
+def _read_schema(connection: apsw.Connection) -> str:
     row = connection.execute(f"SELECT version_num FROM {_SCHEMA}").fetchone()  # noqa: S608 - a constant
     if row is None:
         raise damaged_backup("its schema is unknown")
     return str(row[0])
 
 
-def _rows(connection: apsw.Connection) -> dict[str, int]:
+def _count_rows_by_table(connection: apsw.Connection) -> dict[str, int]:
     tables = [str(row[0]) for row in connection.execute(_TABLES).fetchall()]
     counts = {}
     for name in tables:
@@ -246,13 +247,13 @@ class BackupRequest:
     """The database and files to back up, the target, and this program's version."""
 
     database: Database
-    needed: Needed
+    needed: NeededFiles
     target: Path
     program: str
     replace: bool = False
 
 
-def create_backup(request: BackupRequest, begin: Begin) -> BackupManifest:
+def create_backup(request: BackupRequest, begin: BeginStage) -> BackupManifest:
     """Write a backup of one moment to the target, atomically.
 
     The service may run and write meanwhile; the backup does not block it.
@@ -277,7 +278,7 @@ def create_backup(request: BackupRequest, begin: Begin) -> BackupManifest:
             members = _copy_database_and_open_files(
                 request, folder / DATABASE, stack, begin
             )
-            manifest = _describe_backup(request, folder / DATABASE, members)
+            manifest = _verify_and_describe_copy(request, folder / DATABASE, members)
             total = sum(manifest.sizes.values())
             write_archive(
                 packed,
@@ -293,7 +294,7 @@ def create_backup(request: BackupRequest, begin: Begin) -> BackupManifest:
 
 
 def _copy_database_and_open_files(
-    request: BackupRequest, copy: Path, stack: contextlib.ExitStack, begin: Begin
+    request: BackupRequest, copy: Path, stack: contextlib.ExitStack, begin: BeginStage
 ) -> dict[str, BinaryIO]:
     """Copy the database; return it and the other files of the same moment, open.
 
@@ -312,7 +313,7 @@ def _copy_database_and_open_files(
             missing_files = needed.keys() - files.keys()
             if missing_files <= missing:
                 needed_files = {name: files[name] for name in needed if name in files}
-                _copy(
+                _check_space_and_copy(
                     request, snapshot, copy, sum(map(_size, needed_files.values())), begin
                 )
                 return {DATABASE: stack.enter_context(copy.open("rb")), **needed_files}
@@ -321,12 +322,12 @@ def _copy_database_and_open_files(
     raise BackupError(message)
 
 
-def _copy(
+def _check_space_and_copy(
     request: BackupRequest,
     snapshot: sa.Connection,
     copy: Path,
     other_bytes: int,
-    begin: Begin,
+    begin: BeginStage,
 ) -> None:
     size = estimate_copy_size(request.database, snapshot)
     packed = size // 2 if is_compressed(request.target.name) else size
@@ -334,7 +335,7 @@ def _copy(
     copy_database(request.database, snapshot, copy, begin("copying", size))
 
 
-def _describe_backup(
+def _verify_and_describe_copy(
     request: BackupRequest, copy: Path, members: Mapping[str, BinaryIO]
 ) -> BackupManifest:
     found = verify_database(copy)

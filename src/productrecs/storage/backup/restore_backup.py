@@ -12,7 +12,7 @@ import apsw
 import sqlalchemy as sa
 
 from productrecs.core.clock import system_ms
-from productrecs.core.private_folders import temp_folder
+from productrecs.core.private_folders import sync_folder, temp_folder
 from productrecs.core.program_version import PROGRAM_VERSION
 from productrecs.core.timestamps import iso
 from productrecs.storage.backup.backup_archive import (
@@ -24,11 +24,10 @@ from productrecs.storage.backup.backup_archive import (
     TargetExistsError,
     check_free_space,
     damaged_backup,
-    sync_folder,
     unpack_archive,
 )
 from productrecs.storage.backup.create_backup import (
-    Begin,
+    BeginStage,
     count_rows,
     delete_rows,
     make_standalone_database,
@@ -54,7 +53,7 @@ def check_replaceable(folder: Path, *, replace: bool) -> None:
         TargetExistsError: when it holds a store, unless it may be replaced.
         StorageError: when it cannot be opened.
     """
-    with _sole_user(folder / DATABASE) as database:
+    with _lock_database(folder / DATABASE) as database:
         _check_replaceable_database(database, folder, replace=replace)
 
 
@@ -67,13 +66,13 @@ def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | 
         InUseError, TargetExistsError, StorageError: as `check_replaceable` does.
         OSError: when the disk fails.
     """
-    with _sole_user(folder / DATABASE) as database:
+    with _lock_database(folder / DATABASE) as database:
         is_empty = _check_replaceable_database(database, folder, replace=replace)
-        replaced_folder = None if is_empty else _new_folder(folder)
+        replaced_folder = None if is_empty else _create_folder_for_replaced(folder)
         for name in (*_FOLDERS, *_FILES):
-            _move_data(folder / name, replaced_folder)
+            _move_or_delete(folder / name, replaced_folder)
         for name in ("uploads", DATABASE):  # the database refers to uploads: move it last
-            _adopt(staged / name, folder)
+            _move_into(staged / name, folder)
         sync_folder(folder)
     return replaced_folder
 
@@ -108,22 +107,22 @@ class _LockedDatabase:
 
 
 @contextlib.contextmanager
-def _sole_user(path: Path) -> Iterator[_LockedDatabase | None]:
+def _lock_database(path: Path) -> Iterator[_LockedDatabase | None]:
     """Yield the locked database at `path`; None if none is readable."""
     if not path.exists():
         yield None
         return
-    with _translated():
+    with _translate_sqlite_errors():
         database = _LockedDatabase(path)
     try:
-        with _translated():
-            is_readable = _locked(database)
+        with _translate_sqlite_errors():
+            is_readable = _lock_if_readable(database)
         yield database if is_readable else None
     finally:
         database.close()
 
 
-def _locked(database: _LockedDatabase) -> bool:
+def _lock_if_readable(database: _LockedDatabase) -> bool:
     try:
         database.lock()
     except (apsw.NotADBError, apsw.CorruptError):
@@ -155,14 +154,14 @@ def _check_replaceable_database(
     return is_empty
 
 
-def _new_folder(folder: Path) -> Path:
+def _create_folder_for_replaced(folder: Path) -> Path:
     moment = iso(system_ms()).translate({ord(sign): "-" for sign in ":."})
     replaced_folder = folder / f"replaced-{moment}"
     replaced_folder.mkdir(mode=0o700)
     return replaced_folder
 
 
-def _move_data(path: Path, replaced_folder: Path | None) -> None:
+def _move_or_delete(path: Path, replaced_folder: Path | None) -> None:
     if not path.exists():
         return
     if replaced_folder is not None:
@@ -173,7 +172,7 @@ def _move_data(path: Path, replaced_folder: Path | None) -> None:
         path.unlink()
 
 
-def _adopt(path: Path, folder: Path) -> None:
+def _move_into(path: Path, folder: Path) -> None:
     """Move `path` into the folder; as root, change its owner to the folder's owner."""
     if not path.exists():
         return
@@ -185,7 +184,7 @@ def _adopt(path: Path, folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _translated() -> Iterator[None]:
+def _translate_sqlite_errors() -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
@@ -215,7 +214,7 @@ class RestoreResult:
     replaced_folder: Path | None
 
 
-def verify_backup(path: Path, folder: Path, begin: Begin) -> BackupManifest:
+def verify_backup(path: Path, folder: Path, begin: BeginStage) -> BackupManifest:
     """Do every step of a restore except the last; `folder` needs room for it meanwhile.
 
     Raises:
@@ -226,7 +225,7 @@ def verify_backup(path: Path, folder: Path, begin: Begin) -> BackupManifest:
         return _unpack_verify_and_migrate(path, staged, begin)
 
 
-def restore_backup(path: Path, place: RestoreTarget, begin: Begin) -> RestoreResult:
+def restore_backup(path: Path, target: RestoreTarget, begin: BeginStage) -> RestoreResult:
     """Restore a backup to an empty target, or to one that may be replaced.
 
     The service must not run there. The restore is atomic: all or nothing. Models are not
@@ -237,20 +236,24 @@ def restore_backup(path: Path, place: RestoreTarget, begin: Begin) -> RestoreRes
         StorageError: one of its kinds, when the target's database cannot be opened.
         OSError: when the file cannot be read, or the disk fails.
     """
-    _check_place(place)
-    with temp_folder(place.folder, ".restore-") as staged:
+    _migrate_server_and_check(target)
+    with temp_folder(target.folder, ".restore-") as staged:
         manifest = _unpack_verify_and_migrate(path, staged, begin)
-        if place.url is None:
+        if target.url is None:
             replaced_folder = replace_data_folder(
-                staged, place.folder, replace=place.replace
+                staged, target.folder, replace=target.replace
             )
             return RestoreResult(manifest, replaced_folder)
-        _restore_uploads(staged, place.folder)  # before the rows that name these files
-        _copy_to_server(staged, place, begin("restoring", sum(manifest.rows.values())))
+        _restore_uploads(staged, target.folder)  # before the rows that name these files
+        _replace_server_rows(
+            staged, target, begin("restoring", sum(manifest.rows.values()))
+        )
         return RestoreResult(manifest, None)
 
 
-def _unpack_verify_and_migrate(path: Path, staged: Path, begin: Begin) -> BackupManifest:
+def _unpack_verify_and_migrate(
+    path: Path, staged: Path, begin: BeginStage
+) -> BackupManifest:
     """Unpack below `staged`, check everything, and migrate to this program's schema."""
     size = path.stat().st_size
     advance = begin("unpacking", size)
@@ -276,11 +279,11 @@ def _unpack_verify_and_migrate(path: Path, staged: Path, begin: Begin) -> Backup
     found = verify_database(staged / DATABASE)
     if (found.schema, found.rows) != (manifest.schema, manifest.rows):
         raise damaged_backup("it does not have the number of rows in its manifest")
-    _prepare(staged)
+    _migrate_and_remove_models(staged)
     return manifest
 
 
-def _prepare(staged: Path) -> None:
+def _migrate_and_remove_models(staged: Path) -> None:
     database = Database.open(None, staged)
     try:
         migrate(database)
@@ -292,15 +295,15 @@ def _prepare(staged: Path) -> None:
     make_standalone_database(staged / DATABASE)
 
 
-def _check_place(place: RestoreTarget) -> None:
-    if place.url is None:
-        check_replaceable(place.folder, replace=place.replace)
+def _migrate_server_and_check(target: RestoreTarget) -> None:
+    if target.url is None:
+        check_replaceable(target.folder, replace=target.replace)
         return
-    server = Database.open(place.url, place.folder)
+    server = Database.open(target.url, target.folder)
     try:
         migrate(server)
         with server.reading() as reading:
-            _check_server_unused_and_replaceable(reading, replace=place.replace)
+            _check_server_unused_and_replaceable(reading, replace=target.replace)
     finally:
         server.close()
 
@@ -326,13 +329,13 @@ def _check_server_unused_and_replaceable(
         raise TargetExistsError(message)
 
 
-def _copy_to_server(staged: Path, place: RestoreTarget, advance: Advance) -> None:
+def _replace_server_rows(staged: Path, target: RestoreTarget, advance: Advance) -> None:
     source = Database.open(None, staged)
-    server = Database.open(place.url, place.folder)
+    server = Database.open(target.url, target.folder)
     try:
         migrate(server)
         with source.reading() as reading, server.transaction() as transaction:
-            _check_server_unused_and_replaceable(transaction, replace=place.replace)
+            _check_server_unused_and_replaceable(transaction, replace=target.replace)
             delete_rows(transaction)
             for table, pages in read_tables(reading):
                 for rows in pages:

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.private_folders import sync_folder
 
 FORMAT: Final = 2
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
@@ -56,17 +57,17 @@ def publish_arrays(
         OSError: when the disk is full or fails; no files remain.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    model_id = f"{_next_number(folder, after):08d}-{secrets.token_hex(4)}"
+    model_id = f"{_next_model_number(folder, after):08d}-{secrets.token_hex(4)}"
     draft = folder / f".draft-{model_id}"
     draft.mkdir()
     try:
         _write_arrays(draft, arrays, facts)
-        _sync_folder(draft)
+        sync_folder(draft)
         draft.rename(folder / model_id)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    _sync_folder(folder)
+    sync_folder(folder)
     return model_id
 
 
@@ -78,7 +79,9 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
     """
     try:
         content = (folder / _MODEL).read_bytes()
-        _check(folder / _MODEL, memoryview(content)[_BODY:], content[: _BODY - 1].decode())
+        _verify_checksum(
+            folder / _MODEL, memoryview(content)[_BODY:], content[: _BODY - 1].decode()
+        )
         start = content.find(b"\n", _BODY) + 1
         manifest = json.loads(content[_BODY:start])
         if manifest["format"] != FORMAT:
@@ -86,14 +89,14 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
             raise BrokenModelError(message)
         # What is checked and what is used are two mappings: pages that the check has read
         # do not count as this process's memory.
-        small = _mapped(folder / _MODEL)
+        small = _map_file(folder / _MODEL)
         arrays: dict[str, npt.NDArray[Any]] = {}
         for name, location in _array_locations(manifest).items():
             source, offset = small, start + location.offset
             if location.sha256:
-                path = _file(folder, name)
-                _check(path, _mapped(path), location.sha256)
-                source, offset = _mapped(path), 0
+                path = _array_path(folder, name)
+                _verify_checksum(path, _map_file(path), location.sha256)
+                source, offset = _map_file(path), 0
             arrays[name] = np.ndarray(location.shape, location.dtype, source, offset)
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"model {folder.name} cannot be read: {error}"
@@ -104,20 +107,20 @@ def open_arrays(folder: Path) -> tuple[dict[str, npt.NDArray[Any]], dict[str, An
 def read_facts(folder: Path) -> dict[str, Any]:
     """Return a model's facts without a look at its arrays; empty if there is no model."""
     try:
-        facts: dict[str, Any] = _manifest(folder)["facts"]
+        facts: dict[str, Any] = _read_manifest(folder)["facts"]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return facts
 
 
-def model_digests(folder: Path) -> dict[str, Path]:
+def array_files_by_digest(folder: Path) -> dict[str, Path]:
     """Return the files of large arrays by their SHA-256; empty if there is no model."""
     try:
-        locations = _array_locations(_manifest(folder))
+        locations = _array_locations(_read_manifest(folder))
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return {
-        location.sha256: _file(folder, name)
+        location.sha256: _array_path(folder, name)
         for name, location in locations.items()
         if location.sha256
     }
@@ -156,7 +159,7 @@ def remove_older_models(folder: Path, model_id: str) -> None:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _next_number(folder: Path, after: str | None) -> int:
+def _next_model_number(folder: Path, after: str | None) -> int:
     names = [path.name for path in folder.iterdir()]
     numbers = [
         int(model_id[:8]) for model_id in (*names, after or "") if model_id[:8].isdecimal()
@@ -171,7 +174,7 @@ def _write_arrays(folder: Path, arrays: Arrays, facts: Mapping[str, object]) -> 
         content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         location = _ArrayLocation(array.dtype.str, array.shape, 0, "")
         if content.nbytes >= _LARGE:
-            _write_durably(_file(folder, name), content)
+            _write_durably(_array_path(folder, name), content)
             locations[name] = location._replace(sha256=hashlib.sha256(content).hexdigest())
         else:
             small += bytes(-len(small) % _ALIGNMENT)
@@ -184,11 +187,11 @@ def _write_arrays(folder: Path, arrays: Arrays, facts: Mapping[str, object]) -> 
     _write_durably(folder / _MODEL, f"{checksum}\n".encode() + body)
 
 
-def _file(folder: Path, name: str) -> Path:
+def _array_path(folder: Path, name: str) -> Path:
     return folder / f"{name}.bin"
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _read_manifest(folder: Path) -> dict[str, Any]:
     with (folder / _MODEL).open("rb") as file:
         file.readline()
         manifest: dict[str, Any] = json.loads(file.readline())
@@ -206,15 +209,7 @@ def _write_durably(path: Path, content: bytes | memoryview) -> None:
         os.fsync(file.fileno())
 
 
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _check(path: Path, content: memoryview | mmap.mmap, digest: str) -> None:
+def _verify_checksum(path: Path, content: memoryview | mmap.mmap, digest: str) -> None:
     """Raise unless the content has that SHA-256; it is read in one piece.
 
     A thread that reads block by block reacquires the GIL after each block, and delays the
@@ -228,6 +223,6 @@ def _check(path: Path, content: memoryview | mmap.mmap, digest: str) -> None:
         raise BrokenModelError(message)
 
 
-def _mapped(path: Path) -> mmap.mmap:
+def _map_file(path: Path) -> mmap.mmap:
     with path.open("rb") as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

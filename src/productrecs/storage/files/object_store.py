@@ -71,7 +71,7 @@ class ObjectStore:
         Raises:
             ObjectStoreAddressError: when it is none of them, or the endpoint is no URL.
         """
-        self.address = _checked_address(address, setting)
+        self.address = _parse_address(address, setting)
         self._setting = setting
         _check_endpoint()
         self.trouble: str | None = None
@@ -126,7 +126,7 @@ class ObjectStore:
 
         return self._call_remote(read)
 
-    def save(self, key: str, target: Path) -> str:
+    def download(self, key: str, target: Path) -> str:
         """Write an object to a file, which appears whole; return its SHA-256.
 
         Raises:
@@ -198,10 +198,10 @@ class ObjectStore:
     def probe(self) -> str | None:
         """Return why the store cannot be reached; None if it answers."""
         with contextlib.suppress(ObjectStoreUnavailableError):
-            self.check()
+            self.check_reachable()
         return self.trouble
 
-    def check(self) -> None:
+    def check_reachable(self) -> None:
         """Raise unless the store answers.
 
         Raises:
@@ -226,7 +226,7 @@ class ObjectStore:
             result = action(self._open())
         except FileNotFoundError as error:
             if "NoSuchBucket" not in str(error):
-                self._note(None)
+                self._record_trouble(None)
                 raise MissingObjectError(_reason(error)) from error
             raise self._unavailable(error) from error
         except MissingObjectError:
@@ -235,16 +235,16 @@ class ObjectStore:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # of our own disk
             raise self._unavailable(error) from error
-        self._note(None)
+        self._record_trouble(None)
         return result
 
     def _unavailable(self, error: Exception) -> ObjectStoreUnavailableError:
         reason = _reason(error)
-        self._note(reason)
+        self._record_trouble(reason)
         detail = f"{self.address}: {reason}; check {self._setting} and the AWS_ variables"
         return ObjectStoreUnavailableError("the object store cannot be used; retry", detail)
 
-    def _note(self, trouble: str | None) -> None:
+    def _record_trouble(self, trouble: str | None) -> None:
         before, self.trouble = self.trouble, trouble
         if trouble is not None and before is None:
             _log.warning("object store unavailable", extra={"error": trouble})
@@ -294,7 +294,7 @@ def _check_endpoint() -> None:
             raise ObjectStoreAddressError(message)
 
 
-def _checked_address(address: str, setting: str) -> str:
+def _parse_address(address: str, setting: str) -> str:
     parts = urlsplit(address)
     if parts.scheme == "s3" and parts.netloc:
         return address.rstrip("/")

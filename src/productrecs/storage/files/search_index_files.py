@@ -78,7 +78,7 @@ class IndexFolder:
             return None
         return stat.st_mtime_ns, stat.st_ino, stat.st_size
 
-    def current(self) -> IndexManifest | None:
+    def serving_manifest(self) -> IndexManifest | None:
         """Return the manifest of the serving index; None without one."""
         try:
             return IndexManifest(**json.loads((self.folder / _CURRENT).read_bytes()))
@@ -154,7 +154,7 @@ class IndexFolder:
         except OSError:
             return False
 
-    def clean(self, kept_generation: str) -> None:
+    def remove_other_generations(self, kept_generation: str) -> None:
         """Remove every generation except `kept_generation`.
 
         Open readers can still read theirs.
@@ -201,17 +201,17 @@ class IndexFolder:
         return found
 
     @staticmethod
-    def is_replaced(path: str) -> bool:
+    def is_rewritten(path: str) -> bool:
         """Return whether a file's content changes, and is small."""
         return Path(path).name in _CHANGING or path == _CURRENT
 
     @staticmethod
-    def is_of_indexer(path: str) -> bool:
+    def is_only_for_indexer(path: str) -> bool:
         """Return whether only the process that writes the index reads a file."""
         return path.endswith(INDEXER_VECTORS)
 
     @staticmethod
-    def order_of_writing(path: str) -> tuple[bool, bool, str]:
+    def writing_order(path: str) -> tuple[bool, bool, str]:
         """Return the place of a file in an order in which each names only earlier ones."""
         return path == _CURRENT, Path(path).name == META, path
 
@@ -237,7 +237,9 @@ class IndexFolder:
         Other files belong to a merge that is in progress.
         """
         root, found = self.path(generation), dict[str, int]()
-        committed = {part: _segments(part) for part in root.glob("*") if part.is_dir()}
+        committed = {
+            part: _committed_segments(part) for part in root.glob("*") if part.is_dir()
+        }
         for path in sorted(root.glob("*/*")):
             if path.name in _CHANGING or path.suffix == ".lock":
                 continue
@@ -267,12 +269,12 @@ def exclusive_writer(folder: Path) -> Iterator[bool]:
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder / ".writer", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        yield _locked(handle)
+        yield _try_lock(handle)
     finally:
         os.close(handle)
 
 
-def _locked(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -280,7 +282,7 @@ def _locked(handle: int) -> bool:
     return True
 
 
-def _segments(folder: Path) -> frozenset[str] | None:
+def _committed_segments(folder: Path) -> frozenset[str] | None:
     """Return the names of the committed segments; None without an index."""
     try:
         return segment_names((folder / META).read_bytes())
@@ -307,7 +309,7 @@ def _is_needed(path: Path) -> bool:
 
     Each deletion in a segment is written to a new file.
     """
-    segments = _segments(path.parent) or ()
+    segments = _committed_segments(path.parent) or ()
     return path.suffix not in TEMPORARY_SUFFIXES and path.name.split(".")[0] in segments
 
 
@@ -358,7 +360,7 @@ class IndexCopy:
             OSError: when the copy cannot be written.
         """
         source = self._folder.path(manifest.generation)
-        target = self._path() / manifest.generation
+        target = self._make_copy_folder() / manifest.generation
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 _mirror_changed_files(source, target, manifest)
@@ -378,8 +380,9 @@ class IndexCopy:
         self._folder.check_files(manifest)
         source = self._folder.path(manifest.generation)
         try:
-            return _link(
-                source, self._linking() / f"{manifest.generation}-{manifest.commit}"
+            return _link_files(
+                source,
+                self._make_links_folder() / f"{manifest.generation}-{manifest.commit}",
             )
         except OSError:
             return source  # the library may still be able to open it
@@ -391,7 +394,7 @@ class IndexCopy:
                 if generation_folder != path:
                     shutil.rmtree(generation_folder, ignore_errors=True)
 
-    def _linking(self) -> Path:
+    def _make_links_folder(self) -> Path:
         if self._links is None or not self._links.exists():
             remove_abandoned_folders(Path(tempfile.gettempdir()), f"{_LINKS}*")
             self._links = Path(tempfile.mkdtemp(prefix=_LINKS))
@@ -402,7 +405,7 @@ class IndexCopy:
         """Lock `folder` as in use while this reader lives; then remove it."""
         weakref.finalize(self, remove_locked_folder, folder, lock_folder(folder))
 
-    def _path(self) -> Path:
+    def _make_copy_folder(self) -> Path:
         if self._copy_folder is None or not self._copy_folder.exists():
             copies = self._folder.folder.parent / _COPIES
             remove_abandoned_folders(copies)
@@ -442,7 +445,7 @@ def _mirror_changed_files(source: Path, target: Path, manifest: IndexManifest) -
         )
         for name in sorted(needed_names):
             if not (target / folder / name).exists():
-                _copy(
+                _copy_verified(
                     source,
                     target,
                     f"{folder}/{name}",
@@ -460,7 +463,7 @@ def _mirror_changed_files(source: Path, target: Path, manifest: IndexManifest) -
                 path.unlink(missing_ok=True)  # open readers can still read it
 
 
-def _copy(source: Path, target: Path, name: str, checksum: int | None) -> None:
+def _copy_verified(source: Path, target: Path, name: str, checksum: int | None) -> None:
     content = (source / name).read_bytes()
     if checksum is not None and zlib.crc32(content) != checksum:
         message = f"the index file {name} is damaged"
@@ -470,7 +473,7 @@ def _copy(source: Path, target: Path, name: str, checksum: int | None) -> None:
     draft.replace(target / name)
 
 
-def _link(source: Path, target: Path) -> Path:
+def _link_files(source: Path, target: Path) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     for path in source.glob("*/*"):
         if path.suffix not in _UNCOPIED_SUFFIXES:

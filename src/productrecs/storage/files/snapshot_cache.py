@@ -21,7 +21,7 @@ from typing import Final, Self
 
 from productrecs.core.errors import operator_text
 from productrecs.core.ids import StoreId
-from productrecs.storage.files.model_files import model_digests, remove_other_models
+from productrecs.storage.files.model_files import array_files_by_digest, remove_other_models
 from productrecs.storage.files.object_store import (
     MissingObjectError,
     ObjectStoreUnavailableError,
@@ -157,16 +157,16 @@ class SnapshotCache:
                 shutil.rmtree(folder, ignore_errors=True)
             raise
 
-    def check(self) -> None:
+    def check_reachable(self) -> None:
         """Raise unless the object store answers, before work whose result it must take.
 
         Raises:
             ObjectStoreUnavailableError: when it does not answer.
         """
         if self.shared is not None:
-            self.shared.objects.check()
+            self.shared.objects.check_reachable()
 
-    def remove_older_models(self, store_id: StoreId, model_id: str) -> None:
+    def remove_other_uploaded_models(self, store_id: StoreId, model_id: str) -> None:
         """Delete all uploaded models of a store except one, at once: after an erasure.
 
         Raises:
@@ -196,12 +196,12 @@ class SnapshotCache:
             self._wanted[name[:2]] = _WantedSnapshot(name)
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
-                    target=self._fetch_wanted, name="objects", daemon=True
+                    target=self._run, name="objects", daemon=True
                 )
                 self._thread.start()
             self._changed.notify_all()
 
-    def _fetch_wanted(self) -> None:
+    def _run(self) -> None:
         while True:
             with self._changed:
                 fetch = min(self._wanted.values(), key=lambda w: w.not_before, default=None)
@@ -244,7 +244,7 @@ class SnapshotCache:
                 else:  # the indexer of this machine writes the folder itself
                     self._written_locally_until = time.monotonic() + _LOCAL_WRITER_SECONDS
             return
-        with _one_fetcher(self._folders[name.kind]):
+        with _lock_fetching(self._folders[name.kind]):
             if not self.is_local(name):
                 _fetch_model(shared, self._folder(name), name)
                 remove_other_models(self._folder(name), {name.name})
@@ -259,12 +259,12 @@ def _fetch_model(shared: SnapshotStore, folder: Path, name: SnapshotName) -> Non
         local_files = {
             digest: path
             for model in folder.iterdir()
-            for digest, path in model_digests(model).items()
+            for digest, path in array_files_by_digest(model).items()
         }
         wanted: list[tuple[PackedFile, Path]] = []
         for path, packed_file in snapshot.files.items():
             target = draft / Path(path).name
-            if packed_file.sha256 not in local_files or not _linked(
+            if packed_file.sha256 not in local_files or not _try_link(
                 local_files[packed_file.sha256], target
             ):
                 wanted.append((packed_file, target))
@@ -275,7 +275,7 @@ def _fetch_model(shared: SnapshotStore, folder: Path, name: SnapshotName) -> Non
         raise
 
 
-def _linked(source: Path, target: Path) -> bool:
+def _try_link(source: Path, target: Path) -> bool:
     """Link an unchanged file of the previous model; the reader verifies it."""
     try:
         target.hardlink_to(source)
@@ -285,7 +285,7 @@ def _linked(source: Path, target: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _one_fetcher(folder: Path) -> Iterator[None]:
+def _lock_fetching(folder: Path) -> Iterator[None]:
     """Let the processes of this machine fetch one after the other."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / _LOCK).open("wb") as lock:
@@ -370,17 +370,17 @@ def fetch_index(
     needed = {
         path: packed_file
         for path, packed_file in snapshot.files.items()
-        if complete or not folder.is_of_indexer(path)
+        if complete or not folder.is_only_for_indexer(path)
     }
     missing = [
         path
         for path, packed_file in needed.items()
-        if folder.is_replaced(path)
+        if folder.is_rewritten(path)
         or held.files.get(path) != packed_file.sha256
         or not _has_size(folder.folder / path, packed_file.size)
     ]
     # Segments, then the library's metadata that names them, then the pointer.
-    missing.sort(key=folder.order_of_writing)
+    missing.sort(key=folder.writing_order)
     shared.download(
         name, [(snapshot.files[path], folder.folder / path) for path in missing]
     )

@@ -247,12 +247,16 @@ class SnapshotStore:
     ) -> None:
         with durable_file(target) as file:
             if packed_file.sha256 == packed_file.object_name:
-                _verify(key, self.objects.read_into(key, file) == packed_file.sha256)
+                _reject_unless_intact(
+                    key, self.objects.read_into(key, file) == packed_file.sha256
+                )
                 return
             if key not in packs:
                 packs[key] = self.objects.get(key)
             content = packs[key][packed_file.offset : packed_file.offset + packed_file.size]
-            _verify(key, hashlib.sha256(content).hexdigest() == packed_file.sha256)
+            _reject_unless_intact(
+                key, hashlib.sha256(content).hexdigest() == packed_file.sha256
+            )
             file.write(content)
 
     def _upload_large_file(
@@ -299,7 +303,7 @@ class SnapshotStore:
         needed: set[str] = set()
         doomed: list[str] = []
         for kind in KINDS:
-            for manifest, is_kept in _mark_kept_manifests(
+            for manifest, is_kept in _manifests_and_whether_kept(
                 list(self.objects.list(f"{prefix}/{kind}")),
                 serving.get(kind),
                 grace_seconds,
@@ -307,14 +311,15 @@ class SnapshotStore:
             ):
                 if is_kept:
                     needed |= self._needed_objects(
-                        SnapshotName(store_id, kind, _last(manifest.key))
+                        SnapshotName(store_id, kind, _last_part(manifest.key))
                     )
                 else:
                     doomed.append(manifest.key)
         doomed += [
             stored_object.key
             for stored_object in objects
-            if stored_object.age >= grace_seconds and _last(stored_object.key) not in needed
+            if stored_object.age >= grace_seconds
+            and _last_part(stored_object.key) not in needed
         ]
         self.objects.delete(doomed)
         return len(doomed)
@@ -329,12 +334,12 @@ class SnapshotStore:
         others = [
             manifest.key
             for manifest in self.objects.list(prefix)
-            if _last(manifest.key) != name.name
+            if _last_part(manifest.key) != name.name
         ]
         unneeded = {
             object_name
             for key in others
-            for object_name in self._needed_objects(name._replace(name=_last(key)))
+            for object_name in self._needed_objects(name._replace(name=_last_part(key)))
         } - self._needed_objects(name)
         self.objects.delete(
             [
@@ -372,7 +377,7 @@ class SnapshotStore:
             return set()
 
 
-def _mark_kept_manifests(
+def _manifests_and_whether_kept(
     manifests: list[StoredObject],
     serving: str | None,
     grace_seconds: float,
@@ -380,10 +385,10 @@ def _mark_kept_manifests(
     keep_previous: bool,
 ) -> Iterator[tuple[StoredObject, bool]]:
     """Yield each manifest of one kind, and whether it remains."""
-    others = [manifest for manifest in manifests if _last(manifest.key) != serving]
+    others = [manifest for manifest in manifests if _last_part(manifest.key) != serving]
     previous = max(others, key=lambda manifest: (-manifest.age, manifest.key), default=None)
     for manifest in manifests:
-        is_serving = _last(manifest.key) == serving
+        is_serving = _last_part(manifest.key) == serving
         is_previous = keep_previous and manifest is previous
         yield manifest, is_serving or is_previous or manifest.age < grace_seconds
 
@@ -399,11 +404,11 @@ def _object_key(store_id: StoreId, digest: str) -> str:
     return f"{_STORES}/{store_id}/{_OBJECTS}/{digest}"
 
 
-def _last(key: str) -> str:
+def _last_part(key: str) -> str:
     return key.rsplit("/", 1)[-1]
 
 
-def _verify(key: str, is_intact: bool) -> None:  # noqa: FBT001 - the only argument but a name
+def _reject_unless_intact(key: str, is_intact: bool) -> None:  # noqa: FBT001 - the only argument but a name
     if not is_intact:
         _log.warning("object rejected", extra={"object": key})
         message = f"the object {key} does not match its checksum"

@@ -78,7 +78,7 @@ def record_attempt(
     transaction.execute(query)
 
 
-def all_totals(connection: sa.Connection) -> list[JobTotals]:
+def job_totals_by_kind(connection: sa.Connection) -> list[JobTotals]:
     """Return the totals of every kind that has run."""
     columns = [job_totals.c[name] for name in JobTotals._fields]
     query = (
@@ -217,7 +217,7 @@ class JobQueue:
         Jobs whose lease expired come first, then the longest due. If none is due, it only
         reads.
         """
-        if not self.is_due(kinds):
+        if not self.has_due_job(kinds):
             return None
         try:
             with self._database.transaction() as transaction:
@@ -225,13 +225,13 @@ class JobQueue:
         except sa.exc.IntegrityError:  # another worker has just claimed one of the same key
             return None
 
-    def is_due(self, kinds: Collection[str]) -> bool:
+    def has_due_job(self, kinds: Collection[str]) -> bool:
         """Return whether a job of one of `kinds` is due; reads only."""
         query = _due_sql(tuple(sorted(kinds))).any
         with self._database.reading() as connection:
             return bool(connection.execute(query, self._time_parameters()).scalar())
 
-    def extend(self, job: Job, progress: float | None = None) -> bool:
+    def extend_lease(self, job: Job, progress: float | None = None) -> bool:
         """Extend the lease and store the progress (0 to 1); return False if it was lost.
 
         A job with new progress does not crash its workers, so its attempts are reset.
@@ -244,7 +244,7 @@ class JobQueue:
         with self._database.transaction() as transaction:
             return _update(transaction, job, values)
 
-    def done(self, job: Job) -> bool:
+    def mark_done(self, job: Job) -> bool:
         """Mark the job done; return False, without changes, if the lease was lost."""
         values = {
             "state": JobState.DONE,
@@ -279,7 +279,7 @@ class JobQueue:
         )
         raise StorageBusyError(message)
 
-    def release(self, job: Job) -> bool:
+    def requeue_interrupted(self, job: Job) -> bool:
         """Requeue an interrupted job, uncounted; return False if the lease was lost."""
         values = {"attempts": job.attempts - 1, "run_at": self._clock()}
         for _ in range(_ATTEMPTS):
@@ -292,7 +292,7 @@ class JobQueue:
                 continue
         return True  # ours until the lease expires; then another worker claims it
 
-    def clean(self) -> int:
+    def purge_finished(self) -> int:
         """Delete jobs done for a day or dead for a month; return the number."""
         now = self._clock()
         retention = {JobState.DONE: DONE_RETENTION_MS, JobState.DEAD: DEAD_RETENTION_MS}
@@ -314,7 +314,7 @@ class JobQueue:
     def _claim(self, transaction: sa.Connection, due: "_DueSql") -> Job | None:
         while True:
             times = self._time_parameters()
-            row = _first_free(transaction, due, times)
+            row = _first_due_row(transaction, due, times)
             if row is None:
                 return None
             if row["state"] == JobState.QUEUED or row["attempts"] < self.policy.attempts:
@@ -431,7 +431,7 @@ def _due_sql(kinds: tuple[str, ...]) -> _DueSql:
     )
 
 
-def _first_free(
+def _first_due_row(
     transaction: sa.Connection, due: _DueSql, times: Mapping[str, int]
 ) -> sa.RowMapping | None:
     for query in (due.abandoned, due.waiting):
@@ -445,7 +445,7 @@ def _is(row: sa.RowMapping) -> sa.ColumnElement[bool]:
     return sa.and_(jobs.c.store_id == row["store_id"], jobs.c.job_id == row["job_id"])
 
 
-def _fits(job: Job) -> sa.ColumnElement[bool]:
+def _is_claim_of(job: Job) -> sa.ColumnElement[bool]:
     return sa.and_(
         jobs.c.store_id == job.store_id,
         jobs.c.job_id == job.job_id,
@@ -455,12 +455,15 @@ def _fits(job: Job) -> sa.ColumnElement[bool]:
 
 
 def _update(transaction: sa.Connection, job: Job, values: Mapping[str, Any]) -> bool:
-    return transaction.execute(jobs.update().where(_fits(job)).values(values)).rowcount == 1
+    return (
+        transaction.execute(jobs.update().where(_is_claim_of(job)).values(values)).rowcount
+        == 1
+    )
 
 
 def _lock_claimed(transaction: sa.Connection, job: Job) -> int | None:
     """Lock the job's row and return its attempts, or None when the lease was lost."""
-    query = sa.select(jobs.c.attempts).where(_fits(job)).with_for_update()
+    query = sa.select(jobs.c.attempts).where(_is_claim_of(job)).with_for_update()
     return transaction.execute(query).scalar()
 
 
@@ -510,7 +513,7 @@ class JobBacklog(NamedTuple):
     due_since: int | None  # None when none is due
 
 
-def backlogs(connection: sa.Connection, now_ms: int) -> list[JobBacklog]:
+def job_backlogs(connection: sa.Connection, now_ms: int) -> list[JobBacklog]:
     """Return queued, running and dead jobs by kind; `now_ms` is the machine's time."""
     query = (
         sa.select(jobs.c.kind, jobs.c.state, sa.func.count(), sa.func.min(jobs.c.run_at))

@@ -54,7 +54,7 @@ class PeriodicTasks:
         if not due:
             return 0
         with self._database.transaction() as transaction:
-            existing = _lock_existing(transaction, [job.store_id for job in due])
+            existing = _lock_existing_stores(transaction, [job.store_id for job in due])
             # One order, so that two workers cannot deadlock on each other's rows.
             enqueued = [
                 job
@@ -94,7 +94,7 @@ def _first_wait_ms(task: str, every_ms: int, store_id: StoreId) -> int:
     return zlib.crc32(f"{task} {store_id}".encode()) * every_ms >> 32
 
 
-def _lock_existing(
+def _lock_existing_stores(
     transaction: sa.Connection, store_ids: Sequence[StoreId]
 ) -> set[StoreId]:
     """Return the stores that exist and cannot be deleted before the transaction ends."""

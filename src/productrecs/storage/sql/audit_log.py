@@ -76,7 +76,7 @@ class AuditRepository:
         row = self._connection.execute(query).first()
         return None if row is None else _entry(row)
 
-    def describe(self, entry_id: str, detail: str) -> None:
+    def set_detail(self, entry_id: str, detail: str) -> None:
         """Replace an entry's detail."""
         query = audit_log.update().where(
             audit_log.c.store_id == self._store_id, audit_log.c.entry_id == entry_id
@@ -110,10 +110,10 @@ def new_entry_id(at_ms: int) -> str:
     return f"{at_ms:015d}-{next(_NUMBERS):06x}{random_text(_RANDOM)}"
 
 
-def recording(database: Database, store_id: StoreId, entry: AuditEntry) -> Database:
+def with_audit_entry(database: Database, store_id: StoreId, entry: AuditEntry) -> Database:
     """Return a database whose next transaction also stores an audit log entry."""
 
     def write(transaction: sa.Connection) -> None:
         AuditRepository(transaction, store_id).add(entry)
 
-    return database.joined(write)
+    return database.with_extra_write(write)

@@ -24,7 +24,7 @@ from productrecs.storage.sql.dialects import (
 )
 from productrecs.storage.sql.sqlite_connection import LOCK_WAIT_MS
 from productrecs.storage.sql.sqlite_dialect import SqliteDialect
-from productrecs.storage.sql.storage_health import StorageHealth
+from productrecs.storage.sql.storage_failures import StorageFailures
 
 
 class Database:
@@ -38,10 +38,10 @@ class Database:
         """Open lazily: the first transaction opens the database."""
         self.dialect = dialect
         self._engine = dialect.create_engine()
-        self.outcomes = StorageHealth()
+        self.failures = StorageFailures()
         # Threads of one process queue here, in order, instead of polling in SQLite.
         self._writing = threading.Lock() if dialect.can_read_on_event_loop else None
-        self._joined: Callable[[sa.Connection], None] | None = None
+        self._extra_write: Callable[[sa.Connection], None] | None = None
 
     @classmethod
     def open(cls, url: str | None, folder: Path) -> Self:
@@ -71,7 +71,7 @@ class Database:
             StorageError: another of its kinds, when the database failed; then nothing of
                 this transaction is stored.
         """
-        failed, before = self.outcomes.record_write_failure, self.outcomes.write_failures
+        failed, before = self.failures.record_write_failure, self.failures.write_failures
         with (
             self._write_lock(),
             self._translate_errors(failed),
@@ -80,34 +80,34 @@ class Database:
             connection.begin()  # explicit: raw statements do not begin a transaction
             self.dialect.begin_write(connection, synced=synced)
             yield connection
-            if self._joined is not None:
-                self._joined(connection)
+            if self._extra_write is not None:
+                self._extra_write(connection)
             _commit(connection)
-            self._joined = None
-        self.outcomes.record_write_success(before)
+            self._extra_write = None
+        self.failures.record_write_success(before)
 
-    def joined(self, write: Callable[[sa.Connection], None]) -> Self:
+    def with_extra_write(self, write: Callable[[sa.Connection], None]) -> Self:
         """Return this database; its next transaction also runs `write` before it commits.
 
-        Writes that were joined before run first.
+        Earlier extra writes run first.
 
         For one use case in one thread: `write` and that transaction are stored together
         or not at all.
         """
-        copied, earlier = copy.copy(self), self._joined
+        copied, earlier = copy.copy(self), self._extra_write
 
         def both(connection: sa.Connection) -> None:
             if earlier is not None:
                 earlier(connection)
             write(connection)
 
-        copied._joined = both  # noqa: SLF001 - of the same class
+        copied._extra_write = both  # noqa: SLF001 - of the same class
         return copied
 
     @property
-    def is_joined(self) -> bool:
-        """Whether the joined write still waits for a transaction."""
-        return self._joined is not None
+    def has_extra_write(self) -> bool:
+        """Whether the extra write still waits for a transaction."""
+        return self._extra_write is not None
 
     @property
     def syncs_after_commit(self) -> bool:
@@ -136,7 +136,7 @@ class Database:
         Raises:
             StorageError: one of its kinds.
         """
-        with self._translate_errors(self.outcomes.record_write_failure):
+        with self._translate_errors(self.failures.record_write_failure):
             return self.dialect.overwrite_deleted()
 
     def compact(self) -> None:
@@ -160,7 +160,7 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Yield a connection that reads one snapshot of the database."""
-        failed = self.outcomes.read_failed
+        failed = self.failures.record_read_failure
         with self._translate_errors(failed), self._engine.connect() as connection:
             self.dialect.begin_read(connection)
             yield connection
@@ -196,9 +196,9 @@ class Database:
     def raw_reader(self) -> RawReader:
         """Return a raw read-only connection; use it from one thread, then close it."""
         try:
-            return self.dialect.raw_reader(self.outcomes.read_failed)
+            return self.dialect.raw_reader(self.failures.record_read_failure)
         except StorageError as error:
-            self.outcomes.read_failed(error)
+            self.failures.record_read_failure(error)
             raise
 
     def close(self) -> None:
@@ -214,7 +214,7 @@ class Database:
         if not self._writing.acquire(timeout=LOCK_WAIT_MS / 1000):
             message = "the database is busy; retry"
             error = StorageBusyError(message)
-            self.outcomes.record_write_failure(error)
+            self.failures.record_write_failure(error)
             raise error
         try:
             yield

@@ -66,7 +66,7 @@ class RawSql(Protocol):
     def run(self, sql: str, parameters: Sequence[object]) -> None:
         """Run one statement that returns no rows."""
 
-    def mapped(
+    def values_by_key(
         self, columns: tuple[str, str, str], store_id: StoreId, names: Iterable[str]
     ) -> dict[str, Any]:
         """Map keys of a table to values; `columns` are the table, its key and its value.

@@ -142,7 +142,9 @@ class GroupCommit:
         self._closing = False
         self._last_size = 0  # of the previous batch
         self._flusher = (
-            _CommitFlusher(database, self._broke) if database.syncs_after_commit else None
+            _CommitFlusher(database, self._report_broken)
+            if database.syncs_after_commit
+            else None
         )
         self._thread = threading.Thread(target=self._run, name="group-commit", daemon=True)
         self._thread.start()
@@ -309,7 +311,7 @@ class GroupCommit:
         try:
             return self._commit(batch)
         except StorageBrokenError as error:
-            self._broke(error)
+            self._report_broken(error)
             return [(write, None, error) for write in batch]
         except UnconfirmedWriteError as error:  # it may be stored: a retry would double it
             return [(write, None, error) for write in batch]
@@ -330,7 +332,7 @@ class GroupCommit:
             for outcome in self._commit_or_split_batch(smaller_batch)
         ]
 
-    def _broke(self, error: StorageBrokenError) -> None:
+    def _report_broken(self, error: StorageBrokenError) -> None:
         _log.critical("disk sync failed", extra={"error": operator_text(error)})
         self._on_broken()
 

@@ -235,7 +235,7 @@ class _PostgresHotReader:
                 autocommit=True, **connection_parameters(self._url, _READER_OPTIONS)
             )
         return self._connection.execute(
-            _postgres(sql), encode_parameters(parameters)
+            _to_postgres_sql(sql), encode_parameters(parameters)
         ).fetchall()
 
     def close(self) -> None:
@@ -279,20 +279,22 @@ class PostgresRawSql:
         """Run one statement and return all its rows."""
         # A cached plan from when a table was empty may use the wrong index of a store.
         prepare = False if LOOKUP_PLACEHOLDER in sql else None
-        text = _postgres(sql)
+        text = _to_postgres_sql(sql)
         return self._driver.execute(
             text, encode_parameters(parameters), prepare=prepare
         ).fetchall()
 
     def run(self, sql: str, parameters: Sequence[object]) -> None:
         """Run one statement that returns no rows."""
-        self._driver.execute(_postgres(sql), encode_parameters(parameters))
+        self._driver.execute(_to_postgres_sql(sql), encode_parameters(parameters))
 
-    def mapped(
+    def values_by_key(
         self, columns: tuple[str, str, str], store_id: StoreId, names: Iterable[str]
     ) -> dict[str, Any]:
         """Map keys of a table to values; `columns` are the table, its key and its value."""
-        rows = self._driver.execute(_postgres_map(*columns), (store_id, list(names)))
+        rows = self._driver.execute(
+            _postgres_select_by_keys(*columns), (store_id, list(names))
+        )
         return dict(rows.fetchall())
 
     def insert(self, table: sa.Table, rows: Sequence[Sequence[object]]) -> None:
@@ -306,7 +308,7 @@ class PostgresRawSql:
 
 
 @memoized(RegisteredCache.STATEMENTS)
-def _postgres(sql: str) -> bytes:
+def _to_postgres_sql(sql: str) -> bytes:
     value_rows = "json_array_elements(?::json) AS given(value)"
     # OFFSET stops the planner from scanning all of a store's rows, which it prefers while
     # a growing table has no statistics.
@@ -321,7 +323,7 @@ def _postgres(sql: str) -> bytes:
 
 
 @memoized(RegisteredCache.STATEMENTS)
-def _postgres_map(table: str, key: str, value: str) -> bytes:
+def _postgres_select_by_keys(table: str, key: str, value: str) -> bytes:
     return (
         f"SELECT {key}, {value} FROM {table} "  # noqa: S608 - own names
         f"WHERE store_id = %s AND {key} = ANY(%s)"

@@ -15,7 +15,11 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import raw_connection
-from productrecs.storage.sql.store_counters_and_versions import advance_log, increment
+from productrecs.storage.sql.store_counters_and_versions import (
+    advance_log,
+    increment_counter,
+    lock_head,
+)
 from productrecs.storage.sql.tables import items
 
 _NUMBERS: Final = ("items", "item_id", "number")
@@ -24,6 +28,20 @@ _MAX_FACTS: Final = 1_000
 
 class StoreDeletedError(ProductRecsError):
     """The store was deleted during a write."""
+
+    def __init__(self, message: str = "this store was deleted") -> None:
+        """Say what was being done, if that helps the reader."""
+        super().__init__(message)
+
+
+def lock_existing_head(transaction: sa.Connection, store_id: StoreId) -> None:
+    """Lock a store's head for the transaction.
+
+    Raises:
+        StoreDeletedError: when the store was deleted.
+    """
+    if not lock_head(transaction, store_id):
+        raise StoreDeletedError
 
 
 def next_counter_value(
@@ -34,11 +52,10 @@ def next_counter_value(
     Raises:
         StoreDeletedError: when the store was deleted.
     """
-    found = increment(transaction, store_id, counter, count)
-    if found is None:
-        message = "this store was deleted"
-        raise StoreDeletedError(message)
-    return found
+    value = increment_counter(transaction, store_id, counter, count)
+    if value is None:
+        raise StoreDeletedError
+    return value
 
 
 class ItemNumberCache:
@@ -92,8 +109,7 @@ class LockedStoreLog:
         """
         advanced = advance_log(self.transaction, self.store_id, count)
         if advanced is None:
-            message = "this store was deleted"
-            raise StoreDeletedError(message)
+            raise StoreDeletedError
         last_seq, self.erasures = advanced
         return last_seq - count + 1
 
@@ -134,7 +150,9 @@ class LockedStoreLog:
             self._known_numbers.add(self.store_id, self._new_numbers)
 
     def _stored_numbers(self, item_ids: Sequence[str]) -> dict[str, int]:
-        return raw_connection(self.transaction).mapped(_NUMBERS, self.store_id, item_ids)
+        return raw_connection(self.transaction).values_by_key(
+            _NUMBERS, self.store_id, item_ids
+        )
 
     def _create_numbered_items(
         self, item_ids: Sequence[str], now_ms: int

@@ -34,7 +34,7 @@ class ShopperRows:
         self._columns = columns or tuple(table.c)
         self._key = list(table.primary_key.columns)[-1]
 
-    def of(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    def rows_of(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield the rows of a shopper with these names, in the table's order."""
         for some in chunks(names):
             query = (
@@ -46,7 +46,7 @@ class ShopperRows:
             for row in self._transaction.execute(query):
                 yield row._asdict()
 
-    def names(self, column: str) -> Iterator[str]:
+    def distinct_names(self, column: str) -> Iterator[str]:
         """Yield the distinct names in a column of all rows."""
         name = self._table.c[column]
         query = (
@@ -57,7 +57,7 @@ class ShopperRows:
         )
         yield from self._transaction.execute(query).scalars()
 
-    def keys_of_sessions(self, names: Sequence[str]) -> list[int]:
+    def keys_by_session(self, names: Sequence[str]) -> list[int]:
         """Return the keys of the rows from these sessions, whoever's they are.
 
         Reads all of the store's rows: there is no index of sessions.

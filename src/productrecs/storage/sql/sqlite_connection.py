@@ -77,7 +77,7 @@ def configure_connection(
     connection.apsw.set_busy_handler(SqliteBusyHandler())
     _persist_wal(connection.apsw)
     for pragma in (
-        *_of_new_file(connection.apsw),
+        *_new_file_pragmas(connection.apsw),
         "journal_mode = WAL",
         "synchronous = FULL",
         "mmap_size = 0",
@@ -98,7 +98,7 @@ def configure_connection(
             raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
 
 
-def _of_new_file(connection: apsw.Connection) -> tuple[str, ...]:
+def _new_file_pragmas(connection: apsw.Connection) -> tuple[str, ...]:
     """Return what must be set before a database has any content.
 
     Incremental vacuum lets purges cut free pages off the file.

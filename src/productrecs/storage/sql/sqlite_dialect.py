@@ -140,7 +140,7 @@ class WalFile:
         """
         with self._lock:
             try:
-                number = self._current()
+                number = self._current_descriptor()
                 if number is not None:
                     fdatasync(number)
             except OSError as error:
@@ -152,7 +152,7 @@ class WalFile:
         with self._lock:
             self._close()
 
-    def _current(self) -> int | None:
+    def _current_descriptor(self) -> int | None:
         try:
             on_disk = self._path.stat()
         except FileNotFoundError:
@@ -227,10 +227,10 @@ class SqliteDialect:
             max_overflow=16,
             pool_timeout=LOCK_WAIT_MS / 1000,
         )
-        sa.event.listen(engine, "connect", self._prepare)
+        sa.event.listen(engine, "connect", self._configure_new_connection)
         return engine
 
-    def _prepare(
+    def _configure_new_connection(
         self, connection: apsw_dbapi.ApswConnection, record: sa.pool.ConnectionPoolEntry
     ) -> None:
         configure_connection(connection, INLINE_PAGES if self._checkpointing else WAL_PAGES)
@@ -378,7 +378,7 @@ class SqliteRawSql:
         """Run one statement and return all its rows."""
         try:
             return self._driver.execute(
-                _sqlite(sql), encode_parameters(parameters)
+                _to_sqlite_sql(sql), encode_parameters(parameters)
             ).fetchall()
         except apsw.Error as error:
             raise self._translated(error) from error
@@ -387,11 +387,11 @@ class SqliteRawSql:
         """Run one statement that returns no rows."""
         self.all(sql, parameters)
 
-    def mapped(
+    def values_by_key(
         self, columns: tuple[str, str, str], store_id: StoreId, names: Iterable[str]
     ) -> dict[str, Any]:
         """Map keys of a table to values; `columns` are the table, its key and its value."""
-        rows = self.all(_sqlite_map(*columns), (store_id, list(names)))
+        rows = self.all(_sqlite_select_by_keys(*columns), (store_id, list(names)))
         found: dict[str, Any] = _decode(rows[0][0])
         return found
 
@@ -426,14 +426,14 @@ def _has_binary_column(table: sa.Table) -> bool:
 
 
 @memoized(RegisteredCache.STATEMENTS)
-def _sqlite(sql: str) -> str:
+def _to_sqlite_sql(sql: str) -> str:
     # In SQLite, the left table of a CROSS JOIN is the outer loop.
     with_rows = sql.replace(ROWS_PLACEHOLDER, "json_each(?) AS given")
     return with_rows.replace(LOOKUP_PLACEHOLDER, "").replace(FIELD_PLACEHOLDER, "")
 
 
 @memoized(RegisteredCache.STATEMENTS)
-def _sqlite_map(table: str, key: str, value: str) -> str:
+def _sqlite_select_by_keys(table: str, key: str, value: str) -> str:
     return (
         f"SELECT json_group_object({key}, {value}) FROM {table} "  # noqa: S608 - own names
         f"WHERE store_id = ? AND {key} IN (SELECT value FROM json_each(?))"
@@ -480,7 +480,7 @@ def _set_planner_statistics(connection: sa.Connection) -> None:
         (
             table,
             table if without_rowid and origin == "pk" else index,
-            _statistics(width, unique),
+            _index_statistics(width, unique),
         )
         for table, without_rowid, index, unique, origin, width, first in indexes
         if first == "store_id"
@@ -489,7 +489,7 @@ def _set_planner_statistics(connection: sa.Connection) -> None:
     connection.exec_driver_sql("ANALYZE sqlite_schema")  # loads it
 
 
-def _statistics(width: int, unique: int) -> str:
+def _index_statistics(width: int, unique: int) -> str:
     found = [_ROWS_OF_A_STORE, *[_ROWS_OF_A_KEY] * (width - 1)]
     if unique:
         found[-1] = 1

@@ -107,7 +107,7 @@ def measure_stored_bytes(
     for store, size in found:
         for owner in {store, INSTALLATION}:
             parts = sizes.setdefault(owner, {})
-            parts[size.part] = _sum(parts.get(size.part, DataSize(size.part)), size)
+            parts[size.part] = _add_sizes(parts.get(size.part, DataSize(size.part)), size)
     return sizes
 
 
@@ -133,7 +133,7 @@ def newest_sizes(connection: sa.Connection, store_id: StoreId) -> list[DataSize]
     return by_day[max(by_day)] if by_day else []
 
 
-def daily_totals(connection: sa.Connection, parts: Sequence[DataKind]) -> dict[str, int]:
+def daily_bytes(connection: sa.Connection, parts: Sequence[DataKind]) -> dict[str, int]:
     """Return the installation's bytes by day."""
     return {
         day: sum(size.bytes for size in sizes if size.part in parts)
@@ -161,7 +161,7 @@ def first_event_ms(connection: sa.Connection) -> int | None:
     return found
 
 
-def in_units(size: float) -> tuple[float, str]:
+def to_readable_unit(size: float) -> tuple[float, str]:
     """Return bytes in the unit that suits them, and its name."""
     for unit, name in ((1e9, "GB"), (1e6, "MB")):
         if size >= unit:
@@ -244,14 +244,14 @@ def _folder_sizes(
     part: DataKind, part_folders: Sequence[Path]
 ) -> list[tuple[StoreId, DataSize]]:
     return [
-        (StoreId(folder.name), DataSize(part, bytes=_size_of(folder)))
+        (StoreId(folder.name), DataSize(part, bytes=_folder_bytes(folder)))
         for part_folder in part_folders
         if part_folder.is_dir()
         for folder in part_folder.iterdir()
     ]
 
 
-def _size_of(folder: Path) -> int:
+def _folder_bytes(folder: Path) -> int:
     size = 0
     for file in folder.rglob("*"):
         try:
@@ -261,7 +261,7 @@ def _size_of(folder: Path) -> int:
     return size
 
 
-def _sum(size: DataSize, other: DataSize) -> DataSize:
+def _add_sizes(size: DataSize, other: DataSize) -> DataSize:
     counts = (left + right for left, right in zip(size[1:], other[1:], strict=True))
     return DataSize(size.part, *counts)
 

@@ -103,7 +103,7 @@ def advance_log(
     return (int(rows[0][0]), int(rows[0][1])) if rows else None
 
 
-def increment(
+def increment_counter(
     transaction: sa.Connection, store_id: StoreId, counter: str, count: int = 1
 ) -> int | None:
     """Lock a store's head, add to a counter and return it; None for a deleted store."""
@@ -118,7 +118,7 @@ def increment(
     return found
 
 
-def move_catalog(
+def record_catalog_change(
     transaction: sa.Connection, store_id: StoreId, seq: int, added: int
 ) -> int:
     """Record a change of the catalog that added `added` items; return its size."""

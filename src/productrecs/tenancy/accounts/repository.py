@@ -36,7 +36,6 @@ from productrecs.tenancy.billing.plans_and_subscriptions import Subscription
 
 _ACCOUNTS = "accounts"
 _INSTALLATION = "installation"
-_DELETED_MESSAGE = "this store was deleted"
 
 
 class HasStoreId(Protocol):
@@ -96,10 +95,10 @@ class AccountRepository:
         query = sa.select(stores).where(stores.c.store_id == store_id).with_for_update()
         row = self._connection.execute(query).mappings().first()
         if row is None:
-            raise StoreDeletedError(_DELETED_MESSAGE)
+            raise StoreDeletedError
         return _store_from_row(row)
 
-    def lock_each(self, batch: Iterable[Row]) -> Iterator[tuple[StoreId, list[Row]]]:
+    def lock_each_store(self, batch: Iterable[Row]) -> Iterator[tuple[StoreId, list[Row]]]:
         """Yield each store's rows of a batch, in their order, while its store is locked.
 
         All processes lock stores in the same order, which prevents deadlocks. Rows of
@@ -122,7 +121,7 @@ class AccountRepository:
         query = sa.select(stores.c.plan, stores.c.plan_ends_at, stores.c.suspended_at)
         row = self._connection.execute(query.where(stores.c.store_id == store_id)).first()
         if row is None:
-            raise StoreDeletedError(_DELETED_MESSAGE)
+            raise StoreDeletedError
         return Subscription(*row)
 
     def settings(self, store_id: StoreId) -> StoreSettings:
@@ -141,9 +140,9 @@ class AccountRepository:
             "store_id": store.store_id,
             "domain": store.domain,
             "email": store.email,
-            **_columns(store.subscription),
+            **_subscription_columns(store.subscription),
             "publishable_key": store.publishable_key,
-            **_secret_columns(store.secrets),
+            **_secret_key_columns(store.secrets),
             "origins": json.dumps(sorted(store.origins)),
             "settings": json.dumps(
                 {name: getattr(store.settings, name) for name in store.chosen}
@@ -160,7 +159,7 @@ class AccountRepository:
 
     def set_secrets(self, store_id: StoreId, secrets: SecretKeys) -> None:
         """Replace the secret keys; processes reject others once they see the version."""
-        self._update(store_id, **_secret_columns(secrets))
+        self._update(store_id, **_secret_key_columns(secrets))
 
     def set_origins(self, store_id: StoreId, origins: frozenset[str]) -> None:
         """Replace the origin allowlist."""
@@ -168,7 +167,7 @@ class AccountRepository:
 
     def set_subscription(self, store_id: StoreId, subscription: Subscription) -> None:
         """Replace the plan, its end and the suspension."""
-        self._update(store_id, **_columns(subscription))
+        self._update(store_id, **_subscription_columns(subscription))
 
     def merge_settings(
         self, store_id: StoreId, changes: Mapping[str, SettingValue | None]
@@ -246,7 +245,7 @@ class KeyUseRepository:
 
 def store_key_uses(transaction: sa.Connection, batch: Sequence[KeyUse]) -> None:
     """Store uses of keys of any stores."""
-    for store_id, uses in AccountRepository(transaction).lock_each(batch):
+    for store_id, uses in AccountRepository(transaction).lock_each_store(batch):
         KeyUseRepository(transaction, store_id).record(uses)
 
 
@@ -286,7 +285,7 @@ class ConnectionRepository:
         )
 
 
-def _columns(subscription: Subscription) -> dict[str, object]:
+def _subscription_columns(subscription: Subscription) -> dict[str, object]:
     return {
         "plan": subscription.plan,
         "plan_ends_at": subscription.ends_at,
@@ -294,7 +293,7 @@ def _columns(subscription: Subscription) -> dict[str, object]:
     }
 
 
-def _secret_columns(secrets: SecretKeys) -> dict[str, object]:
+def _secret_key_columns(secrets: SecretKeys) -> dict[str, object]:
     return {
         "secret_hash": secrets.secret_hash,
         "secret_end": secrets.end,
@@ -357,22 +356,22 @@ class KeyMisuse:
     """One observed misuse, with the origin or page if known."""
 
     store_id: StoreId
-    sign: MisuseKind
+    kind: MisuseKind
     value: str
     seen_at: int
 
     @classmethod
     def of(
-        cls, store_id: StoreId, sign: MisuseKind, origin: bytes | None, now_ms: int
+        cls, store_id: StoreId, kind: MisuseKind, origin: bytes | None, now_ms: int
     ) -> Self:
         """Return a misuse with the origin of its page, or without it if invalid."""
         text = "" if origin is None else origin.decode("latin-1")
-        return cls(store_id, sign, text if _ORIGIN.fullmatch(text) else "", now_ms)
+        return cls(store_id, kind, text if _ORIGIN.fullmatch(text) else "", now_ms)
 
     @property
     def key(self) -> tuple[StoreId, str, str, int]:
         """The deduplication key."""
-        return self.store_id, self.sign.value, self.value, self.seen_at // HOUR_MS
+        return self.store_id, self.kind.value, self.value, self.seen_at // HOUR_MS
 
 
 MAX_STORED: Final = 50
@@ -383,7 +382,7 @@ def store_key_misuse(transaction: sa.Connection, batch: Sequence[KeyMisuse]) -> 
     """Store misuses of any stores, with the first and the last time of each."""
     # All processes write rows in the same order, which prevents deadlocks.
     ordered = sorted(batch, key=lambda one: one.key)
-    for store_id, rows in AccountRepository(transaction).lock_each(ordered):
+    for store_id, rows in AccountRepository(transaction).lock_each_store(ordered):
         KeyMisuseRepository(transaction, store_id).add(rows)
 
 
@@ -409,14 +408,14 @@ class KeyMisuseRepository:
 
     def add(self, batch: Sequence[KeyMisuse]) -> None:
         """Store misuses; new ones only up to the limit."""
-        stored = {(misuse.sign, misuse.value) for misuse in self.all()}
+        stored = {(misuse.kind, misuse.value) for misuse in self.all()}
         for misuse in batch:
-            if (misuse.sign, misuse.value) not in stored and len(stored) >= MAX_STORED:
+            if (misuse.kind, misuse.value) not in stored and len(stored) >= MAX_STORED:
                 continue
-            stored.add((misuse.sign, misuse.value))
+            stored.add((misuse.kind, misuse.value))
             row = upsert(self._transaction, sightings).values(
                 store_id=self._store_id,
-                kind=misuse.sign.value,
+                kind=misuse.kind.value,
                 value=misuse.value,
                 first_at=misuse.seen_at,
                 last_at=misuse.seen_at,
@@ -431,10 +430,10 @@ class KeyMisuseRepository:
             )
             self._transaction.execute(query)
 
-    def delete(self, sign: MisuseKind, before_ms: int | None = None) -> None:
+    def delete(self, kind: MisuseKind, before_ms: int | None = None) -> None:
         """Delete the records of one kind, or those last seen before a time."""
         query = sightings.delete().where(
-            sightings.c.store_id == self._store_id, sightings.c.kind == sign.value
+            sightings.c.store_id == self._store_id, sightings.c.kind == kind.value
         )
         if before_ms is not None:
             query = query.where(sightings.c.last_at < before_ms)

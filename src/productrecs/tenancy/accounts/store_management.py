@@ -104,12 +104,12 @@ def register_store(
     """
     secret = new_secret_key()
     store = _new_store_from_registration(registration, secret, clock)
-    owner, login = _owner(store.store_id, registration), registration.owner
+    owner, login = _first_owner(store.store_id, registration), registration.owner
     with database.transaction() as transaction:
         invitations = InvitationRepository(transaction, NEW_STORE)
         if invitation is not None:
             invitations.use(hash_token(invitation), system_ms())
-        invitations.remove_of(STARTUP)
+        invitations.remove_made_by(STARTUP)
         if owner is not None and login is None:
             LoginRepository(transaction).claim_email(owner.email)
         AccountRepository(transaction).add(store)
@@ -142,7 +142,7 @@ def _new_store_from_registration(
     )
 
 
-def _owner(store_id: StoreId, registration: Registration) -> DashboardUser | None:
+def _first_owner(store_id: StoreId, registration: Registration) -> DashboardUser | None:
     """Return the owner of a new store; a login with a password needs no address."""
     if registration.owner is not None:
         return DashboardUser(store_id, OWNER_ID, None, Role.OWNER, None)
@@ -309,7 +309,7 @@ def find_sandbox(database: Database, store: Store) -> Store | None:
         DomainTakenError: a real store has the test store's domain.
     """
     with database.reading() as connection:
-        found = AccountRepository(connection).find(_domain_of(store))
+        found = AccountRepository(connection).find(_sandbox_domain(store))
     if found is not None and not found.is_sandbox:
         message = (
             f"{found.domain} is a registered store, so {store.domain} cannot have a test "
@@ -324,7 +324,7 @@ def with_sandbox(database: Database, store: Store) -> tuple[Store, ...]:
     if store.is_sandbox:
         return (store,)
     with database.reading() as connection:
-        found = AccountRepository(connection).find(_domain_of(store))
+        found = AccountRepository(connection).find(_sandbox_domain(store))
     return (store, found) if found is not None and found.is_sandbox else (store,)
 
 
@@ -345,7 +345,7 @@ def make_sandbox(
     sandbox = replace(
         store,
         store_id=new_store_id(),
-        domain=_domain_of(store),
+        domain=_sandbox_domain(store),
         subscription=first_subscription(plan, now_ms),
         publishable_key=new_publishable_key(for_tests=True),
         secrets=first_secret(secret, now_ms),
@@ -374,7 +374,7 @@ def reset_sandbox(database: Database, sandbox: Store, clock: Clock) -> Store:
     return new_sandbox
 
 
-def _domain_of(store: Store) -> str:
+def _sandbox_domain(store: Store) -> str:
     if store.is_sandbox:
         message = f"{store.domain} is a test store; only its store can have one"
         raise NoSandboxError(message)

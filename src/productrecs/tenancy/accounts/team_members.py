@@ -15,7 +15,7 @@ from productrecs.tenancy.users.dashboard_user import (
     hash_token,
     new_token,
     normalise_email,
-    store_of,
+    store_id_of_token,
     validate_and_hash_password,
 )
 from productrecs.tenancy.users.memberships.repository import LoginRepository
@@ -139,7 +139,7 @@ def create_first_store_invitation(
     with database.transaction() as transaction:
         invitations = InvitationRepository(transaction, NEW_STORE)
         invitations.purge(now_ms)
-        invitations.remove_of(STARTUP)
+        invitations.remove_made_by(STARTUP)
         draft = _draft_invitation(NEW_STORE, token, None, Role.OWNER, now_ms)
         invitations.add(replace(draft, maker=STARTUP))
     return token
@@ -147,16 +147,16 @@ def create_first_store_invitation(
 
 def find_invitation(database: Database, token: str, now_ms: int) -> Invitation | None:
     """Return the invitation of a token, if it is valid."""
-    store_id = store_of(token)
+    store_id = store_id_of_token(token)
     if store_id is None:
         return None
     with database.reading() as connection:
         return InvitationRepository(connection, store_id).find(hash_token(token), now_ms)
 
 
-def mark_mailed(database: Database, token: str) -> None:
+def mark_invitation_mailed(database: Database, token: str) -> None:
     """Record that an invitation's token went to the invited address, and nowhere else."""
-    store_id = store_of(token)
+    store_id = store_id_of_token(token)
     if store_id is None:
         return
     with database.transaction() as transaction:
@@ -173,7 +173,7 @@ def accept_invitation(
         EmailTakenError: the e-mail has a login: see `accept_invitation_with_login`.
         WeakPasswordError: the password is too short; the invitation stays valid.
     """
-    store_id = _invited_to(database, token, now_ms)
+    store_id = _store_of_invitation(database, token, now_ms)
     password_hash = validate_and_hash_password(password)
     with database.transaction() as transaction:
         invitations = InvitationRepository(transaction, store_id)
@@ -203,7 +203,7 @@ def accept_invitation_with_login(
             the store already.
         LoginGoneError: the login was removed meanwhile.
     """
-    store_id = _invited_to(database, token, now_ms)
+    store_id = _store_of_invitation(database, token, now_ms)
     with database.transaction() as transaction:
         AccountRepository(transaction).lock(store_id)
         found = InvitationRepository(transaction, store_id).use(hash_token(token), now_ms)
@@ -217,15 +217,15 @@ def accept_invitation_with_login(
         return LoginRepository(transaction).add_store_to_login(login, newcomer, now_ms)
 
 
-def _invited_to(database: Database, token: str, now_ms: int) -> StoreId:
-    store_id = store_of(token)
+def _store_of_invitation(database: Database, token: str, now_ms: int) -> StoreId:
+    store_id = store_id_of_token(token)
     found = find_invitation(database, token, now_ms)
     if store_id is None or store_id == NEW_STORE or found is None:
         raise InvitationError(OVER)
     return store_id
 
 
-def withdraw(database: Database, store_id: StoreId, token_hash: str) -> None:
+def delete_invitation(database: Database, store_id: StoreId, token_hash: str) -> None:
     """Delete an invitation.
 
     Raises:
@@ -249,10 +249,10 @@ def change_role(
     with database.transaction() as transaction:
         AccountRepository(transaction).lock(store_id)
         users = UserRepository(transaction, store_id)
-        user = _member(users, user_id, keeps_owner=role is Role.OWNER)
+        user = _find_removable_member(users, user_id, keeps_owner=role is Role.OWNER)
         users.set_role(user_id, role)
         if role is not Role.OWNER:
-            InvitationRepository(transaction, store_id).remove_of(user_id)
+            InvitationRepository(transaction, store_id).remove_made_by(user_id)
     return user
 
 
@@ -267,10 +267,10 @@ def remove_member(database: Database, store_id: StoreId, user_id: str) -> Dashbo
     with database.transaction() as transaction:
         AccountRepository(transaction).lock(store_id)
         users = UserRepository(transaction, store_id)
-        user = _member(users, user_id, keeps_owner=False)
-        users.end_sessions(user_id)
+        user = _find_removable_member(users, user_id, keeps_owner=False)
+        users.end_sessions_and_reset_links(user_id)
         SecondFactorRepository(transaction, store_id).remove(user_id)
-        InvitationRepository(transaction, store_id).remove_of(user_id)
+        InvitationRepository(transaction, store_id).remove_made_by(user_id)
         users.remove(user_id)
     return user
 
@@ -278,7 +278,9 @@ def remove_member(database: Database, store_id: StoreId, user_id: str) -> Dashbo
 _UNKNOWN: Final = "your team has nobody like this; open the page again"
 
 
-def _member(users: UserRepository, user_id: str, *, keeps_owner: bool) -> DashboardUser:
+def _find_removable_member(
+    users: UserRepository, user_id: str, *, keeps_owner: bool
+) -> DashboardUser:
     found = users.all()
     user = next((member for member in found if member.user_id == user_id), None)
     if user is None:

@@ -182,7 +182,7 @@ class Subscription:
             message = f"{reason}; events, orders and deletions are still accepted"
             raise BillingInactiveError(message)
 
-    def changed(self, plan: Plan, now_ms: int, ends_at: int | None = None) -> Self:
+    def with_plan(self, plan: Plan, now_ms: int, ends_at: int | None = None) -> Self:
         """Return the subscription with another plan from now on.
 
         It ends at `ends_at`, else after the plan's days, else never. A suspension remains.
@@ -208,4 +208,4 @@ class Subscription:
 
 def first_subscription(plan: Plan, now_ms: int) -> Subscription:
     """Return a new store's subscription to the plan, from now on."""
-    return Subscription(plan.name).changed(plan, now_ms)
+    return Subscription(plan.name).with_plan(plan, now_ms)

@@ -151,7 +151,7 @@ def hash_token(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def store_of(token: str) -> StoreId | None:
+def store_id_of_token(token: str) -> StoreId | None:
     """Return the store that a token names, or None."""
     store_id, dot, _ = token.partition(".")
     return StoreId(store_id) if dot and store_id else None

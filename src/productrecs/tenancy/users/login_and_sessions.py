@@ -25,7 +25,7 @@ from productrecs.tenancy.users.dashboard_user import (
     is_password,
     new_token,
     rehashed,
-    store_of,
+    store_id_of_token,
     validate_and_hash_password,
 )
 from productrecs.tenancy.users.memberships.repository import LoginRepository
@@ -119,7 +119,7 @@ def begin_session(
 
 def resume_session(database: Database, token: str, now_ms: int) -> Session | None:
     """Return the session of a token; None when it is unknown, idle or too old."""
-    store_id = store_of(token)
+    store_id = store_id_of_token(token)
     if store_id is None:
         return None
     with database.reading() as connection:
@@ -142,7 +142,9 @@ def end_session(database: Database, session: Session) -> None:
         users.end_session(hash_token(session.token))
 
 
-def open_sessions(database: Database, session: Session, now_ms: int) -> list[StoredSession]:
+def active_sessions(
+    database: Database, session: Session, now_ms: int
+) -> list[StoredSession]:
     """Return the login's active sessions in all its stores, last used first."""
     with database.reading() as connection:
         found = LoginRepository(connection).sessions(session.user)
@@ -189,10 +191,10 @@ def change_password(database: Database, session: Session, old: str, new: str) ->
     with database.transaction() as transaction:
         logins = LoginRepository(transaction)
         logins.set_password(user, password_hash)
-        logins.end_sessions(user, except_token=hash_token(session.token))
+        logins.end_sessions_and_reset_links(user, except_token=hash_token(session.token))
 
 
-def new_reset_token(
+def create_reset_token(
     database: Database, user: DashboardUser, now_ms: int, *, mailed: bool = False
 ) -> str:
     """Return a token for setting a new password once, within 30 minutes.
@@ -208,7 +210,7 @@ def new_reset_token(
     return token
 
 
-def new_confirm_token(database: Database, user: DashboardUser, now_ms: int) -> str:
+def create_confirm_token(database: Database, user: DashboardUser, now_ms: int) -> str:
     """Return a token to mail to a user's address, which confirms it within seven days."""
     token = new_token(user.store_id)
     with database.transaction() as transaction:
@@ -217,9 +219,11 @@ def new_confirm_token(database: Database, user: DashboardUser, now_ms: int) -> s
     return token
 
 
-def find_confirmation(database: Database, token: str, now_ms: int) -> DashboardUser | None:
+def find_user_to_confirm(
+    database: Database, token: str, now_ms: int
+) -> DashboardUser | None:
     """Return the user whose address a token confirms; None when it is not valid."""
-    store_id = store_of(token)
+    store_id = store_id_of_token(token)
     if store_id is None:
         return None
     with database.reading() as connection:
@@ -230,7 +234,7 @@ def find_confirmation(database: Database, token: str, now_ms: int) -> DashboardU
 
 def confirm_email(database: Database, token: str, now_ms: int) -> DashboardUser | None:
     """Use a token up and confirm its user's address; None when it is not valid."""
-    store_id = store_of(token)
+    store_id = store_id_of_token(token)
     if store_id is None:
         return None
     with database.transaction() as transaction:
@@ -249,7 +253,7 @@ def _confirm_hash(token: str) -> str:
 
 def is_reset_token(database: Database, token: str, now_ms: int) -> bool:
     """Return whether a reset token is currently valid."""
-    store_id = store_of(token)
+    store_id = store_id_of_token(token)
     if store_id is None:
         return False
     with database.reading() as connection:
@@ -269,7 +273,7 @@ def reset_password_and_join_logins(
         ResetLinkError: when the token is unknown, used or expired.
         WeakPasswordError: the password is too short; the token stays valid.
     """
-    store_id = store_of(token)
+    store_id = store_id_of_token(token)
     message = "this link was used already or is over 30 minutes old; ask for another"
     if store_id is None or not is_reset_token(database, token, now_ms):
         raise ResetLinkError(message)
@@ -282,9 +286,9 @@ def reset_password_and_join_logins(
         (user, is_mailed), logins = found, LoginRepository(transaction)
         if is_mailed:
             logins.set_confirmed(user, now_ms)
-            user = logins.join_logins(user, logins.others_with_email(user))
+            user = logins.join_logins(user, logins.find_joinable_logins(user))
         logins.set_password(user, password_hash)
-        logins.end_sessions(user)
+        logins.end_sessions_and_reset_links(user)
     return replace(user, password_hash=password_hash)
 
 
@@ -305,7 +309,7 @@ def join_logins(database: Database, found: Sequence[DashboardUser]) -> list[Dash
         return [logins.join_logins(kept, [login for login in found if login is not kept])]
 
 
-def stores_of(database: Database, user: DashboardUser) -> list[DashboardUser]:
+def login_in_each_store(database: Database, user: DashboardUser) -> list[DashboardUser]:
     """Return the user's login in each store that the session may switch to.
 
     A session from a store's plugin proves that store alone, so it gets no other.
@@ -320,14 +324,16 @@ def membership_in(
     database: Database, user: DashboardUser, store_id: StoreId
 ) -> DashboardUser | None:
     """Return the user's login in a store that the session may switch to, or None."""
-    found = stores_of(database, user)
+    found = login_in_each_store(database, user)
     return next((user for user in found if user.store_id == store_id), None)
 
 
 LINK_MS: Final = MINUTE_MS
 
 
-def find_login(users: UserRepository, email: str | None) -> DashboardUser | None:
+def find_login_or_first_owner(
+    users: UserRepository, email: str | None
+) -> DashboardUser | None:
     """Return the store's login with an address, or its first owner without an address.
 
     Addresses are compared case-insensitively. None when the store has no such login.
@@ -338,38 +344,38 @@ def find_login(users: UserRepository, email: str | None) -> DashboardUser | None
     return next((user for user in users.all() if user.role is Role.OWNER), None)
 
 
-def new_link_token(
+def create_link_token(
     factors: SecondFactorRepository, user: DashboardUser, now_ms: int
 ) -> str:
     """Return a token that starts one session of a user."""
     token = new_token(user.store_id)
     factors.purge_challenges(now_ms)
-    factors.add_challenge(_hash(token), user.from_shop(), now_ms + LINK_MS)
+    factors.add_challenge(_link_hash(token), user.from_shop(), now_ms + LINK_MS)
     return token
 
 
 def find_link_user(database: Database, token: str, now_ms: int) -> DashboardUser | None:
     """Return the user of a token, which stays valid; None when it is not."""
-    store_id = store_of(token)
+    store_id = store_id_of_token(token)
     if store_id is None:
         return None
     with database.reading() as connection:
         return SecondFactorRepository(connection, store_id).find_challenge(
-            _hash(token), now_ms
+            _link_hash(token), now_ms
         )
 
 
 def use_link_token(database: Database, token: str, now_ms: int) -> DashboardUser | None:
     """Use up a token and return its user; None when it is unknown, used or expired."""
-    store_id = store_of(token)
+    store_id = store_id_of_token(token)
     if store_id is None:
         return None
     with database.transaction() as transaction:
         waiting = SecondFactorRepository(transaction, store_id)
-        user = waiting.find_challenge(_hash(token), now_ms)
-        return user if waiting.remove_challenge(_hash(token)) else None
+        user = waiting.find_challenge(_link_hash(token), now_ms)
+        return user if waiting.remove_challenge(_link_hash(token)) else None
 
 
-def _hash(token: str) -> str:
+def _link_hash(token: str) -> str:
     """Return the stored hash; it differs from that of a login that waits for its code."""
     return hash_token(f"link {token}")

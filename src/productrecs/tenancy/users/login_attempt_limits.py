@@ -53,19 +53,19 @@ class AttemptLimits:
             TooManyAttemptsError: when a name has none left.
         """
         with self._database.reading() as connection:
-            full_at = LoginAttemptRepository(connection).full_at(_hashes(names))
+            full_at = LoginAttemptRepository(connection).last_full_at(_hashes(names))
         wait_ms = full_at - self._clock() - (self._burst - 1) * self._each_ms
         if wait_ms > 0:
             raise TooManyAttemptsError(round(wait_ms / 1000) + 1)
 
-    def failed(self, *names: str) -> None:
+    def count_attempt(self, *names: str) -> None:
         """Count a failure for every name; delete the buckets that are full again."""
         now_ms = self._clock()
         with self._database.transaction() as transaction:
             attempts = LoginAttemptRepository(transaction)
             attempts.purge(now_ms)
             for name_hash in _hashes(names):
-                attempts.extend(name_hash, now_ms, self._each_ms)
+                attempts.count_attempt(name_hash, now_ms, self._each_ms)
 
     def succeeded(self, *names: str) -> None:
         """Delete the failures of every name."""

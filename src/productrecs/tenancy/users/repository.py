@@ -208,7 +208,7 @@ class UserRepository:
         )
         self._connection.execute(query)
 
-    def end_sessions(self, user_id: str, except_token: str = "") -> None:
+    def end_sessions_and_reset_links(self, user_id: str, except_token: str = "") -> None:
         """Delete every session of a user except `except_token`, and every reset link."""
         for table in (dashboard_sessions, dashboard_resets):
             query = table.delete().where(
@@ -285,14 +285,14 @@ class LoginAttemptRepository:
         """Work on every bucket."""
         self._connection = connection
 
-    def full_at(self, hashes: Sequence[str]) -> int:
+    def last_full_at(self, hashes: Sequence[str]) -> int:
         """Return when the last of these buckets is full again; 0 if all are full."""
         query = sa.select(sa.func.max(login_attempts.c.full_at)).where(
             login_attempts.c.name_hash.in_(hashes)
         )
         return self._connection.execute(query).scalar() or 0
 
-    def extend(self, name_hash: str, now_ms: int, step_ms: int) -> None:
+    def count_attempt(self, name_hash: str, now_ms: int, step_ms: int) -> None:
         """Count a failure: the bucket is full `step_ms` later than without it."""
         full_at = login_attempts.c.full_at
         later = sa.case((full_at > now_ms, full_at), else_=now_ms) + step_ms
@@ -535,7 +535,7 @@ class InvitationRepository:
         )
         return self._connection.execute(query).rowcount > 0
 
-    def remove_of(self, maker: str) -> None:
+    def remove_made_by(self, maker: str) -> None:
         """Delete the invitations that a user made."""
         query = dashboard_invitations.delete().where(
             dashboard_invitations.c.store_id == self._store_id,

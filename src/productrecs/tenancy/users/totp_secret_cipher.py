@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.private_folders import sync_folder
 
 if TYPE_CHECKING:
     from cryptography.fernet import Fernet
@@ -108,9 +109,7 @@ def _create_key_file(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         path.hardlink_to(draft)  # one of several processes wins
-        folder = os.open(path.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
+        sync_folder(path.parent)
     except FileExistsError:
         pass
     finally:

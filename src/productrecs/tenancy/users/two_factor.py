@@ -15,7 +15,7 @@ from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     hash_token,
     new_token,
-    store_of,
+    store_id_of_token,
 )
 from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
@@ -48,7 +48,7 @@ def totp_code(secret: str, step: int, digits: int = _DIGITS) -> str:
     return str(number % 10**digits).zfill(digits)
 
 
-def find_step(secret: str, code: str, now_ms: int, after: int) -> int | None:
+def find_totp_step(secret: str, code: str, now_ms: int, after: int) -> int | None:
     """Return the time step of a code: the current or an adjacent one, after `after`.
 
     None for a wrong code, and for a replay: a step that was already used.
@@ -106,7 +106,7 @@ def begin_second_factor(
     secret = new_totp_secret()
     with database.transaction() as transaction:
         logins = LoginRepository(transaction)
-        found = logins.lock_factor(user)
+        found = logins.lock_and_find_factor(user)
         if found is not None and found.enabled_at is not None:
             message = "turn off the second factor that you have first"
             raise SecondFactorError(message)
@@ -137,14 +137,14 @@ def confirm_second_factor(
     Raises:
         WrongCodeError: the code does not match the pending secret.
     """
-    codes = [_recovery_code() for _ in range(RECOVERY_CODES)]
+    codes = [_new_recovery_code() for _ in range(RECOVERY_CODES)]
     with database.transaction() as transaction:
         logins = LoginRepository(transaction)
-        factor = logins.lock_factor(user)
+        factor = logins.lock_and_find_factor(user)
         if factor is None or factor.enabled_at is not None:
             raise WrongCodeError(_WRONG)
         secret = _decrypt_secret(cipher, factor)
-        step = find_step(secret, _normalise_code(code), now_ms, factor.last_step)
+        step = find_totp_step(secret, _normalise_code(code), now_ms, factor.last_step)
         if step is None:
             raise WrongCodeError(_WRONG)
         hashes = tuple(
@@ -165,7 +165,7 @@ def use_second_factor_code(
     """
     with database.transaction() as transaction:
         logins = LoginRepository(transaction)
-        factor = logins.lock_factor(user)
+        factor = logins.lock_and_find_factor(user)
         if factor is None or factor.enabled_at is None:
             raise WrongCodeError(_WRONG)
         hashed = hash_token(_normalise_code(code))
@@ -173,7 +173,7 @@ def use_second_factor_code(
             logins.put_factor(user, factor.without(hashed))
             return
         secret = _decrypt_secret(cipher, factor)
-        step = find_step(secret, _normalise_code(code), now_ms, factor.last_step)
+        step = find_totp_step(secret, _normalise_code(code), now_ms, factor.last_step)
         if step is None:
             raise WrongCodeError(_WRONG)
         if not is_encrypted(factor.secret):  # an earlier release stored it
@@ -187,7 +187,7 @@ def remove_factor(database: Database, user: DashboardUser) -> None:
         LoginRepository(transaction).remove_factor(user)
 
 
-def new_challenge(database: Database, user: DashboardUser, now_ms: int) -> str:
+def create_challenge(database: Database, user: DashboardUser, now_ms: int) -> str:
     """Return a token for a login with a correct password; a code completes it."""
     token = new_token(user.store_id)
     with database.transaction() as transaction:
@@ -199,7 +199,7 @@ def new_challenge(database: Database, user: DashboardUser, now_ms: int) -> str:
 
 def challenged_user(database: Database, token: str, now_ms: int) -> DashboardUser | None:
     """Return the user of a challenge token; None if unknown, completed or expired."""
-    store_id = store_of(token)
+    store_id = store_id_of_token(token)
     if store_id is None:
         return None
     with database.reading() as connection:
@@ -221,7 +221,7 @@ def _decrypt_secret(cipher: SecretCipher, factor: SecondFactor) -> str:
         raise WrongCodeError(_UNREADABLE) from error
 
 
-def _recovery_code() -> str:
+def _new_recovery_code() -> str:
     letters = "".join(secrets.choice(_ALPHABET) for _ in range(10))
     return f"{letters[:5]}-{letters[5:]}"
 

@@ -306,7 +306,9 @@ class Indexer:
         indexing.files_checked_at = now
         if indexing.live is not None and indexing.live.is_published:
             self._repair_unreadable_pointer(indexing, indexing.live)
-        manifest = indexing.live.manifest if indexing.live else indexing.folder.current()
+        manifest = (
+            indexing.live.manifest if indexing.live else indexing.folder.serving_manifest()
+        )
         if manifest is None or manifest.format != FORMAT:
             return
         if indexing.folder.is_damaged(manifest.generation):
@@ -333,7 +335,7 @@ class Indexer:
         if stamp is None:
             message = "its files are gone"
             raise DamagedIndexError(message)
-        if stamp != indexing.stamp and indexing.folder.current() is None:
+        if stamp != indexing.stamp and indexing.folder.serving_manifest() is None:
             live.publish()
             stamp = indexing.folder.stamp()
         indexing.stamp = stamp
@@ -394,7 +396,7 @@ class Indexer:
         )
         _log.info("search index started", extra=_facts(head) | index_log_fields(manifest))
         follower = IndexGeneration(head.store_id, indexing.folder, manifest)
-        if indexing.folder.current() is None:
+        if indexing.folder.serving_manifest() is None:
             indexing.live = follower  # a partial index is better than none
         else:
             indexing.draft = follower
@@ -430,14 +432,14 @@ class Indexer:
             indexing.live.drop()
         indexing.live, indexing.draft = draft, None
         indexing.checked_at = self._seconds()
-        indexing.folder.clean(draft.manifest.generation)
+        indexing.folder.remove_other_generations(draft.manifest.generation)
         _log.info(
             "search index built", extra=_facts(head) | index_log_fields(draft.manifest)
         )
 
     def _discard(self, indexing: _StoreIndexState) -> None:
         """Drop the broken index; the next turn starts a new one."""
-        manifest = indexing.folder.current()
+        manifest = indexing.folder.serving_manifest()
         if manifest is not None and indexing.draft is None:
             indexing.folder.mark_damaged(manifest.generation)
         for follower in (indexing.live, indexing.draft):

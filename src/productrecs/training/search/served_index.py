@@ -367,7 +367,7 @@ class ServedIndex:
             self._version = object()
         if stamp is None or stamp == self._stamp:
             return
-        manifest = self._folder.current()
+        manifest = self._folder.serving_manifest()
         if manifest is None or manifest.format != FORMAT:
             return  # of another release; a new one is being built
         try:

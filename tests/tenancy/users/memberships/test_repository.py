@@ -16,11 +16,11 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.users.dashboard_user import is_password
 from productrecs.tenancy.users.login_and_sessions import (
+    active_sessions,
     begin_session,
     change_password,
-    open_sessions,
+    login_in_each_store,
     resume_session,
-    stores_of,
 )
 from productrecs.tenancy.users.memberships.repository import (
     EmailTakenError,
@@ -68,13 +68,15 @@ def test_a_login_is_equal_in_all_its_stores(database: Database) -> None:
     assert all(is_password(one.password_hash, "another password") for one in found)
     assert {(one.email, one.confirmed_at) for one in found} == {("anna@example.com", 77)}
     assert [one.last_step for one in steps if one is not None] == [9, 9]
-    assert [one.store_id for one in open_sessions(database, session, 20)] == [
+    assert [one.store_id for one in active_sessions(database, session, 20)] == [
         second.store_id
     ]
     resumed = resume_session(database, session.token, 20)
     assert resumed is not None
-    assert stores_of(database, resumed.user.from_shop()) == [resumed.user.from_shop()]
-    assert len(stores_of(database, resumed.user)) == 2
+    assert login_in_each_store(database, resumed.user.from_shop()) == [
+        resumed.user.from_shop()
+    ]
+    assert len(login_in_each_store(database, resumed.user)) == 2
 
 
 def test_one_email_gets_one_login_whoever_comes_at_once(database: Database) -> None:

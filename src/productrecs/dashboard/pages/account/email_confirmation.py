@@ -15,8 +15,8 @@ from productrecs.services import Services
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.login_and_sessions import (
     confirm_email,
-    find_confirmation,
-    new_confirm_token,
+    create_confirm_token,
+    find_user_to_confirm,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 
@@ -54,7 +54,7 @@ def _send_confirmation_link(
     if server is None or user.email is None:
         return
     try:
-        token = new_confirm_token(services.database, user, now_ms)
+        token = create_confirm_token(services.database, user, now_ms)
         link = f"{services.settings.base_url}{CONFIRM_PATH}?token={token}"
         send_mail(server, user.email, "Confirm your e-mail", _TEXT.format(domain, link))
     except ProductRecsError:
@@ -64,7 +64,7 @@ def _send_confirmation_link(
 def show_confirmation(visit: Visit) -> Reply:
     """Ask before a link confirms: programs that scan mails open links too."""
     token = visit.query["token"]
-    user = find_confirmation(visit.database, token, visit.system_ms)
+    user = find_user_to_confirm(visit.database, token, visit.system_ms)
     status = 404 if user is None else 200
     email = "" if user is None else user.email
     return visit.render("confirm.html", status=status, token=token, email=email)
@@ -86,7 +86,7 @@ def send_again(visit: Visit) -> Reply:
         limits.check(counted)
     except TooManyAttemptsError as error:
         return visit.redirect(HOME_PATH, sentence(error))
-    limits.failed(counted)
+    limits.count_attempt(counted)
     if not needs_confirmation(visit):
         return visit.redirect(HOME_PATH, "Your e-mail is confirmed.")
     mail_confirmation(visit, visit.user, visit.store.domain)

@@ -32,8 +32,8 @@ from productrecs.tenancy.users.login_and_sessions import (
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.two_factor import (
+    create_challenge,
     has_second_factor,
-    new_challenge,
 )
 
 SWITCH_PATH: Final = "/dashboard/switch"
@@ -96,7 +96,7 @@ def verify_password_rate_limited(
     if matches:
         limits.succeeded(*map(_limit_key_of, matches))
     else:
-        limits.failed(*limit_keys)
+        limits.count_attempt(*limit_keys)
     return matches
 
 
@@ -167,7 +167,7 @@ def start_session_or_ask_for_code(
 ) -> Reply:
     """Start a session, or ask for the code of the second factor."""
     if has_second_factor(visit.database, user):
-        token = new_challenge(visit.database, user, visit.system_ms)
+        token = create_challenge(visit.database, user, visit.system_ms)
         return visit.render("login_code.html", token=token, next_path=path, error="")
     return start_session_and_redirect(visit, user, path, message, password)
 

@@ -18,9 +18,9 @@ from productrecs.settings import SmtpServer
 from productrecs.tenancy.users.dashboard_user import WeakPasswordError
 from productrecs.tenancy.users.login_and_sessions import (
     ResetLinkError,
+    create_reset_token,
     find_logins_or_owners,
     is_reset_token,
-    new_reset_token,
     reset_password_and_join_logins,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
@@ -63,7 +63,7 @@ def _send_reset_link(visit: Visit) -> Reply:
         limits.check(*limit_keys)
     except TooManyAttemptsError as error:
         return _reset_page(visit, status=429, error=sentence(error))
-    limits.failed(*limit_keys)
+    limits.count_attempt(*limit_keys)
     # In a thread: the reply's time must not reveal whether the address has a login.
     arguments = (visit.services, server, email, visit.system_ms)
     threading.Thread(target=_mail_links, args=arguments, daemon=True).start()
@@ -75,7 +75,7 @@ def _mail_links(services: Services, server: SmtpServer, email: str, now_ms: int)
     try:
         links = []
         for user in find_logins_or_owners(services.database, email, None):
-            token = new_reset_token(services.database, user, now_ms, mailed=True)
+            token = create_reset_token(services.database, user, now_ms, mailed=True)
             links.append(f"{services.settings.base_url}{RESET_PATH}?token={token}")
         if links:
             send_mail(server, email, "Reset your password", _TEXT.format("\n".join(links)))
@@ -95,7 +95,7 @@ def _set_password_and_log_in(visit: Visit) -> Reply:
     except TooManyAttemptsError as error:
         return _reset_page(visit, status=429, error=sentence(error))
     except ResetLinkError:
-        limits.failed(limit_key)
+        limits.count_attempt(limit_key)
         return _reset_page(visit, status=404, is_expired=True)
     except WeakPasswordError as error:
         return _reset_page(visit, token, status=422, error=sentence(error))

@@ -148,7 +148,7 @@ def ask_operator_for_plan(visit: Visit) -> Reply:
     store, limits = visit.store, visit.context.login_limits
     limit_key = f"plan request {store.store_id}"
     limits.check(limit_key)
-    limits.failed(limit_key)  # each request counts
+    limits.count_attempt(limit_key)  # each request counts
     remedy = f"productrecs store set-plan {store.domain} PLAN"
     facts = {"store": store.store_id, "domain": store.domain, "remedy": remedy}
     _log.warning("plan requested", extra={**facts, "plan": store.subscription.plan})

@@ -28,9 +28,9 @@ from productrecs.tenancy.users.login_and_sessions import (
     ABSOLUTE_MS,
     Session,
     WrongPasswordError,
+    active_sessions,
     change_password,
     end_other_sessions,
-    open_sessions,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.mail_subscriptions.repository import MailSubject
@@ -84,7 +84,7 @@ def save_new_password(visit: Visit) -> Reply:
         limits.check(limit_key)
         change_password(visit.database, session_of(visit), old, new)
     except WrongPasswordError as error:
-        limits.failed(limit_key)
+        limits.count_attempt(limit_key)
         return security_page(visit, status=422, old_error=sentence(error))
     except WeakPasswordError as error:
         return security_page(visit, status=422, new_error=sentence(error))
@@ -120,7 +120,7 @@ def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
     return visit.render(
         "security.html",
         status=status,
-        sessions=open_sessions(visit.database, session, visit.system_ms),
+        sessions=active_sessions(visit.database, session, visit.system_ms),
         own=hash_token(session.token),
         system_ms=visit.system_ms,
         most_days=ABSOLUTE_MS // DAY_MS,
@@ -225,7 +225,7 @@ def _attempt_code_rate_limited(
     try:
         result = attempt()
     except WrongCodeError:
-        limits.failed(limit_key)
+        limits.count_attempt(limit_key)
         raise
     limits.succeeded(limit_key)
     return result

@@ -23,11 +23,11 @@ from productrecs.tenancy.accounts.team_members import (
     accept_invitation,
     accept_invitation_with_login,
     change_role,
+    delete_invitation,
     find_invitation,
     invite_member,
-    mark_mailed,
+    mark_invitation_mailed,
     remove_member,
-    withdraw,
 )
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
@@ -83,7 +83,7 @@ def send_invitation(visit: Visit) -> Reply:
         return _team_page(visit, status=422, email=email, error=sentence(error))
     path = f"{INVITATION_PATH}?token={token}"
     if _mail_invitation(visit, email, path):
-        mark_mailed(visit.database, token)
+        mark_invitation_mailed(visit.database, token)
         message = f"{email} is invited; we have sent the link by e-mail."
         return visit.redirect(TEAM_PATH, message)
     return _team_page(visit, link=visit.base_url + path, invited=email)
@@ -108,7 +108,7 @@ def _mail_invitation(visit: Visit, email: str, path: str) -> bool:
 def withdraw_invitation(visit: Visit) -> Reply:
     """Delete an invitation: its link stops working."""
     try:
-        withdraw(visit.database, visit.store.store_id, visit.form["invitation"])
+        delete_invitation(visit.database, visit.store.store_id, visit.form["invitation"])
     except UnknownMemberError as error:
         raise PageNotFoundError(sentence(error)) from error
     return visit.redirect(TEAM_PATH, "The invitation is withdrawn.")

@@ -63,7 +63,7 @@ def store_mail_products_and_delete_old(
 ) -> None:
     """Store the products of mails of any stores, and delete those older than a week."""
     columns = mail_choices.c
-    for store_id, selections in AccountRepository(transaction).lock_each(batch):
+    for store_id, selections in AccountRepository(transaction).lock_each_store(batch):
         newest = {(selection.mail, selection.day): selection for selection in selections}
         for selection in newest.values():
             row = upsert(transaction, mail_choices).values(
@@ -88,7 +88,7 @@ def count_mail_engagements_and_delete_old(
 ) -> None:
     """Count loaded pictures and clicks of any stores, and delete old counts."""
     columns = mail_days.c
-    for store_id, calls in AccountRepository(transaction).lock_each(batch):
+    for store_id, calls in AccountRepository(transaction).lock_each_store(batch):
         counts = Counter((call.day, call.slot, _count_column(call)) for call in calls)
         for (day, slot, column), count in sorted(counts.items()):
             values = {"pictures": 0, "proxy_pictures": 0, "clicks": 0, column: count}

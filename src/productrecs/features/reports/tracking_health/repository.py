@@ -46,7 +46,7 @@ def count_refused_identities_and_delete_old(
     transaction: sa.Connection, batch: Sequence[RefusedIdentity]
 ) -> None:
     """Count the calls of any stores, by day and reason, and delete old counts."""
-    for store_id, calls in AccountRepository(transaction).lock_each(batch):
+    for store_id, calls in AccountRepository(transaction).lock_each_store(batch):
         counts = Counter((call.at_ms // DAY_MS, call.check.name.lower()) for call in calls)
         for (day, reason), count in sorted(counts.items()):
             row = upsert(transaction, refused_identities).values(

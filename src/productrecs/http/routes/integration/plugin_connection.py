@@ -36,7 +36,10 @@ from productrecs.schemas.integration import (
 from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
-from productrecs.tenancy.users.login_and_sessions import find_login, new_link_token
+from productrecs.tenancy.users.login_and_sessions import (
+    create_link_token,
+    find_login_or_first_owner,
+)
 from productrecs.tenancy.users.repository import SecondFactorRepository, UserRepository
 
 if TYPE_CHECKING:
@@ -147,11 +150,11 @@ async def create_dashboard_link(request: Request) -> Response:
     services = exchange.context.services
 
     def create_link(work: WriteTransaction) -> str | None:
-        user = find_login(UserRepository(work.connection, store_id), email)
+        user = find_login_or_first_owner(UserRepository(work.connection, store_id), email)
         if user is None:
             return None
         factors = SecondFactorRepository(work.connection, store_id)
-        return new_link_token(factors, user, services.system_clock())
+        return create_link_token(factors, user, services.system_clock())
 
     token = await change_in_transaction(exchange, create_link)
     path = DASHBOARD_PATH if token is None else f"{SIGN_IN_PATH}?token={token}"

@@ -34,8 +34,8 @@ from productrecs.storage.jobs.job_queue import (
     JobOutcome,
     JobState,
     JobTotals,
-    all_totals,
-    backlogs,
+    job_backlogs,
+    job_totals_by_kind,
 )
 from productrecs.storage.sql.storage_usage import newest_sizes
 from productrecs.training.repository import ModelFreshness, freshness
@@ -118,8 +118,8 @@ class MetricsCollector:
         try:
             with services.database.reading() as connection:
                 size = estimate_copy_size(services.database, connection)
-                job_backlogs = backlogs(connection, services.system_clock())
-                job_totals = all_totals(connection)
+                backlogs = job_backlogs(connection, services.system_clock())
+                job_totals = job_totals_by_kind(connection)
                 freshness_rows = freshness(connection, services.clock())
                 sizes = newest_sizes(connection, INSTALLATION)
                 webhooks = webhook_backlog(connection)
@@ -132,7 +132,7 @@ class MetricsCollector:
         description = "What each kind of data takes, measured once a day."
         bytes_by_part = [((data_size.part,), float(data_size.bytes)) for data_size in sizes]
         yield _gauge("data_bytes", description, bytes_by_part, "part")
-        yield from _job_backlog_metrics(job_backlogs, services.system_clock())
+        yield from _job_backlog_metrics(backlogs, services.system_clock())
         yield from _job_attempt_metrics(job_totals)
         yield from _webhook_metrics(webhooks, services.system_clock())
         yield from _model_metrics(freshness_rows)

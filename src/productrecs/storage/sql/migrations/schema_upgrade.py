@@ -28,11 +28,11 @@ def migrate(database: Database) -> bool:
             before the baseline.
     """
     with database.reading() as connection:
-        if _revision(connection) == KNOWN[-1]:
+        if _known_revision(connection) == KNOWN[-1]:
             return False
     with database.transaction() as transaction:
         database.dialect.lock_migrations(transaction)
-        if _revision(transaction) == KNOWN[-1]:
+        if _known_revision(transaction) == KNOWN[-1]:
             return False
         _upgrade(transaction)
         database.dialect.after_migration(transaction)
@@ -46,7 +46,7 @@ def is_current(database: Database) -> bool:
         UnsafeStorageError: when the database belongs to a newer program.
     """
     with database.reading() as connection:
-        return _revision(connection) == KNOWN[-1]
+        return _known_revision(connection) == KNOWN[-1]
 
 
 def has_schema(database: Database) -> bool:
@@ -56,7 +56,7 @@ def has_schema(database: Database) -> bool:
         UnsafeStorageError: when the database belongs to a newer program.
     """
     with database.reading() as connection:
-        return _revision(connection) is not None
+        return _known_revision(connection) is not None
 
 
 def check_schema_is_current(database: Database) -> None:
@@ -67,7 +67,7 @@ def check_schema_is_current(database: Database) -> None:
         UnsafeStorageError: when it belongs to a newer program.
     """
     with database.reading() as connection:
-        found = _revision(connection)
+        found = _known_revision(connection)
     if found == KNOWN[-1]:
         return
     if found is None:
@@ -88,25 +88,27 @@ def is_known(revision: str) -> bool:
     return revision in KNOWN
 
 
-def _revision(connection: sa.Connection) -> str | None:
+def _known_revision(connection: sa.Connection) -> str | None:
     if not sa.inspect(connection).has_table("alembic_version"):
         return None
     found: str | None = connection.exec_driver_sql(
         "SELECT version_num FROM alembic_version"
     ).scalar()
     if found is not None and found not in KNOWN:
-        raise UnsafeStorageError(_too_new(found) if found > KNOWN[0] else _too_old(found))
+        raise UnsafeStorageError(
+            _too_new_message(found) if found > KNOWN[0] else _too_old_message(found)
+        )
     return found
 
 
-def _too_new(schema: str) -> str:
+def _too_new_message(schema: str) -> str:
     return (
         f"this database was written by a newer ProductRecs (schema {schema}). Start the "
         "newer program, or restore a backup that was made before the upgrade"
     )
 
 
-def _too_old(schema: str) -> str:
+def _too_old_message(schema: str) -> str:
     return (
         f"this database was written by a ProductRecs from before {_BASELINE_DAY} (schema "
         f"{schema}), which this program cannot migrate. Migrate it with a version of that "

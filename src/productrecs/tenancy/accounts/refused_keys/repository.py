@@ -25,7 +25,7 @@ _NOT_IN_KEYS: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedKey:
+class RefusedKeyCall:
     """One call with a key that no store has."""
 
     start: str
@@ -49,7 +49,9 @@ class RefusedKey:
         return f"{self.start}... from {self.place}"[:255]
 
 
-def store_refused_keys(transaction: sa.Connection, batch: Sequence[RefusedKey]) -> None:
+def store_and_purge_refused_keys(
+    transaction: sa.Connection, batch: Sequence[RefusedKeyCall]
+) -> None:
     """Count calls by day, and store their callers; delete what is older than a week."""
     now_ms = max(refused_key.at_ms for refused_key in batch)
     counts = refused_identities.c
@@ -78,14 +80,14 @@ def store_refused_keys(transaction: sa.Connection, batch: Sequence[RefusedKey]) 
     )
 
 
-class RefusedKeys(NamedTuple):
+class RefusedKeySummary(NamedTuple):
     """The calls since the start of a day, and their callers, the latest first."""
 
     calls: int
     callers: list[str]
 
 
-def refused_key_calls(connection: sa.Connection, now_ms: int) -> RefusedKeys:
+def refused_key_calls(connection: sa.Connection, now_ms: int) -> RefusedKeySummary:
     """Return the calls of today and yesterday (UTC) with a key that no store has."""
     since = now_ms // DAY_MS - 1
     counts = refused_identities.c
@@ -95,4 +97,4 @@ def refused_key_calls(connection: sa.Connection, now_ms: int) -> RefusedKeys:
         )
     ).scalar_one()
     callers = KeyMisuseRepository(connection, INSTALLATION).all(since * DAY_MS)
-    return RefusedKeys(int(calls), [misuse.value for misuse in callers])
+    return RefusedKeySummary(int(calls), [misuse.value for misuse in callers])

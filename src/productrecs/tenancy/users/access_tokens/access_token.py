@@ -13,7 +13,12 @@ from productrecs.tenancy.users.access_tokens.repository import (
     AccessToken,
     AccessTokenRepository,
 )
-from productrecs.tenancy.users.dashboard_user import Role, hash_token, new_token, store_of
+from productrecs.tenancy.users.dashboard_user import (
+    Role,
+    hash_token,
+    new_token,
+    store_id_of_token,
+)
 
 TOKEN_PREFIX: Final = "at_"  # noqa: S105 - the prefix that all tokens share
 MAX_TOKENS: Final = 20
@@ -65,7 +70,7 @@ def find_access_token(
     database: Database, sent: str, now_ms: int
 ) -> tuple[StoreId, AccessToken] | None:
     """Return a sent token with its store, and record its use; None if it is unknown."""
-    store_id = store_of(sent.removeprefix(TOKEN_PREFIX))
+    store_id = store_id_of_token(sent.removeprefix(TOKEN_PREFIX))
     if store_id is None or not sent.startswith(TOKEN_PREFIX):
         return None
     sent_hash = hash_token(sent)

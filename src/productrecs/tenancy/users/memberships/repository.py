@@ -76,7 +76,7 @@ class LoginRepository:
             return [user]
         return self._find(dashboard_users.c.login_id == user.login_id)
 
-    def locked(self, user: DashboardUser) -> list[DashboardUser]:
+    def lock_and_find(self, user: DashboardUser) -> list[DashboardUser]:
         """Lock the logins; return this one in each of its stores, as it is now."""
         self.lock()
         users = UserRepository(self._connection, user.store_id)
@@ -91,7 +91,7 @@ class LoginRepository:
         Raises:
             LoginGoneError: the login was removed meanwhile.
         """
-        first = self._locked_first(login)
+        first = self._lock_and_find_first(login)
         if first.login_id is None:
             first = replace(first, login_id=random_text(_ID_LENGTH))
             UserRepository(self._connection, first.store_id).set_login(first)
@@ -114,9 +114,9 @@ class LoginRepository:
         Only for logins that one person has proved to own. The sessions and reset links of
         `others` end, since they never passed the second factor of `login`.
         """
-        held = self._locked_first(login)
+        held = self._lock_and_find_first(login)
         kept = self.find(held)
-        joined = [user for other in others for user in self.locked(other)]
+        joined = [user for other in others for user in self.lock_and_find(other)]
         times = [user.confirmed_at for user in (*kept, *joined) if user.confirmed_at]
         first = replace(
             held,
@@ -127,11 +127,11 @@ class LoginRepository:
             users = UserRepository(self._connection, user.store_id)
             users.set_login(replace(first, user_id=user.user_id))
             if not user.is_same_login(held):
-                users.end_sessions(user.user_id)
+                users.end_sessions_and_reset_links(user.user_id)
                 self._copy_factor(first, user)
         return replace(login, login_id=first.login_id, confirmed_at=first.confirmed_at)
 
-    def others_with_email(self, login: DashboardUser) -> list[DashboardUser]:
+    def find_joinable_logins(self, login: DashboardUser) -> list[DashboardUser]:
         """Return the other logins with the e-mail that have no second factor."""
         if login.email is None:
             return []
@@ -144,28 +144,30 @@ class LoginRepository:
 
     def set_email(self, user: DashboardUser, email: str) -> None:
         """Replace a login's address."""
-        for own_user in self.locked(user):
+        for own_user in self.lock_and_find(user):
             UserRepository(self._connection, own_user.store_id).set_email(
                 own_user.user_id, email
             )
 
     def set_confirmed(self, user: DashboardUser, now_ms: int) -> None:
         """Record that a login receives mails at its address."""
-        for own_user in self.locked(user):
+        for own_user in self.lock_and_find(user):
             users = UserRepository(self._connection, own_user.store_id)
             users.set_confirmed(own_user.user_id, now_ms)
 
     def set_password(self, user: DashboardUser, password_hash: str) -> None:
         """Replace a login's password."""
-        for own_user in self.locked(user):
+        for own_user in self.lock_and_find(user):
             users = UserRepository(self._connection, own_user.store_id)
             users.set_password(own_user.user_id, password_hash)
 
-    def end_sessions(self, user: DashboardUser, except_token: str = "") -> None:
+    def end_sessions_and_reset_links(
+        self, user: DashboardUser, except_token: str = ""
+    ) -> None:
         """Delete a login's sessions except `except_token`, and its reset links."""
-        for own_user in self.locked(user):
+        for own_user in self.lock_and_find(user):
             users = UserRepository(self._connection, own_user.store_id)
-            users.end_sessions(own_user.user_id, except_token=except_token)
+            users.end_sessions_and_reset_links(own_user.user_id, except_token=except_token)
 
     def sessions(self, user: DashboardUser) -> list[StoredSession]:
         """Return a login's sessions in all stores, last used first."""
@@ -184,26 +186,26 @@ class LoginRepository:
         factor = factors.find(user.user_id)
         return factor is not None and factor.enabled_at is not None
 
-    def lock_factor(self, user: DashboardUser) -> SecondFactor | None:
+    def lock_and_find_factor(self, user: DashboardUser) -> SecondFactor | None:
         """Return a login's second factor; no other transaction changes it now."""
         self.lock()
         return SecondFactorRepository(self._connection, user.store_id).find(user.user_id)
 
     def put_factor(self, user: DashboardUser, factor: SecondFactor) -> None:
         """Store a second factor for all stores of a login: a code works once in any."""
-        for own_user in self.locked(user):
+        for own_user in self.lock_and_find(user):
             factors = SecondFactorRepository(self._connection, own_user.store_id)
             factors.put(replace(factor, user_id=own_user.user_id))
 
     def remove_factor(self, user: DashboardUser) -> None:
         """Delete a login's second factor, and the logins that wait for a code."""
-        for own_user in self.locked(user):
+        for own_user in self.lock_and_find(user):
             SecondFactorRepository(self._connection, own_user.store_id).remove(
                 own_user.user_id
             )
 
-    def _locked_first(self, login: DashboardUser) -> DashboardUser:
-        found = self.locked(login)
+    def _lock_and_find_first(self, login: DashboardUser) -> DashboardUser:
+        found = self.lock_and_find(login)
         if not found:
             message = "your login was removed; log in again"
             raise LoginGoneError(message)

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from productrecs.core.errors import StorageError, UnconfirmedWriteError
-from productrecs.storage.sql.storage_health import StorageHealth
+from productrecs.storage.sql.storage_failures import StorageFailures
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def test_failing_writes_are_logged_once_a_minute_until_they_succeed(
 ) -> None:
     caplog.set_level(logging.INFO)
     now = [0.0]
-    health = StorageHealth(lambda: now[0])
+    health = StorageFailures(lambda: now[0])
     for now[0] in range(150):  # seconds: a failure in each
         health.record_write_failure(error)
     health.confirmed()

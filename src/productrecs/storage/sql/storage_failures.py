@@ -1,4 +1,4 @@
-"""Storage health: outcomes of this process's last reads and writes, for readiness."""
+"""Storage failures: this process's failed reads and writes, for readiness."""
 
 import logging
 import threading
@@ -34,7 +34,7 @@ class OutageLogLimiter:
         self._failed_at = 0.0
         self._noting = threading.Lock()
 
-    def is_due(self) -> bool:
+    def should_log_failure(self) -> bool:
         """Return whether a failure is worth a line."""
         now = self._seconds()
         with self._noting:
@@ -44,7 +44,7 @@ class OutageLogLimiter:
             self._next_at = now + OUTAGE_LOG_SECONDS
         return True
 
-    def has_ended(self, quiet_seconds: float = 0.0) -> bool:
+    def should_log_recovery(self, quiet_seconds: float = 0.0) -> bool:
         """Return whether a success ends an outage, which is then over.
 
         `quiet_seconds` must have passed since the last failure.
@@ -56,7 +56,7 @@ class OutageLogLimiter:
         return True
 
 
-class StorageHealth:
+class StorageFailures:
     """Records failures as they happen; safe to use from any thread."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
@@ -117,16 +117,16 @@ class StorageHealth:
         with self._lock:
             self._write = error
             self._failures += 1
-        if self._outage.is_due():
+        if self._outage.should_log_failure():
             _log.error("writes failing", extra={"error": operator_text(error)})
         self._record_damage(error)
 
-    def confirmed(self) -> None:
+    def record_confirmed_write(self) -> None:
         """Record a confirmed write of a request, which clears earlier unconfirmed ones."""
         if self._unconfirmed is None:
             return
         self._unconfirmed = None
-        self._unconfirmed_outage.has_ended()
+        self._unconfirmed_outage.should_log_recovery()
         _log.info("writes confirmed again")
 
     def record_write_success(self, failures_before: int) -> None:
@@ -135,10 +135,10 @@ class StorageHealth:
             is_over = self._write is not None and self._failures == failures_before
             if is_over:
                 self._write = None
-        if is_over and self._outage.has_ended():
+        if is_over and self._outage.should_log_recovery():
             _log.info("writes recovered")
 
-    def read_failed(self, error: StorageError) -> None:
+    def record_read_failure(self, error: StorageError) -> None:
         """Record a failed read.
 
         Only damage counts here: other readers detect an unavailable or busy database.
@@ -147,7 +147,7 @@ class StorageHealth:
 
     def _record_unconfirmed(self, error: UnconfirmedWriteError) -> None:
         self._unconfirmed, self._unconfirmed_at = error, self._seconds()
-        if self._unconfirmed_outage.is_due():
+        if self._unconfirmed_outage.should_log_failure():
             _log.error("writes unconfirmed", extra={"error": operator_text(error)})
 
     def _record_damage(self, error: StorageError) -> None:
