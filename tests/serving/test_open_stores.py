@@ -227,7 +227,9 @@ def test_a_new_product_is_hidden_by_a_new_rule_from_its_first_moment(
         assert len(catalog) == 1
         shown = catalog.visible(system_ms(), hide_sold_out=False)
         assert rules.book is not None
-        between.append(bool(rules.book.of(ListKind.PRODUCT).shown_mask(shown)[0]))
+        between.append(
+            bool(rules.book.rules_for_list(ListKind.PRODUCT).shown_mask(shown)[0])
+        )
 
     monkeypatch.setattr(catalog, "refresh", refresh_and_look)
     reader = services.database.raw_reader()

@@ -136,7 +136,7 @@ def _read_attributes(value: object) -> Attributes:
             raise PydanticCustomError("attribute_name", message)
         if texts := _read_values(values):
             attributes[name] = texts
-    return tuple(attributes.items())
+    return tuple(attributes.items_with())
 
 
 def _read_prices(value: object) -> ListPrices:

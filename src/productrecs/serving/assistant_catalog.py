@@ -350,14 +350,14 @@ class AssistantCatalog:
     def _shown_group_members(self, number: int) -> list[int]:
         """Return the shown items of an item's variant group; itself without one."""
         visible, groups = self._visible, self._catalog.variant_groups
-        group = int(groups.of(np.array([number]))[0])
+        group = int(groups.groups_of(np.array([number]))[0])
         members = np.sort(groups.members(group)).tolist() if group else [number]
         return [member for member in members if member < len(visible) and visible[member]]
 
     def _product_key(self, number: int) -> str:
         """Return the id of an item's product."""
         groups, ids = self._catalog.variant_groups, self._catalog.ids
-        group = int(groups.of(np.array([number]))[0])
+        group = int(groups.groups_of(np.array([number]))[0])
         if not group:
             return ids[number] or ""
         members = np.sort(groups.members(group)).tolist()

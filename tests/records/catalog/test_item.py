@@ -21,7 +21,7 @@ def test_a_new_item_has_the_defaults_of_what_its_push_left_out() -> None:
 def test_a_push_keeps_the_fields_it_does_not_carry() -> None:
     stored = Item("a", title="Tent", price=5.0, stock_qty=3)
 
-    changed = stored.patched(ItemPatch("a", {"price": None, "stock_qty": 0}))
+    changed = stored.with_patch(ItemPatch("a", {"price": None, "stock_qty": 0}))
 
     assert changed == Item("a", title="Tent", price=None, stock_qty=0)
 

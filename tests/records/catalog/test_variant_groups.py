@@ -11,7 +11,7 @@ def test_items_newer_than_the_groups_stand_alone() -> None:
     groups = CatalogVariantGroups([7, 7, 5, 5], [1, 2, 3, 3])
     items = np.array([0, 9, 1, 9, 2, 3], np.int64)
 
-    assert groups.of(items).tolist() == [7, 0, 7, 0, 0, 0]
+    assert groups.groups_of(items).tolist() == [7, 0, 7, 0, 0, 0]
     assert groups.firsts(items).tolist() == [True, True, False, True, True, True]
     assert sorted(groups.members(7).tolist()) == [0, 1]
 

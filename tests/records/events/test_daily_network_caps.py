@@ -202,7 +202,7 @@ def test_the_share_grows_with_the_store_and_can_be_switched_off(shop: NetworkSto
     others = 400
     for number in range(others):
         sent = NetworkActivity(f"198.51.100.{number}", f"s_{number}", ("tent",))
-        assert not shop.counts.count_unless_excess(shop.store.store_id, sent, NOON, 3)
+        assert not shop.counts.is_excess_else_count(shop.store.store_id, sent, NOON, 3)
     counted = int(others * SHARE_OF_DAY)
     for number in range(counted + 2):
         shop.see(f"s_fake{number}")

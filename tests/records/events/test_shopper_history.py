@@ -85,8 +85,8 @@ def content_of(history: ShopperHistory) -> tuple[object, ...]:
         sorted(history.bought),
         history.visitor if history.recent else 0,
         [
-            (sign.kind, sign.term, history.action_count - sign.action_count)
-            for sign in history.signs
+            (signal.kind, signal.term, history.action_count - signal.action_count)
+            for signal in history.interest_signals
         ],
         showings(history),
     )

@@ -150,9 +150,11 @@ def test_the_rules_of_an_item_are_listed_by_rank() -> None:
         rule(3, RuleAction.BURY, [2], places=RuleListScope(only_in=(ListKind.CART,))),
     )
 
-    assert [one.rule_id for one in made.about(2, ListKind.PRODUCT, ListKind.MIX)] == [2, 1]
-    assert [one.rule_id for one in made.about(2, ListKind.CART)] == [2, 1, 3]
-    assert made.about(7, ListKind.CART) == []
+    assert [
+        one.rule_id for one in made.rules_about_item(2, ListKind.PRODUCT, ListKind.MIX)
+    ] == [2, 1]
+    assert [one.rule_id for one in made.rules_about_item(2, ListKind.CART)] == [2, 1, 3]
+    assert made.rules_about_item(7, ListKind.CART) == []
 
 
 @given(

@@ -37,14 +37,14 @@ def noted(database: Database) -> set[str]:
 def test_a_joined_write_is_stored_once_with_the_next_transaction(
     database: Database,
 ) -> None:
-    joined = database.with_extra_write(add_line)
-    waited = joined.has_extra_write
-    with joined.transaction() as transaction:
+    chained = database.with_extra_write(add_line)
+    waited = chained.has_extra_write
+    with chained.transaction() as transaction:
         transaction.execute(note("change"))
-    with joined.transaction() as transaction:
+    with chained.transaction() as transaction:
         transaction.execute(note("later"))
 
-    assert (waited, joined.has_extra_write) == (True, False)
+    assert (waited, chained.has_extra_write) == (True, False)
     assert noted(database) == {"change", "line", "later"}
 
 
@@ -57,21 +57,21 @@ def test_neither_is_stored_when_one_of_both_fails(database: Database) -> None:
         database.with_extra_write(fail).transaction() as transaction,
     ):
         transaction.execute(note("change"))
-    joined = database.with_extra_write(add_line)
+    chained = database.with_extra_write(add_line)
     with pytest.raises(sa.exc.IntegrityError):
-        add_twice(joined)
+        add_twice(chained)
 
     assert noted(database) == set()
-    assert joined.has_extra_write
+    assert chained.has_extra_write
 
 
 def test_several_joined_writes_run_in_their_order(database: Database) -> None:
     order: list[str] = []
 
-    joined = database.with_extra_write(lambda _: order.append("first")).joined(
+    chained = database.with_extra_write(lambda _: order.append("first")).with_extra_write(
         lambda _: order.append("second")
     )
-    with joined.transaction() as transaction:
+    with chained.transaction() as transaction:
         transaction.execute(note("change"))
 
     assert order == ["first", "second"]

@@ -191,7 +191,7 @@ def _explain_list(
     unknown_shoppers = [
         name
         for name, one in zip(identities, histories, strict=True)
-        if not (one.recent or one.bought or one.signs)
+        if not (one.recent or one.bought or one.interest_signals)
     ]
     return _ExplainedList(
         explanation,

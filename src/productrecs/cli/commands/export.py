@@ -20,7 +20,7 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import (
     EventKind,
     Fields,
-    event_fields,
+    exported_event_fields,
     identity_fields,
     without_empty_fields,
 )
@@ -122,11 +122,11 @@ def _rows_of_every_page(
 
 def _event_log_page(database: Database, store_id: StoreId, after: int) -> _Page:
     with database.reading() as connection:
-        page = EventRepository(connection, store_id).page(after, PAGE)
+        page = EventRepository(connection, store_id).rows_after(after, PAGE)
         names = CatalogRepository(connection, store_id).ids_of(
             row["item"] for row in page if row["item"] is not None
         )
-    rows = [event_fields(row, names) for row in page]
+    rows = [exported_event_fields(row, names) for row in page]
     return rows, page[-1]["seq"] if len(page) == PAGE else None
 
 

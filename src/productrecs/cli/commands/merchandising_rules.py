@@ -11,6 +11,7 @@ from productrecs.cli.open_services import COMMAND_LINE, audited_database, open_s
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
+from productrecs.records.merchandising.repository import RuleChange
 from productrecs.records.merchandising.rule import (
     BOOST_STRENGTH,
     BURY_STRENGTH,
@@ -23,7 +24,7 @@ from productrecs.records.merchandising.rule import (
     describe_rule,
     parse_attribute,
 )
-from productrecs.records.merchandising.rule_editor import RuleChange, RuleEditor
+from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store_management import find_store
 

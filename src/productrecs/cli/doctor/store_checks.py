@@ -29,8 +29,8 @@ from productrecs.features.reports.tracking_health.tracking_issues import (
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.newest_events.repository import (
-    EventSample,
     NewestEventRepository,
+    ProductEventSummary,
 )
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.services import Services
@@ -269,7 +269,10 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
         sampler = DoctorRepository(connection, store.store_id)
         sold_lines = SoldLineRepository(connection, store.store_id)
         events = NewestEventRepository(connection, store.store_id)
-        newest_event_ms, event_sample = events.newest_live_at(), events.sample()
+        newest_event_ms, product_events = (
+            events.newest_live_at(),
+            events.newest_product_events(),
+        )
         purchases, model_id = sampler.purchases(), sampler.model_id()
         gaps, delay_ms = sampler.gaps(), sold_lines.order_delay_ms()
     if size == 0:
@@ -280,13 +283,13 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
     yield from check_key_usage(services, store)
     yield from check_scheme(services, store)
     yield from _check_event_flow(store, newest_event_ms, services.clock)
-    yield from _check_future_events(store, event_sample, services)
+    yield from _check_future_events(store, product_events, services)
     yield from _check_late_orders(store, delay_ms)
     symptoms = find_tracking_issues(services.database, store, services.clock())
     yield from map(partial(_result_of_data_issue, store), symptoms)
     is_explained = any(symptom.code == "identities_differ" for symptom in symptoms)
     yield from _check_identities(store, purchases, has_reported_ids=is_explained)
-    yield from _check_model(services, store, model_id, event_sample)
+    yield from _check_model(services, store, model_id, product_events)
     yield from _check_training_freshness(services, store)
     yield from check_forecast(services, store)
     yield from check_scheduled_feed(services, store)
@@ -353,7 +356,7 @@ def _check_event_flow(
 
 
 def _check_future_events(
-    store: Store, sample: EventSample, services: Services
+    store: Store, sample: ProductEventSummary, services: Services
 ) -> Iterator[CheckResult]:
     now_ms = services.clock()
     if sample.newest_ts is not None and sample.newest_ts > now_ms + MAX_CLOCK_SKEW_MS:
@@ -401,7 +404,7 @@ def _check_identities(
 
 
 def _check_model(
-    services: Services, store: Store, model_id: str | None, sample: EventSample
+    services: Services, store: Store, model_id: str | None, sample: ProductEventSummary
 ) -> Iterator[CheckResult]:
     remedy = f"productrecs train {store.domain}"
     if model_id is None:

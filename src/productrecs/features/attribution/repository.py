@@ -275,7 +275,7 @@ class AttributionRepository:
 
     def other_ids(self, names: Iterable[str]) -> dict[str, list[LinkedCustomerId]]:
         """Return the customers' other ids, as the shop's server said."""
-        return EventRepository(self._transaction, self._store_id).other_ids(names)
+        return EventRepository(self._transaction, self._store_id).other_customer_ids(names)
 
     def outcomes_of_facts(self, facts: Iterable[int]) -> list[AttributedOutcome]:
         """Return the stored outcomes of these records."""

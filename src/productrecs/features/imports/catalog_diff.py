@@ -49,7 +49,7 @@ class CatalogDiff:
         if stored is None:
             self._count(ChangeKind.NEW, patch.item_id, patch.fields.get("title"))
             return
-        after = stored.patched(patch)
+        after = stored.with_patch(patch)
         if after == stored:
             return
         if _is_removed(after) and not _is_removed(stored):

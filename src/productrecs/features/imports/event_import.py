@@ -95,7 +95,7 @@ def _read_events(
     try:
         return parse_imported_event(parse_json(line), store.settings.zone)
     except BodyError as error:
-        report.skipped(number, str(error))
+        report.add_skipped(number, str(error))
         return None
 
 

@@ -276,7 +276,7 @@ class _ItemWriter:
         if known is None or not self._options.only_changes:
             return True
         is_repeated = self._staging.has_several_rows(patch.item_id)
-        return is_repeated or known.item.patched(self._patch(patch, known)) != known.item
+        return is_repeated or known.item.with_patch(self._patch(patch, known)) != known.item
 
     def _patches(self, changed: Sequence[ReadItem], stored: StoredItems) -> list[ItemPatch]:
         patches = map(patch_of, changed)

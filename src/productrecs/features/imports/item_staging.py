@@ -80,7 +80,9 @@ class ItemStaging:
             report.rows += item.rows
             if isinstance(item.item, RejectedItem):
                 rejected = item.item
-                report.skipped(item.row, rejected.problem, rejected.column, rejected.value)
+                report.add_skipped(
+                    item.row, rejected.problem, rejected.column, rejected.value
+                )
                 report.rows_skipped += item.rows - 1
                 self.has_unknown_ids = self.has_unknown_ids or not rejected.item_id
                 self._rejected_ids.add(hash(rejected.item_id))
@@ -137,7 +139,7 @@ class ItemStaging:
             is_new = patch.item_id not in stored
             if is_new and self._reading.is_untitled:
                 message = "it is not in the catalog, and the file has no titles"
-                self._report.skipped(item.row, message)
+                self._report.add_skipped(item.row, message)
                 self._report.rows_skipped += item.rows - 1
                 self._report.folded -= item.rows - 1
                 continue

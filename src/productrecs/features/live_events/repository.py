@@ -16,7 +16,7 @@ from productrecs.features.live_events.live_event import (
     LiveEventVerdict,
     order_id_of,
 )
-from productrecs.records.events.event import EventKind, event_fields
+from productrecs.records.events.event import EventKind, exported_event_fields
 from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.dialects import RawReader, upsert
@@ -162,7 +162,7 @@ class LiveEventRepository:
             kind, -1
         )
         newest = NewestEventRepository(self._transaction, self._store_id)
-        rows = newest.latest(MAX_EVENTS, number if kind else None, session, item)
+        rows = newest.latest_events(MAX_EVENTS, number if kind else None, session, item)
         return list(_to_live_events(rows))
 
     def _newest_sent_orders(
@@ -214,7 +214,7 @@ def _to_live_events(rows: Sequence[sa.RowMapping]) -> Iterator[LiveEvent]:
         ]
         is_known = all(row["present"] is not False for row in rows_of_event)
         verdict = LiveEventVerdict.ACCEPTED if is_known else LiveEventVerdict.UNKNOWN_ITEM
-        fields = event_fields(
+        fields = exported_event_fields(
             dict(rows_of_event[-1]), {row["item"]: row["item_id"] for row in rows_of_event}
         )
         if kind == EventKind.REC_IMPRESSION:

@@ -9,7 +9,7 @@ from productrecs.features.privacy.repository import ShopperRepository
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import (
     Fields,
-    event_fields,
+    exported_event_fields,
     identity_fields,
     without_empty_fields,
 )
@@ -69,7 +69,7 @@ def exported_shopper_records(
 
 
 def _event(record: ExportedShopperRow) -> Fields:
-    return event_fields(record.row, record.products)
+    return exported_event_fields(record.row, record.products)
 
 
 def _purchase(record: ExportedShopperRow) -> Fields:

@@ -64,7 +64,7 @@ class FeedRenderer:
         """Yield the products that pages show, variants together, each with its group."""
         catalog = self.catalog
         numbers = np.flatnonzero(catalog.visible(self.now_ms, hide_sold_out=False))
-        groups = catalog.variant_groups.of(numbers)
+        groups = catalog.variant_groups.groups_of(numbers)
         firsts = _first_of_each_group(numbers, groups)
         order = np.lexsort((numbers, firsts))
         for begin in range(0, len(order), _PAGE):

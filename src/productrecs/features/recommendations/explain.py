@@ -241,7 +241,7 @@ def explain_trending(
     ids = store.catalog.ids
     products = []
     for pick in picks:
-        rules = [] if book is None else book.about(pick.item, place)
+        rules = [] if book is None else book.rules_about_item(pick.item, place)
         products.append(
             ExplainedProduct(
                 item_id=ids[pick.item] or "",
@@ -254,10 +254,12 @@ def explain_trending(
         )
     struck = [
         HiddenProduct(
-            ids[item], RefusalReason.EXCLUDED, rules=_applied_rules(book.about(item, place))
+            ids[item],
+            RefusalReason.EXCLUDED,
+            rules=_applied_rules(book.rules_about_item(item, place)),
         )
         for item in store.models.trending[:num].tolist()
-        if book is not None and item in book.of(place).excluded
+        if book is not None and item in book.rules_for_list(place).excluded
     ]
     return Explanation(PLACE, PLACE, tuple(products), tuple(struck), {}, {}, 0)
 
@@ -405,7 +407,7 @@ class _Explainer:
 
     def _rules_about(self, item: int) -> list[Rule]:
         book = self._store.book
-        return [] if book is None else book.about(item, *self._places)
+        return [] if book is None else book.rules_about_item(item, *self._places)
 
     def _engine_votes(self, item: int) -> tuple[EngineVote, ...]:
         decision = self._decision

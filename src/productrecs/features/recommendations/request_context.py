@@ -136,7 +136,7 @@ def resolve_context(
     elif request.item_id:
         page_type = PageType.PRODUCT
     else:
-        has_history = len(recent) or any(history.signs for history in histories)
+        has_history = len(recent) or any(history.interest_signals for history in histories)
         page_type = PageType.SHOPPER if has_history else PageType.NO_CONTEXT
     if not histories:
         return ShopperContext(anchors, recent, recent, _NO_ITEMS, None, page_type)
@@ -274,7 +274,7 @@ def _interest_signals(histories: Sequence[ShopperHistory]) -> tuple[InterestSign
         [
             (signal.kind, signal.term, history.action_count - signal.action_count)
             for history in histories
-            for signal in reversed(history.signs)
+            for signal in reversed(history.interest_signals)
         ]
     )
 

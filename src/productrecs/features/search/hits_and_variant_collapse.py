@@ -31,7 +31,7 @@ def collapse_variants(groups: CatalogVariantGroups, hits: Sequence[Hit]) -> list
         return list(hits)
     index_by_group: dict[int, int] = {}
     kept: list[Hit] = []
-    labels = groups.of(np.array([hit.item for hit in hits], np.int64)).tolist()
+    labels = groups.groups_of(np.array([hit.item for hit in hits], np.int64)).tolist()
     for hit, group in zip(hits, labels, strict=True):
         index = index_by_group.setdefault(group, len(kept)) if group else len(kept)
         if index == len(kept):
@@ -48,7 +48,7 @@ def with_variant_counts(
     if groups.is_empty:
         return list(hits)
     masks = list(masks)
-    labels = groups.of(np.array([hit.item for hit in hits], np.int64)).tolist()
+    labels = groups.groups_of(np.array([hit.item for hit in hits], np.int64)).tolist()
     return [
         hit._replace(variants=max(1, len(filter_items(groups.members(group), masks))))
         if group

@@ -426,7 +426,7 @@ def _attribute_filter(
     Items pass that have one of the values, or one of `titles` in their title.
     """
     size, attributes = len(context.visible), context.catalog.attributes
-    mask = attributes.having(ids, size)
+    mask = attributes.mask_of_value_ids(ids, size)
     if not (mask & context.visible).any():
         return None
     titled = context.index.items_titled(titles)

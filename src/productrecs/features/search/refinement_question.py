@@ -208,7 +208,7 @@ def _count(catalog: CatalogView, key: _Key, items: Items) -> int:
         mask = np.zeros(len(catalog), np.bool_)
         mask[members[members < len(mask)]] = True
     else:
-        mask = catalog.attributes.having([key], len(catalog))
+        mask = catalog.attributes.mask_of_value_ids([key], len(catalog))
     known = items[items < len(mask)]
     return int(mask[known].sum())
 

@@ -74,18 +74,18 @@ class AttributeIndex:
     def mask(self, name: str, values: Iterable[str], size: int) -> Mask:
         """Return a mask of the item numbers below `size` that have one of the values."""
         mask = np.zeros(size, dtype=np.bool_)
-        members = self.items(name, values)
+        members = self.items_with(name, values)
         mask[members[members < size]] = True
         return mask
 
-    def items(self, name: str, values: Iterable[str]) -> Items:
+    def items_with(self, name: str, values: Iterable[str]) -> Items:
         """Return the numbers of the items with one of the values; may repeat."""
         folded = fold_text(name)
         found = [np.zeros(0, np.int64)]
         for value in values:
-            one = self._ids.get((folded, fold_text(value)))
-            if one is not None:
-                found.append(np.array(self._members[one], np.int64))
+            value_id = self._ids.get((folded, fold_text(value)))
+            if value_id is not None:
+                found.append(np.array(self._members[value_id], np.int64))
         return np.concatenate(found)
 
     def value_ids(self, number: int, name: str) -> tuple[int, ...]:
@@ -125,16 +125,16 @@ class AttributeIndex:
         """Return the ids of colours, sizes or materials that have a folded word."""
         return self._by_word.get((name, word), ())
 
-    def value(self, one: int) -> tuple[str, ValueCount]:
+    def value(self, value_id: int) -> tuple[str, ValueCount]:
         """Return the attribute, the spelling and the number of items of a value's id."""
-        count = ValueCount(self._values[one], len(self._members[one]))
-        return self._names[one], count
+        count = ValueCount(self._values[value_id], len(self._members[value_id]))
+        return self._names[value_id], count
 
-    def having(self, ids: Iterable[int], size: int) -> Mask:
+    def mask_of_value_ids(self, ids: Iterable[int], size: int) -> Mask:
         """Return a mask of the item numbers below `size` that have one of the values."""
         mask = np.zeros(size, dtype=np.bool_)
-        for one in ids:
-            members = np.array(self._members[one], np.int64)
+        for value_id in ids:
+            members = np.array(self._members[value_id], np.int64)
             mask[members[members < size]] = True
         return mask
 
@@ -196,15 +196,15 @@ class AttributeIndex:
                     )
                 yield value_id
 
-    def _index_words(self, one: int, name: str, value: str) -> None:
+    def _index_words(self, value_id: int, name: str, value: str) -> None:
         if name not in ATTRIBUTE_FIELDS:
             return
         text = " ".join(fold_words(value).split())
-        self._by_text.setdefault(text, []).append(one)
+        self._by_text.setdefault(text, []).append(value_id)
         self._first_words.update(query_words(value)[:1])
         if name == "brand":
             return
         for word in (
             sizes_with_systems(value) if name == "size" else set(_WORD.findall(text))
         ):
-            self._by_word.setdefault((name, word), []).append(one)
+            self._by_word.setdefault((name, word), []).append(value_id)

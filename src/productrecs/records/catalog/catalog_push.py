@@ -82,7 +82,7 @@ def upsert_items(
             elif not stored.present:
                 changed.append(_new_stored_item(patch, stored.number, now_ms))
             else:
-                changed.append(replace(stored, item=stored.item.patched(patch)))
+                changed.append(replace(stored, item=stored.item.with_patch(patch)))
         if on_change is not None:
             _report_changes(on_change, stored_items, (*new, *changed))
         before += [
@@ -95,8 +95,8 @@ def upsert_items(
         ]
         repository.add(log.database, new, seq, now_ms)
         repository.change(changed, seq, now_ms)
-    _count_price_lists(repository, before, after)
-    total = repository.move_heads(seq, len(created))
+    _update_price_list_counts(repository, before, after)
+    total = repository.record_catalog_change(seq, len(created))
     return PushResult(len(created), len(latest) - len(created), total, seq)
 
 
@@ -113,8 +113,8 @@ def remove_item(log: LockedStoreLog, item_id: str, now_ms: int) -> None:
         message = "the catalog has no item of this id; nothing was deleted"
         raise UnknownItemError(message)
     repository.change([replace(stored, present=False, item=Item(item_id))], seq, now_ms)
-    _count_price_lists(repository, [stored.item], [])
-    repository.move_heads(seq, -1)
+    _update_price_list_counts(repository, [stored.item], [])
+    repository.record_catalog_change(seq, -1)
 
 
 def _report_changes(
@@ -132,11 +132,11 @@ def restore_items(
     repository = CatalogRepository(log.transaction, log.store_id)
     found = repository.find(one.item.item_id for one in restored).values()
     repository.change(restored, seq, now_ms)
-    _count_price_lists(
+    _update_price_list_counts(
         repository, [one.item for one in found], [one.item for one in restored]
     )
     gone = sum(one.present for one in found) - sum(one.present for one in restored)
-    repository.move_heads(seq, -gone)
+    repository.record_catalog_change(seq, -gone)
 
 
 def _batches(patches: Iterable[Patch]) -> Iterator[list[Patch]]:
@@ -154,7 +154,7 @@ def _batches(patches: Iterable[Patch]) -> Iterator[list[Patch]]:
         yield batch
 
 
-def _count_price_lists(
+def _update_price_list_counts(
     repository: CatalogRepository, before: Iterable[Item], after: Iterable[Item]
 ) -> None:
     """Record how many items each price list has gained or lost."""
@@ -207,7 +207,7 @@ def mark_all_items_changed(
             seq = LockedStoreLog(database, transaction, store_id).take_seqs(1)
             repository = CatalogRepository(transaction, store_id)
             end = repository.next_number()
-            if repository.record_change(range(start, start + chunk), seq):
-                repository.move_heads(seq, 0)
+            if repository.mark_changed(range(start, start + chunk), seq):
+                repository.record_catalog_change(seq, 0)
         start += chunk
         yield min(1.0, start / end) if end else 1.0

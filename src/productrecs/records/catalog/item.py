@@ -12,7 +12,7 @@ from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.price_lists import (
     ListPrices,
     as_list_prices,
-    merged_prices,
+    merge_prices,
 )
 
 if TYPE_CHECKING:
@@ -194,20 +194,20 @@ class Item:
     list_price: float | None = None
     prices: ListPrices = ()
 
-    def patched(self, patch: Patch) -> Item:
+    def with_patch(self, patch: Patch) -> Item:
         """Return this item with its fields replaced by those of `patch`.
 
         Prices are merged: a list that the patch does not name keeps its price.
         """
         fields: dict[str, Any] = dict(patch.fields)
         if "prices" in fields:
-            fields["prices"] = merged_prices(self.prices, fields["prices"])
+            fields["prices"] = merge_prices(self.prices, fields["prices"])
         return replace(self, **fields)
 
 
 def new_item(patch: Patch) -> Item:
     """Return the item that `patch` creates, with defaults for missing fields."""
-    return Item(patch.item_id).patched(patch)
+    return Item(patch.item_id).with_patch(patch)
 
 
 class NarrowestCategories(dict[int, str]):

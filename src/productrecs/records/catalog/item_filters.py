@@ -100,7 +100,7 @@ def parse_filters(texts: list[str]) -> Filters:
             raise FilterError(FILTER_FORMS)
     return Filters(
         categories=tuple(values_by_kind.get(FilterKind.CATEGORIES, ())),
-        prices=tuple(map(_range_of, values_by_kind.get(FilterKind.PRICE, ()))),
+        prices=tuple(map(_parse_price_range, values_by_kind.get(FilterKind.PRICE, ()))),
         in_stock=tuple(
             value == "true" for value in values_by_kind.get(FilterKind.IN_STOCK, ())
         ),
@@ -111,7 +111,7 @@ def parse_filters(texts: list[str]) -> Filters:
     )
 
 
-def _range_of(value: str) -> PriceRange:
+def _parse_price_range(value: str) -> PriceRange:
     low, dots, high = value.partition("..")
     is_open = high.startswith("<")
     high = high.removeprefix("<")
@@ -119,8 +119,8 @@ def _range_of(value: str) -> PriceRange:
         message = "a price filter is price:LOW..HIGH, price:LOW.. or price:..HIGH"
         raise FilterError(message)
     return PriceRange(
-        _price(low) if low else -float("inf"),
-        _price(high) if high else float("inf"),
+        _parse_price(low) if low else -float("inf"),
+        _parse_price(high) if high else float("inf"),
         is_open,
     )
 
@@ -128,7 +128,7 @@ def _range_of(value: str) -> PriceRange:
 _MAX_DIGITS: Final = 20
 
 
-def _price(text: str) -> float:
+def _parse_price(text: str) -> float:
     units, _, cents = text.partition(".")
     digits = units + cents
     is_plain = digits.isascii() and digits.isdecimal() and bool(units)
@@ -160,9 +160,11 @@ def price_mask(catalog: CatalogView, ranges: tuple[PriceRange, ...]) -> Mask:
     """Return a mask, by item number, of items priced in one of the ranges."""
     prices = catalog.prices[: len(catalog)]
     mask = np.zeros(len(prices), dtype=np.bool_)
-    for one in ranges:
-        below = prices < one.high if one.is_open else prices <= one.high
-        mask |= (prices >= one.low) & below
+    for price_range in ranges:
+        below = (
+            prices < price_range.high if price_range.is_open else prices <= price_range.high
+        )
+        mask |= (prices >= price_range.low) & below
     return mask
 
 

@@ -86,7 +86,7 @@ def as_list_prices(rows: Iterable[Sequence[Any]]) -> ListPrices:
     return tuple(PriceListEntry(*row) for row in rows)
 
 
-def merged_prices(before: ListPrices, pushed: ListPrices) -> ListPrices:
+def merge_prices(before: ListPrices, pushed: ListPrices) -> ListPrices:
     """Return an item's prices after a push.
 
     Lists that the push does not name keep theirs; a push without any removes all.

@@ -219,7 +219,7 @@ class CatalogRepository:
             ],
         )
 
-    def record_change(self, numbers: range, seq: int) -> bool:
+    def mark_changed(self, numbers: range, seq: int) -> bool:
         """Mark the items with these numbers, also deleted ones, as changed at `seq`.
 
         Return whether there are any: some numbers belong to ids that only events named.
@@ -246,7 +246,7 @@ class CatalogRepository:
         text = json.dumps(dict(sorted(counts.items())))
         set_head(self._transaction, self._store_id, price_lists=text)
 
-    def move_heads(self, seq: int, added: int) -> int:
+    def record_catalog_change(self, seq: int, added: int) -> int:
         """Record a change at `seq` that added `added` items; return the catalog's size."""
         return record_catalog_change(self._transaction, self._store_id, seq, added)
 

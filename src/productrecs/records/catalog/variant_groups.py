@@ -31,7 +31,7 @@ class CatalogVariantGroups:
         self._labels[~np.isin(self._labels, groups)] = 0
         self.is_empty = not len(groups)
 
-    def of(self, items: Items) -> Items:
+    def groups_of(self, items: Items) -> Items:
         """Return the group of each item; 0 for those without variants."""
         if self.is_empty:
             return np.zeros(len(items), np.int64)
@@ -42,7 +42,7 @@ class CatalogVariantGroups:
         """Return a mask of `items`: the first one of each group, and those without."""
         if self.is_empty:
             return np.ones(len(items), np.bool_)
-        groups = self.of(items)
+        groups = self.groups_of(items)
         mask: Mask = groups == 0
         mask[np.unique(groups, return_index=True)[1]] = True
         return mask

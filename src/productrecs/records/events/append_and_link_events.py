@@ -36,18 +36,20 @@ class LoggedEvent:
 
 def append_events(
     log: LockedStoreLog,
-    placed: Sequence[LoggedEvent],
+    logged_events: Sequence[LoggedEvent],
     numbers: Mapping[str, int],
     linked: Mapping[str, str],
 ) -> None:
     """Write events to the log; `linked` sessions were linked to a customer meanwhile."""
-    rows = [_event_row(_LOG_ROWS, log.store_id, one, numbers, linked) for one in placed]
+    rows = [
+        _event_row(_LOG_ROWS, log.store_id, one, numbers, linked) for one in logged_events
+    ]
     log.database.insert_rows(log.transaction, events_table, rows)
 
 
 def append_bot_events_and_move_sessions(
     log: LockedStoreLog,
-    placed: Sequence[LoggedEvent],
+    logged_events: Sequence[LoggedEvent],
     numbers: Mapping[str, int],
     now_ms: int,
 ) -> None:
@@ -56,10 +58,12 @@ def append_bot_events_and_move_sessions(
     Sessions with an inhuman rate take their last minutes' events along: events without a
     session may be another's. Processes that cache the log are notified if there were any.
     """
-    rows = [_event_row(_BOT_ROWS, log.store_id, logged, numbers, {}) for logged in placed]
+    rows = [
+        _event_row(_BOT_ROWS, log.store_id, logged, numbers, {}) for logged in logged_events
+    ]
     log.database.insert_rows(log.transaction, bot_events, rows)
     of_fast_sessions = [
-        logged.event for logged in placed if logged.event.bot == INHUMAN_RATE
+        logged.event for logged in logged_events if logged.event.bot == INHUMAN_RATE
     ]
     sessions = {event.session_id for event in of_fast_sessions if event.session_id}
     if sessions:
@@ -98,12 +102,12 @@ class _EventRowLayout(NamedTuple):
         return cls(attrgetter(*fields), itemgetter(*map(places.__getitem__, columns)))
 
 
-_LOG_ROWS: Final = _EventRowLayout.of(events_table.c.keys())
-_BOT_ROWS: Final = _EventRowLayout.of(bot_events.c.keys())
+_LOG_ROWS: Final = _EventRowLayout.of_columns(events_table.c.keys())
+_BOT_ROWS: Final = _EventRowLayout.of_columns(bot_events.c.keys())
 
 
 def _event_row(
-    row_form: _EventRowLayout,
+    layout: _EventRowLayout,
     store_id: StoreId,
     logged: LoggedEvent,
     numbers: Mapping[str, int],
@@ -123,7 +127,7 @@ def _event_row(
         logged.imported,
         logged.excess,
     )
-    return row_form.in_order((*derived, *row_form.fields(event)))
+    return layout.in_order((*derived, *layout.fields(event)))
 
 
 def link_customer_ids(log: LockedStoreLog, pairs: Sequence[tuple[str, str]]) -> int:
@@ -199,7 +203,7 @@ class IdentityLinker:
         """Return a session's customer; other names are returned unchanged."""
         return self._customers.get(name, name)
 
-    def resolve_person(self, fact: HasShopperIds, seq: int) -> str | None:
+    def resolve_person_and_link(self, fact: HasShopperIds, seq: int) -> str | None:
         """Return a fact's person; a fact with both ids links its session to the customer.
 
         A later fact may link this person to another one: see `linked`.
@@ -224,10 +228,10 @@ class IdentityLinker:
             self._customers[customer] = customer
             self._linked_seq[customer] = seq
 
-    def finish(self) -> None:
+    def store_links(self) -> None:
         """Store the links: a session's past facts become its customer's.
 
-        Call it after the last `resolve_person`, and before purchases are read.
+        Call it after the last `resolve_person_and_link`, and before purchases are read.
         """
         links = [
             (session, customer, self._linked_seq[session])

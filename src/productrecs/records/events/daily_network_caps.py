@@ -64,7 +64,7 @@ class NetworkCounts:
         self._networks = BoundedCache[int, _NetworkUsage](RegisteredCache.NETWORK_SHARES)
         self._totals = BoundedCache[tuple[StoreId, int], int](RegisteredCache.NETWORK_DAYS)
 
-    def count_unless_excess(
+    def is_excess_else_count(
         self, store_id: StoreId, sent: NetworkActivity, now_ms: int, minimum: int
     ) -> bool:
         """Count what a network sent, unless it has used up its share of the day."""
@@ -108,7 +108,7 @@ class DailyNetworkCap:
         self._now_ms = now_ms
         self._policy: tuple[int, tuple[str, ...]] | None = None
 
-    def count_unless_excess(
+    def is_excess_else_count(
         self, network: str | None, unit: str, items: Iterable[str]
     ) -> bool:
         """Return whether a visit or a purchase is beyond its network's share of the day."""
@@ -118,7 +118,7 @@ class DailyNetworkCap:
         if least == 0 or any(_is_in(address, network) for address in servers):
             return False
         sent = NetworkActivity(network, unit, tuple(items))
-        return self._counts.count_unless_excess(
+        return self._counts.is_excess_else_count(
             self._log.store_id, sent, self._now_ms, least
         )
 

@@ -149,7 +149,7 @@ class NewEvent:
 Fields: TypeAlias = dict[str, object]
 
 
-def event_fields(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
+def exported_event_fields(row: Mapping[str, Any], names: Mapping[int, str]) -> Fields:
     """Return a log row in the import's format; `names` maps numbers to item ids."""
     kind = EventKind(row["kind"])
     item = names.get(row["item"])

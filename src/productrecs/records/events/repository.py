@@ -127,7 +127,7 @@ class EventRepository:
         )
         return {row[0]: row[1] for row in self._transaction.execute(query)}
 
-    def other_ids(self, names: Iterable[str]) -> dict[str, list[LinkedCustomerId]]:
+    def other_customer_ids(self, names: Iterable[str]) -> dict[str, list[LinkedCustomerId]]:
         """Return the customers' other ids, former and new, as the shop's server said."""
         distinct_names = list(dict.fromkeys(names))
         new_ids = {
@@ -193,7 +193,7 @@ class EventRepository:
         )
         return self._move_to_bot_events(chosen, INHUMAN_RATE)
 
-    def move_excess_events(self, limit: int) -> int:
+    def move_excess_to_bot_events(self, limit: int) -> int:
         """Move up to `limit` events beyond their networks' shares; return how many."""
         seqs = sa.select(events.c.seq).where(
             events.c.store_id == self._store_id, events.c.excess
@@ -249,7 +249,7 @@ class EventRepository:
     def _count_lost_events(self) -> None:
         increment_counter(self._transaction, self._store_id, "bots")
 
-    def page(self, after_seq: int, limit: int) -> list[dict[str, Any]]:
+    def rows_after(self, after_seq: int, limit: int) -> list[dict[str, Any]]:
         """Return up to `limit` log rows after `after_seq`, in order."""
         query = (
             sa.select(*event_columns(events))

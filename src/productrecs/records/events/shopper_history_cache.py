@@ -54,7 +54,7 @@ class RecentImpressions:
     action_count: int = 0  # actions so far, without impressions and purchases
     newest_ms: int = 0  # of all facts, including impressions
 
-    def show(self, item: int, ts: int) -> None:
+    def add(self, item: int, ts: int) -> None:
         """Add an impression."""
         self.items.append(item)
         self.times.append(ts)
@@ -81,7 +81,7 @@ class RecentImpressions:
                 old += 1
             self._drop(old)
 
-    def ignored(self, now_ms: int) -> dict[int, float]:
+    def discounted_counts(self, now_ms: int) -> dict[int, float]:
         """Return the impression counts of products shown more than twice, discounted.
 
         A count halves with every week since the product was last shown.
@@ -104,11 +104,11 @@ MAX_RECENT: Final = 50
 PERSON_BYTES: Final = 2_000  # measured at 20 facts and 24 impressions each
 _CHANGES_LIMIT: Final = 2_000
 _NAMES_PER_PERSON: Final = 4
-_SIGNS_LIMIT: Final = 5
+_SIGNALS_LIMIT: Final = 5
 
 _BUY: Final = int(EventKind.BUY)
 _SHOWN_ONLY: Final = int(EventKind.REC_IMPRESSION)
-_SIGN_KINDS: Final = frozenset(
+_SIGNAL_KINDS: Final = frozenset(
     map(int, (EventKind.CATEGORY_VIEW, EventKind.SEARCH_PREF, EventKind.METADATA_PREF))
 )
 _BY_TIME: Final = itemgetter(2, 1)
@@ -137,7 +137,7 @@ class ShopperHistory:
     bought_at: "array[int]" = field(default_factory=_empty_int64)  # times of `bought`
     newest_ms: int = 0
     visitor: int = 0  # core.ids.visitor_hash of their newest visit
-    signs: tuple[InterestSignal, ...] = ()  # newest last, up to _SIGNS_LIMIT
+    interest_signals: tuple[InterestSignal, ...] = ()  # newest last, up to _SIGNALS_LIMIT
     action_count: int = 0  # product actions read so far
     shown: RecentImpressions = field(default_factory=RecentImpressions)
     recent_kinds: bytearray = field(default_factory=bytearray)  # EventKind of each recent
@@ -153,7 +153,7 @@ class ShopperHistory:
         """Return the purchases after `since_ms`, newest last."""
         return self.bought[bisect_right(self.bought_at, since_ms) :]
 
-    def of_sessions(self, sessions: frozenset[int]) -> "ShopperHistory":
+    def limited_to_sessions(self, sessions: frozenset[int]) -> "ShopperHistory":
         """Return what these sessions did; itself if that is everything.
 
         A part of a history has no impression fatigue, because a purchase would end it.
@@ -161,7 +161,7 @@ class ShopperHistory:
         if (
             sessions.issuperset(self.bought_sessions)
             and sessions.issuperset(self.recent_sessions)
-            and sessions.issuperset([sign.session for sign in self.signs])
+            and sessions.issuperset([signal.session for signal in self.interest_signals])
         ):
             return self
         recent = _indexes_of_sessions(sessions, self.recent_sessions)
@@ -174,7 +174,9 @@ class ShopperHistory:
             bought=_take_indexes(self.bought, bought),
             bought_at=_take_indexes(self.bought_at, bought),
             bought_sessions=_take_indexes(self.bought_sessions, bought),
-            signs=tuple([sign for sign in self.signs if sign.session in sessions]),
+            interest_signals=tuple(
+                [signal for signal in self.interest_signals if signal.session in sessions]
+            ),
             shown=RecentImpressions(),
         )
 
@@ -182,7 +184,7 @@ class ShopperHistory:
         """Add one impression, as `apply_facts` does."""
         self.seq = max(self.seq, seq)
         self.shown.newest_ms = max(self.shown.newest_ms, ts)
-        self.shown.show(item, ts)
+        self.shown.add(item, ts)
 
     def apply_facts(self, facts: Sequence[tuple[Any, ...]]) -> None:
         """Go on by facts (kind, seq, ts, item, session, term), in the order of their times.
@@ -219,7 +221,7 @@ class ShopperHistory:
         shown.newest_ms = max(shown.newest_ms, facts[-1][2])
         for fact in facts:
             if fact[0] == _SHOWN_ONLY:
-                shown.show(fact[3], fact[2])
+                shown.add(fact[3], fact[2])
             else:
                 shown.add_action(fact[3], is_purchase=fact[0] == _BUY)
                 actions.append(fact)
@@ -233,13 +235,13 @@ class ShopperHistory:
             if fact[3] is not None:
                 about_items.append(fact)
             elif fact[5]:
-                sign = InterestSignal(
+                signal = InterestSignal(
                     fact[0],
                     fact[5],
                     self.action_count + len(about_items),
                     _session_codes([fact])[fact[4]],
                 )
-                self.signs = (*self.signs, sign)[-_SIGNS_LIMIT:]
+                self.interest_signals = (*self.interest_signals, signal)[-_SIGNALS_LIMIT:]
         return about_items
 
 
@@ -332,7 +334,7 @@ class ShopperHistories:
             history = self._histories.get(person)
             if history is None or seq <= history.seq:
                 continue
-            if item is None and kind not in _SIGN_KINDS:
+            if item is None and kind not in _SIGNAL_KINDS:
                 continue
             if first_seq != seq or ts < history.shown.newest_ms:
                 # It is older than what was read: reload the history. (An order id that was
@@ -346,10 +348,12 @@ class ShopperHistories:
     def _with_terms(
         self, facts: Sequence[tuple[Any, ...]], reader: RawReader
     ) -> list[tuple[Any, ...]]:
-        """Return facts with the terms of the newest signs among them: a search for each."""
-        signs = [fact[1] for fact in facts if fact[3] is None and fact[0] in _SIGN_KINDS]
+        """Return facts, with the terms of the newest signals: a query for each."""
+        signals = [
+            fact[1] for fact in facts if fact[3] is None and fact[0] in _SIGNAL_KINDS
+        ]
         terms: dict[int, str | None] = {}
-        for seq in signs[-_SIGNS_LIMIT:]:
+        for seq in signals[-_SIGNALS_LIMIT:]:
             terms[seq] = term_of_event(reader, self._store_id, seq)
         return [(*fact, terms.get(fact[1])) for fact in facts]
 

@@ -103,7 +103,7 @@ class ExperimentContent:
     @property
     def shares(self) -> dict[str, float]:
         """The share of each arm in per cent, the control first."""
-        variants = {one.name: one.share for one in self.variants}
+        variants = {variant.name: variant.share for variant in self.variants}
         return {CONTROL: 100.0 - sum(variants.values()), **variants}
 
     def variant(self, name: str) -> Treatment:
@@ -112,9 +112,9 @@ class ExperimentContent:
         Raises:
             ExperimentError: when there is none.
         """
-        for one in self.variants:
-            if one.name == name:
-                return one
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
         if name == CONTROL:
             return Treatment(CONTROL, self.shares[CONTROL], {})
         message = f"there is no variant {name[:64]!r}; there are {', '.join(self.shares)}"

@@ -94,9 +94,9 @@ class ExperimentEditor:
         if len(stored) >= MAX_EXPERIMENTS:
             message = f"a store may have {MAX_EXPERIMENTS} tests; remove an ended one"
             raise ExperimentError(message, "name")
-        made = Experiment(name, number, clean, ExperimentState.DRAFT, self.clock())
-        repository.add(made)
-        return made
+        draft = Experiment(name, number, clean, ExperimentState.DRAFT, self.clock())
+        repository.add(draft)
+        return draft
 
     def act(self, name: str, action: str, variant: str = "") -> Experiment:
         """Start, pause, stop or remove a test, or choose a `variant`; return the test.
@@ -127,7 +127,7 @@ class ExperimentEditor:
         old = _find_experiment(stored, name)
         _check_action(old, action, variant)
         if action == "remove":
-            repository.remove(old)
+            repository.remove_with_exposures(old)
             return old
         new = self._experiment_after(repository, old, action)
         if action == "start":
@@ -140,7 +140,7 @@ class ExperimentEditor:
                     self.store.store_id, changes
                 )
             elif variant != CONTROL:
-                self._apply(placements, version, new)
+                self._apply_winner(placements, version, new)
                 rules = RuleRepository(work.connection, self.store.store_id)
                 self._move_rules(rules, new)
         repository.put(new)
@@ -163,7 +163,7 @@ class ExperimentEditor:
             old, state=ExperimentState.RUNNING, started_at=now_ms, started_seq=head
         )
 
-    def _apply(
+    def _apply_winner(
         self, placements: PlacementRepository, version: int, chosen: Experiment
     ) -> None:
         """Give the placement of a test the content of the winner."""
@@ -194,10 +194,10 @@ class ExperimentEditor:
 
 
 def _find_experiment(stored: list[Experiment], name: str) -> Experiment:
-    for one in stored:
-        if one.name == name:
-            return one
-    raise UnknownExperimentError(name, [one.name for one in stored])
+    for experiment in stored:
+        if experiment.name == name:
+            return experiment
+    raise UnknownExperimentError(name, [experiment.name for experiment in stored])
 
 
 def _tested_placement(
@@ -232,12 +232,12 @@ def _check_start(
 ) -> None:
     """Refuse a second test of a subject, and variants that the present one made invalid."""
     validate_experiment(starting.name, starting.content, placement)
-    for one in stored:
-        is_same = one.content.subject == starting.content.subject
-        if one.is_open and is_same and one.name != starting.name:
+    for other in stored:
+        is_same = other.content.subject == starting.content.subject
+        if other.is_open and is_same and other.name != starting.name:
             message = (
-                f"the test {one.name} of the same {_kind(one.content)} is {one.state}; "
-                "stop it first"
+                f"the test {other.name} of the same {_kind(other.content)} is "
+                f"{other.state}; stop it first"
             )
             raise ExperimentError(message, "name")
 

@@ -114,7 +114,7 @@ def _to_served_experiment(
             settings = {arm.name: changed_settings(arm) for arm in arms}
             return ServedExperiment(experiment.name, split, settings=settings)
         placement = placements.by_name[content.placement]
-        made = {
+        variants = {
             arm.name: replace(
                 placement,
                 content=changed_placement(placement.content, arm),
@@ -125,7 +125,7 @@ def _to_served_experiment(
         }
     except (KeyError, ExperimentError):
         return None
-    return ServedExperiment(experiment.name, split, made)
+    return ServedExperiment(experiment.name, split, variants)
 
 
 def stores_with_started_tests(
@@ -174,7 +174,7 @@ class ExperimentRepository:
         )
         self._transaction.execute(query.values(_experiment_columns(experiment)))
 
-    def remove(self, experiment: Experiment) -> None:
+    def remove_with_exposures(self, experiment: Experiment) -> None:
         """Delete a test.
 
         Its exposures and results stay until another test is removed: an undo needs them.

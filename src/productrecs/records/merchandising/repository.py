@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
@@ -25,6 +25,16 @@ _RULES_SQL: Final = (
     f"SELECT {', '.join(_COLUMNS)} FROM rules "  # noqa: S608 - own names
     "WHERE store_id = ? ORDER BY rule_id"
 )
+
+
+class RuleChange(NamedTuple):
+    """A change of a rule: `added`, `changed`, `removed` or `restored`."""
+
+    changed_at: int
+    actor: str
+    what: str
+    rule: Rule  # after the change, or before its removal
+    change_id: int
 
 
 def read_rules(reader: RawReader, store_id: StoreId) -> tuple[Rule, ...]:
@@ -96,13 +106,8 @@ class RuleRepository:
         )
         self._transaction.execute(query)
 
-    def changes(
-        self, limit: int, rule_id: int | None = None
-    ) -> list[tuple[int, str, str, Rule, int]]:
-        """Return the newest changes: time, actor, kind, rule, and change number.
-
-        Newest first; with `rule_id` only the changes of that rule.
-        """
+    def changes(self, limit: int, rule_id: int | None = None) -> list[RuleChange]:
+        """Return the newest changes, newest first; with `rule_id`, of that rule only."""
         query = sa.select(
             rule_changes.c.changed_at,
             rule_changes.c.actor,
@@ -114,7 +119,11 @@ class RuleRepository:
             query = query.where(rule_changes.c.rule_id == rule_id)
         query = query.order_by(rule_changes.c.change_id.desc()).limit(limit)
         return [
-            (int(row[0]), row[1], row[2], _to_rule(list(map(stored.get, _COLUMNS))), row[4])
+            RuleChange(
+                *(int(row[0]), row[1], row[2]),
+                rule=_to_rule(list(map(stored.get, _COLUMNS))),
+                change_id=row[4],
+            )
             for row in self._transaction.execute(query)
             for stored in (json.loads(row[3]),)
         ]

@@ -95,7 +95,7 @@ class RuleBook:
     )
     _cache: dict[tuple[int, ...], ListRules] = field(default_factory=dict)
 
-    def of(
+    def rules_for_list(
         self, page_type: ListKind, source: ListKind | None = None, placement: str = ""
     ) -> ListRules:
         """Return the rules' effect on lists of a page type, a source and a placement."""
@@ -105,11 +105,11 @@ class RuleBook:
             key = tuple(rule.rule_id for rule in applicable)
             found = self._cache.get(key)
             if found is None:
-                found = self._cache[key] = self._list(applicable)
+                found = self._cache[key] = self._build_list_rules(applicable)
             self._lists[page_type, source, placement] = found
         return found
 
-    def rules_of(self, page_type: ListKind) -> ListRules:
+    def rules_naming(self, page_type: ListKind) -> ListRules:
         """Return the effect on a page type of only those rules that name it."""
         applicable = [
             rule
@@ -119,7 +119,7 @@ class RuleBook:
         key = tuple(rule.rule_id for rule in applicable)
         found = self._cache.get(key)
         if found is None:
-            found = self._cache[key] = self._list(applicable)
+            found = self._cache[key] = self._build_list_rules(applicable)
         return found
 
     def is_equivalent(self, other: "RuleBook") -> bool:
@@ -133,7 +133,7 @@ class RuleBook:
             )
         )
 
-    def about(
+    def rules_about_item(
         self,
         item: int,
         page_type: ListKind,
@@ -156,7 +156,7 @@ class RuleBook:
             if rule.content.places.matches(page_type, source, placement)
         ]
 
-    def _list(self, applicable: Sequence[Rule]) -> ListRules:
+    def _build_list_rules(self, applicable: Sequence[Rule]) -> ListRules:
         excluded = [
             self.selected[rule.rule_id]
             for rule in applicable
@@ -220,7 +220,9 @@ class TitleMatcher:
         self._seq = _NO_SEQ
         self.matches: Matches = NO_MATCHES
 
-    def follow(self, reader: RawReader, phrases: Iterable[Words], catalog_seq: int) -> None:
+    def refresh(
+        self, reader: RawReader, phrases: Iterable[Words], catalog_seq: int
+    ) -> None:
         """Read the titles that are needed for all `phrases` as of `catalog_seq`."""
         requested = set(phrases)
         if not requested:
@@ -233,7 +235,7 @@ class TitleMatcher:
             self._apply(changed)
             self._seq = max([catalog_seq, *(one.change_seq for one in changed)])
 
-    def widened(self, reader: RawReader, phrases: set[Words]) -> "TitleMatcher":
+    def for_phrases(self, reader: RawReader, phrases: set[Words]) -> "TitleMatcher":
         """Return a matcher for `phrases` as of now; reads titles for new phrases."""
         matches = self.matches
         merged = TitleMatcher(self._store_id)
@@ -319,7 +321,7 @@ class RulesView:
                 for rule in rules
                 if rule.content.target.title_words
             }
-            self._titles.follow(reader, title_word_sets, self._catalog.seq)
+            self._titles.refresh(reader, title_word_sets, self._catalog.seq)
             self._rules, self._seq = rules, rules_seq
             self._rebuild_book(now_ms)
 
@@ -331,7 +333,7 @@ class RulesView:
         view = RulesView(self._store_id, self._zone, self._catalog)
         view._rules = tuple(rules)
         active_rules = {frozenset(rule.content.target.title_words) for rule in view._rules}
-        view._titles = self._titles.widened(
+        view._titles = self._titles.for_phrases(
             reader, {words for words in active_rules if words}
         )
         view._rebuild_book(now_ms)
@@ -388,7 +390,7 @@ class RulesView:
                 for attribute_name, value in target.attributes
                 if attribute_name == name
             ]
-            parts.append(self._catalog.attributes.items(name, values))
+            parts.append(self._catalog.attributes.items_with(name, values))
         if target.title_words:
             parts.append(self._titles.matches[frozenset(target.title_words)])
         if target.has_prices:

@@ -6,7 +6,11 @@ from typing import Final
 
 from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
-from productrecs.records.merchandising.repository import MAX_STORED_CHANGES, RuleRepository
+from productrecs.records.merchandising.repository import (
+    MAX_STORED_CHANGES,
+    RuleChange,
+    RuleRepository,
+)
 from productrecs.records.merchandising.rule import (
     Rule,
     RuleContent,
@@ -25,17 +29,6 @@ _RESTORED: Final = "restored"
 
 class UnknownRuleError(ProductRecsError):
     """The store has no rule with that id."""
-
-
-@dataclass(frozen=True, slots=True)
-class RuleChange:
-    """A change of a rule: `added`, `changed`, `removed` or `restored`."""
-
-    changed_at: int
-    actor: str
-    what: str
-    rule: Rule  # after the change, or before its removal
-    change_id: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,26 +143,23 @@ class RuleEditor:
         """Return the newest changes, newest first."""
         with self.database.reading() as connection:
             repository = RuleRepository(connection, self.store.store_id)
-            return [RuleChange(*change) for change in repository.changes(limit)]
+            return repository.changes(limit)
 
 
 def _last_change_and_rule_before(
     repository: RuleRepository, change_id: int
 ) -> tuple[RuleChange, Rule]:
     """Return the last change of its rule, and the rule before it."""
-    stored_change = next(
+    rule_id = next(
         (
-            change_row
-            for change_row in repository.changes(MAX_STORED_CHANGES)
-            if change_row[4] == change_id
+            change.rule.rule_id
+            for change in repository.changes(MAX_STORED_CHANGES)
+            if change.change_id == change_id
         ),
         None,
     )
-    if stored_change is not None:
-        last, *others = (
-            RuleChange(*change_row)
-            for change_row in repository.changes(2, stored_change[3].rule_id)
-        )
+    if rule_id is not None:
+        last, *others = repository.changes(2, rule_id)
         has_before = others or last.what != _CHANGED
         if last.change_id == change_id and has_before:
             before = others[0].rule if last.what == _CHANGED else last.rule

@@ -72,7 +72,7 @@ def ingest_events(
         or repository.admit_event(group[0].event_id, now_ms)
         for event in group
     ]
-    events = _without_erased(log, events, now_ms)
+    events = _without_erased_shoppers(log, events, now_ms)
     if not events:
         return 0
     item_ids = (event.item_id for event in events if is_about_product(event))
@@ -88,16 +88,16 @@ def ingest_events(
             ts=now_ms if event.ts_ms is None else event.ts_ms,
             person=event.shopper
             if event.bot
-            else identity_linker.resolve_person(event, first + index) or "",
+            else identity_linker.resolve_person_and_link(event, first + index) or "",
             imported=imported,
             excess=not event.bot
-            and share.count_unless_excess(
-                event.network, _unit(event, index), _items(event)
+            and share.is_excess_else_count(
+                event.network, _unit(event, index), _chosen_items(event)
             ),
         )
         for index, event in enumerate(events)
     ]
-    identity_linker.finish()
+    identity_linker.store_links()
     behaviour = [
         entry
         for entry in logged
@@ -120,7 +120,7 @@ def _unit(event: NewEvent, number: int) -> str:
     return event.session_id or event.shopper
 
 
-def _items(event: NewEvent) -> tuple[str, ...]:
+def _chosen_items(event: NewEvent) -> tuple[str, ...]:
     """Return the product that a shopper chose; being shown one is no choice.
 
     Purchases of a product are counted apart from visits of it.
@@ -154,11 +154,11 @@ def ingest_order(
         return duplicate
     ledger = PurchaseLedger(purchases, [order.order_id])
     if receipt is None:
-        earlier = ledger.unconfirmed_order(order.order_id)
+        earlier = ledger.unconfirmed_lines(order.order_id)
         if not earlier:
             return duplicate
         receipt, seq = earlier[0].receipt, log.take_seqs(len(earlier))
-        if _is_same(log, order, earlier, now_ms):
+        if _has_same_lines(log, order, earlier, now_ms):
             _confirm_lines(log, ledger, order, earlier, seq, now_ms)
             return duplicate
         for index, line in enumerate(earlier):
@@ -168,7 +168,7 @@ def ingest_order(
     network = None if order.confirmed else order.network
     share = DailyNetworkCap(log, counts, now_ms)
     items = (_purchase_of(line.item_id) for line in order.lines)
-    excess = share.count_unless_excess(network, f"order {order.order_id}", items)
+    excess = share.is_excess_else_count(network, f"order {order.order_id}", items)
     _put_order(log, ledger, order, receipt, first, now_ms, excess=excess)
     return OrderReceipt(order.order_id, items_ingested=len(order.lines), duplicate=False)
 
@@ -188,8 +188,8 @@ def _put_order(
     identity_linker = IdentityLinker(
         EventRepository(log.transaction, log.store_id), [order]
     )
-    person = identity_linker.resolve_person(order, first)
-    identity_linker.finish()
+    person = identity_linker.resolve_person_and_link(order, first)
+    identity_linker.store_links()
     items = log.get_or_create_numbers((line.item_id for line in order.lines), now_ms)
     item_lines = number_repeats([items[line.item_id] for line in order.lines])
     for index, (line, (item, line_number)) in enumerate(
@@ -223,7 +223,7 @@ def _put_order(
     ledger.write(log.database, identity_linker.linked)
 
 
-def _is_same(
+def _has_same_lines(
     log: LockedStoreLog, order: NewOrder, earlier: Sequence[PurchaseLine], now_ms: int
 ) -> bool:
     """Return whether an order has the lines of an earlier one, in any order."""
@@ -249,8 +249,8 @@ def _confirm_lines(
     identity_linker = IdentityLinker(
         EventRepository(log.transaction, log.store_id), [order]
     )
-    person = identity_linker.resolve_person(order, first)
-    identity_linker.finish()
+    person = identity_linker.resolve_person_and_link(order, first)
+    identity_linker.store_links()
     for index, line in enumerate(earlier):
         confirmed = line._replace(
             void=False,
@@ -269,7 +269,7 @@ def _confirm_lines(
     ledger.write(log.database, identity_linker.linked)
 
 
-def _without_erased(
+def _without_erased_shoppers(
     log: LockedStoreLog, events: list[NewEvent], now_ms: int
 ) -> list[NewEvent]:
     """Return the events except those of erased shoppers."""
@@ -277,11 +277,13 @@ def _without_erased(
     erased = erased_names_in(log, names)
     if not erased:
         return events
-    anonymised = (_without_names(event, erased, now_ms) for event in events)
+    anonymised = (_without_erased_names(event, erased, now_ms) for event in events)
     return [event for event in anonymised if event is not None]
 
 
-def _without_names(event: NewEvent, erased: ErasedNames, now_ms: int) -> NewEvent | None:
+def _without_erased_names(
+    event: NewEvent, erased: ErasedNames, now_ms: int
+) -> NewEvent | None:
     event_ms = now_ms if event.ts_ms is None else event.ts_ms
     if erased.covers(event.shopper, event_ms):
         return None

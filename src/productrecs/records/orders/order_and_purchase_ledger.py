@@ -48,15 +48,13 @@ class PurchaseLedger:
 
     def current_lines(self, order_id: str, receipt: int, item: int) -> list[PurchaseLine]:
         """Return the valid (not void) lines of an order's item, in order."""
-        place = self._lines.get((order_id, receipt, item))
-        if place is None:
-            return []
-        return [place[number] for number in sorted(place) if not place[number].void]
+        lines_of_item = self._lines.get((order_id, receipt, item), {})
+        return [line for _, line in sorted(lines_of_item.items()) if not line.void]
 
     def removed_line(self, order_id: str, receipt: int, item: int) -> list[PurchaseLine]:
         """Return the line of an order's item that was removed, if there is one."""
-        place = self._lines.get((order_id, receipt, item), {})
-        line = place.get(0)
+        lines_of_item = self._lines.get((order_id, receipt, item), {})
+        line = lines_of_item.get(0)
         return [] if line is None or not line.void or line.unconfirmed else [line]
 
     def basket(self, order_id: str, receipt: int, seq: int) -> int:
@@ -89,20 +87,20 @@ class PurchaseLedger:
 
     def void_others(self, line: PurchaseLine, first: int) -> None:
         """Void the item's lines from number `first` on: they were replaced."""
-        place = self._lines[(line.order_id or "", line.receipt, line.item)]
-        for other_line in list(place.values()):
+        lines_of_item = self._lines[(line.order_id or "", line.receipt, line.item)]
+        for other_line in list(lines_of_item.values()):
             if other_line.line >= first and (other_line.unconfirmed or not other_line.void):
                 voided = other_line._replace(void=True, unconfirmed=False, seq=line.seq)
                 self._set(voided, is_new=False)
 
-    def unconfirmed_order(self, order_id: str) -> list[PurchaseLine]:
+    def unconfirmed_lines(self, order_id: str) -> list[PurchaseLine]:
         """Return the unconfirmed lines of the latest order with this id."""
         receipt = self.receipt(order_id)
         return [
             line
-            for (known_id, known_receipt, _), place in self._lines.items()
+            for (known_id, known_receipt, _), lines_of_item in self._lines.items()
             if (known_id, known_receipt) == (order_id, receipt)
-            for line in place.values()
+            for line in lines_of_item.values()
             if line.unconfirmed and line.channel == PurchaseChannel.ORDER
         ]
 
@@ -137,9 +135,10 @@ class PurchaseLedger:
 
     def _set(self, line: PurchaseLine, *, is_new: bool) -> None:
         if not is_new and line.line_seq not in self._added:
-            place = self._lines[(line.order_id or "", line.receipt, line.item)]
+            lines_of_item = self._lines[(line.order_id or "", line.receipt, line.item)]
             old = next(
-                (one for one in place.values() if one.line_seq == line.line_seq), line
+                (one for one in lines_of_item.values() if one.line_seq == line.line_seq),
+                line,
             )
             self._before.setdefault(line.line_seq, old)
         self._add_line(line)

@@ -80,7 +80,9 @@ class RowCountsAndErrors:
     errors: list[RowError] = field(default_factory=list)
     max_errors: int = MAX_ERRORS
 
-    def skipped(self, row: int, problem: str, column: str = "", value: str = "") -> None:
+    def add_skipped(
+        self, row: int, problem: str, column: str = "", value: str = ""
+    ) -> None:
         """Count a skipped row; a `column` is our name of the cell at fault."""
         self.rows_skipped += 1
         if len(self.errors) < self.max_errors:
@@ -471,12 +473,12 @@ def read_and_count_lines(
     """Return a row's lines and count it in the report; cell `time_index` is its time."""
     number, cells = row
     if isinstance(cells, BrokenRow):
-        report.skipped(number, cells.message)
+        report.add_skipped(number, cells.message)
         return ()
     try:
         lines = reader.read_lines_of_row(cells)
     except UnreadableRowError as error:
-        report.skipped(number, error.problem, error.column, error.value)
+        report.add_skipped(number, error.problem, error.column, error.value)
         return ()
     except NotAPurchaseError as error:
         report.add_not_purchased(str(error))
@@ -488,7 +490,7 @@ def read_and_count_lines(
         if ts_ms is None:
             report.add_undated(number, text)
         if problem := times.problem_of(ts_ms, text):
-            report.skipped(number, problem, "timestamp", text[:40])
+            report.add_skipped(number, problem, "timestamp", text[:40])
             return ()
     report.lines += len(lines)
     return lines

@@ -132,13 +132,13 @@ class OrderHistoryLineReader:
         )
         self._width = 1 + max(columns.values())
         self._read_order, self._read_item, self._read_customer = (
-            _with_cache(partial(_identifier, name))
+            _with_cache(partial(_parse_identifier, name))
             for name in ("order_id", "item_id", "customer_id")
         )
         self._read_time = _with_cache(lambda text: _parse_time(text, zone, time_format))
-        self._read_quantity = _with_cache(lambda text: _count(text, separator))
+        self._read_quantity = _with_cache(lambda text: _parse_count(text, separator))
         self._read_price = _with_cache(lambda text: _parse_number(text, separator, "price"))
-        self._read_currency = _with_cache(_currency)
+        self._read_currency = _with_cache(_parse_currency)
 
     def read_line(self, cells: list[str]) -> OrderHistoryLine:
         """Parse a row.
@@ -192,7 +192,7 @@ def _with_cache(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
     return read_cached
 
 
-def _identifier(column: str, text: str) -> str | None:
+def _parse_identifier(column: str, text: str) -> str | None:
     name = text.strip()
     if len(name) > MAX_ID_LENGTH:
         message = f"has {len(name)} characters; at most {MAX_ID_LENGTH} are allowed"
@@ -232,7 +232,7 @@ def _parse_time(text: str, zone: tzinfo, time_format: TimeFormat) -> int | None:
     return parsed_ms if parsed_ms >= 0 else None
 
 
-def _count(text: str, separator: str) -> int | None:
+def _parse_count(text: str, separator: str) -> int | None:
     value = _parse_number(text, separator, "quantity")
     if value is None:
         return None
@@ -242,7 +242,7 @@ def _count(text: str, separator: str) -> int | None:
     return int(value)
 
 
-def _currency(text: str) -> str | None:
+def _parse_currency(text: str) -> str | None:
     code = text.strip().upper()
     if len(code) > MAX_CURRENCY or not _is_unicode(code) or control_character(code):
         message = "is not a currency; write its code, such as EUR"

@@ -85,7 +85,9 @@ def leave_out_excess(database: Database, store: Store, now_ms: int) -> bool:
     with database.transaction() as transaction:
         log = LockedStoreLog(database, transaction, store.store_id)
         log.take_seqs(0)
-        moved = EventRepository(transaction, store.store_id).move_excess_events(_CHUNK)
+        moved = EventRepository(transaction, store.store_id).move_excess_to_bot_events(
+            _CHUNK
+        )
         repository = PurchaseRepository(transaction, store.store_id)
         lines = repository.excess_lines(_CHUNK)
         _toggle_counting(log, repository, lines, now_ms)

@@ -108,7 +108,7 @@ def _attribute_options(visit: Visit, lines: tuple[str, ...]) -> list[FieldOption
 
 def _attribute_option(visit: Visit, name: str, text: str, value: str) -> FieldOption:
     count = len(
-        set(visit.cached_store.state.catalog.attributes.items(name, [text]).tolist())
+        set(visit.cached_store.state.catalog.attributes.items_with(name, [text]).tolist())
     )
     label = f"{_attribute_title(name)}: {text}"
     return FieldOption(value, label, _product_count_text(visit, count), is_known=count > 0)

@@ -38,6 +38,7 @@ from productrecs.dashboard.product_table import titles_of
 from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
 from productrecs.records.experiments.experiment import ExperimentState
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
+from productrecs.records.merchandising.repository import RuleChange
 from productrecs.records.merchandising.rule import (
     Rule,
     RuleError,
@@ -45,11 +46,7 @@ from productrecs.records.merchandising.rule import (
     describe_rule,
     validate_rule,
 )
-from productrecs.records.merchandising.rule_editor import (
-    RuleChange,
-    RuleEditor,
-    UnknownRuleError,
-)
+from productrecs.records.merchandising.rule_editor import RuleEditor, UnknownRuleError
 from productrecs.serving.cached_store import searchable_store
 
 MERCHANDISING_PATH: Final = "/dashboard/merchandising"

@@ -96,15 +96,17 @@ class TrackingHealthRepository:
 
     def unknown_products(self) -> UnknownProductCounts:
         """Return how many of the newest live events name products outside the catalog."""
-        return self._newest_events().unknown_products(self._since(), _SAMPLE)
+        return self._newest_events().count_unknown_products(self._since(), _SAMPLE)
 
     def unknown_items(self, limit: int) -> list[tuple[str, int]]:
         """Return the non-catalog products with most of the newest live events."""
-        return self._newest_events().unknown_items(self._since(), _SAMPLE, limit)
+        return self._newest_events().most_named_unknown_products(
+            self._since(), _SAMPLE, limit
+        )
 
     def bots(self, since_ms: int) -> list[tuple[str, int]]:
         """Return the bots with the number of their events since then, most first."""
-        return self._newest_events().bots(since_ms)
+        return self._newest_events().event_counts_by_bot(since_ms)
 
     def _newest_events(self) -> NewestEventRepository:
         return NewestEventRepository(self._connection, self._store_id)
@@ -199,7 +201,7 @@ class TrackingIssueRepository:
 
     def unknown_products(self) -> UnknownProductCounts:
         """Return how many of the newest live events name products outside the catalog."""
-        return self._newest_events.unknown_products(self._since(), _PRODUCT_EVENTS)
+        return self._newest_events.count_unknown_products(self._since(), _PRODUCT_EVENTS)
 
     def newest_lines(self, since_ms: int) -> list[SoldLineShopper]:
         """Return the newest live order lines since then, among the newest lines of all."""

@@ -162,7 +162,7 @@ class _NdcgStandard:
 
     def _products(self, items: Sequence[int]) -> list[int]:
         """Return a number for each item, the same one for variants of a product."""
-        groups = self.groups.of(np.array(items, np.int64)).tolist()
+        groups = self.groups.groups_of(np.array(items, np.int64)).tolist()
         return [
             -group if group else item for item, group in zip(items, groups, strict=True)
         ]

@@ -170,7 +170,7 @@ def read_usable_histories(
         ):
             history = proven_history
         elif access.mode != "open":
-            of_session = history.of_sessions(sessions)
+            of_session = history.limited_to_sessions(sessions)
             is_customers = of_session is not history or shopper_id == access.customer
             customer = history.person if is_customers else None
             is_hidden = _count_customer_and_check_anonymous(

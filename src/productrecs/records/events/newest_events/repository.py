@@ -51,7 +51,7 @@ class UnknownProductCounts(NamedTuple):
     example: str = ""  # the id of one such product
 
 
-class EventSample(NamedTuple):
+class ProductEventSummary(NamedTuple):
     """A sample of a store's newest events that name a product."""
 
     identified: int
@@ -105,7 +105,7 @@ class NewestEventRepository:
         )
         return self._connection.execute(query.limit(1)).first() is not None
 
-    def unknown_products(self, after_seq: int, limit: int) -> UnknownProductCounts:
+    def count_unknown_products(self, after_seq: int, limit: int) -> UnknownProductCounts:
         """Return how many of the newest events name products outside the catalog."""
         newest = self._product_numbers(after_seq, limit)
         item = items_of_store("item_id", "present", store_id=self._store_id)
@@ -118,7 +118,7 @@ class NewestEventRepository:
         references, unknown, example = self._connection.execute(query).one()
         return UnknownProductCounts(int(references), int(unknown), example or "")
 
-    def unknown_items(
+    def most_named_unknown_products(
         self, after_seq: int, sample: int, limit: int
     ) -> list[tuple[str, int]]:
         """Return the products outside the catalog that most events name."""
@@ -149,7 +149,7 @@ class NewestEventRepository:
             .subquery()
         )
 
-    def latest(
+    def latest_events(
         self, limit: int, kind: int | None, shopper: str, item: str
     ) -> Sequence[sa.RowMapping]:
         """Return the newest live events with `item_id` and `present`, newest first.
@@ -187,7 +187,7 @@ class NewestEventRepository:
         found: int | None = self._connection.execute(query).scalar()
         return found
 
-    def sample(self) -> EventSample:
+    def newest_product_events(self) -> ProductEventSummary:
         """Return a sample of the newest events, imported ones too, that name a product."""
         newest = (
             sa.select(events.c.store_id, events.c.ts)
@@ -199,7 +199,7 @@ class NewestEventRepository:
         query = sa.select(sa.func.count(), sa.func.max(newest.c.ts)).where(
             newest.c.store_id == self._store_id
         )
-        return EventSample(*self._connection.execute(query).one())
+        return ProductEventSummary(*self._connection.execute(query).one())
 
     def has_events_of(self, person: str) -> bool:
         """Return whether a person has any event."""
@@ -210,7 +210,7 @@ class NewestEventRepository:
         )
         return self._connection.execute(query).first() is not None
 
-    def bots(self, since_ms: int) -> list[tuple[str, int]]:
+    def event_counts_by_bot(self, since_ms: int) -> list[tuple[str, int]]:
         """Return the bots with the number of their events since then, most first."""
         count = sa.func.count()
         query = (
