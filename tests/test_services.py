@@ -15,7 +15,7 @@ from productrecs.cli.doctor.picture_checks import check_picture_encoder, check_t
 from productrecs.records.pictures.packaged_encoder import LITE0
 from productrecs.records.pictures.packaged_text_reader import (
     TEXT_DETECTOR,
-    packaged_text_reader,
+    find_text_reader_folder,
 )
 from productrecs.services import ENCODER_FOLDER, Services, build_services
 from productrecs.settings import Settings, from_environment
@@ -196,7 +196,7 @@ def test_a_setting_says_whether_printed_words_are_read(
     (said,) = check_text_reader(own)
 
     assert settings.has_packaged_text_reader is reads
-    assert own.text_reader_folder() == (packaged_text_reader() if reads else None)
+    assert own.text_reader_folder() == (find_text_reader_folder() if reads else None)
     if not reads:
         assert "as the setting says" in said.message
     elif own.text_reader_folder() is None:

@@ -19,8 +19,8 @@ from productrecs.records.pictures.onnx_model_file import (
     ModelFile,
     ModelFileError,
 )
-from productrecs.records.pictures.packaged_encoder import packaged_encoder
-from productrecs.records.pictures.packaged_text_reader import packaged_text_reader
+from productrecs.records.pictures.packaged_encoder import find_or_convert_encoder
+from productrecs.records.pictures.packaged_text_reader import find_text_reader_folder
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.settings import Settings
 from productrecs.storage.files.object_store import (
@@ -120,7 +120,7 @@ class Services:
         if not self.settings.has_packaged_text_reader:
             return None
         try:
-            return packaged_text_reader()
+            return find_text_reader_folder()
         except ModelFileError:
             _log.exception("text reader rejected")
             return None
@@ -344,4 +344,4 @@ def remove_copies_of_deleted_stores(services: Services) -> None:
         if path.name not in present:
             shutil.rmtree(path, ignore_errors=True)
     with contextlib.suppress(ObjectStoreUnavailableError):
-        services.upload_folder.remove_copies()
+        services.upload_folder.remove_old_local_copies()

@@ -49,7 +49,7 @@ SEVERAL_STORES = {
     ),
     "pictures/repository.py: stores_with_due_pictures": READS_ALL,
     "scheduled_feeds/repository.py: stores_with_due_feed": READS_ALL,
-    "uploads/repository.py: expire_imports": "old files of every store, once in six hours",
+    "uploads/repository.py: fail_old_imports": "old files of all stores, once in six hours",
     "undo/repository.py: expire_changes": "old changes of every store, once in six hours",
     "uploads/repository.py: files_needed": "a file's name decides whether it is needed",
     "uploads/repository.py: files_of_open_imports": READS_ALL,

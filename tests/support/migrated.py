@@ -16,7 +16,7 @@ from typing import Final
 
 import pytest
 
-from productrecs.records.pictures.packaged_encoder import packaged_encoder
+from productrecs.records.pictures.packaged_encoder import find_or_convert_encoder
 from productrecs.services import ENCODER_FOLDER, TEXT_MODEL_FOLDER
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
@@ -56,7 +56,7 @@ def _models() -> Path:
     """Return a folder with the packaged models of this installation."""
     folder = Path(tempfile.mkdtemp(prefix="models-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    packaged_encoder(folder / ENCODER_FOLDER)
+    find_or_convert_encoder(folder / ENCODER_FOLDER)
     load_packaged_text_model(folder / TEXT_MODEL_FOLDER)
     load_multilingual_text_model(folder / TEXT_MODEL_FOLDER)
     for path in folder.rglob("*"):

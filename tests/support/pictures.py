@@ -137,5 +137,5 @@ def see(
             ],
             0,
         )
-        repository.record_followed(repository.progress().catalog_seq)
+        repository.record_pictured_seq(repository.progress().catalog_seq)
     return build_and_publish_visual_model(database, root, StoreId(store_id), own, snapshots)

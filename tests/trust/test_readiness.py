@@ -284,7 +284,7 @@ def test_an_unconfirmed_write_is_remembered_until_another_is_confirmed() -> None
         failures.write_failures
     )  # this process's probe goes another way
     assert "nobody answers" in str(failures.failed_write)
-    failures.confirmed()
+    failures.record_confirmed_write()
     assert failures.failed_write is None
 
     failures.record_write_failure(UnconfirmedWriteError("nobody answers"))

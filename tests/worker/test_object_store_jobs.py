@@ -141,7 +141,7 @@ def test_a_file_that_one_machine_received_is_read_on_another(
         assert file.read() == b"order_id,item_id\n1,2\n"
     other.remove(upload_id)
     with pytest.raises(FileNotFoundError):
-        one.local_path(upload_id)
+        one.fetch_local_path(upload_id)
     assert other.delete_unneeded_files(set()) == 0
 
 
@@ -153,7 +153,7 @@ def test_a_file_is_rewritten_for_every_machine_or_stays_as_it_was(
     one.path.mkdir()
     (one.path / upload_id).write_bytes(b"before")
     one.share(upload_id)
-    one.local_path(upload_id)
+    one.fetch_local_path(upload_id)
 
     with contextlib.suppress(ZeroDivisionError), one.rewrite(upload_id) as file:
         file.write(bytes([1 // 0]))
@@ -162,8 +162,8 @@ def test_a_file_is_rewritten_for_every_machine_or_stays_as_it_was(
         file.write(b"after")
 
     assert unchanged == b"before"
-    assert one.local_path(upload_id).read_bytes() == b"after"
-    assert other.local_path(upload_id).read_bytes() == b"after"
+    assert one.fetch_local_path(upload_id).read_bytes() == b"after"
+    assert other.fetch_local_path(upload_id).read_bytes() == b"after"
     assert [path.name for path in one.path.iterdir()] == [upload_id]
     assert len(list(objects.list("uploads"))) == 1
 
@@ -172,12 +172,12 @@ def test_a_damaged_upload_is_not_imported(tmp_path: Path, objects: ObjectStore) 
     folder, upload_id = UploadFolder(tmp_path / "one", objects), new_upload_id()
     folder.path.mkdir()
     (folder.path / upload_id).write_bytes(b"order_id,item_id\n1,2\n")
-    folder.share(upload_id)
+    folder.move_to_object_store(upload_id)
     [stored] = objects.list("uploads")
     objects.put(stored.key, b"order_id,item_id\n1,3\n")
 
     with pytest.raises(FileNotFoundError):
-        folder.local_path(upload_id)
+        folder.fetch_local_path(upload_id)
     assert list(folder.path.iterdir()) == []
 
 

@@ -109,7 +109,7 @@ class FeedFetchHandler:
             download = self._download(store, feed, upload_id, progress)
             if download is None or download.digest == feed.digest:
                 return self._record_unchanged(store, feed, download)
-            folder.share(upload_id)
+            folder.move_to_object_store(upload_id)
             fetch = self._record_new_file(store, feed, last, upload_id, download)
             is_kept = fetch is not None
         except (FeedUnavailableError, TooManyImportsError) as error:

@@ -31,7 +31,7 @@ from productrecs.records.uploads.order_upload_import import OrderUploadImporter
 from productrecs.records.uploads.repository import (
     JOB,
     FileImportRepository,
-    expire_imports,
+    fail_old_imports,
     files_needed,
     files_of_open_imports,
     stores_in,
@@ -160,10 +160,10 @@ class DashboardFileJobs:
         """
         now_ms = self._services.clock()
         with self._services.database.transaction() as transaction:
-            expire_imports(
+            fail_old_imports(
                 transaction, ImportStatus.CHECKED, now_ms - RETENTION_MS, _EXPIRED
             )
-            expire_imports(transaction, ImportStatus.COMMAND, now_ms - DAY_MS, _KILLED)
+            fail_old_imports(transaction, ImportStatus.COMMAND, now_ms - DAY_MS, _KILLED)
             expire_changes(transaction, now_ms - UNDO_MS)
 
     def _erasure_count(self, store: Store) -> int:
@@ -239,7 +239,7 @@ class DashboardFileJobs:
         while True:
             with self._services.database.transaction() as transaction:
                 repository = FileImportRepository(transaction, store.store_id)
-                file_import = repository.next_of(*statuses)
+                file_import = repository.oldest_in_status(*statuses)
                 if file_import is None:
                     return None
                 if file_import.attempts < MAX_ATTEMPTS:
@@ -324,7 +324,7 @@ class DashboardFileJobs:
         return text + ("" if text.endswith(".") else ".")
 
     def _upload_path(self, file_import: FileImport) -> Path:
-        return self._services.upload_folder.local_path(file_import.import_id)
+        return self._services.upload_folder.fetch_local_path(file_import.import_id)
 
     def _set_final_status(
         self, store: Store, file_import: FileImport, status: ImportStatus, **values: object

@@ -70,7 +70,7 @@ def backup_request(services: Services, target: Path, *, replace: bool) -> Backup
 def _upload_path(folder: UploadFolder, upload_id: str) -> Path:
     """Return the path of an uploaded file, fetched first if another machine has it."""
     with contextlib.suppress(FileNotFoundError):  # lost: the backup says so
-        return folder.local_path(upload_id)
+        return folder.fetch_local_path(upload_id)
     return folder.path / upload_id
 
 

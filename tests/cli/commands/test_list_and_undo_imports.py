@@ -121,7 +121,7 @@ def test_a_worker_leaves_the_import_of_a_command_alone(
         repository = FileImportRepository(transaction, store_id)
         done, command = (ImportStatus.DONE,), ImportStatus.COMMAND
         assert repository.change_status(one["import_id"], done, command)
-        assert repository.next_of(*set(ImportStatus) - {command}) is None
+        assert repository.oldest_in_status(*set(ImportStatus) - {command}) is None
     error = shell.refused("imports", "undo", shop, one["import_id"])
     assert "is command and cannot be undone" in error
 

@@ -25,7 +25,7 @@ from productrecs.records.pictures.packaged_encoder import (
     LITE0,
     WeightsPackage,
     encoder_model,
-    packaged_encoder,
+    find_or_convert_encoder,
     read_weights,
 )
 from tests.support.pictures import drawn, pixels
@@ -50,7 +50,7 @@ def test_the_converted_model_says_what_the_weights_say(
     package = installed(tmp_path / "packages", torch_file(weights), "tiny_encoder")
     monkeypatch.syspath_prepend(tmp_path / "packages")
 
-    path = packaged_encoder(tmp_path / "data" / "encoder", package)
+    path = find_or_convert_encoder(tmp_path / "data" / "encoder", package)
 
     assert path is not None
     onnx.checker.check_model(onnx.load(str(path)), full_check=True)
@@ -71,20 +71,23 @@ def test_the_converted_model_says_what_the_weights_say(
 def test_it_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = installed(tmp_path / "packages", torch_file(tiny_weights()), "once_encoder")
     monkeypatch.syspath_prepend(tmp_path / "packages")
-    first = packaged_encoder(tmp_path, package)
+    first = find_or_convert_encoder(tmp_path, package)
     assert first is not None
     written = first.stat().st_mtime_ns
 
-    assert packaged_encoder(tmp_path, package) == first
+    assert find_or_convert_encoder(tmp_path, package) == first
     assert first.stat().st_mtime_ns == written
     assert not list(tmp_path.glob("tmp*"))
     first.with_suffix(".json").unlink()  # as after a crash between the two files
-    assert packaged_encoder(tmp_path, package) == first
+    assert find_or_convert_encoder(tmp_path, package) == first
     assert read_model_file(first, EMBEDDER).is_fused
 
 
 def test_without_the_package_there_is_none(tmp_path: Path) -> None:
-    assert packaged_encoder(tmp_path, WeightsPackage("no_such_encoder", "a", "b")) is None
+    assert (
+        find_or_convert_encoder(tmp_path, WeightsPackage("no_such_encoder", "a", "b"))
+        is None
+    )
 
 
 def test_weights_other_than_the_checked_ones_are_refused(
@@ -95,7 +98,7 @@ def test_weights_other_than_the_checked_ones_are_refused(
     other = WeightsPackage(package.module, package.file, LITE0.sha256)
 
     with pytest.raises(ModelFileError, match="reinstall the package other_encoder"):
-        packaged_encoder(tmp_path / "data", other)
+        find_or_convert_encoder(tmp_path / "data", other)
     assert not (tmp_path / "data").exists()
 
 
@@ -141,7 +144,7 @@ def test_weights_of_another_network_are_refused() -> None:
     reason=f"needs the package {LITE0.module}",
 )
 def test_the_real_package_separates_different_pictures(tmp_path: Path) -> None:
-    path = packaged_encoder(tmp_path)
+    path = find_or_convert_encoder(tmp_path)
     assert path is not None
     encoder = OnnxEmbedder(read_model_file(path, EMBEDDER))
 

@@ -15,18 +15,18 @@ from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.records.pictures.packaged_text_reader import (
     TEXT_DETECTOR,
     TEXT_RECOGNIZER,
-    packaged_text_reader,
+    find_text_reader_folder,
 )
 from productrecs.records.pictures.printed_text import PrintedTextReader, decode_ctc
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
-from productrecs.records.pictures.text_boxes import text_boxes
+from productrecs.records.pictures.text_boxes import find_text_boxes
 from tests.support.pictures import drawn, encoded, pixels
 
 if TYPE_CHECKING:
     from productrecs.engines.visual.image_transforms import Pixels
 
 FONT: Final = Path(productrecs.__file__).parent / "assets" / "fonts" / "DejaVuSans.ttf"
-PACKAGE: Final = packaged_text_reader()
+PACKAGE: Final = find_text_reader_folder()
 needs_package = pytest.mark.skipif(
     PACKAGE is None, reason="the text reader is missing: pip install productrecs[text]"
 )
@@ -59,7 +59,7 @@ def test_a_box_follows_its_line(angle: float) -> None:
     ImageDraw.Draw(line).rectangle((40, 92, 159, 107), fill=255)
     probabilities = np.asarray(line.rotate(angle)) / 255.0
 
-    (box,) = text_boxes(probabilities)
+    (box,) = find_text_boxes(probabilities)
 
     assert np.allclose(box.centre, (100, 100), atol=2)
     long, short = sorted((box.width, box.height), reverse=True)
@@ -75,7 +75,7 @@ def test_specks_and_faint_areas_are_no_text() -> None:
     probabilities[10:12, 10:12] = 1.0
     probabilities[30:40, 5:60] = 0.35
 
-    assert text_boxes(probabilities) == []
+    assert find_text_boxes(probabilities) == []
 
 
 def test_repeated_letters_need_a_blank_between_them() -> None:
@@ -134,11 +134,11 @@ def test_only_the_checked_files_are_used(
     monkeypatch.syspath_prepend(tmp_path)
     right = {TEXT_DETECTOR: hashlib.sha256(b"a model").hexdigest()}
 
-    folder = packaged_text_reader("tiny_text_reader", right)
+    folder = find_text_reader_folder("tiny_text_reader", right)
 
     assert folder == tmp_path / "tiny_text_reader" / "models"
     with pytest.raises(ModelFileError, match="is not the file that was checked"):
-        packaged_text_reader("tiny_text_reader", {TEXT_DETECTOR: "0" * 64})
+        find_text_reader_folder("tiny_text_reader", {TEXT_DETECTOR: "0" * 64})
     with pytest.raises(ModelFileError, match="cannot be read"):
-        packaged_text_reader("tiny_text_reader", {TEXT_RECOGNIZER: "0" * 64})
-    assert packaged_text_reader("no_such_text_reader") is None
+        find_text_reader_folder("tiny_text_reader", {TEXT_RECOGNIZER: "0" * 64})
+    assert find_text_reader_folder("no_such_text_reader") is None

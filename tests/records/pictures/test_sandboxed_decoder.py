@@ -91,7 +91,7 @@ def test_25_megapixels_of_every_kind_are_read_within_the_childs_memory(
     child = viewer.pid
 
     assert viewer.describe_with_regions(photo).views.shape[1] == LENGTH
-    _, width, height = viewer.rewrite(photo)
+    _, width, height = viewer.reencode(photo)
 
     assert (width, height) == (1_600, 1_600)
     assert viewer.pid == child
@@ -108,7 +108,7 @@ def test_control_without_bands_a_large_picture_has_no_room(
     monkeypatch.setattr(module, "decoder_module", lambda: "whole_child")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with SandboxedDecoder(60) as viewer, pytest.raises(NotAPictureError):
-        viewer.rewrite(largest("PNG I;16"))
+        viewer.reencode(largest("PNG I;16"))
 
 
 @pytest.fixture

@@ -68,7 +68,7 @@ def test_products_are_assigned_by_id_before_sku(database: Database, store: Store
     ]
     with database.transaction() as transaction:
         suppliers = SupplierRepository(transaction, store.store_id)
-        missing, new = suppliers.assign(terms)
+        missing, new = suppliers.assign_terms(terms)
         names = [one.name for one in suppliers.suppliers()]
         counts = suppliers.product_counts()
 
@@ -83,7 +83,7 @@ def test_removing_a_supplier_removes_the_terms_of_its_products(
 ) -> None:
     with database.transaction() as transaction:
         suppliers = SupplierRepository(transaction, store.store_id)
-        suppliers.assign([ProductTerms("tent", "Tents Ltd")])
+        suppliers.assign_terms([ProductTerms("tent", "Tents Ltd")])
         suppliers.remove("Tents Ltd")
 
         assert not suppliers.product_counts()
@@ -93,10 +93,10 @@ def test_stores_have_suppliers_of_their_own(database: Database, store: Store) ->
     other = register_store(database, Registration("b.example"), fixed_clock(NOW))[0]
     with database.transaction() as transaction:
         own = SupplierRepository(transaction, store.store_id)
-        own.assign([ProductTerms("tent", "Tents Ltd")])
+        own.assign_terms([ProductTerms("tent", "Tents Ltd")])
         others = SupplierRepository(transaction, other.store_id)
 
-        assert others.assign([ProductTerms("tent", "Tents Ltd")]) == (
+        assert others.assign_terms([ProductTerms("tent", "Tents Ltd")]) == (
             ["tent"],
             [],
         )

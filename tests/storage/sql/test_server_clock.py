@@ -51,7 +51,7 @@ def test_a_machine_ahead_takes_no_job_that_another_runs(database: Database) -> N
 
     assert claimed is not None
     assert ahead.claim({"train"}) is None
-    assert punctual.done(claimed)
+    assert punctual.mark_done(claimed)
 
 
 def test_control_without_the_correction_the_job_runs_twice(database: Database) -> None:

@@ -1,4 +1,4 @@
-"""Storage health: an outage is logged at its start, once a minute and at its end."""
+"""Storage failures: an outage is logged at its start, once a minute and at its end."""
 
 import logging
 
@@ -20,11 +20,11 @@ def test_failing_writes_are_logged_once_a_minute_until_they_succeed(
 ) -> None:
     caplog.set_level(logging.INFO)
     now = [0.0]
-    health = StorageFailures(lambda: now[0])
+    failures = StorageFailures(lambda: now[0])
     for now[0] in range(150):  # seconds: a failure in each
-        health.record_write_failure(error)
-    health.confirmed()
-    health.record_write_success(health.write_failures)
-    health.record_write_failure(error)
+        failures.record_write_failure(error)
+    failures.record_confirmed_write()
+    failures.record_write_success(failures.write_failures)
+    failures.record_write_failure(error)
 
     assert caplog.messages == [began, began, began, ended, began]

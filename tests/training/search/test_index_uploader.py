@@ -112,12 +112,12 @@ def test_an_index_is_searched_and_continued_on_other_machines(
     assert len(two.search(store, "tent")) == 1
 
     # The first machine is lost; the second one goes on from its index.
-    built = index_folder(two.folder / SEARCH, store.store_id).current()
+    built = index_folder(two.folder / SEARCH, store.store_id).serving_manifest()
     push(database, store, c="red tent")
     two.uploader.fetch_serving_indexes()
     assert two.index()
 
-    manifest = index_folder(two.folder / SEARCH, store.store_id).current()
+    manifest = index_folder(two.folder / SEARCH, store.store_id).serving_manifest()
     assert built is not None
     assert manifest is not None
     assert manifest.generation == built.generation

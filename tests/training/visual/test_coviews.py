@@ -120,7 +120,7 @@ def test_visits_teach_a_store_once_there_are_enough(
     with database.reading() as connection:
         standing = PictureRepository(connection, store.store_id).progress()
         assert stores_with_due_pictures(connection, 0) == []
-    assert (standing.taught_seq, standing.visual_id) == (25_000, taught)
+    assert (standing.learned_seq, standing.visual_id) == (25_000, taught)
     assert (
         build_and_publish_visual_model(
             database, tmp_path, store.store_id, BuiltInEmbedding()

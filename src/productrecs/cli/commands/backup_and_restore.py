@@ -231,7 +231,7 @@ def _share_uploads(settings: Settings) -> None:
         folder = services.upload_folder
         for path in sorted(folder.path.glob("*")):
             if is_upload_id(path.name):
-                folder.share(path.name)
+                folder.move_to_object_store(path.name)
     finally:
         services.close()
 

@@ -108,7 +108,9 @@ def assign(domain: str, file: TextIO, *, data: Path | None) -> None:
         action = "Uploaded who supplies which product"
         database = audited_database(services, store, action, f"{len(terms)} products")
         with database.transaction() as transaction:
-            missing, new = SupplierRepository(transaction, store.store_id).assign(terms)
+            missing, new = SupplierRepository(transaction, store.store_id).assign_terms(
+                terms
+            )
     click.echo(f"Stored the terms of {len(terms) - len(missing)} products.")
     for name in new:
         click.echo(f"new supplier: {name}")

@@ -80,7 +80,7 @@ class DoctorRepository:
     def purchases(self) -> PurchaseSample:
         """Return how the newest purchases are identified."""
         lines = SoldLineRepository(self._connection, self._store_id)
-        buys, without_order, shoppers = lines.identification()
+        buys, without_order, shoppers = lines.purchase_identification()
         newest = NewestEventRepository(self._connection, self._store_id)
         without_events = sum(not newest.has_events_of(one) for one in shoppers)
         return PurchaseSample(buys, without_order, len(shoppers), without_events)

@@ -279,7 +279,7 @@ def _compute_step(
     days = LocalDayMapper(zone, settled.first_open_day)
     intents = IntentByTerm(position.language)
     carts = repository.log.carts(position.seq, up_to)
-    lines = repository.sold_lines.changed_lines(position.seq, up_to)
+    lines = repository.sold_lines.changed_live_lines(position.seq, up_to)
     changed = [row[0] for row in lines if row[0] <= position.seq or settled.before_ms]
     stored_outcomes = repository.outcomes_of_facts(changed) if changed else []
     outcome_rows = [(CART, *row, None) for row in carts]

@@ -104,7 +104,7 @@ class MailPicturePool:
             note = f"No photo could be loaded: {problem}."
             card = msgspec.structs.replace(card, note=note)
         with self._decoding:
-            jpeg = self._decoder.draw(card, data)
+            jpeg = self._decoder.draw_card(card, data)
         seconds = _FRESH_SECONDS if data or not picture_url else _RETRY_SECONDS
         return _MailPicture(jpeg, time.monotonic() + seconds)
 

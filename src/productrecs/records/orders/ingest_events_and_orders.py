@@ -164,7 +164,7 @@ def ingest_order(
         for index, line in enumerate(earlier):
             ledger.retire(line, seq + index)
         first = log.take_seqs(len(order.lines))  # after what was retired
-        purchases.admit_in_place(order.order_id, now_ms)
+        purchases.restart_receipt_window(order.order_id, now_ms)
     network = None if order.confirmed else order.network
     share = DailyNetworkCap(log, counts, now_ms)
     items = (_purchase_of(line.item_id) for line in order.lines)

@@ -33,7 +33,7 @@ class UnconfirmedOrderPolicy:
 
     def leaves_out_orders(self) -> bool:
         """Return whether orders sent with the publishable key do not count now."""
-        if self._of_store() != "auto":
+        if self._read_policy() != "auto":
             return self._policy == "ignore"
         repository = PurchaseRepository(self._log.transaction, self._log.store_id)
         last_ms = repository.confirmed_order_at()
@@ -41,9 +41,9 @@ class UnconfirmedOrderPolicy:
 
     def leaves_out_buys(self) -> bool:
         """Return whether `buy` events do not count now."""
-        return self._of_store() == "ignore"
+        return self._read_policy() == "ignore"
 
-    def _of_store(self) -> str:
+    def _read_policy(self) -> str:
         if self._policy is None:
             accounts = AccountRepository(self._log.transaction)
             settings = accounts.settings(self._log.store_id)

@@ -47,7 +47,7 @@ class BodyFinder:
         height, width = pixels.shape[:2]
         whole = max(height, width)
         square = ((width - whole) / 2, (height - whole) / 2, float(whole))
-        body = self._ask(pixels, square)
+        body = self._run_network(pixels, square)
         if body is None:
             return None
         centre = body.landmarks[_CENTRE]
@@ -55,9 +55,11 @@ class BodyFinder:
         if side < 1:
             return None
         left, top = (centre - side / 2).tolist()
-        return self._ask(pixels, (left, top, side))
+        return self._run_network(pixels, (left, top, side))
 
-    def _ask(self, pixels: Pixels, square: tuple[float, float, float]) -> Body | None:
+    def _run_network(
+        self, pixels: Pixels, square: tuple[float, float, float]
+    ) -> Body | None:
         cut = _cut_square(pixels, square)
         tensor = np.ascontiguousarray((cut / 255).transpose(2, 0, 1)[None], np.float32)
         numbers: _Numbers = self._session.run(None, {self._input: tensor})[0][0]

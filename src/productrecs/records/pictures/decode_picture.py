@@ -131,7 +131,7 @@ def decode_to_pixels(data: bytes, side: int) -> npt.NDArray[np.uint8]:
         NotAPictureError: when it cannot be decoded.
         PictureTooLargeError: judged by its header, before decompression.
     """
-    with _opened(data) as picture:
+    with _open_picture(data) as picture:
         if picture.format == "JPEG":
             picture.draft("RGB", (side, side))
         picture.load()
@@ -151,7 +151,7 @@ def read_barcodes(data: bytes, side: int) -> list[str]:
     """
     import zxingcpp  # noqa: PLC0415 - the decoder's process alone loads it
 
-    with _opened(data) as picture:
+    with _open_picture(data) as picture:
         if picture.format == "JPEG":
             picture.draft("L", (side, side))
         picture.load()
@@ -163,7 +163,7 @@ def read_barcodes(data: bytes, side: int) -> list[str]:
 
 
 @contextlib.contextmanager
-def _opened(data: bytes) -> Iterator[Image.Image]:
+def _open_picture(data: bytes) -> Iterator[Image.Image]:
     kind = picture_format(data)
     if kind is None:
         message = "this is not a JPEG, PNG, WebP, AVIF or GIF"
@@ -226,7 +226,7 @@ def _upright_pixels(picture: Image.Image, side: int) -> npt.NDArray[np.uint8]:
             (size[0], size[1]), Image.Resampling.BICUBIC, reducing_gap=2
         )
     if picture.mode == "RGBA":
-        background = Image.new("RGBA", picture.size, _background_of(picture))
+        background = Image.new("RGBA", picture.size, _background_colour(picture))
         picture = Image.alpha_composite(background, picture)
     return np.asarray(picture.convert("RGB"))
 
@@ -251,7 +251,7 @@ def _max_value(picture: Image.Image) -> float:
     return float(np.asarray(picture).max(initial=0))
 
 
-def _background_of(picture: Image.Image) -> tuple[int, int, int, int]:
+def _background_colour(picture: Image.Image) -> tuple[int, int, int, int]:
     """Return the background of a cut-out: white, or light grey for a white one."""
     pixels = np.asarray(
         picture.resize((_SAMPLE_SIDE, _SAMPLE_SIDE), Image.Resampling.BOX), np.float64

@@ -129,9 +129,9 @@ def _drawable_text(text: str, font: ImageFont.FreeTypeFont) -> str:
     ):
         return ""
     missing = _glyph_bitmap(font, _NO_GLYPH)
-    shown = [one for one in text if one == " " or _glyph_bitmap(font, one) != missing]
-    is_readable = len(shown) >= _MIN_READABLE_SHARE * len(text)
-    return " ".join("".join(shown).split()) if is_readable else ""
+    drawable = [c for c in text if c == " " or _glyph_bitmap(font, c) != missing]
+    is_readable = len(drawable) >= _MIN_READABLE_SHARE * len(text)
+    return " ".join("".join(drawable).split()) if is_readable else ""
 
 
 def _glyph_bitmap(

@@ -102,19 +102,19 @@ def _parse_sidecar(
         labels=tuple(str(label) for label in sidecar_fields.get("labels", ())),
         least=float(sidecar_fields.get("least", 0.3)),
         overlap=float(sidecar_fields.get("overlap", 0.45)),
-        mean=_three(sidecar_fields.get("mean", (0, 0, 0))),
-        std=_three(sidecar_fields.get("std", (1, 1, 1))),
-        finds=_found_things(sidecar_fields),
+        mean=_three_numbers(sidecar_fields.get("mean", (0, 0, 0))),
+        std=_three_numbers(sidecar_fields.get("std", (1, 1, 1))),
+        finds=_parse_finds(sidecar_fields),
         is_fused=sidecar_fields.get("fused") is True,
     )
 
 
-def _three(values: Any) -> tuple[float, float, float]:
+def _three_numbers(values: Any) -> tuple[float, float, float]:
     red, green, blue = (float(one) for one in values)
     return red, green, blue
 
 
-def _found_things(sidecar_fields: Mapping[str, Any]) -> str:
+def _parse_finds(sidecar_fields: Mapping[str, Any]) -> str:
     finds = str(sidecar_fields.get("finds", OBJECTS))
     if finds not in {OBJECTS, BODY}:
         message = f'"finds" is {OBJECTS} or {BODY}, not {finds}'

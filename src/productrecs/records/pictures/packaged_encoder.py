@@ -51,7 +51,7 @@ LITE0: Final = WeightsPackage(
 )
 
 
-def packaged_encoder(folder: Path, package: WeightsPackage = LITE0) -> Path | None:
+def find_or_convert_encoder(folder: Path, package: WeightsPackage = LITE0) -> Path | None:
     """Return the encoder's model file below `folder`; None if it is not installed.
 
     The first call writes it: half a second, 13 MB.

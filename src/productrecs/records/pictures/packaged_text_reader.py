@@ -25,7 +25,7 @@ _SHA256: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-def packaged_text_reader(
+def find_text_reader_folder(
     module: str = _MODULE, digests: Mapping[str, str] = _SHA256
 ) -> Path | None:
     """Return the folder with the text reader's files; None if it is not installed.

@@ -108,12 +108,12 @@ class VisualModelProgress:
     visual_seq: int
     visual_id: str | None
     seq: int  # of the store's log
-    taught_seq: int  # log position up to which metric learning used visits
+    learned_seq: int  # log position up to which metric learning used visits
 
     @property
     def has_enough_new_data(self) -> bool:
         """Whether shoppers' activity has doubled since the last metric learning."""
-        return self.seq >= 2 * self.taught_seq + MIN_NEW_FACTS
+        return self.seq >= 2 * self.learned_seq + MIN_NEW_FACTS
 
 
 @dataclass(frozen=True, slots=True)

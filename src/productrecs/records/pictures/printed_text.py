@@ -14,7 +14,7 @@ import onnxruntime
 from PIL import Image
 
 from productrecs.engines.visual.image_transforms import Pixels
-from productrecs.records.pictures.text_boxes import Map, TextBox, text_boxes
+from productrecs.records.pictures.text_boxes import Map, TextBox, find_text_boxes
 
 _DETECTED_SIDE: Final = 320
 """The longer side in which text is looked for: the name of a product that fills a phone's
@@ -58,7 +58,7 @@ class PrintedTextReader:
         height, width = pixels.shape[:2]
         rows, columns = _map_size(height, width)
         small = Image.fromarray(pixels).resize((columns, rows), Image.Resampling.BILINEAR)
-        boxes = text_boxes(_run(self._detector, np.asarray(small))[0, 0])
+        boxes = find_text_boxes(_run(self._detector, np.asarray(small))[0, 0])
         factors = np.array([width / columns, height / rows])
         return [box.scaled(factors) for box in boxes]
 

@@ -177,7 +177,7 @@ class PictureRepository:
             if self._transaction.execute(pictures.delete().where(own_rows)).rowcount:
                 self._next_change()
 
-    def record_followed(self, seq: int) -> None:
+    def record_pictured_seq(self, seq: int) -> None:
         """Record that the catalog's changes up to `seq` are processed."""
         self._set_head(pictured_seq=seq)
 
@@ -543,10 +543,10 @@ def queue_pictures_of_changed_items(
             repository.queue_fetches(urls, now_ms)
             repository.delete_pictures([number for _, number, url in changed if not url])
             if len(changed) < _BATCH:
-                repository.record_followed(progress.catalog_seq)
+                repository.record_pictured_seq(progress.catalog_seq)
                 return True
             position, batches = changed[-1][:2], batches + 1
             complete_seq = position[0] - 1  # the last change may have more items
             if batches >= _BATCHES and complete_seq > progress.pictured_seq:
-                repository.record_followed(complete_seq)
+                repository.record_pictured_seq(complete_seq)
                 return False

@@ -150,7 +150,7 @@ class SandboxedDecoder:
             for region in reply.regions
         ]
 
-    def rewrite(self, data: bytes) -> tuple[bytes, int, int]:
+    def reencode(self, data: bytes) -> tuple[bytes, int, int]:
         """Return a picture as a new JPEG of at most 1,600 pixels a side, and its size.
 
         It is upright, with a white background if transparent, and without metadata.
@@ -162,7 +162,7 @@ class SandboxedDecoder:
         reply = self._request(PictureRequest(REWRITE), data, RewrittenPicture)
         return reply.jpeg, reply.width, reply.height
 
-    def draw(self, card: ProductCard, data: bytes) -> bytes:
+    def draw_card(self, card: ProductCard, data: bytes) -> bytes:
         """Return a product's card as a JPEG; its texts alone if the picture is unreadable.
 
         Raises:

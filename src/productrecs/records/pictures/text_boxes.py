@@ -48,7 +48,7 @@ class TextBox(NamedTuple):
         return TextBox(self.centre, -self.along, -self.across)
 
 
-def text_boxes(probabilities: Map) -> list[TextBox]:
+def find_text_boxes(probabilities: Map) -> list[TextBox]:
     """Return the boxes of the lines in a map [h, w] of probabilities, largest first."""
     labels, count = label_parts(probabilities > _IS_TEXT)
     boxes: list[TextBox] = []
@@ -60,7 +60,7 @@ def text_boxes(probabilities: Map) -> list[TextBox]:
             continue
         box = _smallest_box(np.stack([columns, rows], axis=1).astype(np.float64))
         if min(box.width, box.height) >= _MIN_SIDE:
-            boxes.append(_grown(box))
+            boxes.append(_grow_box(box))
     return sorted(boxes, key=lambda box: -min(box.width, box.height))
 
 
@@ -84,7 +84,7 @@ def _box_along(points: npt.NDArray[np.float64], axis: npt.NDArray[np.float64]) -
     return TextBox(centre, half[0] * axis, half[1] * down)
 
 
-def _grown(box: TextBox) -> TextBox:
+def _grow_box(box: TextBox) -> TextBox:
     """Return a box that holds the whole text."""
     width, height = box.width, box.height
     margin = _GROWTH * width * height / (2 * (width + height))

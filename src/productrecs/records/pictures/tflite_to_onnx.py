@@ -60,7 +60,7 @@ class LiteConverter:
             _ADD: self._add,
             _CONV: self._convolve,
             _DEPTHWISE: self._convolve,
-            _LOGISTIC: self._squash,
+            _LOGISTIC: self._apply_sigmoid,
             _MAX_POOL: self._pool,
             _RESHAPE: self._flatten,
             _RESIZE: self._resize,
@@ -104,7 +104,7 @@ class LiteConverter:
         options = operator.options
         return self._activate(result, options.integer(0, "<b") if options else 0)
 
-    def _squash(self, operator: LiteOperator) -> str:
+    def _apply_sigmoid(self, operator: LiteOperator) -> str:
         return self._graph.add_node("Sigmoid", [self._names[operator.inputs[0]]])
 
     def _pool(self, operator: LiteOperator) -> str:

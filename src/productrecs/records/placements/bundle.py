@@ -153,10 +153,10 @@ def check_discount_against(total: float | None, content: BundleContent) -> None:
 def bundles_by_item(bundles: Iterable[Bundle]) -> Mapping[str, tuple[Bundle, ...]]:
     """Return the accepted bundles that contain each product, the oldest first."""
     found: dict[str, list[Bundle]] = {}
-    for one in sorted(bundles, key=lambda one: one.bundle_id):
-        if one.content.state is BundleState.ACCEPTED:
-            for item_id in one.content.items:
-                found.setdefault(item_id, []).append(one)
+    for bundle in sorted(bundles, key=lambda bundle: bundle.bundle_id):
+        if bundle.content.state is BundleState.ACCEPTED:
+            for item_id in bundle.content.items:
+                found.setdefault(item_id, []).append(bundle)
     return {item_id: tuple(some) for item_id, some in found.items()}
 
 

@@ -53,7 +53,7 @@ class BundleWriter:
         ]
         if rejected and clean.state is BundleState.ACCEPTED:
             return self._replace(stored, rejected[0], clean, version)
-        _check_new(stored, clean.items)
+        _check_not_stored(stored, clean.items)
         if len(stored) >= MAX_BUNDLES:
             message = (
                 f"a store may have {MAX_BUNDLES} bundles, rejected ones included; remove "
@@ -108,7 +108,7 @@ class BundleWriter:
     def _replace(
         self, stored: list[Bundle], old: Bundle, content: BundleContent, version: int
     ) -> Bundle:
-        _check_new([one for one in stored if one is not old], content.items)
+        _check_not_stored([bundle for bundle in stored if bundle is not old], content.items)
         self._check_catalog(content)
         bundle = replace(old, content=content, version=version, updated_at=self.now_ms)
         self.bundles.put(bundle, is_new=False)
@@ -180,18 +180,18 @@ class BundleEditor:
 
 
 def _find_bundle(stored: list[Bundle], bundle_id: int) -> Bundle:
-    for one in stored:
-        if one.bundle_id == bundle_id:
-            return one
+    for bundle in stored:
+        if bundle.bundle_id == bundle_id:
+            return bundle
     message = f"there is no bundle {bundle_id}; the list of bundles names those there are"
     raise UnknownBundleError(message)
 
 
-def _check_new(stored: list[Bundle], items: tuple[str, ...]) -> None:
-    for one in stored:
-        if set(one.content.items) == set(items):
+def _check_not_stored(stored: list[Bundle], items: tuple[str, ...]) -> None:
+    for bundle in stored:
+        if set(bundle.content.items) == set(items):
             message = (
-                f"bundle {one.bundle_id} has these products already, and is "
-                f"{one.content.state}; change that one"
+                f"bundle {bundle.bundle_id} has these products already, and is "
+                f"{bundle.content.state}; change that one"
             )
             raise BundleError(message, "items")

@@ -112,7 +112,7 @@ class PlacementRepository:
     def put(self, placement: Placement, *, is_new: bool) -> None:
         """Store a new placement, or replace the one of its name."""
         key = {"store_id": self._store_id, "name": placement.name}
-        self._transaction.execute(_written(placements, key, placement, is_new=is_new))
+        self._transaction.execute(_put_statement(placements, key, placement, is_new=is_new))
 
     def remove(self, name: str) -> None:
         """Delete a placement."""
@@ -148,7 +148,7 @@ class BundleRepository:
     def put(self, bundle: Bundle, *, is_new: bool) -> None:
         """Store a new bundle, or replace the one of its number."""
         key = {"store_id": self._store_id, "bundle_id": bundle.bundle_id}
-        self._transaction.execute(_written(bundles, key, bundle, is_new=is_new))
+        self._transaction.execute(_put_statement(bundles, key, bundle, is_new=is_new))
 
     def remove(self, bundle_id: int) -> None:
         """Delete a bundle."""
@@ -158,7 +158,7 @@ class BundleRepository:
         self._transaction.execute(query)
 
 
-def _written(
+def _put_statement(
     table: sa.Table, key: Mapping[str, object], record: Placement | Bundle, *, is_new: bool
 ) -> sa.Insert | sa.Update:
     """Return the statement that stores a new record, or replaces the one of its key."""

@@ -150,7 +150,7 @@ class PurchaseRepository:
         ).returning(order_receipts.c.receipt)
         return self._transaction.execute(query).scalar()
 
-    def admit_in_place(self, order_id: str, now_ms: int) -> None:
+    def restart_receipt_window(self, order_id: str, now_ms: int) -> None:
         """Let the seven days of an order begin now: it takes another's place."""
         query = order_receipts.update().where(
             order_receipts.c.store_id == self._store_id,
@@ -192,16 +192,16 @@ class PurchaseRepository:
         items, and one line to identify the basket.
         """
         distinct_ids = list(dict.fromkeys(order_ids))
-        endless = set() if items is None else self._endless(distinct_ids)
-        if endless:
+        very_long = set() if items is None else self._very_long_orders(distinct_ids)
+        if very_long:
             distinct_ids = [
-                order_id for order_id in distinct_ids if order_id not in endless
+                order_id for order_id in distinct_ids if order_id not in very_long
             ]
         lines = [
             _to_purchase_line(row) for row in self._rows_of_orders(_LINES, distinct_ids)
         ]
         numbers = sorted(set(items or ()))
-        for order_id in sorted(endless):
+        for order_id in sorted(very_long):
             order = purchase_lines.c.order_id == order_id
             lines += self._select_lines(order, limit=1)
             for start in range(0, len(numbers), _CHUNK):
@@ -209,7 +209,7 @@ class PurchaseRepository:
                 lines += self._select_lines(order, purchase_lines.c.item.in_(number_chunk))
         return lines
 
-    def changed_lines(
+    def lines_stored_in(
         self, first_seq: int, last_seq: int, numbers: Collection[int]
     ) -> list[PurchaseLine]:
         """Return the lines first stored in a part of the log, and those numbered so."""
@@ -292,7 +292,7 @@ class PurchaseRepository:
         order_rows = [[order_id] for order_id in order_ids]
         return self._raw.all(text, (order_rows, self._store_id)) if order_rows else []
 
-    def _endless(self, order_ids: Sequence[str]) -> set[str]:
+    def _very_long_orders(self, order_ids: Sequence[str]) -> set[str]:
         return {row[0] for row in self._rows_of_orders(_ENDLESS, order_ids)}
 
     def add(self, database: Database, lines: Sequence[PurchaseLine]) -> None:

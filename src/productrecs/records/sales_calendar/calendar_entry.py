@@ -74,8 +74,8 @@ def parse_calendar_entry(
     if len(category) > MAX_CATEGORY:
         message = f"a category has up to {MAX_CATEGORY} characters"
         raise CalendarEntryError(message)
-    first = _day(first_day)
-    last = _day(last_day) if last_day.strip() else first
+    first = _parse_day(first_day)
+    last = _parse_day(last_day) if last_day.strip() else first
     if last < first:
         message = f"the last day, {last}, is before the first day, {first}"
         raise CalendarEntryError(message)
@@ -85,8 +85,8 @@ def parse_calendar_entry(
     changes: tuple[float | None, ...] = (None, None)
     if CalendarEntryKind(kind) is CalendarEntryKind.CAMPAIGN:
         changes = (
-            _change(expected_change, "the expected change", _MIN_CHANGE, _MAX_CHANGE),
-            _change(price_change, "the price change", _MIN_PRICE, _MAX_PRICE),
+            _parse_change(expected_change, "the expected change", _MIN_CHANGE, _MAX_CHANGE),
+            _parse_change(price_change, "the price change", _MIN_PRICE, _MAX_PRICE),
         )
     return CalendarEntry(
         CalendarEntryKind(kind),
@@ -98,7 +98,7 @@ def parse_calendar_entry(
     )
 
 
-def _day(text: str) -> date:
+def _parse_day(text: str) -> date:
     try:
         return date.fromisoformat(text.strip())
     except ValueError as error:
@@ -106,7 +106,7 @@ def _day(text: str) -> date:
         raise CalendarEntryError(message) from error
 
 
-def _change(text: str, what: str, lowest: float, highest: float) -> float | None:
+def _parse_change(text: str, what: str, lowest: float, highest: float) -> float | None:
     if not text.strip():
         return None
     message = f"{what} is {lowest:g} to {highest:g} per cent, or empty"

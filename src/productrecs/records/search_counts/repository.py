@@ -248,7 +248,7 @@ class SearchCountRepository:
     def _merge_intents_above_limit(
         self, day: str, counts: Mapping[str, SearchCount]
     ) -> dict[str, SearchCount]:
-        room = MAX_INTENTS_PER_DAY - self._intents(day)
+        room = MAX_INTENTS_PER_DAY - self._count_intents(day)
         if len(counts) <= room:
             return dict(counts)
         known_intents = self._known_intents(day, list(counts))
@@ -266,7 +266,7 @@ class SearchCountRepository:
             )
         return admitted_intents
 
-    def _intents(self, day: str) -> int:
+    def _count_intents(self, day: str) -> int:
         query = sa.select(sa.func.count()).where(
             search_counts.c.store_id == self._store_id, search_counts.c.day == day
         )

@@ -246,7 +246,7 @@ def count_by_intent(
         shopper_set = (
             frozenset[int]() if search.shopper is None else frozenset((search.shopper,))
         )
-        one = SearchCount(
+        count = SearchCount(
             text,
             searches=times,
             empty=times if search.is_empty else 0,
@@ -254,5 +254,5 @@ def count_by_intent(
             shoppers=shopper_set,
         )
         earlier_count = by_intent.get(intent)
-        by_intent[intent] = one if earlier_count is None else earlier_count.plus(one)
+        by_intent[intent] = count if earlier_count is None else earlier_count.plus(count)
     return by_intent

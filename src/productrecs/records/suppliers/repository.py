@@ -23,7 +23,7 @@ _SUPPLIER_FIELDS: tuple[str, ...] = ("lead_time_days", "order_every_days", "mini
 
 
 class TermsAssignment(NamedTuple):
-    """What `assign` could not find: products that are missing, suppliers that it added."""
+    """Products that `assign_terms` could not find, and suppliers that it added."""
 
     missing_products: list[str]
     new_suppliers: list[str]
@@ -83,7 +83,7 @@ class SupplierRepository:
             )
         )
 
-    def assign(self, terms: Sequence[ProductTerms]) -> TermsAssignment:
+    def assign_terms(self, terms: Sequence[ProductTerms]) -> TermsAssignment:
         """Store the terms of products; return what was not stored before.
 
         Suppliers that are not stored yet are added, with the terms of the store's settings.

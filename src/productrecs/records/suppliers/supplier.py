@@ -64,7 +64,7 @@ def parse_supplier(
         _parse_name(name),
         parse_units(lead_time_days, "the lead time", 1, MAX_DAYS),
         parse_units(order_every_days, "the days between two orders", 1, MAX_DAYS),
-        _money(minimum_order),
+        _parse_money(minimum_order),
     )
 
 
@@ -74,7 +74,7 @@ def parse_product_terms(text: str) -> list[ProductTerms]:
     Raises:
         SupplierError: for the first invalid line, which it names.
     """
-    return read_csv_rows(text, TERM_COLUMNS, TERM_COLUMNS[:2], MAX_TERMS, _terms_of)
+    return read_csv_rows(text, TERM_COLUMNS, TERM_COLUMNS[:2], MAX_TERMS, _parse_terms)
 
 
 def read_csv_rows(
@@ -111,7 +111,7 @@ def read_csv_rows(
     return found
 
 
-def _terms_of(row: Mapping[str, str | None]) -> ProductTerms:
+def _parse_terms(row: Mapping[str, str | None]) -> ProductTerms:
     product = (row["product"] or "").strip()
     if not product:
         message = "the product has no id or SKU"
@@ -151,7 +151,7 @@ def parse_units(text: str, what: str, lowest: int, highest: int) -> int | None:
     return value
 
 
-def _money(text: str) -> float:
+def _parse_money(text: str) -> float:
     if not text.strip():
         return 0.0
     message = "the minimum order is an amount of at least 0"

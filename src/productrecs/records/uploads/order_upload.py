@@ -197,9 +197,9 @@ class UploadFolder:
         Raises:
             FileNotFoundError: when it does not exist.
         """
-        return self.local_path(upload_id).open("rb")
+        return self.fetch_local_path(upload_id).open("rb")
 
-    def share(self, upload_id: str) -> None:
+    def move_to_object_store(self, upload_id: str) -> None:
         """Upload a durable file before it is acknowledged: any worker can import it.
 
         Raises:
@@ -211,7 +211,7 @@ class UploadFolder:
         self._put(upload_id, path)
         path.unlink(missing_ok=True)  # the machine that imports it fetches it
 
-    def local_path(self, upload_id: str) -> Path:
+    def fetch_local_path(self, upload_id: str) -> Path:
         """Return the path of a file, fetched first if another machine received it.
 
         Raises:
@@ -309,7 +309,7 @@ class UploadFolder:
             path.unlink(missing_ok=True)
         return len(removed) + self._sweep_objects(needed)
 
-    def remove_copies(self) -> None:
+    def remove_old_local_copies(self) -> None:
         """Delete old local copies of files in the object store; crashes leave them."""
         if self.objects is None:
             return

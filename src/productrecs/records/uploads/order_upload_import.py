@@ -91,7 +91,7 @@ class UploadProgressStore:
         if not repository.record_progress(
             self.upload.upload_id, self._before, progress, report
         ):
-            raise _overtaken()
+            raise _overtaken_error()
         self._before, self.has_moved = progress, True
 
     def finish(
@@ -103,7 +103,7 @@ class UploadProgressStore:
         """Store the counts and the final status."""
         repository = UploadRepository(log.transaction, log.store_id)
         if not repository.finish(self.upload.upload_id, progress, report):
-            raise _overtaken()
+            raise _overtaken_error()
         errors = [[one.row, one.message] for one in report.errors]
         result = {"kind": "orders", "counts": order_counts(report), "errors": errors}
         add_to_import_history(log, self.upload, self.clock(), result)
@@ -151,7 +151,7 @@ class OrderUploadImporter:
             OvertakenError: when another worker has taken the upload over.
             StorageError: when the database failed; the next attempt resumes from there.
         """
-        upload = self._begin()
+        upload = self._begin_next_upload()
         if upload is None:
             return False
         if upload.attempts >= MAX_ATTEMPTS:
@@ -169,7 +169,7 @@ class OrderUploadImporter:
             self._fail(upload, _FILE_MISSING_MESSAGE)
         return True
 
-    def _begin(self) -> Upload | None:
+    def _begin_next_upload(self) -> Upload | None:
         with self.database.transaction() as transaction:
             repository = UploadRepository(transaction, self.store_id)
             upload = repository.oldest_unfinished()
@@ -215,5 +215,5 @@ class OrderUploadImporter:
             UploadRepository(transaction, self.store_id).cancel_attempt(upload.upload_id)
 
 
-def _overtaken() -> OvertakenError:
+def _overtaken_error() -> OvertakenError:
     return OvertakenError("another worker is importing this upload")

@@ -33,8 +33,10 @@ from productrecs.records.uploads.order_upload import (
 )
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.storage.sql.store_counters_and_versions import lock_head
+from productrecs.storage.sql.sequence_and_item_numbers import (
+    LockedStoreLog,
+    lock_existing_head,
+)
 from productrecs.storage.sql.tables import file_imports, uploads
 
 _UNFINISHED: Final = (UploadStatus.QUEUED, UploadStatus.RUNNING)
@@ -126,14 +128,14 @@ class UploadRepository:
 
         Another worker has it when the stored progress is beyond `before`.
         """
-        values = {"rows_done": progress.rows_done, "attempts": 0, **_counts(report)}
+        values = {"rows_done": progress.rows_done, "attempts": 0, **_report_columns(report)}
         return self._update_if_unchanged(upload_id, before, values)
 
     def finish(
         self, upload_id: str, before: OrderImportProgress, report: OrderHistoryImportReport
     ) -> bool:
         """Store that it is fully imported; False, without changes, if another has it."""
-        values = {"status": UploadStatus.DONE, **_counts(report)}
+        values = {"status": UploadStatus.DONE, **_report_columns(report)}
         return self._update_if_unchanged(upload_id, before, values)
 
     def fail(self, upload: Upload, message: str) -> None:
@@ -177,7 +179,7 @@ def files_needed(connection: sa.Connection) -> set[str]:
     return set(connection.execute(query).scalars())
 
 
-def _counts(report: OrderHistoryImportReport) -> dict[str, Any]:
+def _report_columns(report: OrderHistoryImportReport) -> dict[str, Any]:
     return {
         "rows": report.rows,
         "lines_imported": report.lines_imported,
@@ -279,7 +281,7 @@ class FileImportRepository:
         Raises:
             TooManyImportsError: when the store has too many unfinished ones.
         """
-        lock_head(self._transaction, self._store_id)
+        lock_existing_head(self._transaction, self._store_id)
         if status in OPEN:
             self._check_limit()
         last = sa.select(sa.func.coalesce(sa.func.max(_COLUMNS.number), 0)).where(
@@ -339,7 +341,7 @@ class FileImportRepository:
                 return choices
         return None
 
-    def next_of(self, *statuses: ImportStatus) -> FileImport | None:
+    def oldest_in_status(self, *statuses: ImportStatus) -> FileImport | None:
         """Return the oldest import in one of these states."""
         query = (
             sa.select(*_LISTED)
@@ -427,7 +429,7 @@ def files_of_open_imports(connection: sa.Connection) -> set[str]:
     return set(connection.execute(query).scalars())
 
 
-def expire_imports(
+def fail_old_imports(
     transaction: sa.Connection, status: ImportStatus, before_ms: int, reason: str
 ) -> int:
     """Fail the imports that are in a status since `before_ms`; return the number."""

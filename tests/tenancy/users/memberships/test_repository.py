@@ -100,7 +100,7 @@ def test_joined_logins_have_one_password_and_the_second_factor_of_the_kept_one(
         logins = LoginRepository(transaction)
         logins.put_factor(kept, SecondFactor(kept.user_id, "SECRET", 5, 1, ()))
         logins.join_logins(kept, [other])
-        found = logins.find(logins.locked(other)[0])
+        found = logins.find(logins.lock_and_find(other)[0])
 
         assert [one.store_id for one in found] == [kept.store_id, other.store_id]
         assert {one.password_hash for one in found} == {kept.password_hash}

@@ -98,7 +98,7 @@ def upload_terms(visit: Visit) -> Reply:
         terms = parse_product_terms(visit.file.path.read_text("utf-8"))
         with visit.database.transaction() as transaction:
             suppliers = SupplierRepository(transaction, visit.store.store_id)
-            missing, new = suppliers.assign(terms)
+            missing, new = suppliers.assign_terms(terms)
     except UnicodeDecodeError:
         message = "Save the file as CSV in UTF-8, then choose it again."
         return _orders_page(visit, status=422, file_error=message)

@@ -323,7 +323,7 @@ def _store_file_and_enqueue_check(
     path = file.path.rename(visit.services.uploads / new_import.import_id)
     with path.open("rb") as stored:
         os.fsync(stored.fileno())
-    visit.services.upload_folder.share(new_import.import_id)
+    visit.services.upload_folder.move_to_object_store(new_import.import_id)
     store_id = visit.store.store_id
     try:
         with visit.database.transaction() as transaction:

@@ -205,7 +205,7 @@ class TrackingIssueRepository:
 
     def newest_lines(self, since_ms: int) -> list[SoldLineShopper]:
         """Return the newest live order lines since then, among the newest lines of all."""
-        return self._sold_lines().newest_lines(self._since(), since_ms)
+        return self._sold_lines().newest_line_shoppers(self._since(), since_ms)
 
     def _sold_lines(self) -> SoldLineRepository:
         return SoldLineRepository(self._connection, self._store_id)

@@ -192,7 +192,7 @@ class SoldLineRepository:
             self._connection, self._store_id, purchase_lines, received, after_seq
         )
 
-    def changed_lines(self, after_seq: int, up_to_seq: int) -> list[Row]:
+    def changed_live_lines(self, after_seq: int, up_to_seq: int) -> list[Row]:
         """Return the current state of the live lines that changed in a part of the log.
 
         They are (line_seq, ts, item, shopper, quantity, total, currency, basket, void).
@@ -276,7 +276,7 @@ class SoldLineRepository:
         count, delay = self._connection.execute(query).one()
         return int(delay) if count >= _ORDERS and delay is not None else None
 
-    def identification(self) -> PurchaseIdentification:
+    def purchase_identification(self) -> PurchaseIdentification:
         """Return how the newest live purchases are identified, and who some buyers are."""
         lines = purchase_lines.c
         newest = (
@@ -327,7 +327,7 @@ class SoldLineRepository:
         (row,) = raw.all(_UNCONFIRMED_LINES, (self._store_id, after_seq))
         return UnconfirmedCounts(*row)
 
-    def newest_lines(self, after_seq: int, since_ms: int) -> list[SoldLineShopper]:
+    def newest_line_shoppers(self, after_seq: int, since_ms: int) -> list[SoldLineShopper]:
         """Return the newest live lines since then, among the newest lines of all."""
         lines = purchase_lines.c
         newest = (

@@ -99,7 +99,7 @@ class ImportChangeRepository:
         )
         self._transaction.execute(query.values(before=json.dumps(counts)))
 
-    def undone(self, import_id: str) -> Counter[str]:
+    def undo_counts(self, import_id: str) -> Counter[str]:
         """Return how many rows the undo removed and restored so far."""
         query = sa.select(import_changes.c.before).where(
             *self._of(import_id), import_changes.c.before.startswith("{")
@@ -117,7 +117,7 @@ class ImportChangeRepository:
         """Return the order lines that a transaction added or changed, as they are now."""
         numbers = [number for number, _ in change.before]
         purchases = PurchaseRepository(self._transaction, self._store_id)
-        return purchases.changed_lines(change.first_seq, change.last_seq, numbers)
+        return purchases.lines_stored_in(change.first_seq, change.last_seq, numbers)
 
     def items(self, change: ImportChange) -> dict[int, tuple[str, int]]:
         """Return the id and the last change of the items, by number."""

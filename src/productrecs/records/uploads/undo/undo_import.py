@@ -108,7 +108,7 @@ class _RestoredSeqs:
         self._spans = self._repository.all_spans()
         self._seqs: dict[str, int] = {}
 
-    def seq(self, old_seq: int) -> int:
+    def new_seq(self, old_seq: int) -> int:
         """Return the new number of a row whose earlier number was `old_seq`."""
         place = bisect.bisect_right(self._spans, (old_seq, float("inf"))) - 1
         _, last, owner = self._spans[place] if place >= 0 else (0, -1, "")
@@ -159,7 +159,7 @@ class ImportUndo:
     def end(self, log: LockedStoreLog) -> dict[str, int]:
         """Delete the import's changes; return how many rows were removed and restored."""
         repository = ImportChangeRepository(log.transaction, self.store_id)
-        counts = dict(repository.undone(self.import_id))
+        counts = dict(repository.undo_counts(self.import_id))
         repository.delete(self.import_id)
         return counts
 
@@ -212,7 +212,7 @@ class ImportUndo:
             old = before.get(line.line_seq)
             fields: dict[str, Any] = {"void": True, "seq": removal_seq}
             if old is not None:
-                fields = {**old, "seq": restored_seqs.seq(old["seq"])}
+                fields = {**old, "seq": restored_seqs.new_seq(old["seq"])}
             for name in _NAMES:
                 if name in fields and erased.covers(fields[name], line.ts):
                     fields[name] = None
@@ -244,7 +244,7 @@ class ImportUndo:
                 counts["removed"] += 1
                 continue
             fields = unpacked_fields(dict(old))
-            new_seq = restored_seqs.seq(fields.pop("seq"))
+            new_seq = restored_seqs.new_seq(fields.pop("seq"))
             changed_item = replace(stored, item=replace(stored.item, **fields))
             after.setdefault(new_seq, []).append(changed_item)
             counts["restored"] += bool(fields)
