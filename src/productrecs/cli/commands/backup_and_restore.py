@@ -200,7 +200,7 @@ def restore(
         target = RestoreTarget(folder, settings.database_url, replace=force)
         restored = restore_backup(file, target, stages.begin)
         erased = _replay_erasures(settings, backup_place(settings), _object_store_of(file))
-        _share_uploads(settings)
+        _upload_restored_files(settings)
     manifest = restored.manifest
     seconds = time.monotonic() - began
     facts = _backup_facts(str(file), file.stat().st_size, manifest, seconds)
@@ -224,7 +224,7 @@ def restore(
         click.echo("Start the service: it retrains its models within seconds.")
 
 
-def _share_uploads(settings: Settings) -> None:
+def _upload_restored_files(settings: Settings) -> None:
     """Upload restored files to the object store, if there is one."""
     services = build_services(settings)
     try:

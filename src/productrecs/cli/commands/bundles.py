@@ -84,8 +84,8 @@ def add(
     --percent 10
     """
     with _open_editor(domain, data) as editor:
-        made = editor.add(BundleContent(items, **_given_options(options)))
-    _print_bundle("Added", made.bundle_id, made.content, as_json=as_json)
+        bundle = editor.add(BundleContent(items, **_given_options(options)))
+    _print_bundle("Added", bundle.bundle_id, bundle.content, as_json=as_json)
 
 
 @bundles.command()
@@ -98,8 +98,8 @@ def reject(
 ) -> None:
     """Reject a proposal: it is not proposed again."""
     with _open_editor(domain, data) as editor:
-        made = editor.add(BundleContent(items, state=BundleState.REJECTED))
-    _print_bundle("Rejected", made.bundle_id, made.content, as_json=as_json)
+        bundle = editor.add(BundleContent(items, state=BundleState.REJECTED))
+    _print_bundle("Rejected", bundle.bundle_id, bundle.content, as_json=as_json)
 
 
 @bundles.command()
@@ -149,8 +149,8 @@ def change(
 def remove(domain: str, number: int, *, as_json: bool, data: Path | None) -> None:
     """Remove a bundle, or forget a rejection; the set may be proposed again."""
     with _open_editor(domain, data) as editor:
-        made = editor.remove(number)
-    _print_bundle("Removed", made.bundle_id, made.content, as_json=as_json)
+        bundle = editor.remove(number)
+    _print_bundle("Removed", bundle.bundle_id, bundle.content, as_json=as_json)
 
 
 @contextlib.contextmanager

@@ -76,8 +76,8 @@ def compare_models(
     if as_json:
         print_json({"current": asdict(current), name: asdict(other)})
         return
-    for said, figures in (("current", current), (name, other)):
-        click.echo(f"{said}: {_figures_text(figures)}")
+    for model_name, figures in (("current", current), (name, other)):
+        click.echo(f"{model_name}: {_figures_text(figures)}")
 
 
 def _figures_text(figures: EncoderFigures) -> str:
@@ -98,7 +98,7 @@ def _fetch_sample(
     pictures, kinds = [], []
     for number in choose_sample(named, size):
         url = absolute_url(urls[number], store.domain)
-        content = _fetch(url, services.settings.image_hosts)
+        content = _fetch_slowly(url, services.settings.image_hosts)
         if content is not None:
             pictures.append(content)
             kinds.append(named[number])
@@ -110,7 +110,7 @@ def _picture_url(catalog: CatalogView, number: int) -> str:
     return "" if card is None else _read_product(card + b"}").image_url or ""
 
 
-def _fetch(url: str, trusted: Collection[str]) -> bytes | None:
+def _fetch_slowly(url: str, trusted: Collection[str]) -> bytes | None:
     if urlsplit(url).netloc not in trusted:
         time.sleep(_PAUSE_SECONDS)
     try:

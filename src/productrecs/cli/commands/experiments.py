@@ -103,8 +103,8 @@ def _action_command(action: str, done: str, words: str) -> click.Command:
     @data_option
     def command(domain: str, name: str, *, as_json: bool, data: Path | None) -> None:
         with _open_editor(domain, data) as editor:
-            made = editor.act(name, action)
-        _print_experiment(done, made, as_json=as_json)
+            experiment = editor.act(name, action)
+        _print_experiment(done, experiment, as_json=as_json)
 
     command.__doc__ = words
     return tests.command(action)(command)
@@ -132,8 +132,8 @@ def choose(
     The placement, or the settings of search, get the changes of the variant.
     """
     with _open_editor(domain, data) as editor:
-        made = editor.act(name, "choose", variant)
-    _print_experiment(f"Chose {variant} of", made, as_json=as_json)
+        experiment = editor.act(name, "choose", variant)
+    _print_experiment(f"Chose {variant} of", experiment, as_json=as_json)
 
 
 @contextlib.contextmanager

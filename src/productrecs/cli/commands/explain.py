@@ -190,15 +190,15 @@ def _explain_list(
         stored_items = catalog.find([*items, *_mentioned_item_ids(explanation)])
     unknown_shoppers = [
         name
-        for name, one in zip(identities, histories, strict=True)
-        if not (one.recent or one.bought or one.interest_signals)
+        for name, history in zip(identities, histories, strict=True)
+        if not (history.recent or history.bought or history.interest_signals)
     ]
     return _ExplainedList(
         explanation,
         arm,
         "" if placement is None else placement.test,
         "" if placement is None else placement.variant,
-        {item_id: one.item.title for item_id, one in stored_items.items()},
+        {item_id: stored.item.title for item_id, stored in stored_items.items()},
         [one for one in items if one not in stored_items or not stored_items[one].present],
         unknown_shoppers,
     )

@@ -49,7 +49,7 @@ from productrecs.tenancy.accounts.store_management import find_store
 )
 @click.option(
     "--price-list",
-    callback=lambda _context, _option, name: _checked_price_list(name),
+    callback=lambda _context, _option, name: _parse_price_list(name),
     help=(
         "Store only the prices, in this list (such as USD or group:trade), of products "
         "that are in the catalog."
@@ -80,7 +80,7 @@ def import_items(  # noqa: PLR0913 - one argument for each option
     """
     options = ItemImportOptions(
         kind=ItemFileFormat(kind) if kind else None,
-        address=_checked_address(base_url),
+        address=_parse_base_url(base_url),
         each_variant=each_variant,
         mapping=read_mapping(mapping, "items") if mapping else None,
         price_list=price_list,
@@ -103,7 +103,7 @@ def import_items(  # noqa: PLR0913 - one argument for each option
     _print_items_result_or_fail(report, dry_run=dry_run, as_json=as_json)
 
 
-def _checked_address(base_url: str | None) -> str | None:
+def _parse_base_url(base_url: str | None) -> str | None:
     """Return the base address without its last slash, or None.
 
     Raises:
@@ -118,7 +118,7 @@ def _checked_address(base_url: str | None) -> str | None:
     return base_url.rstrip("/")
 
 
-def _checked_price_list(name: str | None) -> str:
+def _parse_price_list(name: str | None) -> str:
     """Return the name of a price list; empty without one.
 
     Raises:

@@ -211,13 +211,13 @@ def _begin_undo(services: Services, store: Store, import_id: str) -> FileImport:
     return file_import
 
 
-def _import_fields(one: FileImport) -> dict[str, object]:
+def _import_fields(file_import: FileImport) -> dict[str, object]:
     return {
-        "import_id": one.import_id,
-        "file_name": one.file_name,
-        "kind": one.choices.kind,
-        "sent_by": one.sent_by,
-        "submitted_at": iso(one.submitted_ms),
-        "status": one.status.value,
-        "counts": one.result.get("counts", {}),
+        "import_id": file_import.import_id,
+        "file_name": file_import.file_name,
+        "kind": file_import.choices.kind,
+        "sent_by": file_import.sent_by,
+        "submitted_at": iso(file_import.submitted_ms),
+        "status": file_import.status.value,
+        "counts": file_import.result.get("counts", {}),
     }

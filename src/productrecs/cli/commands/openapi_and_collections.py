@@ -102,7 +102,7 @@ def _example_call(path: str, method: str, operation: Mapping[str, Any]) -> Examp
         title=operation["summary"],
         method=method,
         path=path,
-        parameters=(*_parameters(parameters, needed), *key),
+        parameters=(*_query_parameters(parameters, needed), *key),
         headers=({name: value} if where == "header" else {})
         | ({"Content-Type": content_type} if content_type else {}),
         body=body,
@@ -110,15 +110,18 @@ def _example_call(path: str, method: str, operation: Mapping[str, Any]) -> Examp
     )
 
 
-def _parameters(
+def _query_parameters(
     declared: Iterable[Mapping[str, Any]], needed: str
 ) -> Iterator[CallParameter]:
-    for one in declared:
-        if one["in"] == "query":
-            about = " ".join(one.get("description", "").split())
-            is_required = one.get("required", False) or one["name"] == needed
+    for parameter in declared:
+        if parameter["in"] == "query":
+            about = " ".join(parameter.get("description", "").split())
+            is_required = parameter.get("required", False) or parameter["name"] == needed
             yield CallParameter(
-                one["name"], _parameter_example(one), about, is_required=is_required
+                parameter["name"],
+                _parameter_example(parameter),
+                about,
+                is_required=is_required,
             )
 
 

@@ -108,7 +108,9 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
 @_content_options
 @json_option
 @data_option
-def add(domain: str, name: str, *, as_json: bool, data: Path | None, **said: Any) -> None:
+def add(
+    domain: str, name: str, *, as_json: bool, data: Path | None, **options: Any
+) -> None:
     """Add a placement; a running server answers for it within a second.
 
     NAME is what pages ask for: <product-recs placement="NAME">.
@@ -117,8 +119,8 @@ def add(domain: str, name: str, *, as_json: bool, data: Path | None, **said: Any
     --fallback trending --num 4 --minimum 2
     """
     with _open_editor(domain, data) as editor:
-        made = editor.add(name, PlacementContent(**_given_content(said)))
-    _print_placement("Added", made, as_json=as_json)
+        placement = editor.add(name, PlacementContent(**_given_content(options)))
+    _print_placement("Added", placement, as_json=as_json)
 
 
 @placements.command()
@@ -128,15 +130,15 @@ def add(domain: str, name: str, *, as_json: bool, data: Path | None, **said: Any
 @json_option
 @data_option
 def change(
-    domain: str, name: str, *, as_json: bool, data: Path | None, **said: Any
+    domain: str, name: str, *, as_json: bool, data: Path | None, **options: Any
 ) -> None:
     """Change a placement; what no option names stays as it is.
 
     An empty --filter "" removes all filters.
     """
     with _open_editor(domain, data) as editor:
-        made = editor.change(name, **_given_content(said))
-    _print_placement("Changed", made, as_json=as_json)
+        placement = editor.change(name, **_given_content(options))
+    _print_placement("Changed", placement, as_json=as_json)
 
 
 @placements.command()
@@ -147,8 +149,8 @@ def change(
 def remove(domain: str, name: str, *, as_json: bool, data: Path | None) -> None:
     """Remove a placement; pages that still ask for it get an error and show nothing."""
     with _open_editor(domain, data) as editor:
-        made = editor.remove(name)
-    _print_placement("Removed", made, as_json=as_json)
+        placement = editor.remove(name)
+    _print_placement("Removed", placement, as_json=as_json)
 
 
 @contextlib.contextmanager
