@@ -34,7 +34,7 @@ from demo_store.departments import DEPARTMENTS
 from demo_store.looks import LOOKS, draw_look, hotspot_box
 from demo_store.pictures.product_picture import draw_product
 from productrecs.engines.visual.region_proposals import intersection_over_union
-from productrecs.records.pictures.packaged_encoder import packaged_encoder
+from productrecs.records.pictures.packaged_encoder import find_or_convert_encoder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +80,7 @@ class Tally:
 def measure(report: Report) -> None:
     """Add the figures with the encoder, where it is installed."""
     with tempfile.TemporaryDirectory() as place:
-        encoder = packaged_encoder(Path(place))
+        encoder = find_or_convert_encoder(Path(place))
         if encoder is None:
             report.skip("outfits", "productrecs[vision] is missing")
             return
@@ -93,7 +93,7 @@ def measure_street_photos(report: Report) -> None:
     photos, clothes = street_photos(), clothing()
     rows = np.flatnonzero(clothes.is_catalog).tolist()
     with tempfile.TemporaryDirectory() as place:
-        encoder = packaged_encoder(Path(place))
+        encoder = find_or_convert_encoder(Path(place))
         if encoder is None:
             report.skip("street photos", "productrecs[vision] is missing")
             return

@@ -170,7 +170,7 @@ def _publish(data: Path, store_id: StoreId, catalog: Catalog, encoder: Path | No
     with contextlib.closing(database), database.transaction() as transaction:
         repository = PictureRepository(transaction, store_id)
         repository.serve(visual_id, 0)
-        repository.record_followed(repository.progress().catalog_seq)
+        repository.record_pictured_seq(repository.progress().catalog_seq)
 
 
 def _sent(photo: bytes) -> str:

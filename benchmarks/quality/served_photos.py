@@ -22,8 +22,8 @@ from benchmarks.quality.pictures import clothing, colours, luma
 from benchmarks.report import Figure
 from productrecs.engines.visual.image_descriptor import PICTURE_SIDE
 from productrecs.records.pictures.decode_picture import decode_to_pixels
-from productrecs.records.pictures.packaged_encoder import packaged_encoder
-from productrecs.records.pictures.packaged_text_reader import packaged_text_reader
+from productrecs.records.pictures.packaged_encoder import find_or_convert_encoder
+from productrecs.records.pictures.packaged_text_reader import find_text_reader_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ def measure(report: Report) -> None:
     """Add the figures without the encoder, then with it."""
     _measure(report, None)
     with tempfile.TemporaryDirectory() as folder:
-        encoder = packaged_encoder(Path(folder))
+        encoder = find_or_convert_encoder(Path(folder))
         if encoder is None:
             report.skip("served photos with the encoder", "productrecs[vision] is missing")
         else:
@@ -88,7 +88,7 @@ def measure_rooms(report: Report) -> None:
     data = rooms()
     baseline = _recalls(data, _by_colours(data))
     with tempfile.TemporaryDirectory() as place:
-        encoder = packaged_encoder(Path(place))
+        encoder = find_or_convert_encoder(Path(place))
         if encoder is None:
             report.skip("rooms", "productrecs[vision] is missing")
             return
@@ -114,8 +114,8 @@ def measure_packages(report: Report) -> None:
     """Add hit@1 of made packages with the encoder, without and with their printed words."""
     packages = made_packages()
     with tempfile.TemporaryDirectory() as place:
-        encoder = packaged_encoder(Path(place))
-        if encoder is None or packaged_text_reader() is None:
+        encoder = find_or_convert_encoder(Path(place))
+        if encoder is None or find_text_reader_folder() is None:
             report.skip("packages", "productrecs[vision] or productrecs[text] is missing")
             return
         seen = described(encoder, [package.picture for package in packages])

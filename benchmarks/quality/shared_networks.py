@@ -66,7 +66,7 @@ def _limited(split: Split) -> tuple[Split, float]:
         kept = [
             item
             for item in items
-            if not counts.count_unless_excess(
+            if not counts.is_excess_else_count(
                 _STORE, NetworkActivity(network, str(visit), (str(item),)), now_ms, least
             )
         ]

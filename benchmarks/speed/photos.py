@@ -252,6 +252,6 @@ def _picture(data: Path, store_id: StoreId) -> int:
     with database.transaction() as transaction:
         repository = PictureRepository(transaction, store_id)
         repository.serve(visual_id, 0)
-        repository.record_followed(repository.progress().catalog_seq)
+        repository.record_pictured_seq(repository.progress().catalog_seq)
     database.close()
     return sum(array.nbytes for array in arrays.values())

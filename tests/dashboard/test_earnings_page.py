@@ -53,16 +53,16 @@ def test_a_weight_puts_what_earns_more_forward_and_is_due_each_hour(
 ) -> None:
     member, store_id = office.member(shop.store), shop.store.store_id
     plain = shop.merchant.recommend(num=5).ids
-    assert store_id not in StoreJobs(office.services).stores_with_earnings()
+    assert store_id not in StoreJobs(office.services).stores_with_due_earning_index()
 
     refused = member.post(PAGE, weight="1,5")
     assert refused.status == 422
     assert "The weight must be a number from 0 to 1" in text_of(refused)
     assert member.post(PAGE, weight="1").status == 303
 
-    assert store_id in StoreJobs(office.services).stores_with_earnings()
+    assert store_id in StoreJobs(office.services).stores_with_due_earning_index()
     index(office, store_id)
-    assert store_id not in StoreJobs(office.services).stores_with_earnings()
+    assert store_id not in StoreJobs(office.services).stores_with_due_earning_index()
     eventually(lambda: shop.merchant.recommend(num=5).ids != plain, 5)
     earning = shop.merchant.recommend(num=5).ids
     # The best margin leads, overstock steps forward, what runs out steps out of the list.
@@ -71,7 +71,7 @@ def test_a_weight_puts_what_earns_more_forward_and_is_due_each_hour(
         ["p3", "p4", "p5", "p1", "p0"],
     )
     office.now_ms += HOUR_MS + 1
-    assert store_id in StoreJobs(office.services).stores_with_earnings()
+    assert store_id in StoreJobs(office.services).stores_with_due_earning_index()
     change_settings(office.services.database, shop.store, {"earnings_weight": "0"})
     eventually(lambda: shop.merchant.recommend(num=5).ids == plain, 5)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.schemas.integration import (
+    parse_connect_request,
     parse_engines_init,
-    parse_introduction,
     parse_recommender_settings,
 )
 from productrecs.schemas.validation_errors import BodyError
@@ -18,7 +18,7 @@ from tests.http.hostile import MISSHAPEN
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PARSERS = [parse_introduction, parse_engines_init, parse_recommender_settings]
+PARSERS = [parse_connect_request, parse_engines_init, parse_recommender_settings]
 Refusals = list[tuple[tuple[str | int, ...], str]]
 
 
@@ -39,7 +39,7 @@ def test_a_body_of_another_shape_is_refused(
 def test_an_introduction_says_what_it_says() -> None:
     said = {"platform": "opencart", "plugin_version": "1.0", "store_url": "https://a.b"}
 
-    assert parse_introduction(said | {"php": "8.2"}) == PluginDetails(
+    assert parse_connect_request(said | {"php": "8.2"}) == PluginDetails(
         ShopPlatform.OPENCART, "1.0", "https://a.b"
     )
 
@@ -48,7 +48,7 @@ def test_an_introduction_says_what_it_says() -> None:
 def test_null_and_empty_are_left_unsaid(unsaid: str | None) -> None:
     body = {"plugin_version": unsaid, "store_url": unsaid}
 
-    assert parse_introduction(body | {"platform": None}) == PluginDetails()
+    assert parse_connect_request(body | {"platform": None}) == PluginDetails()
     assert parse_engines_init({"store_url": unsaid}).store_url is None
     assert parse_engines_init({"currency": unsaid}).currency is None
 
@@ -56,14 +56,14 @@ def test_null_and_empty_are_left_unsaid(unsaid: str | None) -> None:
 def test_all_five_platforms_are_known() -> None:
     names = ("woocommerce", "prestashop", "magento", "opencart", "custom")
 
-    assert [parse_introduction({"platform": name}).platform for name in names] == list(
+    assert [parse_connect_request({"platform": name}).platform for name in names] == list(
         ShopPlatform
     )
 
 
 @pytest.mark.parametrize("platform", ["shopify", "WooCommerce", "", 1, True, ["custom"]])
 def test_another_platform_is_refused(platform: object) -> None:
-    assert refused(parse_introduction, {"platform": platform}) == [
+    assert refused(parse_connect_request, {"platform": platform}) == [
         (("body", "platform"), "enum")
     ]
 
@@ -78,7 +78,7 @@ def test_another_platform_is_refused(platform: object) -> None:
     ],
 )
 def test_texts_are_short_and_clean(body: object, place: str, kind: str) -> None:
-    assert refused(parse_introduction, body) == [(("body", place), kind)]
+    assert refused(parse_connect_request, body) == [(("body", place), kind)]
 
 
 @pytest.mark.parametrize("currency", ["EUR", "eur", " usd ", "EURO", "€", "12345678"])

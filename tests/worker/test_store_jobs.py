@@ -21,7 +21,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.worker.job_worker import JobProgress
-from productrecs.worker.store_jobs import StoreJobs, build_worker
+from productrecs.worker.store_jobs import StoreJobs, build_store_job_worker
 from tests.features.reports.shop import ReportedStore, click
 from tests.support.migrated import ON_SQLITE
 from tests.support.service import eventually
@@ -79,7 +79,7 @@ def test_the_worker_looks_for_plans_that_end(
 ) -> None:
     register_store(sqlite_database, TRIAL_STORE, lambda: NOON)
     services = build_services(Settings(data=data_folder, now_ms=NOON + 15 * DAY_MS))
-    worker = build_worker(services)
+    worker = build_store_job_worker(services)
     working = threading.Thread(target=worker.run)
     working.start()
     try:
@@ -138,7 +138,7 @@ def test_the_worker_measures_what_data_take(
         with sqlite_database.reading() as connection:
             return newest_sizes(connection, shop.store.store_id)
 
-    worker = build_worker(services)
+    worker = build_store_job_worker(services)
     working = threading.Thread(target=worker.run)
     working.start()
     try:

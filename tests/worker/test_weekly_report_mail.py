@@ -22,11 +22,11 @@ from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailSubscriptionRepository,
 )
 from productrecs.tenancy.users.repository import UserRepository
-from productrecs.worker.store_jobs import build_worker
+from productrecs.worker.store_jobs import build_store_job_worker
 from productrecs.worker.weekly_report_mail import (
-    ended_week,
     is_stop_link_valid,
     mail_weekly_reports,
+    newest_due_week,
     stores_with_due_reports,
 )
 from tests.support.dashboard import add_store, add_user
@@ -194,7 +194,7 @@ def test_a_week_ends_by_the_stores_zone_and_first_day(
     timezone: str, week_start: str, days: tuple[str, str]
 ) -> None:
     settings = StoreSettings(timezone=timezone, week_start=week_start)
-    week = ended_week(settings, ms(MONDAY + timedelta(hours=8)))
+    week = newest_due_week(settings, ms(MONDAY + timedelta(hours=8)))
 
     assert (str(week.first_day), str(week.last_day)) == days
     assert week.due_at % HOUR_MS == 0
@@ -203,7 +203,7 @@ def test_a_week_ends_by_the_stores_zone_and_first_day(
 def test_a_worker_sends_it_by_its_schedule(shop: Shop) -> None:
     shop.subscribe(owner_of(shop))
     shop.now_ms = ms(MONDAY) + MINUTE_MS
-    worker = build_worker(shop.services)
+    worker = build_store_job_worker(shop.services)
     with shop.services.database.transaction() as transaction:
         job = NewJob(shop.store.store_id, "mail-weekly-reports")
         shop.services.queue.enqueue(transaction, job)

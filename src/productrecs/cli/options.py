@@ -32,7 +32,7 @@ def json_option(command: Command) -> Command:
 _PARENT_EXITED: Final = 3
 
 
-def _connect(
+def _connect_to_parent(
     _context: click.Context, _option: click.Parameter, number: int | None
 ) -> ParentConnection | None:
     """Return the connection to the worker; this process exits when the worker exits."""
@@ -43,5 +43,5 @@ def _connect(
     return parent
 
 
-parent_option = click.option("--parent", type=int, callback=_connect, hidden=True)
+parent_option = click.option("--parent", type=int, callback=_connect_to_parent, hidden=True)
 """The hidden option of a command that a worker runs in a child process."""

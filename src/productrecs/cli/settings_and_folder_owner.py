@@ -71,7 +71,7 @@ def _unquote(value: str) -> str:
     return value[1:-1] if is_quoted else value
 
 
-def owner_of(settings: Settings) -> os.stat_result | None:
+def stat_of_folder_owner(settings: Settings) -> os.stat_result | None:
     """Return the status of the path that shows the owner; None without a data folder.
 
     It is the folder, or the database in a folder that root made for the service, such as
@@ -96,7 +96,7 @@ def switch_to_folder_owner(settings: Settings) -> None:
     Raises:
         DataFolderError: when this user is neither the owner nor root.
     """
-    owner, uid = owner_of(settings), os.geteuid()
+    owner, uid = stat_of_folder_owner(settings), os.geteuid()
     if owner is None or owner.st_uid == uid:
         return
     if uid == 0:

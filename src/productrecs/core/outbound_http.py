@@ -147,6 +147,14 @@ def is_trusted_host(host: str, port: int | None, trusted: Collection[str]) -> bo
     return host in trusted or f"{host}:{port}" in trusted
 
 
+def url_host(url: str) -> str:
+    """Return a URL's host in lower case, without its port; empty for a path."""
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
 def resolve_target(
     url: str, trusted: Collection[str] = (), lookup: Resolve = resolve_host
 ) -> FetchTarget:

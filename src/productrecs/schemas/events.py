@@ -232,7 +232,7 @@ _MEANT_KINDS: Final = MappingProxyType(
 """What other systems call the kinds of events."""
 
 
-def _meant_kind(value: object) -> str | None:
+def _guess_kind(value: object) -> str | None:
     """Return the kind that an unknown one probably means."""
     if not isinstance(value, str):
         return None
@@ -247,7 +247,7 @@ def _read_kind(value: object) -> EventKind:
     kind = EVENT_KINDS.get(value) if isinstance(value, str) else None
     if kind is None:
         expected = ", ".join(EVENT_KINDS)
-        meant = _meant_kind(value)
+        meant = _guess_kind(value)
         if meant is not None:
             message = "Input should be one of {expected}; did you mean `{meant}`?"
             raise PydanticCustomError(
@@ -387,7 +387,7 @@ def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
         return events, [0] * len(events)
     _check_length(body)
     parsed: list[NewEvent] = []
-    origins: list[int] = []
+    body_indexes: list[int] = []
     problems: list[ValidationProblem] = []
     for index, member in enumerate(body):
         try:
@@ -398,10 +398,10 @@ def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
                 break
         else:
             parsed += events
-            origins += [index] * len(events)
+            body_indexes += [index] * len(events)
     if problems:
         raise BodyError(problems)
-    return parsed, origins
+    return parsed, body_indexes
 
 
 def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:

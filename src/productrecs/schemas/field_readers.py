@@ -149,7 +149,7 @@ def read_number(value: object) -> float:
     elif type(value) is int:
         number = _as_float(value)
     elif type(value) is str:
-        number = float(_numeral(value))
+        number = float(_check_numeral(value))
     else:
         raise PydanticKnownError("float_type")
     if -MAX_NUMBER <= number <= MAX_NUMBER:
@@ -293,7 +293,7 @@ def _integral(value: float) -> int:
 
 
 def _integral_numeral(text: str) -> int:
-    number = Decimal(_numeral(text))
+    number = Decimal(_check_numeral(text))
     if not -MAX_INTEGER <= number <= MAX_INTEGER:
         raise PydanticCustomError("integer_out_of_range", _OUT_OF_RANGE)
     if number != int(number):
@@ -301,7 +301,7 @@ def _integral_numeral(text: str) -> int:
     return int(number)
 
 
-def _numeral(text: str) -> str:
+def _check_numeral(text: str) -> str:
     """Return `text` if it is a decimal number in ASCII digits, without blanks."""
     if len(text) <= _MAX_NUMERAL and _NUMERIC.match(text):
         return text.strip()

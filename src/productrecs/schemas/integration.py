@@ -250,7 +250,7 @@ def parse_bundle(body: object, *, is_new: bool) -> tuple[dict[str, Any], int | N
     Raises:
         BodyError: when the body is no bundle, or a new one has no products.
     """
-    sent = _parsed(BundleBody, body).model_dump(exclude_unset=True)
+    sent = _validate_body(BundleBody, body).model_dump(exclude_unset=True)
     version = sent.pop("version", None)
     if is_new and "item_ids" not in sent:
         message = "name the bundle's two to four products"
@@ -309,7 +309,7 @@ def parse_experiment(body: object) -> tuple[str, ExperimentContent]:
     Raises:
         BodyError: when the body is not a test.
     """
-    sent = _parsed(ExperimentBody, body)
+    sent = _validate_body(ExperimentBody, body)
     variants = tuple(Treatment(one.name, one.share, one.changes) for one in sent.variants)
     subject = SEARCH if not sent.placement else f"{PLACEMENT}{sent.placement}"
     return sent.name, ExperimentContent(subject, variants, sent.goal)
@@ -321,16 +321,16 @@ def parse_experiment_action(body: object) -> ExperimentActionBody:
     Raises:
         BodyError: when the body is not such a request.
     """
-    return _parsed(ExperimentActionBody, body)
+    return _validate_body(ExperimentActionBody, body)
 
 
-def parse_introduction(body: object, publishable_key: str = "") -> PluginDetails:
+def parse_connect_request(body: object, publishable_key: str = "") -> PluginDetails:
     """Return the connect request; its defaults without a body.
 
     Raises:
         BodyError: when the body is not a connect request, or has another publishable key.
     """
-    fields = _parsed(ConnectBody, body)
+    fields = _validate_body(ConnectBody, body)
     if fields.publishable_key and fields.publishable_key != publishable_key:
         message = "This is not the publishable key of the secret key's store"
         raise BodyError(
@@ -345,7 +345,7 @@ def parse_customer_ids(body: object) -> list[tuple[str, str]]:
     Raises:
         BodyError: when the body has no such pairs, or too many.
     """
-    customers = _parsed(CustomerIdChangesBody, body).customers
+    customers = _validate_body(CustomerIdChangesBody, body).customers
     return [(customer.old, customer.new) for customer in customers]
 
 
@@ -355,7 +355,7 @@ def parse_dashboard_link(body: object) -> str | None:
     Raises:
         BodyError: when the body is not such a request.
     """
-    return _parsed(DashboardLinkBody, body).email
+    return _validate_body(DashboardLinkBody, body).email
 
 
 def parse_engines_init(body: object) -> EnginesInitBody:
@@ -364,7 +364,7 @@ def parse_engines_init(body: object) -> EnginesInitBody:
     Raises:
         BodyError: when the body is not an init request.
     """
-    return _parsed(EnginesInitBody, body)
+    return _validate_body(EnginesInitBody, body)
 
 
 def parse_recommender_settings(body: object) -> dict[str, SettingValue | None]:
@@ -373,10 +373,10 @@ def parse_recommender_settings(body: object) -> dict[str, SettingValue | None]:
     Raises:
         BodyError: when the body is not recommender settings.
     """
-    return _parsed(RecommenderSettingsBody, body).model_dump(exclude_unset=True)
+    return _validate_body(RecommenderSettingsBody, body).model_dump(exclude_unset=True)
 
 
-def _parsed(model: type[_Body], body: object) -> _Body:
+def _validate_body(model: type[_Body], body: object) -> _Body:
     try:
         return model.model_validate(body)
     except ValidationError as error:

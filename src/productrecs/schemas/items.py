@@ -136,7 +136,7 @@ def _read_attributes(value: object) -> Attributes:
             raise PydanticCustomError("attribute_name", message)
         if texts := _read_values(values):
             attributes[name] = texts
-    return tuple(attributes.items_with())
+    return tuple(attributes.items())
 
 
 def _read_prices(value: object) -> ListPrices:
@@ -369,7 +369,7 @@ def _patches(items: Iterable[object]) -> Iterator[ItemPatch]:
     problems: list[ValidationProblem] = []
     for index, item in enumerate(items):
         try:
-            patch = _patch(_validate(item))
+            patch = _to_patch(_validate(item))
         except ValidationError as error:
             problems += _problems(error, ("body", "items", index))
             if len(problems) >= MAX_PROBLEMS:  # more are not reported
@@ -387,7 +387,7 @@ def parse_item(row: object) -> ItemPatch:
         BodyError: when it is not an item as `POST /v1/items` takes them.
     """
     try:
-        return _patch(_validate(row))
+        return _to_patch(_validate(row))
     except ValidationError as error:
         raise BodyError(_problems(error, ())) from None
 
@@ -409,7 +409,7 @@ def parse_item_row(row: Mapping[str, str | None]) -> ItemPatch:
             cells[name] = [part.strip() for part in cell.split("|")] if listed else cell
     if "attributes" in cells:
         cells["attributes"] = _decode_json(str(cells["attributes"]))
-    if prices := _prices_of(row):
+    if prices := _parse_row_prices(row):
         cells["prices"] = prices
     return parse_item(cells)
 
@@ -418,7 +418,7 @@ PRICE_COLUMNS = ("price", "list_price", "sale_price")
 """Columns that a table may have once more for a price list, as in `price:USD`."""
 
 
-def _prices_of(row: Mapping[str, str | None]) -> object:
+def _parse_row_prices(row: Mapping[str, str | None]) -> object:
     """Return the prices by list in a row: the JSON of its cell `prices`, and columns."""
     found = _decode_json(row.get("prices") or "{}")
     for column, cell in row.items():
@@ -456,7 +456,7 @@ def _check_item_list(body: object) -> Sequence[object]:
     return items
 
 
-def _patch(item: ItemBody) -> ItemPatch:
+def _to_patch(item: ItemBody) -> ItemPatch:
     given_fields, values = item.model_fields_set, item.__dict__
     return ItemPatch(
         item.id, {name: values[name] for name in _FIELDS if name in given_fields}

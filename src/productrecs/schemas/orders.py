@@ -99,7 +99,7 @@ def parse_order(body: object, now_ms: int, zone: tzinfo, *, confirmed: bool) -> 
         raise BodyError(from_details(error.errors(include_url=False), ("body",))) from None
     return NewOrder(
         order_id=order.order_id,
-        lines=tuple(_line(line) for line in order.items),
+        lines=tuple(_to_order_line(line) for line in order.items),
         user_id=order.user_id,
         session_id=order.session_id,
         identity=order.identity,
@@ -130,7 +130,7 @@ def _purchase_time(
     raise BodyError([problem])
 
 
-def _line(line: OrderLineBody) -> NewOrderLine:
+def _to_order_line(line: OrderLineBody) -> NewOrderLine:
     total = line.total
     if total is None:
         total = line_total(line.price, line.quantity)

@@ -94,7 +94,7 @@ def split_item_list(data: bytes, max_members: int) -> list[UndecodedMember] | No
     """
     text = data[len(_BOM) :] if data.startswith(_BOM) else data
     if len(text) > MIB and text.count(b",") > MAX_PUSHED_VALUES:
-        raise _too_complex()
+        raise _too_complex_error()
     at = 0
     try:
         listed = _decode_push(text).items
@@ -133,18 +133,18 @@ def _address_of(text: bytes | msgspec.Raw) -> int:
 def _parse_and_check_depth(text: bytes, depth: int, at: int = 0) -> object:
     """Return the decoded `text`, which starts at byte `at` of the whole text."""
     if len(text) > _LARGE and _is_too_complex(text):
-        raise _too_complex()
+        raise _too_complex_error()
     try:
         value = _decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _json_error(text, error, at) from None
     if _is_too_deep(value, depth):
-        raise _invalid(f"nested deeper than {MAX_DEPTH} levels")
+        raise _json_invalid_error(f"nested deeper than {MAX_DEPTH} levels")
     return value
 
 
-def _too_complex() -> BodyError:
-    return _invalid("too many lists, objects or values; send less at a time")
+def _too_complex_error() -> BodyError:
+    return _json_invalid_error("too many lists, objects or values; send less at a time")
 
 
 def _is_too_complex(text: bytes) -> bool:
@@ -171,17 +171,17 @@ def _is_too_deep(value: object, max_members: int) -> bool:
 def _json_error(text: bytes, error: Exception, at: int = 0) -> BodyError:
     """Return the error for `text`, which starts at byte `at` of the body."""
     if not text.strip(_BLANK):
-        return _invalid("the body is empty; send one JSON value")
+        return _json_invalid_error("the body is empty; send one JSON value")
     if isinstance(error, RecursionError):
-        return _invalid(f"nested deeper than {MAX_DEPTH} levels")
+        return _json_invalid_error(f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(error, msgspec.ValidationError):
         numeral = _HUGE_NUMERAL.search(text)
         reason = "a number is too large; none may be beyond ±1e12"
-        return _invalid(reason, text, numeral.start() if numeral else 0, at)
+        return _json_invalid_error(reason, text, numeral.start() if numeral else 0, at)
     undecodable = _first_undecodable(text)
     if undecodable is not None:
         reason = "not UTF-8 text; encode the body as UTF-8"
-        return _invalid(reason, text, undecodable, at)
+        return _json_invalid_error(reason, text, undecodable, at)
     return _syntax_error(text, str(error), at)
 
 
@@ -212,21 +212,27 @@ def _syntax_error(text: bytes, message: str, at: int) -> BodyError:
     half = _first_half_pair(text) if is_half and b"\\u" in text else None
     if half is not None:
         reason = "half a surrogate pair in a string; send whole Unicode characters"
-        return _invalid(reason, text, half, at)
+        return _json_invalid_error(reason, text, half, at)
     if "truncated" in message:
-        return _invalid("the text ends before it is complete", text, len(text), at)
+        return _json_invalid_error(
+            "the text ends before it is complete", text, len(text), at
+        )
     match = _POSITION.search(message)
     position = int(match[1]) if match else 0
     if text.startswith(_NOT_NUMBERS, position):
-        return _invalid("NaN and Infinity are not JSON; send null", text, position, at)
+        return _json_invalid_error(
+            "NaN and Infinity are not JSON; send null", text, position, at
+        )
     if b"\0" <= text[position : position + 1] < b" ":
         reason = "a control character is in a string; escape it"
-        return _invalid(reason, text, position, at)
+        return _json_invalid_error(reason, text, position, at)
     reason = _POSITION.sub("", message).removeprefix("JSON is malformed: ")
-    return _invalid(reason, text, position, at)
+    return _json_invalid_error(reason, text, position, at)
 
 
-def _invalid(reason: str, text: bytes = b"", position: int = 0, at: int = 0) -> BodyError:
+def _json_invalid_error(
+    reason: str, text: bytes = b"", position: int = 0, at: int = 0
+) -> BodyError:
     start = max(0, position - _EXCERPT)
     excerpt = text[start : position + _EXCERPT].decode(errors="replace")
     problem = ValidationProblem(

@@ -37,10 +37,10 @@ from productrecs.worker.alert_mails import (
 from productrecs.worker.job_worker import (
     JobHandler,
     JobProgress,
-    JobRefusedError,
     JobSchedule,
     JobWorker,
     PeriodicJob,
+    store_of_job,
 )
 
 _POLL_SECONDS: Final = 0.5
@@ -49,20 +49,6 @@ _LAST_WORDS: Final = 4_000  # characters of a failed run's error output
 
 class CommandProcessError(ProductRecsError):
     """The child process failed; the message is its error output."""
-
-
-def store_of_job(job: Job, accounts: AccountDirectory) -> Store:
-    """Return the present store of a job.
-
-    Raises:
-        JobRefusedError: when it was deleted.
-    """
-    accounts.refresh()
-    store = accounts.by_id(job.store_id)
-    if store is None:
-        message = "the store was deleted"
-        raise JobRefusedError(message)
-    return store
 
 
 def run_store_command(verb: str, store: Store, data: Path, progress: JobProgress) -> None:
@@ -149,7 +135,7 @@ class ForecastJobs:
             services.database, self._accounts.all(), services.clock()
         )
 
-    def stores_with_forecast(self) -> Sequence[StoreId]:
+    def stores_with_tracked_stock(self) -> Sequence[StoreId]:
         """Return the stores whose stock is tracked."""
         self._accounts.refresh()
         return [
@@ -220,7 +206,7 @@ def build_command_job_worker(services: Services) -> JobWorker:
         PeriodicJob(
             "watch-stock",
             every=timedelta(hours=1),
-            stores=forecast_jobs.stores_with_forecast,
+            stores=forecast_jobs.stores_with_tracked_stock,
         ),
     )
     periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)

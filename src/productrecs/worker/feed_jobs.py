@@ -43,12 +43,12 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.totp_secret_cipher import UnreadableSecretError
 from productrecs.worker.alert_mails import mail_feed_alarm
-from productrecs.worker.child_process_jobs import store_of_job
 from productrecs.worker.job_worker import (
     JobProgress,
     JobSchedule,
     JobWorker,
     PeriodicJob,
+    store_of_job,
 )
 
 ALARM_FAILURES: Final = 3

@@ -53,10 +53,10 @@ from productrecs.worker.job_worker import (
     JobHandler,
     JobInterruptedError,
     JobProgress,
-    JobRefusedError,
     JobSchedule,
     JobWorker,
     PeriodicJob,
+    store_of_job,
 )
 
 MAX_ATTEMPTS: Final = 5
@@ -97,7 +97,6 @@ class DashboardFileJobs:
         self._services = services
         self._importer = importer
         self._accounts = AccountDirectory(services.database)
-        self._reader = services.database.raw_reader()
 
     def stores_to_check(self) -> Sequence[StoreId]:
         """Return the stores that wait for a dry run."""
@@ -109,7 +108,7 @@ class DashboardFileJobs:
 
     def check_files(self, job: Job, progress: JobProgress) -> None:
         """Do the dry runs of a store."""
-        store = self._store_of(job)
+        store = store_of_job(job, self._accounts)
         while file_import := self._begin_next_attempt(store, _WAITING):
             share = self._progress_callback(store, file_import, progress, job)
             erasures = self._erasure_count(store)
@@ -127,7 +126,7 @@ class DashboardFileJobs:
 
     def import_or_undo_files(self, job: Job, progress: JobProgress) -> None:
         """Import the files that a store has started."""
-        store = self._store_of(job)
+        store = store_of_job(job, self._accounts)
         while file_import := self._begin_next_attempt(store, _STARTED):
             if file_import.status is ImportStatus.UNDOING:
                 database, clock = self._services.database, self._services.clock
@@ -224,14 +223,6 @@ class DashboardFileJobs:
             title = "your product feed waits for you"
             mail_feed_alarm(self._services, store, title, problem)
 
-    def _store_of(self, job: Job) -> Store:
-        self._accounts.refresh(self._reader)
-        store = self._accounts.by_id(job.store_id)
-        if store is None:
-            message = "the store was deleted"
-            raise JobRefusedError(message)
-        return store
-
     def _begin_next_attempt(
         self, store: Store, statuses: Sequence[ImportStatus]
     ) -> FileImport | None:
@@ -326,16 +317,6 @@ class DashboardFileJobs:
     def _upload_path(self, file_import: FileImport) -> Path:
         return self._services.upload_folder.fetch_local_path(file_import.import_id)
 
-    def _set_final_status(
-        self, store: Store, file_import: FileImport, status: ImportStatus, **values: object
-    ) -> None:
-        before = (*_WAITING, *_STARTED)
-        with self._services.database.transaction() as transaction:
-            repository = FileImportRepository(transaction, store.store_id)
-            repository.change_status(
-                file_import.import_id, before, status, attempts=0, **values
-            )
-
     def _finish_and_remove_file(
         self,
         store: Store,
@@ -344,16 +325,18 @@ class DashboardFileJobs:
         result: Mapping[str, Any],
         rejects: str = "",
     ) -> None:
-        self._set_final_status(
-            store,
-            file_import,
-            status,
-            result=result,
-            rejects=rejects,
-            preview={},
-            progress=1.0,
-            ended_at=self._services.clock(),
-        )
+        with self._services.database.transaction() as transaction:
+            FileImportRepository(transaction, store.store_id).change_status(
+                file_import.import_id,
+                (*_WAITING, *_STARTED),
+                status,
+                attempts=0,
+                result=result,
+                rejects=rejects,
+                preview={},
+                progress=1.0,
+                ended_at=self._services.clock(),
+            )
         self._services.upload_folder.remove(file_import.import_id)
 
 
@@ -405,7 +388,6 @@ class OrderUploadJobs:
         self._folder = services.upload_folder
         self._numbers = ItemNumberCache(_MAX_KNOWN_NUMBERS)
         self._accounts = AccountDirectory(services.database)
-        self._reader = services.database.raw_reader()
 
     def stores_to_import(self) -> Sequence[StoreId]:
         """Return the stores that wait for an import, in case their job was lost."""
@@ -413,11 +395,7 @@ class OrderUploadJobs:
 
     def import_order_uploads(self, job: Job, progress: JobProgress) -> None:
         """Import the store's uploads; yield to other stores after a time slice."""
-        self._accounts.refresh(self._reader)
-        store = self._accounts.by_id(job.store_id)
-        if store is None:
-            message = "the store was deleted"
-            raise JobRefusedError(message)
+        store = store_of_job(job, self._accounts)
         time_slice = _TimeSlice(self._services, progress)
         services = self._services
         upload_import = OrderUploadImporter(

@@ -17,6 +17,8 @@ from productrecs.storage.jobs.job_queue import Job, JobQueue, JobState, NewJob
 from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.storage_failures import OutageLogLimiter
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
+from productrecs.tenancy.accounts.store import Store
 
 _log = logging.getLogger(__name__)
 _outage = OutageLogLimiter()  # of all workers of this process
@@ -124,6 +126,20 @@ class JobInterruptedError(ProductRecsError):
     """The handler stopped early on request; the job is requeued."""
 
 
+def store_of_job(job: Job, accounts: AccountDirectory) -> Store:
+    """Return the present store of a job.
+
+    Raises:
+        JobRefusedError: when it was deleted.
+    """
+    accounts.refresh()  # the store may have just registered
+    store = accounts.by_id(job.store_id)
+    if store is None:
+        message = "the store was deleted"
+        raise JobRefusedError(message)
+    return store
+
+
 class JobProgress:
     """The progress and the stop request of a running job."""
 
@@ -209,7 +225,7 @@ class JobWorker:
             with self._renew_lease_during(job, progress):
                 self._handlers[job.kind](job, progress)
         except Exception as error:  # no job may end the worker
-            outcome = self._put_back(job, error)
+            outcome = self._requeue_or_fail(job, error)
         else:
             outcome = "done" if self._queue.mark_done(job) else "lost"
         seconds = time.monotonic() - began
@@ -236,7 +252,7 @@ class JobWorker:
             return timedelta()
         return LONG_IDLE_PAUSE if self._idle_polls > LONG_IDLE_AFTER else IDLE_PAUSE
 
-    def _put_back(self, job: Job, error: Exception) -> str:
+    def _requeue_or_fail(self, job: Job, error: Exception) -> str:
         if isinstance(error, JobInterruptedError):
             return "given back" if self._queue.requeue_interrupted(job) else "lost"
         final = isinstance(error, JobRefusedError | StoreDeletedError)

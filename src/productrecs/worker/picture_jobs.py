@@ -11,10 +11,10 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
-from urllib.parse import urlsplit
 
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from productrecs.core.ids import StoreId
+from productrecs.core.outbound_http import url_host
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
     PictureTooLargeError,
@@ -274,7 +274,7 @@ class PictureJobs:
                 outcomes, self._services.system_clock(), serving.name
             )
         if not outcomes:
-            hosts = {_host(picture.url) for picture in due_pictures.due}
+            hosts = {url_host(picture.url) for picture in due_pictures.due}
             time.sleep(
                 max(_PAUSE_SECONDS, min(1.0, self._rate_limiter.seconds_until_free(hosts)))
             )
@@ -301,7 +301,7 @@ class PictureJobs:
         """Request some pictures within each host's rate limit; wait for all replies."""
         requests: list[tuple[DuePicture, Future[FetchResult]]] = []
         for picture in due:
-            host = _host(picture.url)
+            host = url_host(picture.url)
             is_own_host = host in self._services.settings.image_hosts
             if self._rate_limiter.try_begin_request(host, is_own_host=is_own_host):
                 requests.append(
@@ -390,26 +390,21 @@ def build_picture_worker(services: Services) -> JobWorker:
     )
 
 
-def _indexed_outcome(one: DuePicture, found: FetchResult, now_ms: int) -> FetchOutcome:
+def _indexed_outcome(picture: DuePicture, result: FetchResult, now_ms: int) -> FetchOutcome:
     """Return the outcome of an indexed picture."""
     return FetchOutcome(
-        one.number,
-        one.url,
+        picture.number,
+        picture.url,
         PictureState.INDEXED,
         now_ms + REFETCH_AFTER_MS,
-        etag=found.etag,
-        modified=found.modified,
+        etag=result.etag,
+        modified=result.modified,
     )
 
 
 def _failed_outcome(
-    one: DuePicture, state: PictureState, reason: str, due_at: int
+    picture: DuePicture, state: PictureState, reason: str, due_at: int
 ) -> FetchOutcome:
-    return FetchOutcome(one.number, one.url, state, due_at, one.attempts + 1, reason)
-
-
-def _host(url: str) -> str:
-    try:
-        return (urlsplit(url).hostname or "").lower()
-    except ValueError:
-        return ""
+    return FetchOutcome(
+        picture.number, picture.url, state, due_at, picture.attempts + 1, reason
+    )

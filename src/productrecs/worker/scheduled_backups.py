@@ -74,7 +74,7 @@ def _upload_path(folder: UploadFolder, upload_id: str) -> Path:
     return folder.path / upload_id
 
 
-def required_place(place: ObjectStore | None) -> ObjectStore:
+def require_backup_place(place: ObjectStore | None) -> ObjectStore:
     """Return where scheduled backups are.
 
     Raises:
@@ -118,7 +118,7 @@ def make_scheduled_backup_and_delete_old(
         ObjectStoreUnavailableError: when the place does not answer.
         BackupError, StorageError, OSError: as `create_backup`.
     """
-    place = required_place(services.backups)
+    place = require_backup_place(services.backups)
     claim_or_check_object_store(place, services.database)
     now = datetime.fromtimestamp(services.system_clock() / SECOND_MS, UTC)
     name = now.strftime(_STAMP)

@@ -75,7 +75,7 @@ class SearchIndexer:
         while not self._stopping.is_set():
             try:
                 if self._services.snapshots.shared is None:
-                    self._run_alone(None)
+                    self._index_if_sole_writer(None)
                 else:
                     self._run_with_lease(self._services.snapshots.shared)
             except OSError as error:
@@ -88,7 +88,7 @@ class SearchIndexer:
                 self._log_outage(error)
             self._stopping.wait(_TROUBLE_SECONDS)
 
-    def _run_alone(self, uploader: IndexUploader | None) -> None:
+    def _index_if_sole_writer(self, uploader: IndexUploader | None) -> None:
         """Index unless another process of this machine writes the folder."""
         with exclusive_writer(self._services.indexes) as has_lock:
             if has_lock and uploader is not None:
@@ -106,7 +106,7 @@ class SearchIndexer:
         thread = threading.Thread(target=uploader.run, name="uploads", daemon=True)
         thread.start()
         try:
-            self._run_alone(uploader)
+            self._index_if_sole_writer(uploader)
         finally:
             uploader.stop()
             thread.join()

@@ -68,11 +68,11 @@ from productrecs.training.training_run import Trainer, TrainingDeps, stale_store
 from productrecs.worker.job_worker import (
     JobHandler,
     JobProgress,
-    JobRefusedError,
     JobSchedule,
     JobWorker,
     PeriodicJob,
     nightly_schedule,
+    store_of_job,
 )
 from productrecs.worker.object_store_jobs import ObjectStoreJobs
 from productrecs.worker.webhook_events import write_webhook_messages
@@ -117,7 +117,7 @@ class StoreJobs:
 
     def train(self, job: Job, progress: JobProgress) -> None:
         """Train the store's models on its log."""
-        self._trainer.train(self._store_of(job), progress.report)
+        self._trainer.train(store_of_job(job, self._accounts), progress.report)
 
     def stores_to_attribute(self) -> Sequence[StoreId]:
         """Return the stores whose log has unattributed entries."""
@@ -126,12 +126,15 @@ class StoreJobs:
 
     def attribute(self, job: Job, progress: JobProgress) -> None:
         """Attribute new purchases to recommendations, for a limited time per run."""
-        store, until = self._store_of(job), time.monotonic() + _ATTRIBUTING_SECONDS
+        store, until = (
+            store_of_job(job, self._accounts),
+            time.monotonic() + _ATTRIBUTING_SECONDS,
+        )
         self._attributor.catch_up(
             store, lambda: progress.stopping or time.monotonic() >= until
         )
 
-    def stores_with_tests(self) -> Sequence[StoreId]:
+    def stores_with_tests_to_measure(self) -> Sequence[StoreId]:
         """Return the stores with a test whose result may have changed."""
         self._accounts.refresh()
         services = self._services
@@ -141,7 +144,7 @@ class StoreJobs:
 
     def measure_tests(self, job: Job, _progress: JobProgress) -> None:
         """Compute the present results of the store's tests."""
-        store, services = self._store_of(job), self._services
+        store, services = store_of_job(job, self._accounts), self._services
         now_ms = services.clock()
         for test in find_tests_to_measure(services.database, store, now_ms):
             measure_and_store_test(services.database, store, test, now_ms)
@@ -156,7 +159,7 @@ class StoreJobs:
 
     def segment_customers(self, job: Job, _progress: JobProgress) -> None:
         """Compute the store's customers and segments."""
-        store, services = self._store_of(job), self._services
+        store, services = store_of_job(job, self._accounts), self._services
         compute_and_store_segments(services.database, store, services.clock())
 
     def stores_with_ending_plans(self) -> Sequence[StoreId]:
@@ -171,7 +174,7 @@ class StoreJobs:
 
     def log_ending_plan(self, job: Job, _progress: JobProgress) -> None:
         """Log that a store's plan ends or has ended, with the remedy."""
-        store = self._store_of(job)
+        store = store_of_job(job, self._accounts)
         subscription = store.subscription
         facts = {
             "store": store.store_id,
@@ -188,21 +191,22 @@ class StoreJobs:
         else:
             _log.warning("plan ending", extra=facts)
 
-    def stores_with_earnings(self) -> Sequence[StoreId]:
+    def stores_with_due_earning_index(self) -> Sequence[StoreId]:
         """Return the stores that rank by earnings and whose index is an hour old."""
         self._accounts.refresh()
         before = self._services.clock() - HOUR_MS
-        chosen = [one for one in self._accounts.all() if one.settings.earnings_weight]
+        chosen = [store for store in self._accounts.all() if store.settings.earnings_weight]
         with self._services.database.reading() as connection:
             return [
-                one.store_id
-                for one in chosen
-                if EarningsRepository(connection, one.store_id).index_computed_at() < before
+                store.store_id
+                for store in chosen
+                if EarningsRepository(connection, store.store_id).index_computed_at()
+                < before
             ]
 
     def compute_earning_index_of_store(self, job: Job, _progress: JobProgress) -> None:
         """Compute what the store earns by each product, from margin and forecast."""
-        store, services = self._store_of(job), self._services
+        store, services = store_of_job(job, self._accounts), self._services
         with services.database.reading() as connection:
             items = EarningsRepository(connection, job.store_id).prices_and_costs()
             forecasts = ForecastRepository(connection, job.store_id)
@@ -224,9 +228,11 @@ class StoreJobs:
     def replay_earnings(self, job: Job, _progress: JobProgress) -> None:
         """Replay the store's past orders at several weights of earnings."""
         services = self._services
-        replay_earning_weights(services.database, self._store_of(job), services.clock())
+        replay_earning_weights(
+            services.database, store_of_job(job, self._accounts), services.clock()
+        )
 
-    def stores_with_order_policy(self) -> Sequence[StoreId]:
+    def stores_with_unapplied_order_policy(self) -> Sequence[StoreId]:
         """Return the stores whose setting for unconfirmed orders is not applied yet."""
         self._accounts.refresh()
         with self._services.database.reading() as connection:
@@ -243,13 +249,13 @@ class StoreJobs:
         """Count or leave out earlier unconfirmed purchases, as the store's setting says."""
         services = self._services
         while not progress.stopping and apply_order_policy(
-            services.database, self._store_of(job), services.clock()
+            services.database, store_of_job(job, self._accounts), services.clock()
         ):
             pass
 
     def leave_out_excess(self, job: Job, progress: JobProgress) -> None:
         """Leave what crowded networks sent beyond their shares out of reports too."""
-        store, services = self._store_of(job), self._services
+        store, services = store_of_job(job, self._accounts), self._services
         while not progress.stopping and leave_out_excess(
             services.database, store, services.clock()
         ):
@@ -280,7 +286,7 @@ class StoreJobs:
 
     def write_webhook_messages(self, job: Job, _progress: JobProgress) -> None:
         """Write a webhook message for each new fact of the store."""
-        write_webhook_messages(self._services, self._store_of(job))
+        write_webhook_messages(self._services, store_of_job(job, self._accounts))
 
     def stores_with_due_reports(self) -> Sequence[StoreId]:
         """Return the stores whose weekly report is due."""
@@ -289,7 +295,7 @@ class StoreJobs:
 
     def mail_weekly_reports(self, job: Job, _progress: JobProgress) -> None:
         """Mail last week's report to the users who asked for it."""
-        mail_weekly_reports(self._services, self._store_of(job))
+        mail_weekly_reports(self._services, store_of_job(job, self._accounts))
 
     def stores_to_purge(self) -> Sequence[StoreId]:
         """Return the stores with a retention whose nightly window began."""
@@ -312,7 +318,10 @@ class StoreJobs:
 
     def purge_events(self, job: Job, progress: JobProgress) -> None:
         """Purge events older than the retention, for a limited time per run."""
-        store, deadline = self._store_of(job), time.monotonic() + _PURGING_SECONDS
+        store, deadline = (
+            store_of_job(job, self._accounts),
+            time.monotonic() + _PURGING_SECONDS,
+        )
         if days := self._retention_days(store):
             deleted = purge_events(
                 self._services.database,
@@ -337,7 +346,7 @@ class StoreJobs:
         """Continue the erasure of shoppers; a part may have to wait for a training."""
         self._eraser.continue_erasures(job.store_id, lambda: progress.stopping)
 
-    def delete_old_receipts(self, job: Job, _progress: JobProgress) -> None:
+    def purge_old_records(self, job: Job, _progress: JobProgress) -> None:
         """Purge old event ids, bots' events, idempotency keys, audit lines and webhooks."""
         now_ms = self._services.clock()
         with self._services.database.transaction() as transaction:
@@ -349,16 +358,8 @@ class StoreJobs:
             AuditRepository(transaction, job.store_id).purge(now_ms)
             WebhookRepository(transaction, job.store_id).purge(now_ms)
 
-    def _store_of(self, job: Job) -> Store:
-        self._accounts.refresh()  # the store may have just registered
-        store = self._accounts.by_id(job.store_id)
-        if store is None:
-            message = "the store was deleted"
-            raise JobRefusedError(message)
-        return store
 
-
-def build_worker(services: Services) -> JobWorker:
+def build_store_job_worker(services: Services) -> JobWorker:
     """Return the worker of one process."""
     queue = services.queue
     stores = StoreJobs(services)
@@ -367,7 +368,7 @@ def build_worker(services: Services) -> JobWorker:
         "attribute": stores.attribute,
         "clean-jobs": lambda _job, _progress: _clean_job_queue(queue),
         "erase-shoppers": stores.erase_shoppers,
-        "forget-receipts": stores.delete_old_receipts,
+        "forget-receipts": stores.purge_old_records,
         "forget-searches": stores.delete_old_searches,
         "index-earnings": stores.compute_earning_index_of_store,
         "purge-events": stores.purge_events,
@@ -387,7 +388,7 @@ def build_worker(services: Services) -> JobWorker:
         PeriodicJob(
             "apply-order-policy",
             every=timedelta(seconds=5),
-            stores=stores.stores_with_order_policy,
+            stores=stores.stores_with_unapplied_order_policy,
         ),
         PeriodicJob(
             "attribute", every=timedelta(seconds=10), stores=stores.stores_to_attribute
@@ -406,10 +407,12 @@ def build_worker(services: Services) -> JobWorker:
         PeriodicJob(
             "measure-tests",
             every=timedelta(hours=1),
-            stores=stores.stores_with_tests,
+            stores=stores.stores_with_tests_to_measure,
         ),
         PeriodicJob(
-            "index-earnings", every=timedelta(minutes=1), stores=stores.stores_with_earnings
+            "index-earnings",
+            every=timedelta(minutes=1),
+            stores=stores.stores_with_due_earning_index,
         ),
         PeriodicJob(
             "work-out-customers",

@@ -201,12 +201,12 @@ def _stockout_messages(source_input: _SourceInput) -> _SourceResult:
     data = {
         "forecast_at": iso(run.generated_at),
         "products_total": len(new),
-        "products": [_stockout(action) for action in new[:_MAX_LISTED]],
+        "products": [_stockout_fields(action) for action in new[:_MAX_LISTED]],
     }
     return new_position, (_NewMessage(WebhookEvent.STOCKOUT_FORESEEN, data),)
 
 
-def _stockout(action: StockAction) -> dict[str, object]:
+def _stockout_fields(action: StockAction) -> dict[str, object]:
     return {
         "item_id": action.item_id,
         "title": action.title,

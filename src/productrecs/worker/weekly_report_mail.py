@@ -48,7 +48,7 @@ class Week:
     due_at: int  # its report
 
 
-def ended_week(settings: StoreSettings, now_ms: int) -> Week:
+def newest_due_week(settings: StoreSettings, now_ms: int) -> Week:
     """Return the newest week whose report is due."""
     now = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(settings.zone)
     this_week = settings.week_of(now.date())
@@ -70,7 +70,7 @@ def stores_with_due_reports(services: Services, stores: Iterable[Store]) -> list
         mailed = last_weekly_reports(connection)
     now_ms, due = services.clock(), []
     for store in stores:
-        due_at = ended_week(store.settings, now_ms).due_at
+        due_at = newest_due_week(store.settings, now_ms).due_at
         if mailed.get(store.store_id, now_ms) < due_at and now_ms < due_at + DAY_MS:
             due.append(store.store_id)
     return due
@@ -79,7 +79,7 @@ def stores_with_due_reports(services: Services, stores: Iterable[Store]) -> list
 def mail_weekly_reports(services: Services, store: Store) -> int:
     """Send last week's report to those who are due; return how many were sent."""
     server, now_ms = services.settings.smtp, services.clock()
-    week = ended_week(store.settings, now_ms)
+    week = newest_due_week(store.settings, now_ms)
     with services.database.reading() as connection:
         subscriptions = MailSubscriptionRepository(connection, store.store_id)
         readers = subscriptions.weekly_readers(week.due_at)
@@ -93,7 +93,7 @@ def mail_weekly_reports(services: Services, store: Store) -> int:
                 server,
                 reader.email or "",
                 f"{store.domain}: your week, {week.first_day} to {week.last_day}",
-                text + _ending(services.settings.base_url or "", link),
+                text + _unsubscribe_text(services.settings.base_url or "", link),
                 reply_to=store.settings.contact_email,
                 headers=_unsubscribe_headers(link),
             )
@@ -160,7 +160,7 @@ def _search_lines(fmt: PriceFormat, insights: SearchInsights, base_url: str) -> 
     return "\n".join(lines)
 
 
-def _ending(base_url: str, stop_link: str | None) -> str:
+def _unsubscribe_text(base_url: str, stop_link: str | None) -> str:
     stop = f", or here: {stop_link}" if stop_link else ""
     page = f"{base_url}{SECURITY_PATH}"
     return f"\n\nTurn this e-mail off on the page Login and security, {page}{stop}\n"
@@ -181,7 +181,9 @@ def _stop_link(services: Services, store: Store, user: DashboardUser) -> str | N
     base_url, secret_hash = services.settings.base_url, store.secrets.secret_hash
     if base_url is None or secret_hash is None:
         return None
-    signature = sign_address(secret_hash, _subject(user.user_id))[:_SIGNATURE_DIGITS]
+    signature = sign_address(secret_hash, _stop_link_subject(user.user_id))[
+        :_SIGNATURE_DIGITS
+    ]
     named = {"store": store.domain, "user": user.user_id, "signature": signature}
     return f"{base_url}{STOP_PATH}?{urlencode(named)}"
 
@@ -190,9 +192,9 @@ def is_stop_link_valid(
     secrets: SecretKeys, user_id: str, signature: str, now_ms: int
 ) -> bool:
     """Return whether a link to turn a user's report off was signed for this user."""
-    subject = _subject(user_id)
+    subject = _stop_link_subject(user_id)
     return secrets.accepts_signature(subject, signature, now_ms, _SIGNATURE_DIGITS)
 
 
-def _subject(user_id: str) -> str:
+def _stop_link_subject(user_id: str) -> str:
     return f"weekly-report:{user_id}"

@@ -37,7 +37,7 @@ from productrecs.tenancy.users.memberships.repository import LoginRepository
 from productrecs.tenancy.users.repository import SecondFactor
 from productrecs.tenancy.users.totp_secret_cipher import SecretCipher
 from productrecs.tenancy.users.two_factor import new_totp_secret
-from productrecs.worker.store_jobs import build_worker
+from productrecs.worker.store_jobs import build_store_job_worker
 from tests.cli.conftest import BOTH, CommandLine
 from tests.support.service import eventually
 
@@ -388,7 +388,7 @@ def test_the_heartbeat_is_a_duty_that_workers_have(services: Services) -> None:
         with services.database.reading() as connection:
             return next_due_at(connection, installation_checks.HEARTBEAT)
 
-    worker = build_worker(services)
+    worker = build_store_job_worker(services)
     working = threading.Thread(target=worker.run)
     assert turn() is None
     working.start()

@@ -40,7 +40,7 @@ from productrecs.worker.scheduled_backups import (
     backup_request,
     fetch_backup,
     make_scheduled_backup_and_delete_old,
-    required_place,
+    require_backup_place,
 )
 
 NICENESS: Final = 10
@@ -96,7 +96,7 @@ def create(file: Path | None, *, force: bool, as_json: bool, data: Path | None) 
             facts = _backup_facts(
                 name, scheduled_backup.size, manifest, time.monotonic() - began
             )
-            place = required_place(services.backups)
+            place = require_backup_place(services.backups)
             summary = f"Saved {_backup_summary(manifest)} as {name} in {place.address}"
         else:
             request = backup_request(services, file, replace=force)
@@ -126,7 +126,7 @@ def verify(name: str | None, *, restores: bool, as_json: bool, data: Path | None
     Example: productrecs backup verify --restore
     """
     settings, began = find_settings(data), time.monotonic()
-    place = required_place(backup_place(settings))
+    place = require_backup_place(backup_place(settings))
     with temp_folder(settings.data, ".verify-") as folder, _stage_progress_bars() as stages:
         file = fetch_backup(place, name, folder)
         erased = 0

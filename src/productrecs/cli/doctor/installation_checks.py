@@ -25,7 +25,7 @@ from productrecs.cli.doctor.repository import (
     waiting_jobs,
 )
 from productrecs.cli.main import COMMANDS
-from productrecs.cli.settings_and_folder_owner import owner_of, user_name
+from productrecs.cli.settings_and_folder_owner import stat_of_folder_owner, user_name
 from productrecs.core.clock import HOUR_MS, MINUTE_MS, SECOND_MS, system_ms
 from productrecs.core.errors import operator_text
 from productrecs.core.private_folders import (
@@ -118,7 +118,7 @@ def check_folder(folder: Path) -> Iterator[CheckResult]:
 
 def check_file_owners(settings: Settings) -> Iterator[CheckResult]:
     """Yield files of other users: the service cannot write to them."""
-    owner = owner_of(settings)
+    owner = stat_of_folder_owner(settings)
     if owner is None:
         return
     others = files_of_others(settings.data, owner.st_uid)

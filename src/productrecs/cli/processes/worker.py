@@ -118,10 +118,10 @@ def _build_background_loop(
             loops = ParallelLoops(build_backup_worker(services), loops)
         return ParallelLoops(build_upload_importer(services), loops)
     from productrecs.storage.sql.integrity_check import IntegrityChecker  # noqa: PLC0415
-    from productrecs.worker.store_jobs import build_worker  # noqa: PLC0415
+    from productrecs.worker.store_jobs import build_store_job_worker  # noqa: PLC0415
 
     IntegrityChecker(services.database, services.settings.data).start()
-    return build_worker(services)
+    return build_store_job_worker(services)
 
 
 def _build_file_workers(services: "Services") -> "BackgroundLoop":

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, BinaryIO, Final, Literal
-from urllib.parse import urlsplit
 
 from productrecs.core.csv_reader import (
     BrokenRow,
@@ -18,6 +17,7 @@ from productrecs.core.csv_reader import (
 )
 from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.outbound_http import url_host
 from productrecs.core.plural import counted
 from productrecs.features.imports.feeds.column_mapping import MappingError
 from productrecs.features.imports.feeds.column_synonyms import FIELD_TITLES
@@ -185,17 +185,9 @@ def _row_notes(report: ItemImportReport) -> Iterator[str]:
         )
 
 
-def host_of(url: str) -> str:
-    """Return the host of an address without its port; empty for a path."""
-    try:
-        return (urlsplit(url).hostname or "").lower()
-    except ValueError:
-        return ""
-
-
 def link_host_notes(links: Mapping[str, int], domain: str) -> list[str]:
     """Return a note if most product links lead to another host than the shop's."""
-    shop = host_of(f"//{domain}")
+    shop = url_host(f"//{domain}")
     host = max(links, key=lambda linked: links[linked], default="")
     if not host or host == shop or not shop:
         return []

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from productrecs.core.outbound_http import url_host
 from productrecs.features.imports.catalog_diff import (
     CatalogDiff,
     current_item_batches,
@@ -24,7 +25,6 @@ from productrecs.features.imports.feeds.value_parsing import FeedReading
 from productrecs.features.imports.import_report import (
     DryRunSample,
     ItemImportReport,
-    host_of,
     import_notes,
     link_host_notes,
 )
@@ -347,7 +347,7 @@ class _DryRun:
             known = stored.get(item_id)
             self._diff.add(None if known is None else known.item, patch_of(item))
             if url := patch_of(item).fields.get("product_url"):
-                self._links[host_of(str(url))] += 1
+                self._links[url_host(str(url))] += 1
             is_new = known is None and hash(item_id) not in self._created
             if is_new:
                 self._created.add(hash(item_id))

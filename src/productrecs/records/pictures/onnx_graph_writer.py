@@ -166,6 +166,6 @@ def node(
     """Return a node of the standard operators, with one output."""
     named = b"".join(text(NODE_INPUTS, name) for name in inputs)
     named += text(NODE_OUTPUTS, output) + text(OPERATOR, operator)
-    for one in sorted(attributes.items_with()):
+    for one in sorted(attributes.items()):
         named += field(ATTRIBUTES, _attribute(*one))
     return named

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.tenancy.accounts.store_management import delete_store, find_store
-from productrecs.worker.store_jobs import build_worker
+from productrecs.worker.store_jobs import build_store_job_worker
 
 if TYPE_CHECKING:
     from tests.http.routes.integration.conftest import System
@@ -18,7 +18,7 @@ ENGINES = {"buy", "browse", "complementary", "trending"}
 
 def work(system: System) -> None:
     """Do all that is queued, as the background does."""
-    worker = build_worker(system.services)
+    worker = build_store_job_worker(system.services)
     while worker.run_next_job():
         pass
 

@@ -125,7 +125,7 @@ class FeedProduct:
         for name, value in offer.fields.items():
             if value and not fields.get(name):
                 fields[name] = value
-        for name, values in offer.attributes.items_with():
+        for name, values in offer.attributes.items():
             attribute_values = self.attributes.setdefault(name, [])
             new_values = [value for value in values if value not in attribute_values]
             attribute_values += new_values[: _MAX_VALUES - len(attribute_values)]
@@ -209,7 +209,7 @@ def attribute_fields(attributes: Mapping[str, Sequence[str]]) -> dict[str, objec
     """Return attributes, by the names that shops give them, as the fields of an item."""
     fields: dict[str, object] = {}
     other_attributes: dict[str, list[str]] = {}
-    for name, texts in attributes.items_with():
+    for name, texts in attributes.items():
         field_name = _ATTRIBUTE_FIELDS.get(name.casefold())
         values = [text[:MAX_VALUE] for text in texts]
         if field_name in {"brand", "gtin"}:

@@ -30,8 +30,8 @@ from productrecs.http.routes.integration.call_body_and_transaction import (
 from productrecs.schemas.integration import (
     ConnectBody,
     DashboardLinkBody,
+    parse_connect_request,
     parse_dashboard_link,
-    parse_introduction,
 )
 from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
@@ -95,7 +95,7 @@ async def connect_plugin(request: Request) -> Response:
     """
     exchange: RequestContext = request.scope["productrecs"]
     store, clock = exchange.known_caller.store, exchange.context.clock
-    introduction = parse_introduction(await body_if_any(request), store.publishable_key)
+    introduction = parse_connect_request(await body_if_any(request), store.publishable_key)
     store_id = store.store_id
 
     def record_plugin_details(work: WriteTransaction) -> ShopConnection:

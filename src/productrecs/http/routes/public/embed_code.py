@@ -44,9 +44,7 @@ def widget_element(
         _ITEM_ATTRIBUTES.get(widget_type, "data-item-id"): item,
     }
     attribute_texts = [
-        f' {name}="{escape(text)}"'
-        for name, text in attributes.items_with()
-        if name and text
+        f' {name}="{escape(text)}"' for name, text in attributes.items() if name and text
     ]
     bundle_attribute = " data-allow-duplicates" if is_bundle else ""
     return f"<product-recs{''.join(attribute_texts)}{bundle_attribute}></product-recs>"
