@@ -134,7 +134,7 @@ def test_a_file_that_one_machine_received_is_read_on_another(
     one.path.mkdir()
     (one.path / upload_id).write_bytes(b"order_id,item_id\n1,2\n")
 
-    one.share(upload_id)
+    one.move_to_object_store(upload_id)
 
     assert list(one.path.iterdir()) == []
     with other.open(upload_id) as file:
@@ -152,7 +152,7 @@ def test_a_file_is_rewritten_for_every_machine_or_stays_as_it_was(
     upload_id = new_upload_id()
     one.path.mkdir()
     (one.path / upload_id).write_bytes(b"before")
-    one.share(upload_id)
+    one.move_to_object_store(upload_id)
     one.fetch_local_path(upload_id)
 
     with contextlib.suppress(ZeroDivisionError), one.rewrite(upload_id) as file:

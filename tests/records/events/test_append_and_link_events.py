@@ -80,7 +80,7 @@ def read(database: Database, store: StoreId) -> dict[str, list[Any]]:
         attribution = AttributionRepository(connection, store)
         log = EventLogRepository(connection, store)
         return {
-            "log": EventRepository(connection, store).page(-1, LAST),
+            "log": EventRepository(connection, store).rows_after(-1, LAST),
             "is customer": [
                 EventRepository(connection, store).is_customer(n) for n in names
             ],

@@ -14,7 +14,7 @@ NOW = 1_772_366_400_000
 def shown(*items: int, at: int = NOW) -> RecentImpressions:
     showings = RecentImpressions()
     for item in items:
-        showings.show(item, at)
+        showings.add(item, at)
     return showings
 
 
@@ -34,7 +34,7 @@ def test_what_is_taken_up_begins_anew() -> None:
     showings.add_action(1, is_purchase=False)
     after_a_click = showings.discounted_counts(NOW)
     for _ in range(3):
-        showings.show(1, NOW)
+        showings.add(1, NOW)
 
     assert after_a_click == {2: 3.0}
     assert showings.discounted_counts(NOW) == {1: 3.0, 2: 3.0}

@@ -102,8 +102,8 @@ class _EventRowLayout(NamedTuple):
         return cls(attrgetter(*fields), itemgetter(*map(places.__getitem__, columns)))
 
 
-_LOG_ROWS: Final = _EventRowLayout.of_columns(events_table.c.keys())
-_BOT_ROWS: Final = _EventRowLayout.of_columns(bot_events.c.keys())
+_LOG_ROWS: Final = _EventRowLayout.of(events_table.c.keys())
+_BOT_ROWS: Final = _EventRowLayout.of(bot_events.c.keys())
 
 
 def _event_row(
