@@ -14,7 +14,7 @@ import pytest
 from alembic.command import upgrade
 from alembic.config import Config
 
-from productrecs.cli.settings_and_folder_owner import DataFolderError, find_settings
+from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
 from tests.support.nursery import nursery
@@ -195,9 +195,9 @@ def test_a_settings_file_without_a_data_folder_is_an_error(tmp_path: Path) -> No
     file.write_text("PRODUCTRECS_PORT=8123\n")
 
     with pytest.raises(DataFolderError, match="names no data folder; add the line"):
-        find_settings(None, {}, file)
-    assert find_settings(Path("x"), {}, file).port == 8000
-    assert find_settings(None, {"DATABASE_URL": "postgresql://x"}, file).port == 8000
+        load_settings(None, {}, file)
+    assert load_settings(Path("x"), {}, file).port == 8000
+    assert load_settings(None, {"DATABASE_URL": "postgresql://x"}, file).port == 8000
 
 
 @needs_root

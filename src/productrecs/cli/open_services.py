@@ -11,7 +11,7 @@ import click
 
 from productrecs.cli.settings_and_folder_owner import (
     DataFolderError,
-    find_settings,
+    load_settings,
     switch_to_folder_owner,
 )
 from productrecs.core.errors import StorageBusyError, operator_text
@@ -87,7 +87,7 @@ def open_services(data: Path | None) -> Iterator[Services]:
         OutdatedSchemaError: when it has to be migrated first.
         StorageError: one of its kinds, when the database cannot be used.
     """
-    settings = find_settings(data)
+    settings = load_settings(data)
     switch_to_folder_owner(settings)
     with open_existing_services(settings) as services:
         check_schema_is_current(services.database)
@@ -104,7 +104,7 @@ def open_or_create_services(data: Path | None) -> Iterator[Services]:
         OutdatedSchemaError: when it has to be migrated first.
         StorageError: one of its kinds, when the database cannot be used.
     """
-    settings = find_settings(data)
+    settings = load_settings(data)
     switch_to_folder_owner(settings)
     if _is_installed(settings):
         with open_services(data) as services:

@@ -22,7 +22,7 @@ class DataFolderError(ProductRecsError):
     """The data folder is missing, another user's, or cannot be written to."""
 
 
-def find_settings(
+def load_settings(
     data: Path | None,
     environment: MutableMapping[str, str] = os.environ,
     file: Path | None = None,

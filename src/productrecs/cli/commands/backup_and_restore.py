@@ -16,7 +16,7 @@ import click
 from productrecs.cli.open_services import open_existing_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json, progress
-from productrecs.cli.settings_and_folder_owner import DataFolderError, find_settings
+from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
 from productrecs.core.plural import counted
 from productrecs.core.private_folders import temp_folder
 from productrecs.features.privacy.shopper_erasure import LEDGER_FILE, replay_erasures
@@ -85,7 +85,7 @@ def create(file: Path | None, *, force: bool, as_json: bool, data: Path | None) 
     """
     began = time.monotonic()
     with (
-        open_existing_services(find_settings(data)) as services,
+        open_existing_services(load_settings(data)) as services,
         _stage_progress_bars() as stages,
     ):
         os.nice(NICENESS)
@@ -125,7 +125,7 @@ def verify(name: str | None, *, restores: bool, as_json: bool, data: Path | None
 
     Example: productrecs backup verify --restore
     """
-    settings, began = find_settings(data), time.monotonic()
+    settings, began = load_settings(data), time.monotonic()
     place = require_backup_place(backup_place(settings))
     with temp_folder(settings.data, ".verify-") as folder, _stage_progress_bars() as stages:
         file = fetch_backup(place, name, folder)
@@ -181,7 +181,7 @@ def restore(
 
     Example: productrecs restore /backups/productrecs-2026-11-21.tar.gz --data /srv/recs
     """
-    settings, began = find_settings(data), time.monotonic()
+    settings, began = load_settings(data), time.monotonic()
     folder = settings.data
     try:
         folder.mkdir(parents=True, exist_ok=True)

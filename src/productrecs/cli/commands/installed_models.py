@@ -12,7 +12,7 @@ from productrecs.cli.commands.compare_models import compare_models
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.cli.settings_and_folder_owner import DataFolderError, find_settings
+from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
 from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER
 from productrecs.services import INSTALLED_MODELS_FOLDER, Services
 from productrecs.training.installed_models import (
@@ -52,7 +52,7 @@ def models() -> None:
 
 
 def _installed_models(data: Path | None) -> InstalledModels:
-    return InstalledModels(find_settings(data).data / INSTALLED_MODELS_FOLDER)
+    return InstalledModels(load_settings(data).data / INSTALLED_MODELS_FOLDER)
 
 
 def _megabytes(size: int) -> str:

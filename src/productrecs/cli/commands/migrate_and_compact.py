@@ -8,7 +8,7 @@ import click
 from productrecs.cli.open_services import open_existing_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.cli.settings_and_folder_owner import find_settings, switch_to_folder_owner
+from productrecs.cli.settings_and_folder_owner import load_settings, switch_to_folder_owner
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.migrations import schema_upgrade
@@ -30,7 +30,7 @@ def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
 
     Example: productrecs migrate --check
     """
-    settings = find_settings(data)
+    settings = load_settings(data)
     switch_to_folder_owner(settings)
     changed = False
     if only_check:
@@ -74,7 +74,7 @@ def compact(*, as_json: bool, data: Path | None) -> None:
 
     Example: productrecs compact
     """
-    settings = find_settings(data)
+    settings = load_settings(data)
     switch_to_folder_owner(settings)
     with open_existing_services(settings) as services:
         if settings.database_url is not None:

@@ -160,9 +160,9 @@ def _open_editor(domain: str, data: Path | None) -> Iterator[PlacementEditor]:
         yield PlacementEditor(services.database, store, services.clock)
 
 
-def _given_content(said: dict[str, Any]) -> dict[str, Any]:
+def _given_content(options: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of `PlacementContent` that the options name."""
-    found = {name: value for name, value in said.items() if value not in {None, ()}}
+    found = {name: value for name, value in options.items() if value not in {None, ()}}
     if "strategy" in found:
         found["strategy"] = Strategy(found["strategy"])
     if "relative" in found:

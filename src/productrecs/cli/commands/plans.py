@@ -8,7 +8,7 @@ import click
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.cli.settings_and_folder_owner import find_settings
+from productrecs.cli.settings_and_folder_owner import load_settings
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.timestamps import iso, parse_timestamp
 from productrecs.services import Services
@@ -94,7 +94,7 @@ def resume(domain: str, *, as_json: bool, data: Path | None) -> None:
 @data_option
 def plans(*, as_json: bool, data: Path | None) -> None:
     """List the plans of this installation and what each allows."""
-    known_plans = find_settings(data).plans.values()
+    known_plans = load_settings(data).plans.values()
     if as_json:
         print_json(
             {

@@ -35,7 +35,7 @@ def list_lines(domain: str, *, as_json: bool, data: Path | None) -> None:
         with services.database.reading() as connection:
             lines = PurchaseOrderRepository(connection, store.store_id).lines()
     if as_json:
-        print_json([_fields(number, line) for number, line in lines.items()])
+        print_json([_order_line_fields(number, line) for number, line in lines.items()])
         return
     if not lines:
         add = f"productrecs purchase-orders add {domain} tent 24 2027-03-01"
@@ -127,7 +127,7 @@ def _say_result(lines: int, missing: list[str]) -> None:
         click.echo(f"not in the catalog: {product}")
 
 
-def _fields(number: int, line: PurchaseOrderLine) -> dict[str, object]:
+def _order_line_fields(number: int, line: PurchaseOrderLine) -> dict[str, object]:
     return {
         "id": number,
         "item_id": line.product,

@@ -43,13 +43,13 @@ def list_entries(domain: str, *, as_json: bool, data: Path | None) -> None:
         with services.database.reading() as connection:
             entries = SalesCalendarRepository(connection, store.store_id).entries()
     if as_json:
-        print_json([_fields(number, one) for number, one in entries.items()])
+        print_json([_entry_fields(number, one) for number, one in entries.items()])
         return
     if not entries:
         add = f'productrecs calendar add {domain} campaign "Spring sale" 2027-03-01'
         click.echo(f"No entries yet: {add}")
     for number, one in entries.items():
-        click.echo(f"{number:>4}  {_line(one)}")
+        click.echo(f"{number:>4}  {_entry_line(one)}")
 
 
 @calendar.command("add")
@@ -91,14 +91,14 @@ def add_entry(
     with open_services(data) as services:
         store = find_store(services.database, domain)
         action = "Added to the sales calendar"
-        database = audited_database(services, store, action, _line(entry))
+        database = audited_database(services, store, action, _entry_line(entry))
         with database.transaction() as transaction:
             calendar_of_store = SalesCalendarRepository(transaction, store.store_id)
             number = calendar_of_store.add(entry, services.clock())
     if as_json:
-        print_json(_fields(number, entry))
+        print_json(_entry_fields(number, entry))
     else:
-        click.echo(f"Added {number}: {_line(entry)}")
+        click.echo(f"Added {number}: {_entry_line(entry)}")
 
 
 @calendar.command("remove")
@@ -112,14 +112,14 @@ def remove_entry(domain: str, number: int, *, data: Path | None) -> None:
         with services.database.reading() as connection:
             stored = SalesCalendarRepository(connection, store.store_id).entries()
         action = "Removed from the sales calendar"
-        detail = _line(stored[number]) if number in stored else ""
+        detail = _entry_line(stored[number]) if number in stored else ""
         database = audited_database(services, store, action, detail)
         with database.transaction() as transaction:
             SalesCalendarRepository(transaction, store.store_id).remove(number)
     click.echo(f"Removed {number}.")
 
 
-def _line(entry: CalendarEntry) -> str:
+def _entry_line(entry: CalendarEntry) -> str:
     last = "" if entry.last_day == entry.first_day else f" to {entry.last_day}"
     category = f", {entry.category}" if entry.category else ""
     change = "" if entry.expected_change is None else f", {entry.expected_change:+g} %"
@@ -128,7 +128,7 @@ def _line(entry: CalendarEntry) -> str:
     return f"{days}  {kind}: {entry.name}{category}{change}{price}"
 
 
-def _fields(number: int, entry: CalendarEntry) -> dict[str, object]:
+def _entry_fields(number: int, entry: CalendarEntry) -> dict[str, object]:
     return {
         "id": number,
         "kind": entry.kind.value,

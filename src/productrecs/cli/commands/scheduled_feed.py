@@ -112,7 +112,7 @@ def set_(
     )
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        _editor(services, store).save_and_fetch(form, services.system_clock())
+        _feed_editor(services, store).save_and_fetch(form, services.system_clock())
     click.echo("stored; the worker fetches it")
 
 
@@ -169,10 +169,10 @@ def _edit(
 ) -> None:
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        change(_editor(services, store), services.system_clock())
+        change(_feed_editor(services, store), services.system_clock())
 
 
-def _editor(services: Services, store: Store) -> FeedEditor:
+def _feed_editor(services: Services, store: Store) -> FeedEditor:
     return FeedEditor(
         services.database,
         services.queue,
@@ -184,7 +184,7 @@ def _editor(services: Services, store: Store) -> FeedEditor:
 
 
 def _describe_feed(services: Services, store: Store) -> dict[str, Any]:
-    found, last = _editor(services, store).find()
+    found, last = _feed_editor(services, store).find()
     if found is None:
         message = f"{store.domain} has no scheduled feed: productrecs feed set"
         raise NoFeedError(message)

@@ -9,7 +9,7 @@ import click
 from productrecs.cli.open_services import audited_database, open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.cli.settings_and_folder_owner import find_settings
+from productrecs.cli.settings_and_folder_owner import load_settings
 from productrecs.core.errors import ProductRecsError
 from productrecs.settings import SETTING_DESCRIPTIONS, SettingDescription
 from productrecs.tenancy.accounts.store import Store
@@ -36,7 +36,9 @@ def settings(
     Example: productrecs settings shop.example.com rec_num=12 timezone=Europe/Berlin
     """
     rows = (
-        _installation_rows(data) if domain is None else _store_rows(domain, changes, data)
+        _installation_rows(data)
+        if domain is None
+        else _change_and_list_settings(domain, changes, data)
     )
     if as_json:
         print_json(rows)
@@ -48,16 +50,18 @@ def settings(
         click.echo(f"{line.ljust(width)}  {row['meaning']} (default {default})")
 
 
-def _store_rows(domain: str, changes: Sequence[str], data: Path | None) -> dict[str, _Row]:
+def _change_and_list_settings(
+    domain: str, changes: Sequence[str], data: Path | None
+) -> dict[str, _Row]:
     changed = dict(_parse_pair(text) for text in changes)
     with open_services(data) as services:
-        found = find_store(services.database, domain)
+        store = find_store(services.database, domain)
         if changed:
             database = audited_database(
-                services, found, "Changed the store's settings", ", ".join(changes)
+                services, store, "Changed the store's settings", ", ".join(changes)
             )
-            found = change_settings(database, found, changed)
-    return _setting_rows(found)
+            store = change_settings(database, store, changed)
+    return _store_setting_rows(store)
 
 
 def _value_text(value: object) -> str:
@@ -73,11 +77,11 @@ def _parse_pair(text: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _setting_rows(found: Store) -> dict[str, _Row]:
+def _store_setting_rows(store: Store) -> dict[str, _Row]:
     defaults = StoreSettings()
     return {
         setting.name: {
-            "value": getattr(found.settings, setting.name),
+            "value": getattr(store.settings, setting.name),
             "default": getattr(defaults, setting.name),
             "meaning": setting.meaning,
         }
@@ -86,7 +90,7 @@ def _setting_rows(found: Store) -> dict[str, _Row]:
 
 
 def _installation_rows(data: Path | None) -> dict[str, _Row]:
-    find_settings(data)  # adds those of the environment file
+    load_settings(data)  # adds those of the environment file
     return {
         description.environment: {
             "value": _public_value(

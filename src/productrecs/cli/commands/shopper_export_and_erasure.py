@@ -122,13 +122,13 @@ def erasures(domain: str, *, as_json: bool, data: Path | None) -> None:
         )
 
 
-def _erasure_facts(one: Erasure) -> dict[str, object]:
-    state = "under way" if one.cleared_seq is None else "learning anew"
+def _erasure_facts(erasure: Erasure) -> dict[str, object]:
+    state = "under way" if erasure.cleared_seq is None else "learning anew"
     return {
-        "erasure": one.erasure_id,
-        "asked_at": iso(one.asked_at),
-        "events": one.events,
-        "lines": one.lines,
-        "state": state if one.done_at is None else "done",
-        "done_at": None if one.done_at is None else iso(one.done_at),
+        "erasure": erasure.erasure_id,
+        "asked_at": iso(erasure.asked_at),
+        "events": erasure.events,
+        "lines": erasure.lines,
+        "state": state if erasure.done_at is None else "done",
+        "done_at": None if erasure.done_at is None else iso(erasure.done_at),
     }

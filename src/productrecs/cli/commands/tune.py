@@ -73,23 +73,23 @@ def tune(
         click.echo(line)
 
 
-def _parameter_fields(found: TunedParameters | None) -> Mapping[str, object]:
-    options = None if found is None else found.options
+def _parameter_fields(tuned: TunedParameters | None) -> Mapping[str, object]:
+    options = None if tuned is None else tuned.options
     return {
-        "chosen_at": None if found is None else iso(found.chosen_at),
+        "chosen_at": None if tuned is None else iso(tuned.chosen_at),
         "engines": [] if options is None else ["companions"],
         "changes": {"companions": changes_of(options or CopurchaseOptions())},
     }
 
 
-def _parameter_lines(found: TunedParameters | None) -> Iterator[str]:
-    if found is None:
+def _parameter_lines(tuned: TunedParameters | None) -> Iterator[str]:
+    if tuned is None:
         yield "Nothing was tuned yet: the store uses the defaults."
         return
-    yield f"Tuned at {iso(found.chosen_at)}; used from the next training on."
+    yield f"Tuned at {iso(tuned.chosen_at)}; used from the next training on."
     reason = "the defaults: not enough history"
-    if found.options is not None:
-        changes = changes_of(found.options)
+    if tuned.options is not None:
+        changes = changes_of(tuned.options)
         reason = ", ".join(f"{name}={value:g}" for name, value in changes.items())
         reason = reason or "the defaults: nothing else was clearly better"
     yield f"  what is bought together: {reason}"

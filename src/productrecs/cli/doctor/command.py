@@ -35,7 +35,7 @@ from productrecs.cli.doctor.store_checks import (
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.cli.settings_and_folder_owner import DataFolderError, find_settings
+from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
 from productrecs.core.errors import (
     ProductRecsError,
     StorageError,
@@ -77,7 +77,7 @@ def _real_stores(database: Database) -> list[Store]:
 
 def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
     try:
-        settings = find_settings(data)
+        settings = load_settings(data)
     except SettingsError as error:
         yield problem(
             "configuration", str(error), "correct it; the service does not start before"

@@ -310,7 +310,7 @@ class _ProbeResponse(NamedTuple):
     """The response; `observed` is None if another program answered."""
 
     status: int
-    seen: ObservedRequest | None
+    observed: ObservedRequest | None
     date_ms: int | None = None  # by the clock of whoever answered
 
 
@@ -332,7 +332,7 @@ def check_address_and_proxy(settings: Settings) -> Iterator[CheckResult]:
         message = f"{base} does not answer ({error})"
         yield notice("address", message, remedy)
     else:
-        if response.status != HTTPStatus.OK or response.seen is None:
+        if response.status != HTTPStatus.OK or response.observed is None:
             remedy = (
                 f"configure the proxy to pass {base} to the service, or correct {_VARIABLE}"
             )
@@ -342,7 +342,7 @@ def check_address_and_proxy(settings: Settings) -> Iterator[CheckResult]:
             yield problem("address", message, remedy)
             return
         yield ok("address", f"{base} leads to the service")
-        yield from check_proxy(base, response.seen)
+        yield from check_proxy(base, response.observed)
         yield from _check_proxy_clock(base, response.date_ms)
 
 
@@ -396,8 +396,8 @@ def _fetch_observed_request(base_url: str) -> _ProbeResponse:
     try:
         connection.request("GET", f"{parts.path.rstrip('/')}{_PATH}", headers=_CLAIMED)
         reply = connection.getresponse()
-        seen = _parse_observed_request(reply.read(_LONGEST))
-        return _ProbeResponse(reply.status, seen, _date_ms(reply.getheader("date")))
+        observed = _parse_observed_request(reply.read(_LONGEST))
+        return _ProbeResponse(reply.status, observed, _date_ms(reply.getheader("date")))
     finally:
         connection.close()
 

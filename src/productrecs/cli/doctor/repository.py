@@ -52,7 +52,7 @@ class DoctorRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def gaps(self) -> IncompleteItemCounts:
+    def incomplete_items(self) -> IncompleteItemCounts:
         """Return the gaps of the catalog's visible items."""
         names = ("title", "product_url", "image_url")
         item = items_of_store(*names, "availability", "present", store_id=self._store_id)
@@ -77,7 +77,7 @@ class DoctorRepository:
         row = head_fields(self._connection, self._store_id, "model_id")
         return None if row is None else row[0]
 
-    def purchases(self) -> PurchaseSample:
+    def purchase_sample(self) -> PurchaseSample:
         """Return how the newest purchases are identified."""
         lines = SoldLineRepository(self._connection, self._store_id)
         buys, without_order, shoppers = lines.purchase_identification()

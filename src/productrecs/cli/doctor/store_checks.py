@@ -273,8 +273,8 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
             events.newest_live_at(),
             events.newest_product_events(),
         )
-        purchases, model_id = sampler.purchases(), sampler.model_id()
-        gaps, delay_ms = sampler.gaps(), sold_lines.order_delay_ms()
+        purchases, model_id = sampler.purchase_sample(), sampler.model_id()
+        gaps, delay_ms = sampler.incomplete_items(), sold_lines.order_delay_ms()
     if size == 0:
         remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
         yield problem(store.domain, "the catalog is empty", remedy)

@@ -180,7 +180,7 @@ async def upload_orders(
         form.finish()
         await in_thread(file.write, form.pop_chunks())
         csv_format: CsvFormat = await in_thread(file.finish)
-        await in_thread(context.services.upload_folder.share, upload_id)
+        await in_thread(context.services.upload_folder.move_to_object_store, upload_id)
         new_upload = NewUpload(upload_id, csv_format, context.clock())
         call = None
         if idempotency_key is not None:
