@@ -36,7 +36,7 @@ ATTEMPTS = "names that anybody may type; a table of its own on one shard"
 SEVERAL_STORES = {
     "cli/doctor/repository.py: failed_jobs": OPERATOR,
     "cli/doctor/repository.py: totp_secrets": OPERATOR,
-    "placements/repository.py: _put_statement": "the key that it is given begins with the store",
+    "placements/repository.py: _put_statement": "its key begins with the store",
     "cli/doctor/repository.py: newest_job": OPERATOR,
     "cli/doctor/repository.py: waiting_jobs": OPERATOR,
     "attribution/repository.py: attribution_backlogs": READS_ALL,
