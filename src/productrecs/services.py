@@ -98,7 +98,7 @@ class Services:
         if not settings.has_packaged_encoder:
             return PictureEncoders(settings.image_model)
         try:
-            packaged = packaged_encoder(settings.data / ENCODER_FOLDER)
+            packaged = find_or_convert_encoder(settings.data / ENCODER_FOLDER)
         except ModelFileError:
             _log.exception("picture encoder rejected")
             packaged = None

@@ -106,7 +106,7 @@ class Shop:
             assert job is not None
             with contextlib.suppress(StoreDeletedError):
                 jobs.fetch_and_index_pictures(job, JobProgress(threading.Event()))
-            self.services.queue.done(job)
+            self.services.queue.mark_done(job)
 
 
 @pytest.fixture

@@ -203,7 +203,7 @@ def _say_switch(name: str, data: Path | None) -> None:
         "store switch when nearly all of its pictures are done; `productrecs models list` "
         "shows how far it is."
     )
-    if not find_settings(data).has_packaged_encoder:
+    if not load_settings(data).has_packaged_encoder:
         click.echo("PRODUCTRECS_IMAGE_MODEL is set, and comes before it.")
 
 

@@ -10,8 +10,8 @@ from productrecs.records.pictures.onnx_model_file import (
     ModelFileError,
     read_model_file,
 )
-from productrecs.records.pictures.packaged_encoder import packaged_encoder
-from productrecs.records.pictures.packaged_text_reader import packaged_text_reader
+from productrecs.records.pictures.packaged_encoder import find_or_convert_encoder
+from productrecs.records.pictures.packaged_text_reader import find_text_reader_folder
 from productrecs.services import ENCODER_FOLDER, INSTALLED_MODELS_FOLDER, Services
 from productrecs.training.installed_models import InstalledModels
 from productrecs.training.visual.encoder_progress import measure_encoder_progress
@@ -44,7 +44,7 @@ def check_text_reader(services: Services) -> Iterator[CheckResult]:
         )
         return
     try:
-        folder = packaged_text_reader()
+        folder = find_text_reader_folder()
     except ModelFileError as error:
         yield notice("photos", f"the words printed in them are not read: {error}", remedy)
         return
@@ -88,7 +88,7 @@ def _own_model_result(path: Path, kind: str, setting: str) -> CheckResult:
 def _packaged_encoder_result(folder: Path) -> CheckResult:
     remedy = "pip install 'productrecs[vision]', then restart"
     try:
-        path = packaged_encoder(folder)
+        path = find_or_convert_encoder(folder)
         if path is not None:
             read_model_file(path, EMBEDDER)
     except ModelFileError as error:
