@@ -246,12 +246,14 @@ class JsonArray:
             self._read()
 
     def _expect(self, expected: str) -> str:
-        found = self._peek()
-        if not found or found not in expected:
+        character = self._peek()
+        if not character or character not in expected:
             expected_text = " or ".join(expected)
-            raise self._error(f"found {found or 'the end'!r} instead of {expected_text}")
+            raise self._error(
+                f"found {character or 'the end'!r} instead of {expected_text}"
+            )
         self._at += 1
-        return found
+        return character
 
     def _peek(self) -> str:
         """Return the next character that is not a blank; empty at the end."""

@@ -183,7 +183,7 @@ def _refinement(catalog: CatalogView, question: _Question, items: Items) -> Refi
         for key in question.keys
     ]
     if question.kind == "size":
-        answers.sort(key=lambda one: _size_order(one.value))
+        answers.sort(key=lambda answer: _size_order(answer.value))
     key = question.keys[0]
     name = key if isinstance(key, str) else catalog.attributes.title_of(key)
     if question.kind in ATTRIBUTE_FIELDS or question.kind == FilterKind.CATEGORIES:
