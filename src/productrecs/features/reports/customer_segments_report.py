@@ -11,6 +11,7 @@ from productrecs.core.report import (
     Report,
     ReportError,
     ReportQuery,
+    ReportValue,
     define_figure,
     share_of,
 )
@@ -121,28 +122,7 @@ def customer_segments_report(
         raise ReportError(message)
     stored = _last_computed_segments(database, store)
     sums = [] if stored is None else stored.result["sums"]
-    count, revenue = sum(row[2] for row in sums), sum(row[4] for row in sums)
-    groups: dict[tuple[str, ...], list[Any]] = defaultdict(lambda: [0, 0, 0.0])
-    for segment, value, customers, orders, segment_revenue in sums:
-        group_values = {"segment": segment, "value": value}
-        group = groups[tuple(group_values[name] for name in by)]
-        group[0] += customers
-        group[1] += orders
-        group[2] += segment_revenue
-    rows = [
-        (
-            *key,
-            customers,
-            share_of(customers, count),
-            orders,
-            segment_revenue,
-            share_of(segment_revenue, revenue),
-            share_of(segment_revenue, customers),
-        )
-        for key, (customers, orders, segment_revenue) in sorted(
-            groups.items(), key=_group_order
-        )
-    ]
+    count = sum(row[2] for row in sums)
     meanings = [
         f"{customer_segment.value}: {MEANINGS[customer_segment]}."
         for customer_segment in CustomerSegment
@@ -161,9 +141,35 @@ def customer_segments_report(
             ),
         ),
         columns=(*(_GROUPS[name] for name in by), *_SUMS),
-        rows=tuple(rows[: query.limit]),
+        rows=tuple(_group_rows(sums, by)[: query.limit]),
         notes=(RULE, *meanings, *_not_computed_notes(stored)),
     )
+
+
+def _group_rows(
+    sums: Sequence[Sequence[Any]], by: Sequence[str]
+) -> list[tuple[ReportValue, ...]]:
+    """Return the rows of groups from [segment, value, customers, orders, revenue] sums."""
+    total, total_revenue = sum(row[2] for row in sums), sum(row[4] for row in sums)
+    groups: dict[tuple[str, ...], list[Any]] = defaultdict(lambda: [0, 0, 0.0])
+    for segment, value, customers, orders, revenue in sums:
+        group_values = {"segment": segment, "value": value}
+        group = groups[tuple(group_values[name] for name in by)]
+        group[0] += customers
+        group[1] += orders
+        group[2] += revenue
+    return [
+        (
+            *key,
+            customers,
+            share_of(customers, total),
+            orders,
+            revenue,
+            share_of(revenue, total_revenue),
+            share_of(revenue, customers),
+        )
+        for key, (customers, orders, revenue) in sorted(groups.items(), key=_group_order)
+    ]
 
 
 def customer_list_report(database: Database, store: Store, query: ReportQuery) -> Report:
