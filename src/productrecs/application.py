@@ -229,8 +229,8 @@ class _ApiProcess:
         preloading = asyncio.create_task(self._archive_builds_and_preload_stores(context))
         watchers = asyncio.gather(
             self._publish_gauges_and_readiness(context),
-            self.dispatcher.load_shedder.watch(),
-            context.dependencies.watch(),
+            self.dispatcher.load_shedder.measure_lag(),
+            context.dependencies.run_checks_periodically(),
         )
         try:
             async with context.event_watch.run():

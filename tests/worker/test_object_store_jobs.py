@@ -216,9 +216,9 @@ def test_readiness_and_doctor_report_the_object_store(
         monitor = DependencyMonitor(
             services.database, services.settings.data, fixed_clock(NOON), store
         )
-        monitor.check()
+        monitor.run_checks()
         assert not monitor.current_readiness().reasons
-        return monitor.current_readiness().checks()["objects"]
+        return monitor.current_readiness().results_by_check()["objects"]
 
     assert checked(objects) == "ok"
     assert [one.level.value for one in check_object_store(services)] == ["ok"]

@@ -17,7 +17,7 @@ from productrecs.http.openapi_responses import (
     VALIDATION_FAILED,
     error_responses,
 )
-from productrecs.http.pipeline.route_declaration import Credential, published
+from productrecs.http.pipeline.route_declaration import Credential, routes_by_path
 from productrecs.schemas.events import EventBody
 from productrecs.schemas.integration import (
     BundleBody,
@@ -324,10 +324,10 @@ def _document_without_server(application: FastAPI) -> dict[str, Any]:
     document["tags"] = list(TAGS)
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
-            _complete_operation(operation, published()[path].methods[method.upper()])
-            if published()[path].empty:
+            _complete_operation(operation, routes_by_path()[path].methods[method.upper()])
+            if routes_by_path()[path].empty:
                 _add_headers(operation["responses"]["200"], _METERED)
-            if published()[path].is_rate_limited:
+            if routes_by_path()[path].is_rate_limited:
                 _add_rate_limit_response(operation["responses"])
     shared = _shared_schemas(document["components"].get("schemas", {}))
     for operations in document["paths"].values():

@@ -360,7 +360,7 @@ def documented_request_body(
     `examples` are values by title. `accepts_text` adds text/plain, without a preflight;
     `accepts_list` allows an array of up to 500.
     """
-    schema: dict[str, Any] = ref(title(model))
+    schema: dict[str, Any] = ref(model_title(model))
     if accepts_list:
         list_schema = {"type": "array", "items": schema, "minItems": 1, "maxItems": 500}
         schema = {"anyOf": [schema, list_schema]}
@@ -384,7 +384,7 @@ def ref(name: str) -> dict[str, Any]:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def title(model: type[BaseModel]) -> str:
+def model_title(model: type[BaseModel]) -> str:
     """Return the name of a model in the document."""
     return str(model.model_config.get("title") or model.__name__)
 

@@ -152,7 +152,7 @@ def test_a_store_alone_is_refused_but_the_first_few_of_a_turn() -> None:
 def test_the_loop_itself_says_how_late_it_is() -> None:
     async def behind_after(stall: float) -> bool:
         pressure = LoadShedder()
-        watching = asyncio.create_task(pressure.watch())
+        watching = asyncio.create_task(pressure.measure_lag())
         await asyncio.sleep(0)
         for _ in range(4):
             time.sleep(stall)

@@ -61,7 +61,7 @@ def found(*, draining: bool = False, preloaded: bool = True, **parts: object) ->
 
 def test_a_process_that_lacks_nothing_is_fit() -> None:
     assert found() == Readiness({}, {})
-    assert found().checks() == dict.fromkeys(CHECKS, "ok")
+    assert found().results_by_check() == dict.fromkeys(CHECKS, "ok")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_damaged_model_is_mentioned_since_the_last_good_one_serves() -> None:
     readiness = found(stores=FakeOpenStores(refused_models=2))
 
     assert not readiness.reasons
-    assert "damaged models of 2 stores" in readiness.checks()["models"]
+    assert "damaged models of 2 stores" in readiness.results_by_check()["models"]
 
 
 @pytest.fixture
@@ -129,14 +129,14 @@ def test_a_schema_that_is_behind_keeps_requests_away_and_a_newer_one_does_not(
     services: Services,
 ) -> None:
     around = DependencyMonitor(services.database, services.settings.data)
-    around.check()
+    around.run_checks()
     assert around.current_readiness() == Readiness()
 
     with schema(services, KNOWN[0]):
-        around.check()
+        around.run_checks()
         assert "productrecs migrate" in around.current_readiness().reasons["migrations"]
     with schema(services, "9999_01_01_0000"):
-        around.check()
+        around.run_checks()
         assert not around.current_readiness().reasons
         assert "newer" in around.current_readiness().warnings["migrations"]
 
@@ -144,11 +144,11 @@ def test_a_schema_that_is_behind_keeps_requests_away_and_a_newer_one_does_not(
 def test_a_queue_without_a_worker_is_reported(services: Services) -> None:
     around = DependencyMonitor(services.database, services.settings.data)
     add_job(services, system_ms() + HOUR_MS)
-    around.check()
+    around.run_checks()
     assert around.current_readiness() == Readiness()
 
     add_job(services, system_ms() - HOUR_MS)
-    around.check()
+    around.run_checks()
 
     assert "due for 60 minutes" in around.current_readiness().warnings["jobs"]
     assert not around.current_readiness().reasons

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import click
 import msgspec
 
-from productrecs.http.pipeline.route_declaration import published
+from productrecs.http.pipeline.route_declaration import routes_by_path
 
 _KEYS: Final = {  # by the first matching scheme in `security`
     "publishableKey": ("query", "key", "{{pk}}"),
@@ -83,7 +83,7 @@ def to_postman_collection(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _example_call(path: str, method: str, operation: Mapping[str, Any]) -> ExampleCall:
     parameters = operation.get("parameters", [])
-    needed = published()[path].metered_parameter  # the publishable key needs it
+    needed = routes_by_path()[path].metered_parameter  # the publishable key needs it
     for parameter in parameters:
         if parameter["in"] == "path":
             path = path.replace(

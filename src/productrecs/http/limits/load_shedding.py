@@ -59,7 +59,7 @@ class LoadShedder:
         self._requests: dict[str, float] = {}  # by store, decaying
         self._total_requests = 0.0
 
-    async def watch(self) -> None:
+    async def measure_lag(self) -> None:
         """Measure the lag of the running loop until cancelled."""
         while True:
             due = self._seconds() + PROBE_SECONDS

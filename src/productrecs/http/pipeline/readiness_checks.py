@@ -54,7 +54,7 @@ class Readiness:
     reasons: Mapping[str, str] = field(default_factory=dict)
     warnings: Mapping[str, str] = field(default_factory=dict)
 
-    def checks(self) -> dict[str, str]:
+    def results_by_check(self) -> dict[str, str]:
         """Return each check with `ok` or its problem."""
         found = {**self.warnings, **self.reasons}
         return {name: found.get(name, "ok") for name in CHECKS}
@@ -81,14 +81,14 @@ class DependencyMonitor:
         self._disk: str | None = None
         self._damage: str | None = None
 
-    async def watch(self) -> None:
+    async def run_checks_periodically(self) -> None:
         """Run the checks periodically until cancelled."""
         while True:
-            await asyncio.to_thread(self.check)
+            await asyncio.to_thread(self.run_checks)
             is_writable = self._write_problem() is None
             await asyncio.sleep(_CHECK_SECONDS if is_writable else _RECHECK_SECONDS)
 
-    def check(self) -> None:
+    def run_checks(self) -> None:
         """Run the checks once; the reader reports a database that does not answer."""
         self._check_storage()
         if self._objects is not None:

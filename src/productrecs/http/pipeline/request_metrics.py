@@ -25,7 +25,7 @@ from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from productrecs.features.recommendations.recommendation_request import Source
-from productrecs.http.pipeline.route_declaration import OTHER, Route, published
+from productrecs.http.pipeline.route_declaration import OTHER, Route, routes_by_path
 from productrecs.processes.process_slot import ProcessSlot
 
 # Seconds; most replies take far less than a millisecond, and none should take a second.
@@ -188,7 +188,7 @@ def _make_counter(registry: CollectorRegistry, name: str, text: str, label: str)
 def _labels_of(kind: _Kind) -> tuple[str, str, str]:
     """Return the route, method and status that a kind of request is counted under."""
     path, method, status = kind
-    route = published().get(path)
+    route = routes_by_path().get(path)
     is_known = route is not None and (
         method in route.methods or (route.widget and method == "OPTIONS")
     )

@@ -118,12 +118,12 @@ _PROPERTIES: Final = (
     "quick",
 )
 _CONVERTER: Final = re.compile(r":\w+}")  # of a path's parameter
-_published: Final[dict[str, Route]] = {}
+_routes_by_path: Final[dict[str, Route]] = {}
 
 
-def published() -> Mapping[str, Route]:
+def routes_by_path() -> Mapping[str, Route]:
     """Return every route of the service, by its path."""
-    return _published
+    return _routes_by_path
 
 
 def publish_routes(modules: Iterable[Routes]) -> Mapping[str, Route]:
@@ -132,7 +132,7 @@ def publish_routes(modules: Iterable[Routes]) -> Mapping[str, Route]:
     Raises:
         ValueError: when two methods of one path declare different properties.
     """
-    merged = dict(_published)
+    merged = dict(_routes_by_path)
     for declared in (
         declared_route for module in modules for declared_route in module.declared
     ):
@@ -142,8 +142,8 @@ def publish_routes(modules: Iterable[Routes]) -> Mapping[str, Route]:
             message = f"the methods of {declared.path} declare different properties"
             raise ValueError(message)
         merged[declared.path] = replace(merged_route, methods=methods)
-    _published.update(merged)
-    return _published
+    _routes_by_path.update(merged)
+    return _routes_by_path
 
 
 # Paths that other modules link to.

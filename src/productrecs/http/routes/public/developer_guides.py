@@ -31,7 +31,12 @@ from productrecs.features.search.product_search import LONGEST_QUERY
 from productrecs.features.widgets.reserved_height import head_tags
 from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.error_responses import ERROR_CODES, ROUTER_CODES
-from productrecs.http.pipeline.route_declaration import NONE, Credential, Routes, published
+from productrecs.http.pipeline.route_declaration import (
+    NONE,
+    Credential,
+    Routes,
+    routes_by_path,
+)
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.public.api_reference import asset_address
 from productrecs.http.routes.public.health import NOT_READY
@@ -129,7 +134,7 @@ def _installation_settings_table() -> str:
 def _routes_table() -> str:
     rows = [
         (f"`{method} {path}`", _KEYS[credential])
-        for path, route in published().items()
+        for path, route in routes_by_path().items()
         for method, credential in route.methods.items()
     ]
     return _markdown_table(("call", "key"), rows)
@@ -193,7 +198,7 @@ def _plans_table() -> str:
 def _metered_routes_table() -> str:
     rows = [
         (f"`{method} {path}`", f"`{route.empty.decode()}`")
-        for path, route in published().items()
+        for path, route in routes_by_path().items()
         if route.empty
         for method in route.methods
     ]

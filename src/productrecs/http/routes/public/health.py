@@ -137,7 +137,7 @@ async def ready(request: Request, *, strict: StrictQuery = False) -> Response:
         readiness = Readiness({**readiness.warnings, **readiness.reasons})
     if readiness.reasons:
         return not_ready_response(request, readiness)
-    body = {"ok": True, "checks": readiness.checks()}
+    body = {"ok": True, "checks": readiness.results_by_check()}
     return json_reply(body)
 
 
@@ -145,5 +145,5 @@ def not_ready_response(request: Request, readiness: Readiness) -> Response:
     """Return the refusal of a process that should get no requests now."""
     reasons = list(readiness.reasons.values())
     detail = "not ready: " + "; ".join(reasons)
-    extra_fields = {"reasons": reasons, "checks": readiness.checks()}
+    extra_fields = {"reasons": reasons, "checks": readiness.results_by_check()}
     return error_response(request, NOT_READY, detail, extra_fields)
