@@ -78,7 +78,7 @@ SEVERAL_STORES = {
     "users/repository.py: count_attempt": ATTEMPTS,
     "users/repository.py: delete": ATTEMPTS,
     "users/repository.py: purge": ATTEMPTS,
-    "demand/repository.py: last_forecasts": READS_ALL,
+    "demand/repository.py: last_forecast_times": READS_ALL,
     "training/repository.py: training_progress": READS_ALL,
     "training/repository.py: serving_snapshots": READS_ALL,
     "webhooks/repository.py: stores_with_webhooks": READS_ALL,

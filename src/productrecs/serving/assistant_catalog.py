@@ -184,7 +184,7 @@ class AssistantCatalog:
             PictureTooLargeError: when it has too many pixels.
             BrokenIndexError: when the search index is damaged.
         """
-        pictures = client.over(self.cached_store.pictures)
+        pictures = client.search_in(self.cached_store.pictures)
         index = self.cached_store.index
         catalog = self.cached_store.state.catalog
         hits = find_by_photo(photo, pictures, index, catalog, self._visible, MAX_RELATED)

@@ -247,7 +247,7 @@ def _open_serving_pictures(
 ) -> None:
     """Open the serving visual model once it is local; a damaged one is built again."""
     state, pictures = cached_store.state, cached_store.pictures
-    if visual_id and not pictures.has_followed(visual_id):
+    if visual_id and not pictures.has_opened_or_refused(visual_id):
         visual = SnapshotName(store_id, PICTURES, visual_id)
         if services.snapshots.is_ready(visual):
             pictures.open_published_model(visual_id)

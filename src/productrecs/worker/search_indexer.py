@@ -129,7 +129,7 @@ class SearchIndexer:
                 while not self._stopping.is_set():
                     began = time.monotonic()
                     if uploader is not None:
-                        uploader.renew()
+                        uploader.renew_lease_if_due()
                         if uploader.is_over:
                             break
                     has_read_all = not indexer.run_next_batches(reader)

@@ -489,7 +489,7 @@ def test_many_stores_are_indexed_with_few_writers_open_at_once(
         nonlocal highest
         is_done = step(self, *words, **options)
         opened.append(self)
-        highest = max(highest, sum(one.has_uncommitted for one in opened))
+        highest = max(highest, sum(one.has_writer for one in opened))
         return is_done
 
     monkeypatch.setattr(IndexGeneration, "index_next_batch", counted)

@@ -95,7 +95,7 @@ def _is_same(one: RankedItems, other: RankedItems) -> bool:
 def test_a_photo_worker_returns_what_a_matcher_in_this_process_returns(
     lookout: PhotoWorkerClient, pictures: ServedVisualModel
 ) -> None:
-    there = lookout.over(pictures)
+    there = lookout.search_in(pictures)
     with SandboxedDecoder() as viewer:
         here = PhotoMatcher(viewer, pictures, BuiltInEmbedding())
         alike, around = (
@@ -122,7 +122,7 @@ def test_a_photo_worker_returns_what_a_matcher_in_this_process_returns(
 def test_what_is_no_picture_is_refused_and_the_process_lives_on(
     lookout: PhotoWorkerClient, pictures: ServedVisualModel
 ) -> None:
-    there = lookout.over(pictures)
+    there = lookout.search_in(pictures)
     there.similar_items(PHOTO, 1, VISIBLE)
     process = lookout.pid
 
@@ -138,7 +138,7 @@ def test_what_is_no_picture_is_refused_and_the_process_lives_on(
 def test_a_store_without_pictures_has_nothing_alike(
     lookout: PhotoWorkerClient, tmp_path: Path
 ) -> None:
-    there = lookout.over(ServedVisualModel(tmp_path, StoreId("bare")))
+    there = lookout.search_in(ServedVisualModel(tmp_path, StoreId("bare")))
 
     assert len(there.similar_items(PHOTO, 3, VISIBLE).ranked.items) == 0
     assert there.similar_items_by_region(PHOTO, 3, VISIBLE).places == []
@@ -146,7 +146,7 @@ def test_a_store_without_pictures_has_nothing_alike(
 
 def test_another_starts_where_one_was_killed(pictures: ServedVisualModel) -> None:
     lookout = PhotoWorkerClient()
-    there = lookout.over(pictures)
+    there = lookout.search_in(pictures)
     there.similar_items(PHOTO, 1, VISIBLE)
     assert lookout.pid is not None
     child = _child_of(lookout.pid)
@@ -180,7 +180,7 @@ def test_a_photo_that_finds_no_time_left_over_is_looked_at_all_the_same(
 
     ask = WorkerProcess.request
     monkeypatch.setattr(WorkerProcess, "request", sees)
-    hits = starved.over(pictures).similar_items(PHOTO, 1, VISIBLE).ranked
+    hits = starved.search_in(pictures).similar_items(PHOTO, 1, VISIBLE).ranked
 
     assert len(hits.items) == 1
     assert policies == [[os.SCHED_IDLE] * 2, [os.SCHED_OTHER] * 2]
@@ -193,7 +193,7 @@ def test_where_no_process_starts_the_photo_is_sent_again(
     monkeypatch.setattr(module, "PHOTO_WORKER_MODULE", "productrecs.nobody")
 
     with pytest.raises(PhotoWorkerError, match="retry in a moment"):
-        PhotoWorkerClient().over(pictures).similar_items(PHOTO, 1, VISIBLE)
+        PhotoWorkerClient().search_in(pictures).similar_items(PHOTO, 1, VISIBLE)
 
 
 def test_it_knows_nothing_of_the_services_environment_and_goes_with_its_child(
@@ -201,7 +201,7 @@ def test_it_knows_nothing_of_the_services_environment_and_goes_with_its_child(
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
     lookout = PhotoWorkerClient()
-    lookout.over(pictures).similar_items(PHOTO, 1, VISIBLE)
+    lookout.search_in(pictures).similar_items(PHOTO, 1, VISIBLE)
     assert lookout.pid is not None
     processes = [lookout.pid, _child_of(lookout.pid)]
     environments = [Path(f"/proc/{pid}/environ").read_bytes() for pid in processes]
@@ -228,11 +228,11 @@ class Behind(ServedVisualModel):
 def test_a_model_that_is_gone_is_waited_for(
     lookout: PhotoWorkerClient, pictures: ServedVisualModel
 ) -> None:
-    there = lookout.over(Behind(pictures))
+    there = lookout.search_in(Behind(pictures))
 
     assert _is_same(
         there.similar_items(PHOTO, 4, VISIBLE).ranked,
-        lookout.over(pictures).similar_items(PHOTO, 4, VISIBLE).ranked,
+        lookout.search_in(pictures).similar_items(PHOTO, 4, VISIBLE).ranked,
     )
 
 

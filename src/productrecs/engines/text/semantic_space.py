@@ -40,7 +40,7 @@ REDUCED_FROM: Final = 1_000
 INVENTED: Final = 200
 """Number of pseudo-words that calibrate the threshold."""
 
-INVENTED_FOUND: Final = 0.02
+MAX_PSEUDO_WORD_SHARE: Final = 0.02
 """Maximum share of pseudo-words with similar products."""
 
 # Minimum threshold: in a small catalog pseudo-words reach little.
@@ -238,7 +238,7 @@ def similarity_threshold(
     pseudo_words: Sequence[Vectors],
     projection: Projection,
     codes: Codes,
-    share: float = INVENTED_FOUND,
+    share: float = MAX_PSEUDO_WORD_SHARE,
 ) -> float:
     """Return the similarity that a `share` of pseudo-words reach.
 

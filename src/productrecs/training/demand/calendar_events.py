@@ -28,10 +28,10 @@ def public_holidays(country: str, first: date, last: date) -> list[CalendarEvent
         return []
     code, _, region = country.partition("-")
     years = range(first.year, last.year + 1)
-    found = holidays.country_holidays(code, subdiv=region or None, years=years)
+    names_by_day = holidays.country_holidays(code, subdiv=region or None, years=years)
     return [
         CalendarEvent(DayKind.HOLIDAY, name, day.toordinal(), day.toordinal())
-        for day, name in sorted(found.items())
+        for day, name in sorted(names_by_day.items())
         if first <= day <= last
     ]
 

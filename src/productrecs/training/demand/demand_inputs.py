@@ -23,6 +23,7 @@ from productrecs.records.purchases.sold_lines.repository import SoldLineReposito
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.training.demand.calendar_events import planned_events, public_holidays
 from productrecs.training.demand.repository import DemandRepository
+from productrecs.training.partitioned_shopper_events import select_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,10 +61,10 @@ def days_between(first: date, until: date, zone: tzinfo) -> StoreDays:
     """Return the days from `first` to the one before `until`."""
     count = max(0, (until - first).days)
     dates = [first + timedelta(days=number) for number in range(count + 1)]
-    return StoreDays(first, np.array([midnight(day, zone) for day in dates], np.int64))
+    return StoreDays(first, np.array([midnight_ms(day, zone) for day in dates], np.int64))
 
 
-def midnight(day: date, zone: tzinfo) -> int:
+def midnight_ms(day: date, zone: tzinfo) -> int:
     """Return the first UTC millisecond of a date in `zone`."""
     return window_start_ms(day.isoformat(), zone)
 
@@ -73,7 +74,7 @@ def today(now_ms: int, zone: tzinfo) -> date:
     return datetime.fromtimestamp(now_ms / 1000, tz=zone).date()
 
 
-def window_days(
+def window_day_range(
     days: StoreDays, zone: tzinfo, starts: str | None, ends: str | None
 ) -> tuple[int, int]:
     """Return a window's first day number and the one after its last: within 0..count.
@@ -126,16 +127,6 @@ class _SoldLines:
     has_quantity: Bools
     prices: Floats  # of a unit, in the store's currency; NaN if unknown
 
-    def of(self, chosen: Bools) -> _SoldLines:
-        """Return some of the lines."""
-        return _SoldLines(
-            self.items[chosen],
-            self.times[chosen],
-            self.quantities[chosen],
-            self.has_quantity[chosen],
-            self.prices[chosen],
-        )
-
 
 def read_demand_inputs(database: Database, store: Store, now_ms: int) -> DemandInputs:
     """Return the store's history up to yesterday, by day in its time zone."""
@@ -164,7 +155,7 @@ def _read_inputs(
     )
     mode = target_mode(lines.has_quantity[lines.times >= now_ms - RECENT_DAYS * DAY_MS])
     catalog = sorted(repository.catalog())
-    numbers = _item_numbers(lines.items, catalog, now_ms)
+    numbers = _forecast_item_numbers(lines.items, catalog, now_ms)
     days, lines = _shorten_history(days, lines, len(numbers))
     amounts = _daily_amounts(lines, numbers, days, mode)
     facts = {item.number: item for item in _backdate_first_catalog(catalog, lines.times)}
@@ -173,7 +164,9 @@ def _read_inputs(
     on_sale = _past_sale_days(amounts, item_facts, days, zone)
     _exclude_stock_out_days(on_sale, amounts, outs, numbers, days)
     on_sale &= ~closed_days(amounts.sum(axis=0, dtype=np.float64))
-    demand = DailyDemand(amounts, on_sale, _categories(item_facts), days.first.toordinal())
+    demand = DailyDemand(
+        amounts, on_sale, _category_codes(item_facts), days.first.toordinal()
+    )
     days_ahead = days_between(today_date, today_date + timedelta(days=DAYS_AHEAD), zone)
     future_sale_days = _future_sale_days(item_facts, days_ahead, zone)
     names = [() if facts is None else facts.categories for facts in item_facts]
@@ -235,7 +228,7 @@ def _read_sold_lines(
 
 
 def _unit_prices(totals: Sequence[float | None], quantities: Ints) -> Floats:
-    known = np.array([np.nan if one is None else one for one in totals], np.float64)
+    known = np.array([np.nan if total is None else total for total in totals], np.float64)
     return np.where(
         (quantities > 0) & (known > 0), known / np.maximum(quantities, 1), np.nan
     )
@@ -243,13 +236,13 @@ def _unit_prices(totals: Sequence[float | None], quantities: Ints) -> Floats:
 
 def _paid_prices(lines: _SoldLines, numbers: Ints, days: StoreDays) -> PaidPrices:
     """Return the highest price paid for each item on each day with a known one."""
-    known = lines.of(np.isfinite(lines.prices))
+    known = select_rows(lines, np.isfinite(lines.prices))
     rows = np.searchsorted(numbers, known.items)
-    cells, first = np.unique(
+    cells, cell_index = np.unique(
         rows * days.count + days.numbers(known.times), return_inverse=True
     )
     prices = np.zeros(len(cells))
-    np.maximum.at(prices, first, known.prices)
+    np.maximum.at(prices, cell_index, known.prices)
     return PaidPrices(cells // days.count, cells % days.count, prices)
 
 
@@ -273,7 +266,9 @@ def _backdate_first_catalog(
     ]
 
 
-def _item_numbers(sold: Ints, catalog: Sequence[ForecastItemFacts], now_ms: int) -> Ints:
+def _forecast_item_numbers(
+    sold: Ints, catalog: Sequence[ForecastItemFacts], now_ms: int
+) -> Ints:
     """Return the items to forecast: items with sales, and new items."""
     since_ms = now_ms - _UNSOLD_DAYS * DAY_MS
     new_items = [
@@ -293,7 +288,7 @@ def _shorten_history(
     first = min(first, days.count - 1)
     is_recent = day_numbers >= first
     kept_days = StoreDays(days.first + timedelta(days=first), days.midnights[first:])
-    return kept_days, lines.of(is_recent)
+    return kept_days, select_rows(lines, is_recent)
 
 
 def _daily_amounts(
@@ -332,7 +327,9 @@ def _past_sale_days(
             facts.available_from is None and facts.available_until is None
         ):
             continue
-        starts, ends = window_days(days, zone, facts.available_from, facts.available_until)
+        starts, ends = window_day_range(
+            days, zone, facts.available_from, facts.available_until
+        )
         on_sale[row, :starts] = on_sale[row, ends:] = False
     # Items that sold were on sale then, whatever the catalog says now.
     return np.asarray(on_sale | has_sales)
@@ -363,17 +360,17 @@ def _exclude_stock_out_days(
         on_sale[row, first : last + 1] = False
 
 
-def _first_day_of_silence(amounts: Amounts, on_sale: Bools, recorded: int) -> int:
+def _first_day_of_silence(amounts: Amounts, on_sale: Bools, recorded_day: int) -> int:
     """Return the day after the last sale, or the day on which a stock-out was recorded.
 
     The latter if the days between are too few to expect `_SILENCE` sales.
     """
-    sales = np.flatnonzero(amounts[: recorded + 1] > 0)
+    sales = np.flatnonzero(amounts[: recorded_day + 1] > 0)
     if not len(sales):
-        return recorded
+        return recorded_day
     silent = int(sales[-1]) + 1
     rate = len(sales) / max(int(on_sale[:silent].sum()), 1)
-    return silent if rate * (recorded - silent) >= _SILENCE else recorded
+    return silent if rate * (recorded_day - silent) >= _SILENCE else recorded_day
 
 
 def _future_sale_days(
@@ -388,14 +385,14 @@ def _future_sale_days(
             or facts.availability is Availability.DISCONTINUED
         ):
             continue
-        starts, ends = window_days(
+        starts, ends = window_day_range(
             days_ahead, zone, facts.available_from, facts.available_until
         )
         is_on_sale[row, starts:ends] = True
     return is_on_sale
 
 
-def _categories(item_facts: Sequence[ForecastItemFacts | None]) -> Items:
+def _category_codes(item_facts: Sequence[ForecastItemFacts | None]) -> Items:
     """Return a code for each item's narrowest category; -1 without one."""
     codes: dict[str, int] = {}
     category_codes = [

@@ -80,7 +80,7 @@ def forecast_and_publish(
     elasticity = price_elasticity(inputs.demand, inputs.paid)
     effects = CalendarEffects(inputs.demand, inputs.events, elasticity)
     ordinary = effects.history_without_events()
-    fingerprint = _fingerprint(inputs, ordinary)
+    fingerprint = _backtest_fingerprint(inputs, ordinary)
     backtest = _run_or_resume_backtest(
         database, store, fingerprint, ordinary, options, progress
     )
@@ -135,12 +135,12 @@ def _run_or_resume_backtest(
     )
     with database.transaction() as transaction:
         repository = DemandRepository(transaction, store.store_id)
-        if repository.exists():
+        if repository.lock_if_exists():
             repository.store_draft(fingerprint, _backtest_to_dict(backtest))
     return backtest
 
 
-def _fingerprint(inputs: DemandInputs, demand: DailyDemand) -> str:
+def _backtest_fingerprint(inputs: DemandInputs, demand: DailyDemand) -> str:
     """Return a fingerprint that changes with the input of the backtest."""
     digest = hashlib.sha256(f"4 {inputs.days.first} {inputs.target_mode}".encode())
     for array in (demand.amounts, demand.on_sale, demand.categories):
@@ -294,7 +294,7 @@ def _publish(
 ) -> None:
     with database.transaction() as transaction:
         repository = DemandRepository(transaction, store.store_id)
-        if not repository.exists():
+        if not repository.lock_if_exists():
             message = f"{store.domain} was deleted; there is nothing to forecast"
             raise StoreDeletedError(message)
         repository.replace_run(database, run, rows)

@@ -69,7 +69,7 @@ class LastForecastTime(NamedTuple):
     generated_at: int
 
 
-def last_forecasts(connection: sa.Connection) -> list[LastForecastTime]:
+def last_forecast_times(connection: sa.Connection) -> list[LastForecastTime]:
     """Return the last forecast time of every store, including deleted stores."""
     query = sa.select(forecast_runs.c.store_id, forecast_runs.c.generated_at)
     return [LastForecastTime(*row) for row in connection.execute(query)]
@@ -83,8 +83,8 @@ class DemandRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def exists(self) -> bool:
-        """Return whether the store exists; locks it against deletion."""
+    def lock_if_exists(self) -> bool:
+        """Lock the store against deletion; return whether it exists."""
         return lock_head(self._transaction, self._store_id)
 
     def seq(self) -> int:
@@ -113,7 +113,7 @@ class DemandRepository:
         )
         return [StockOut(*row) for row in self._transaction.execute(query)]
 
-    def sold_out(self) -> set[int]:
+    def sold_out_numbers(self) -> set[int]:
         """Return the numbers of the catalog's items that are out of stock now."""
         names = ("present", "availability", "stock_qty")
         item = items_of_store(*names, store_id=self._store_id)
@@ -224,7 +224,7 @@ def stores_with_due_forecast(
     if not enabled:
         return []
     with database.reading() as connection:
-        newest = {run.store_id: run.generated_at for run in last_forecasts(connection)}
+        newest = {run.store_id: run.generated_at for run in last_forecast_times(connection)}
     return [
         store.store_id
         for store in enabled
@@ -245,18 +245,15 @@ def track_stock_outs(database: Database, store_id: StoreId, now_ms: int) -> int:
             for stock_out in repository.stock_outs(now_ms)
             if stock_out.until is None
         }
-        started, ended = _stock_changes(recorded, repository.sold_out())
+        sold_out = repository.sold_out_numbers()
+    started, ended = sorted(sold_out - recorded), sorted(recorded - sold_out)
     if not started and not ended:
         return 0
     with database.transaction() as transaction:
         repository = DemandRepository(transaction, store_id)
-        if not repository.exists():
+        if not repository.lock_if_exists():
             return 0
         repository.begin_stock_outs(started, now_ms)
         repository.end_stock_outs(ended, now_ms)
         repository.delete_stock_outs(now_ms - _RETENTION_MS)
     return len(started) + len(ended)
-
-
-def _stock_changes(recorded: set[int], sold_out: set[int]) -> tuple[list[int], list[int]]:
-    return sorted(sold_out - recorded), sorted(recorded - sold_out)

@@ -56,7 +56,7 @@ class _PagedInteractionRows:
         if page:
             self._pages.append(_to_rows(page))
 
-    def whole(self) -> SearchInteractionRows:
+    def join_pages(self) -> SearchInteractionRows:
         if len(self._pages) > 1:
             columns = zip(*self._pages, strict=True)
             self._pages = [SearchInteractionRows._make(map(np.concatenate, columns))]
@@ -76,12 +76,12 @@ class SearchInputs:
     @property
     def searches(self) -> SearchInteractionRows:
         """All searches, and the clicks on their results."""
-        return self._searches.whole()
+        return self._searches.join_pages()
 
     @property
     def size(self) -> int:
         """Number of rows in memory."""
-        return len(self.searches.times) + len(self._carts.whole().times)
+        return len(self.searches.times) + len(self._carts.join_pages().times)
 
     def read_searches(
         self, repository: EventLogRepository, after_seq: int, up_to_seq: int
@@ -113,7 +113,7 @@ class SearchInputs:
         columns = [_interaction_columns(clicks, clicks.queries.astype(np.int64), CLICK)]
         first_ms = searches.times.min(initial=now_ms)
         for rows, window_ms, weight in (
-            (self._carts.whole(), _CART_WINDOW_MS, CART),
+            (self._carts.join_pages(), _CART_WINDOW_MS, CART),
             (_select(purchases, purchases.times >= first_ms), _BUY_WINDOW_MS, PURCHASE),
         ):
             by_click = _last_query_before(rows, clicks, window_ms, same_item=True)
@@ -144,11 +144,11 @@ class SearchInputs:
                 if item is not None:
                     carts.append((seq, ts, number, shopper, session, 0))
             elif term:
-                query = self._number(str(term))
+                query = self._assign_number(str(term))
                 searches.append((seq, ts, number, shopper, session, query))
         return searches, carts
 
-    def _number(self, term: str) -> int:
+    def _assign_number(self, term: str) -> int:
         number = self._numbers.setdefault(term, len(self.terms))
         if number == len(self.terms):
             self.terms.append(term)

@@ -83,7 +83,7 @@ class IndexUploader:
         """End `run` after the upload that is in progress."""
         self._stopping.set()
 
-    def renew(self) -> None:
+    def renew_lease_if_due(self) -> None:
         """Renew the lease if that is due; call it often, from any thread.
 
         Raises:
@@ -110,8 +110,8 @@ class IndexUploader:
             if head.index_id is None:
                 continue
             folder = index_folder(self._root, head.store_id)
-            held = LocalIndexSnapshot.read(folder.folder)
-            if held.name != head.index_id or not held.is_complete:
+            snapshot = LocalIndexSnapshot.read(folder.folder)
+            if snapshot.name != head.index_id or not snapshot.is_complete:
                 name = SnapshotName(head.store_id, SEARCH, head.index_id)
                 try:
                     fetch_index(self._shared, folder, name, complete=True)
@@ -130,7 +130,7 @@ class IndexUploader:
         """Renew the lease and upload what changed, until the lease is lost or `stop`."""
         while not self._stopping.wait(_PAUSE_SECONDS):
             try:
-                self.renew()
+                self.renew_lease_if_due()
                 if self._may_upload.is_set() and not self.upload_changed_indexes():
                     break
             except ObjectStoreUnavailableError:  # logged once
@@ -167,20 +167,20 @@ class IndexUploader:
         uploaded.not_before = now + _UPLOAD_SECONDS
         before = uploaded.index_id
         try:
-            held = publish_index(
+            snapshot = publish_index(
                 self._shared, store_id, folder, before, uploaded.known_digests
             )
         except FileNotFoundError:  # merged meanwhile
             return True
-        if held is None:
+        if snapshot is None:
             return True
-        if held.name != before:
+        if snapshot.name != before:
             with self._database.transaction() as transaction:
-                if not replace_serving_index(transaction, store_id, before, held.name):
+                if not replace_serving_index(transaction, store_id, before, snapshot.name):
                     return False
         with contextlib.suppress(OSError):
-            held.write(folder.folder)
-        uploaded.stamps, uploaded.index_id = stamps, held.name
+            snapshot.write(folder.folder)
+        uploaded.stamps, uploaded.index_id = stamps, snapshot.name
         self._keep_present_digests(uploaded)
         return True
 

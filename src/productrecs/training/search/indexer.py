@@ -71,8 +71,8 @@ class IndexGeneration:
         self._pending = self._waiting = 0  # products of a new index, committed or not
 
     @property
-    def has_uncommitted(self) -> bool:
-        """Whether it has a writer, which costs memory and a dozen threads."""
+    def has_writer(self) -> bool:
+        """Whether its writer is open, which costs memory and a dozen threads."""
         return self._writer is not None
 
     @property
@@ -87,28 +87,28 @@ class IndexGeneration:
             BrokenIndexError: when the index can no longer be written.
             OSError: when the disk is full or fails.
         """
-        found = read_catalog_changes(reader, self.store_id, self._place, BATCH)
-        writer = self._open()
-        maybe_indexed, new = self._split_maybe_indexed_and_new(found.changed)
+        changes = read_catalog_changes(reader, self.store_id, self._place, BATCH)
+        writer = self._open_writer()
+        maybe_indexed, new = self._split_maybe_indexed_and_new(changes.changed)
         writer.put(maybe_indexed)
         writer.put(new, are_new=True)
-        writer.remove(found.removed)
+        writer.remove(changes.removed)
         self._waiting += len(new)
-        self._place = found.up_to
-        if found.is_all:
-            applied = max(head_seq, found.up_to.seq)
+        self._place = changes.up_to
+        if changes.is_all:
+            applied = max(head_seq, changes.up_to.seq)
             self._place = ChangePosition(applied, _AFTER_ALL)
             self.manifest = replace(self.manifest, applied_seq=applied)
             self._indexed_bits = None
-        if found.is_all or (publish and self._waiting >= _GROWTH * self._pending):
+        if changes.is_all or (publish and self._waiting >= _GROWTH * self._pending):
             # The vocabulary is written with the first and the last products: fewer segments
             # halve the lookup time.
-            self._commit(writer, with_words=found.is_all or not self._pending)
+            self._commit(writer, with_words=changes.is_all or not self._pending)
             if publish:
                 self.publish()
-        if found.is_all:
+        if changes.is_all:
             self._pending = 0
-        return found.is_all
+        return changes.is_all
 
     def publish(self) -> None:
         """Publish the committed documents to readers."""
@@ -117,7 +117,7 @@ class IndexGeneration:
         )
 
     def commit_if_due(self, *, now: bool = False) -> None:
-        """Close the writer after a while without work."""
+        """Commit, close the writer and publish: after a while without work, or `now`."""
         if self._writer is None:
             return
         if now or time.monotonic() - self._used > _IDLE_SECONDS:
@@ -127,8 +127,8 @@ class IndexGeneration:
             writer.close()
             self.publish()
 
-    def drop(self) -> None:
-        """Close the writer, whatever state the index is in."""
+    def drop_writer(self) -> None:
+        """Drop the writer with what it has not committed."""
         self._writer = None
 
     def _commit(self, writer: IndexWriter, *, with_words: bool) -> None:
@@ -154,7 +154,7 @@ class IndexGeneration:
             indexed_bits[product.number] = 1
         return maybe_indexed, new
 
-    def _open(self) -> IndexWriter:
+    def _open_writer(self) -> IndexWriter:
         if self._writer is None:
             path = self._folder.path(self.manifest.generation)
             self._writer = IndexWriter(path, self.manifest.language, _HEAP)
@@ -216,8 +216,8 @@ class Indexer:
         self._accounts.refresh(reader)
         heads = read_catalog_heads(reader)
         self._slowness = max(1.0, len(heads) / _STORES_AT_FULL_RATE)
-        self._drop_deleted({head.store_id for head in heads})
-        has_more = [self._follow_changes(reader, head) for head in heads]
+        self._remove_deleted_stores({head.store_id for head in heads})
+        has_more = [self._index_batch_of_store(reader, head) for head in heads]
         draft = next((head for head in heads if self._is_drafting(head)), None)
         if draft is not None:
             has_more.append(self._run_store_step(self._continue_draft, reader, draft))
@@ -227,7 +227,7 @@ class Indexer:
             release_freed_memory()
         return any(has_more)
 
-    def _follow_changes(self, reader: RawReader, head: CatalogVersion) -> bool:
+    def _index_batch_of_store(self, reader: RawReader, head: CatalogVersion) -> bool:
         """Index one batch of a store; close writers at once if that opened too many."""
         had_writer = self._has_writer(head.store_id)
         has_more = self._run_store_step(self._update_serving_index, reader, head)
@@ -238,8 +238,9 @@ class Indexer:
         return has_more
 
     def _has_writer(self, store_id: StoreId) -> bool:
-        found = self._indexings.get(store_id)
-        return found is not None and found.live is not None and found.live.has_uncommitted
+        indexing = self._indexings.get(store_id)
+        live = None if indexing is None else indexing.live
+        return live is not None and live.has_writer
 
     def _has_writers(self) -> bool:
         return any(self._has_writer(store_id) for store_id in self._indexings)
@@ -268,11 +269,12 @@ class Indexer:
             return action(reader, head, store, indexing)
         except (BrokenIndexError, DamagedIndexError) as error:
             _log.warning(
-                "search index rebuilt", extra=_facts(head) | {"error": operator_text(error)}
+                "search index rebuilt",
+                extra=_log_fields(head) | {"error": operator_text(error)},
             )
             self._discard(indexing)
         except OSError:
-            _log.exception("search index write failed", extra=_facts(head))
+            _log.exception("search index write failed", extra=_log_fields(head))
             indexing.not_before = self._seconds() + _RETRY_SECONDS
         return True
 
@@ -394,12 +396,14 @@ class Indexer:
             applied_seq=0,
             looked_at_size=head.size,
         )
-        _log.info("search index started", extra=_facts(head) | index_log_fields(manifest))
-        follower = IndexGeneration(head.store_id, indexing.folder, manifest)
+        _log.info(
+            "search index started", extra=_log_fields(head) | index_log_fields(manifest)
+        )
+        generation = IndexGeneration(head.store_id, indexing.folder, manifest)
         if indexing.folder.serving_manifest() is None:
-            indexing.live = follower  # a partial index is better than none
+            indexing.live = generation  # a partial index is better than none
         else:
-            indexing.draft = follower
+            indexing.draft = generation
 
     def _is_drafting(self, head: CatalogVersion) -> bool:
         indexing = self._indexings.get(head.store_id)
@@ -417,7 +421,7 @@ class Indexer:
         if draft is None:
             return False
         if draft.manifest.told_language != store.settings.language:
-            draft.drop()
+            draft.drop_writer()
             indexing.draft = None
             return True
         if draft.index_next_batch(reader, head.seq, publish=False):
@@ -429,12 +433,12 @@ class Indexer:
     ) -> None:
         draft.publish()
         if indexing.live is not None:
-            indexing.live.drop()
+            indexing.live.drop_writer()
         indexing.live, indexing.draft = draft, None
         indexing.checked_at = self._seconds()
         indexing.folder.remove_other_generations(draft.manifest.generation)
         _log.info(
-            "search index built", extra=_facts(head) | index_log_fields(draft.manifest)
+            "search index built", extra=_log_fields(head) | index_log_fields(draft.manifest)
         )
 
     def _discard(self, indexing: _StoreIndexState) -> None:
@@ -442,9 +446,9 @@ class Indexer:
         manifest = indexing.folder.serving_manifest()
         if manifest is not None and indexing.draft is None:
             indexing.folder.mark_damaged(manifest.generation)
-        for follower in (indexing.live, indexing.draft):
-            if follower is not None:
-                follower.drop()
+        for generation in (indexing.live, indexing.draft):
+            if generation is not None:
+                generation.drop_writer()
         indexing.live = indexing.draft = None
 
     def _commit_due(self) -> None:
@@ -452,18 +456,18 @@ class Indexer:
         uncommitted = [
             indexing.live
             for indexing in self._indexings.values()
-            if indexing.live and indexing.live.has_uncommitted
+            if indexing.live and indexing.live.has_writer
         ]
-        for index, follower in enumerate(uncommitted):
-            follower.commit_if_due(now=index >= _MAX_WRITERS)
+        for index, generation in enumerate(uncommitted):
+            generation.commit_if_due(now=index >= _MAX_WRITERS)
 
-    def _drop_deleted(self, present: set[StoreId]) -> None:
+    def _remove_deleted_stores(self, present: set[StoreId]) -> None:
         for store_id in self._indexings.keys() - present:
             dropped = self._indexings.pop(store_id)
             if dropped.live is not None:
-                dropped.live.drop()
+                dropped.live.drop_writer()
             dropped.folder.remove()
 
 
-def _facts(head: CatalogVersion) -> dict[str, object]:
+def _log_fields(head: CatalogVersion) -> dict[str, object]:
     return {"store": head.store_id, "products": head.size}

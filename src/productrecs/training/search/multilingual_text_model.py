@@ -65,8 +65,6 @@ _LATIN: Final = "\u024f"  # the last Latin letter
 
 _PIECE, _SCORE, _TEXT = 1, 2, 1  # fields of the file of pieces
 
-Floats = npt.NDArray[np.float32]
-
 
 class _NetworkArray(NamedTuple):
     """An array of the network: its name in the package, and its shape."""
@@ -127,13 +125,13 @@ def load_multilingual_text_model(
         ModelFileError: when a package's file is not the one that we checked, or
             the model cannot be written.
     """
-    found = weights.path(), pieces.path()
-    if found[0] is None or found[1] is None:
+    weights_path, pieces_path = weights.path(), pieces.path()
+    if weights_path is None or pieces_path is None:
         return None
     name = f"languages-{weights.sha256[:16]}-{_FORMAT}"
     target = folder / name
     if not target.exists():
-        contents = weights.read_verified(found[0]), pieces.read_verified(found[1])
+        contents = weights.read_verified(weights_path), pieces.read_verified(pieces_path)
         try:
             _write_model_folder(target, *contents)
         except (OSError, ValueError, KeyError, struct.error) as error:
@@ -183,17 +181,17 @@ def _piece_arrays(content: bytes) -> dict[str, npt.NDArray[Any]]:
 
 def _hash(text: str) -> int:
     """Return the last of the hashes of a text's beginnings."""
-    return functools.reduce(_hash_on, map(ord, text), 0)
+    return functools.reduce(_extend_hash, map(ord, text), 0)
 
 
-def _hash_on(value: int, letter: int) -> int:
+def _extend_hash(value: int, letter: int) -> int:
     """Return the hash of a text that goes on with `letter`."""
     return (value * _BASE + letter) % _HASH
 
 
 def _hash_prefixes(text: str) -> list[int]:
     """Return the hash of each beginning of a text, the empty one first."""
-    return list(itertools.accumulate(map(ord, text), _hash_on, initial=0))
+    return list(itertools.accumulate(map(ord, text), _extend_hash, initial=0))
 
 
 class _WordPieces(NamedTuple):
@@ -225,9 +223,9 @@ class UnigramTokenizer:
             return _WordPieces([_UNKNOWN], self._unknown)
         best = [0.0] + [-np.inf] * len(spelled)
         begins, chosen = [0] * len(best), [_UNKNOWN] * len(best)
-        found = self._pieces_by_begin(spelled)
+        pieces_by_begin = self._pieces_by_begin(spelled)
         for begin in range(len(spelled)):
-            pieces = found.get(begin, [])
+            pieces = pieces_by_begin.get(begin, [])
             if not any(length == 1 for length, _, _ in pieces):
                 pieces = [*pieces, (1, _UNKNOWN, self._unknown)]
             for length, number, score in pieces:
@@ -249,12 +247,12 @@ class UnigramTokenizer:
         hashes = prefixes[ends_inside] - prefixes[begins] * self._powers[None, :]
         places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
         is_piece = (self._hashes[places] == hashes) & (ends <= len(text))
-        found: dict[int, list[tuple[int, int, float]]] = {}
+        pieces: dict[int, list[tuple[int, int, float]]] = {}
         for begin, column in zip(*map(np.ndarray.tolist, is_piece.nonzero()), strict=True):
             place = places[begin, column]
             piece = column + 1, int(self._numbers[place]), float(self._scores[place])
-            found.setdefault(begin, []).append(piece)
-        return found
+            pieces.setdefault(begin, []).append(piece)
+        return pieces
 
 
 class MultilingualEmbedder:
@@ -272,7 +270,7 @@ class MultilingualEmbedder:
         Raises:
             ModelFileError: when the model cannot be run.
         """
-        with self._running() as loaded:
+        with self._load_network() as loaded:
             return np.stack(
                 [loaded.embed(loaded.split_into_pieces(text).numbers) for text in texts]
             )
@@ -287,7 +285,7 @@ class MultilingualEmbedder:
             ModelFileError: when the model cannot be run.
         """
         rows = np.zeros((len(texts), _SIZE), np.float32)
-        with self._running() as loaded:
+        with self._load_network() as loaded:
             for row, text in zip(rows, texts, strict=True):
                 pieces = loaded.split_into_pieces(text)
                 least = _LEAST_PROBABLE * len(text.encode())
@@ -315,8 +313,12 @@ class MultilingualEmbedder:
             self._loaded = None
 
     @contextlib.contextmanager
-    def _running(self) -> Iterator["_Network"]:
-        """Give the loaded model."""
+    def _load_network(self) -> Iterator["_Network"]:
+        """Give the network, loaded on first use.
+
+        Raises:
+            ModelFileError: when its files cannot be read.
+        """
         try:
             with self._loading:
                 self._loaded = self._loaded or _Network(self.model.folder)
@@ -335,17 +337,22 @@ class _Network:
         self._table = os.open(folder / "table", os.O_RDONLY)
         weakref.finalize(self, os.close, self._table)
         numbers = np.load(folder / "network.npy", mmap_mode="r")
-        self._arrays: Mapping[str, Floats] = dict(_cut(np.asarray(numbers)))
+        self._arrays: Mapping[str, Vectors] = dict(
+            _split_network_arrays(np.asarray(numbers))
+        )
         self._eps = float(self._arrays["eps"])
 
-    def embed(self, numbers: Sequence[int]) -> Floats:
+    def embed(self, numbers: Sequence[int]) -> Vectors:
         """Return the vector of a text's pieces."""
         arrays = self._arrays
         pieces = np.array([_BEGIN, *numbers, _END])
         part = pieces % _TABLES
-        words = self._rows(pieces) * arrays["scale"][part, None] + arrays["lo"][part, None]
-        context = self._normalized(
-            np.concatenate(self._each(words, "proj{}", "proj_b{}"), axis=1),
+        words = (
+            self._read_table_rows(pieces) * arrays["scale"][part, None]
+            + arrays["lo"][part, None]
+        )
+        context = self._normalize_layer(
+            np.concatenate(self._project_each_context(words, "proj{}", "proj_b{}"), axis=1),
             *(
                 np.concatenate([arrays[f"{name}{n}"] for n, _ in _CONTEXTS])
                 for name in _NORM
@@ -358,44 +365,46 @@ class _Network:
                 convolved = _windows(row, count, before) @ arrays[f"w{layer}_{count}"]
                 row = row + np.maximum(convolved + arrays[f"b{layer}_{count}"], 0)
             rows.append(row)
-        token = self._normalized(
+        token = self._normalize_layer(
             np.concatenate(rows, axis=1), arrays["ln_g"], arrays["ln_b"]
         )
-        total = token.sum(axis=0) @ arrays["cnn_W"] + len(pieces) * arrays["cnn_b"]
-        return self._compressed(total / np.sqrt(np.float32(len(pieces))))
+        summed = token.sum(axis=0) @ arrays["cnn_W"] + len(pieces) * arrays["cnn_b"]
+        return self._project_to_vector(summed / np.sqrt(np.float32(len(pieces))))
 
-    def _rows(self, pieces: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def _read_table_rows(self, pieces: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         """Return rows of the table; mapped, it would count 65 MB in each process."""
         read = b"".join(
             os.pread(self._table, _SIZE, _SIZE * number) for number in pieces.tolist()
         )
         return np.frombuffer(read, np.uint8).reshape(len(pieces), _SIZE)
 
-    def _each(self, rows: Floats, weights: str, biases: str) -> list[Floats]:
+    def _project_each_context(
+        self, rows: Vectors, weights: str, biases: str
+    ) -> list[Vectors]:
         arrays = self._arrays
         return [
             rows @ arrays[weights.format(n)] + arrays[biases.format(n)]
             for n, _ in _CONTEXTS
         ]
 
-    def _normalized(self, rows: Floats, factor: Floats, offset: Floats) -> Floats:
+    def _normalize_layer(self, rows: Vectors, factor: Vectors, offset: Vectors) -> Vectors:
         """Return rows with mean 0 and variance 1, scaled (layer normalisation)."""
         centred = rows - rows.mean(axis=1, keepdims=True)
         variance = (centred**2).mean(axis=1, keepdims=True)
-        normalized: Floats = centred / np.sqrt(variance + self._eps) * factor + offset
+        normalized: Vectors = centred / np.sqrt(variance + self._eps) * factor + offset
         return normalized
 
-    def _compressed(self, total: Floats) -> Floats:
+    def _project_to_vector(self, summed: Vectors) -> Vectors:
         arrays = self._arrays
-        first = np.maximum(total @ arrays["d0"], 0)
-        second = np.maximum(total @ arrays["p1"] + first @ arrays["d1"], 0)
+        first = np.maximum(summed @ arrays["d0"], 0)
+        second = np.maximum(summed @ arrays["p1"] + first @ arrays["d1"], 0)
         third = np.maximum(second @ arrays["d2"], 0)
         vector = np.tanh(second @ arrays["p3"] + third @ arrays["d3"])
-        unit: Floats = (vector / np.linalg.norm(vector)).astype(np.float32)
+        unit: Vectors = (vector / np.linalg.norm(vector)).astype(np.float32)
         return unit
 
 
-def _cut(numbers: Floats) -> list[tuple[str, Floats]]:
+def _split_network_arrays(numbers: Vectors) -> list[tuple[str, Vectors]]:
     """Return the network's arrays, which stand one after another."""
     arrays, at = [], 0
     for name, shape in _network_arrays():
@@ -408,7 +417,7 @@ def _cut(numbers: Floats) -> list[tuple[str, Floats]]:
     return arrays
 
 
-def _windows(rows: Floats, count: int, before: int) -> Floats:
+def _windows(rows: Vectors, count: int, before: int) -> Vectors:
     """Return each row beside its neighbours, `count` in all; zeros beyond the text."""
     padded = np.pad(rows, ((before, count - 1 - before), (0, 0)))
     return np.concatenate([padded[n : n + len(rows)] for n in range(count)], axis=1)

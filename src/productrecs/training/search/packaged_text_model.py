@@ -99,8 +99,8 @@ class _Initializer:
     content: bytes
 
     def array(self) -> Array:
-        found: Array = np.frombuffer(self.content, _ELEMENTS[self.kind]).reshape(self.shape)
-        return found
+        array: Array = np.frombuffer(self.content, _ELEMENTS[self.kind])
+        return array.reshape(self.shape)
 
 
 class _ScaledWeights(NamedTuple):
@@ -119,16 +119,16 @@ class _NetworkRewriter:
             graph_field
             for key, part in self._model
             if key == GRAPH
-            for graph_field in read_protobuf_fields(_bytes(part))
+            for graph_field in read_protobuf_fields(_as_bytes(part))
         ]
-        self._tensors = dict(_tensor(part) for part in self._parts(TENSORS))
+        self._tensors = dict(_parse_tensor(part) for part in self._parts(TENSORS))
         self._weights_file = weights_file
         self._weights = bytearray()
         self._added: dict[str, Array] = {}
 
     def rewrite(self) -> tuple[bytes, bytes]:
         """Return the model's file, and the file of its weights."""
-        nodes = [_node(part) for part in self._parts(NODES)]
+        nodes = [_parse_node(part) for part in self._parts(NODES)]
         scaled = self._scaled_weights_by_output(nodes)
         dropped = {
             operation.output for operation in nodes if operation.operator == "Cast"
@@ -143,11 +143,11 @@ class _NetworkRewriter:
         graph += self._write_initializers(rewritten)
         for key, part in self._graph:
             if key in {GRAPH_NAME, INPUTS, OUTPUTS}:
-                graph += field(key, bytes(_bytes(part)))
-        return self._model_with(graph), bytes(self._weights)
+                graph += field(key, bytes(_as_bytes(part)))
+        return self._assemble_model(graph), bytes(self._weights)
 
     def _parts(self, field_number: int) -> Iterator[memoryview]:
-        return (_bytes(part) for key, part in self._graph if key == field_number)
+        return (_as_bytes(part) for key, part in self._graph if key == field_number)
 
     def _scaled_weights_by_output(
         self, nodes: Sequence[_Node]
@@ -219,23 +219,27 @@ class _NetworkRewriter:
 
     def _write_initializers(self, nodes: Sequence[bytes]) -> bytes:
         """Return the arrays that nodes take; large ones are put into the second file."""
-        used = {name for content in nodes for name in _node(memoryview(content)).inputs}
+        used = {
+            name for content in nodes for name in _parse_node(memoryview(content)).inputs
+        }
         written = bytearray()
         for part in self._parts(TENSORS):
-            name, tensor = _tensor(part)
+            name, tensor = _parse_tensor(part)
             if name not in used:
                 continue
             is_large = len(tensor.content) > _INSIDE
-            content = self._outside(name, tensor) if is_large else bytes(part)
+            content = self._move_to_weights_file(name, tensor) if is_large else bytes(part)
             written += field(TENSORS, content)
         for name, array in self._added.items():
             kind = _UINT8 if array.dtype == np.uint8 else _FLOAT
             numbers = np.ascontiguousarray(array).tobytes()
-            outside = self._outside(name, _Initializer(kind, array.shape, numbers))
+            outside = self._move_to_weights_file(
+                name, _Initializer(kind, array.shape, numbers)
+            )
             written += field(TENSORS, outside)
         return bytes(written)
 
-    def _outside(self, name: str, tensor: _Initializer) -> bytes:
+    def _move_to_weights_file(self, name: str, tensor: _Initializer) -> bytes:
         self._weights += bytes(-len(self._weights) % _PAGE)
         place = {
             "location": self._weights_file,
@@ -248,7 +252,7 @@ class _NetworkRewriter:
             content += field(OUTSIDE, text(1, key) + text(2, value))
         return content
 
-    def _model_with(self, graph: bytes) -> bytes:
+    def _assemble_model(self, graph: bytes) -> bytes:
         model = bytearray()
         for key, part in self._model:
             if key == GRAPH:
@@ -261,19 +265,19 @@ class _NetworkRewriter:
         return bytes(model + field(OPERATOR_SETS, contributed))
 
 
-def _node(content: memoryview) -> _Node:
+def _parse_node(content: memoryview) -> _Node:
     inputs, outputs, operator = [], [], ""
     for key, part in read_protobuf_fields(content):
         if key == NODE_INPUTS:
-            inputs.append(_text(part))
+            inputs.append(_as_text(part))
         elif key == NODE_OUTPUTS:
-            outputs.append(_text(part))
+            outputs.append(_as_text(part))
         elif key == OPERATOR:
-            operator = _text(part)
+            operator = _as_text(part)
     return _Node(operator, inputs, outputs[0], bytes(content))
 
 
-def _tensor(content: memoryview) -> tuple[str, _Initializer]:
+def _parse_tensor(content: memoryview) -> tuple[str, _Initializer]:
     shape, kind, name, numbers = [], 0, "", b""
     for key, part in read_protobuf_fields(content):
         if key == SHAPE:
@@ -281,21 +285,21 @@ def _tensor(content: memoryview) -> tuple[str, _Initializer]:
         elif key == KIND:
             kind = int(part)
         elif key == TENSOR_NAME:
-            name = _text(part)
+            name = _as_text(part)
         elif key == NUMBERS:
-            numbers = bytes(_bytes(part))
+            numbers = bytes(_as_bytes(part))
     return name, _Initializer(kind, tuple(shape), numbers)
 
 
-def _bytes(part: int | memoryview) -> memoryview:
+def _as_bytes(part: int | memoryview) -> memoryview:
     if isinstance(part, int):
         message = "a number where bytes belong"
         raise TypeError(message)
     return part
 
 
-def _text(part: int | memoryview) -> str:
-    return str(_bytes(part), "utf-8")
+def _as_text(part: int | memoryview) -> str:
+    return str(_as_bytes(part), "utf-8")
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,10 +312,10 @@ class PackagedFile:
 
     def path(self) -> Path | None:
         """Return the file's path; None if the package is not installed."""
-        found = importlib.util.find_spec(self.module)
-        if found is None or found.origin is None:
+        spec = importlib.util.find_spec(self.module)
+        if spec is None or spec.origin is None:
             return None
-        return Path(found.origin).parent / self.file
+        return Path(spec.origin).parent / self.file
 
     def read_verified(self, path: Path) -> bytes:
         """Return the content of `path` after its hash was verified.
@@ -362,8 +366,8 @@ def load_packaged_text_model(
             the model cannot be written.
     """
     path, words = network.path(), tokenizer.path()
-    runs = all(importlib.util.find_spec(name) for name in ("onnxruntime", "tokenizers"))
-    if path is None or words is None or not runs:
+    can_run = all(importlib.util.find_spec(name) for name in ("onnxruntime", "tokenizers"))
+    if path is None or words is None or not can_run:
         return None
     content = network.read_verified(path)
     tokenizer.read_verified(words)

@@ -41,9 +41,9 @@ from productrecs.training.search.semantic_space_files import (
     ProductVectors,
     SpaceKind,
     StoredSpace,
+    embedded_text,
     read_space,
     text_hash,
-    text_of,
     write_space,
 )
 
@@ -186,18 +186,18 @@ class SemanticSpaceBuilder:
         if progress.vectors is None:
             progress.vectors = ProductVectors(folder, self._embedder.model.name, self._kind)
             progress.is_dirty |= read_space(folder, self._kind) is None
-        found = read_catalog_changes(reader, head.store_id, progress.position, READ_BATCH)
-        new = embed_products(progress.vectors, found.changed, self._embedder, stopping)
+        changes = read_catalog_changes(reader, head.store_id, progress.position, READ_BATCH)
+        new = embed_products(progress.vectors, changes.changed, self._embedder, stopping)
         if stopping.is_set():
             return
         progress.embedded += new.embedded
         progress.is_dirty |= new.embedded > 0
         progress.words |= dict.fromkeys(new.words[: MAX_WORDS - len(progress.words)])
-        for number in found.removed:
+        for number in changes.removed:
             progress.is_dirty |= progress.vectors.remove(number)
-        progress.position = found.up_to
-        if found.is_all:
-            applied = max(head.seq, found.up_to.seq)
+        progress.position = changes.up_to
+        if changes.is_all:
+            applied = max(head.seq, changes.up_to.seq)
             progress.position = ChangePosition(applied, _AFTER_ALL)
             self._publish_space(head, progress)
             progress.is_embedded = len(progress.vectors) > 0
@@ -219,7 +219,7 @@ class SemanticSpaceBuilder:
             return
         folder = self._root / head.store_id
         vectors.write()
-        stored = _refreshed(vectors, read_space(folder, self._kind))
+        stored = _reuse_space(vectors, read_space(folder, self._kind))
         if stored is None:
             stored = fit_space(vectors, progress.words, self._embedder)
         write_space(folder, stored, self._kind)
@@ -258,7 +258,7 @@ def embed_products(
     new: list[tuple[str, int, int]] = []
     words: dict[str, None] = {}
     for product in products:
-        text = text_of(product, vectors.kind)
+        text = embedded_text(product, vectors.kind)
         digest = text_hash(text)
         for word in query_words(product.title):
             if word.isalpha() and len(word) >= _MIN_LETTERS:
@@ -290,7 +290,7 @@ def fit_space(
         return StoredSpace(space, vectors.model, 0)
     sample = embedded_rows[:: -(-len(embedded_rows) // _FITTED_ON)]
     projection = Projection.fit(vectors.codes[sample])
-    codes = _projected(vectors, projection)
+    codes = _project_codes(vectors, projection)
     is_small = len(embedded_rows) < REDUCED_FROM
     invented = invent_words(EVERYDAY_WORDS if is_small else list(words))
     rows = [
@@ -298,7 +298,7 @@ def fit_space(
         for begin in range(0, len(invented), _EMBED_BATCH)
     ]
     kind = vectors.kind
-    least = similarity_threshold(rows, projection, codes, kind.invented_found)
+    least = similarity_threshold(rows, projection, codes, kind.max_pseudo_word_share)
     threshold_value = min(least, kind.max_threshold)
     if is_small:
         threshold_value = max(threshold_value, MIN_THRESHOLD_SMALL)
@@ -307,23 +307,23 @@ def fit_space(
     )
 
 
-def _refreshed(vectors: ProductVectors, before: StoredSpace | None) -> StoredSpace | None:
+def _reuse_space(vectors: ProductVectors, before: StoredSpace | None) -> StoredSpace | None:
     """Return the vectors in the previous space; None if a new one must be fitted."""
     if before is None or before.model != vectors.model:
         return None
     if len(vectors) > _GROWTH * before.fitted_on:
         return None
     projection, threshold_value = before.space.projection, before.space.threshold
-    codes = _projected(vectors, projection)
+    codes = _project_codes(vectors, projection)
     return before._replace(space=SemanticSpace(projection, codes, threshold_value))
 
 
-def _projected(vectors: ProductVectors, projection: Projection) -> Codes:
+def _project_codes(vectors: ProductVectors, projection: Projection) -> Codes:
     """Return all vectors in a space, as int8; items without one are rows of zeros."""
     codes = vectors.codes
-    found = np.zeros((len(codes), projection.basis.shape[1]), np.int8)
+    projected = np.zeros((len(codes), projection.basis.shape[1]), np.int8)
     embedded_rows = np.flatnonzero(codes.any(axis=1))
     for begin in range(0, len(embedded_rows), _PROJECT_BATCH):
         batch = embedded_rows[begin : begin + _PROJECT_BATCH]
-        found[batch] = quantize(projection.reduce(unit_rows(codes[batch])))
-    return found
+        projected[batch] = quantize(projection.reduce(unit_rows(codes[batch])))
+    return projected

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.semantic_space import (
-    INVENTED_FOUND,
+    MAX_PSEUDO_WORD_SHARE,
     Codes,
     SemanticSpace,
     Vectors,
@@ -32,7 +32,7 @@ class SpaceKind(NamedTuple):
 
     name: str
     description: int  # characters of a description; more would dilute the vector
-    invented_found: float  # maximum share of pseudo-words with similar products
+    max_pseudo_word_share: float  # maximum share of pseudo-words with similar products
     max_threshold: float
     """Maximum similarity threshold: pseudo-words of German titles are often words."""
 
@@ -47,7 +47,7 @@ class SpaceKind(NamedTuple):
         return f"{self.name}.npz"
 
 
-MEANING: Final = SpaceKind("meaning", 300, INVENTED_FOUND, 1.0)
+MEANING: Final = SpaceKind("meaning", 300, MAX_PSEUDO_WORD_SHARE, 1.0)
 LANGUAGES: Final = SpaceKind("languages", 0, 0.01, 0.6)
 
 _CODES: Final = "codes"
@@ -61,7 +61,7 @@ _UNREADABLE: Final = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFil
 Hashes = npt.NDArray[np.uint64]
 
 
-def text_of(product: ProductText, kind: SpaceKind = MEANING) -> str:
+def embedded_text(product: ProductText, kind: SpaceKind = MEANING) -> str:
     """Return the text of a product that is embedded."""
     categories = ", ".join(product.categories)
     parts = (product.title, categories, product.description[: kind.description])
@@ -125,7 +125,9 @@ class ProductVectors:
             OSError: when they cannot be written.
         """
         model = np.array(self.model)
-        _write(self._path, {"hashes": self._hashes, "codes": self._codes, "model": model})
+        _write_arrays(
+            self._path, {"hashes": self._hashes, "codes": self._codes, "model": model}
+        )
 
     def _reserve(self, count: int, size: int) -> None:
         missing = count - len(self._hashes)
@@ -134,11 +136,11 @@ class ProductVectors:
             self._hashes[:] = 0
         if missing > 0:
             count += max(missing, len(self._hashes) // 2) - missing
-            self._hashes = _grown(self._hashes, (count,))
-            self._codes = _grown(self._codes, (count, size))
+            self._hashes = _grow(self._hashes, (count,))
+            self._codes = _grow(self._codes, (count, size))
 
 
-def _grown(array: Any, shape: tuple[int, ...]) -> Any:
+def _grow(array: Any, shape: tuple[int, ...]) -> Any:
     """Return a longer array; its new rows take no memory before they are written."""
     longer = np.zeros(shape, array.dtype)
     longer[: len(array)] = array
@@ -169,7 +171,7 @@ def write_space(folder: Path, stored: StoredSpace, kind: SpaceKind = MEANING) ->
         OSError: when it cannot be written.
     """
     arrays = {"model": np.array(stored.model), "fitted_on": np.array(stored.fitted_on)}
-    _write(folder / kind.space_file, stored.space.to_arrays() | arrays)
+    _write_arrays(folder / kind.space_file, stored.space.to_arrays() | arrays)
 
 
 def read_space(folder: Path, kind: SpaceKind = MEANING) -> StoredSpace | None:
@@ -188,7 +190,7 @@ def read_space(folder: Path, kind: SpaceKind = MEANING) -> StoredSpace | None:
         return None
 
 
-def _write(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
+def _write_arrays(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
     draft = path.with_name(f".{path.name}")
     with draft.open("wb") as file:
         np.savez(file, **arrays)  # type: ignore[arg-type]  # numpy types it as a flag

@@ -241,20 +241,20 @@ class ServedSemanticSpaces:
         """Return the hits plus similar products; None without any."""
         if self._meaning.is_empty:
             return None
-        has_meaningful_word = any(map(self._is_meaningful, hits.words))
-        if has_meaningful_word:
+        has_word_meant_as_typed = any(map(self._is_meant_as_typed, hits.words))
+        if has_word_meant_as_typed:
             hits = replace(hits, complete=hits.exact)
         min_complete = query.limit if query.min_complete is None else query.min_complete
         if hits.complete >= min(FUSED_BELOW, min_complete):
             return None
         limit = min(query.limit, MAX_SIMILAR)
         similar = self._similar_products(
-            hits.words, query.visible, limit, is_typed=has_meaningful_word
+            hits.words, query.visible, limit, is_typed=has_word_meant_as_typed
         )
         if not similar.items:
             return None
         return fuse_with_similar_products(
-            hits, similar.items, query.limit, is_meant=has_meaningful_word
+            hits, similar.items, query.limit, is_meant=has_word_meant_as_typed
         )
 
     def _similar_across_languages(
@@ -290,7 +290,7 @@ class ServedSemanticSpaces:
         """Return the visible products whose texts are similar to a text in meaning."""
         return self._meaning.similar_to(text, visible, limit)
 
-    def _is_meaningful(self, word: InterpretedWord) -> bool:
+    def _is_meant_as_typed(self, word: InterpretedWord) -> bool:
         """Return whether a word was corrected although the model knows it as typed.
 
         Example: a store without couches corrects "couches" to "pouches".
@@ -387,7 +387,7 @@ class ServedIndex:
         Raises:
             BrokenIndexError: when the files are damaged; a rebuild is started.
         """
-        with self._read() as index:
+        with self._use_index() as index:
             hits = _NO_HITS if index is None else index.find(query)
         if self._meaning is None or index is None:
             return hits
@@ -405,7 +405,7 @@ class ServedIndex:
         Raises:
             BrokenIndexError: when the files are damaged; a rebuild is started.
         """
-        with self._read() as index:
+        with self._use_index() as index:
             return np.zeros(0, np.int64) if index is None else index.items_titled(texts)
 
     def has_code(self, text: str) -> bool:
@@ -420,7 +420,7 @@ class ServedIndex:
         Raises:
             BrokenIndexError: when the files are damaged; a rebuild is started.
         """
-        with self._read() as index:
+        with self._use_index() as index:
             return index.interpret(query, synonyms) if index is not None else []
 
     def suggest(
@@ -435,13 +435,13 @@ class ServedIndex:
         Raises:
             BrokenIndexError: when the files are damaged; a rebuild is started.
         """
-        with self._read() as index:
+        with self._use_index() as index:
             if index is None:
                 return QuerySuggestions([], None)
             return index.suggest(query, limit, visible, synonyms)
 
     @contextlib.contextmanager
-    def _read(self) -> Iterator[SearchIndex | None]:
+    def _use_index(self) -> Iterator[SearchIndex | None]:
         index, generation = self._index, self._generation
         try:
             yield index

@@ -57,7 +57,7 @@ class TextModel:
         """
         sidecar_fields, digest = read_sidecar(path, TEXT_EMBEDDER)
         tokenizer = path.with_name(str(sidecar_fields.get("tokenizer", "tokenizer.json")))
-        _check(tokenizer, sidecar_fields)
+        _check_tokenizer_hash(tokenizer, sidecar_fields)
         pooling = sidecar_fields.get("pooling", "mean")
         if pooling not in {"mean", "first", "none"}:
             message = f'the sidecar of {path} must say "pooling": "mean", "first" or "none"'
@@ -294,10 +294,10 @@ class _OnnxNetwork:
             name: array for name, array in inputs.items() if name in self._input_names
         }
         output = np.asarray(self._session.run(None, accepted)[0], np.float32)
-        return unit_rows(_pooled(output, mask, self._pooling))
+        return unit_rows(_pool_tokens(output, mask, self._pooling))
 
 
-def _pooled(
+def _pool_tokens(
     output: npt.NDArray[np.float32], mask: Tokens, pooling: Pooling
 ) -> npt.NDArray[np.float32]:
     """Return one vector per text, pooled from its tokens' vectors."""
@@ -311,7 +311,7 @@ def _pooled(
     return mean
 
 
-def _check(tokenizer: Path, sidecar_fields: Mapping[str, Any]) -> None:
+def _check_tokenizer_hash(tokenizer: Path, sidecar_fields: Mapping[str, Any]) -> None:
     try:
         digest = hashlib.sha256(tokenizer.read_bytes()).hexdigest()
     except OSError as error:

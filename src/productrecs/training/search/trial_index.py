@@ -49,7 +49,7 @@ def index_in_language(
     if served.language.code == language.split("-", 1)[0].lower():
         yield served
         return
-    head = next(one for one in read_catalog_heads(reader) if one.store_id == store_id)
+    head = next(each for each in read_catalog_heads(reader) if each.store_id == store_id)
     if head.size > MAX_PRODUCTS:
         message = (
             f"The catalog has more than {MAX_PRODUCTS:,} products: search cannot be tried "

@@ -424,14 +424,14 @@ def _build_visual_model(
         neighbours = compute_neighbours(pictured, np.arange(len(items)), floor)
         return VisualModel(pictured, neighbours, floor, digests)
     floor = float(serving.arrays["floor"][0])
-    known_neighbours = _renumbered_neighbours(serving, pictured, is_new)
+    known_neighbours = _renumber_neighbours(serving, pictured, is_new)
     neighbours = update_neighbours(
         pictured, known_neighbours, np.flatnonzero(is_new), floor
     )
     return VisualModel(pictured, neighbours, floor, digests)
 
 
-def _renumbered_neighbours(
+def _renumber_neighbours(
     serving: _ServingModel, pictured: PicturedItems, is_new: Bools
 ) -> NeighbourTable:
     """Return the known neighbours by new rows, without removed items."""
@@ -459,10 +459,10 @@ def _category_codes(items: Sequence[DescribedItem]) -> Items:
     categories_of_items = [json.loads(item.categories) for item in items]
     sizes = Counter(name for names in categories_of_items for name in names)
     codes: dict[str, int] = {}
-    kinds = np.full(len(items), -1, dtype=np.int32)
+    item_codes = np.full(len(items), -1, dtype=np.int32)
     for row, names in enumerate(categories_of_items):
         shared = [name for name in names if sizes[name] > 1]
         if shared:
             narrowest = min(shared, key=lambda name: (sizes[name], name))
-            kinds[row] = codes.setdefault(narrowest, len(codes))
-    return kinds
+            item_codes[row] = codes.setdefault(narrowest, len(codes))
+    return item_codes

@@ -49,12 +49,12 @@ def choose_sample(kinds: Sequence[str], size: int) -> list[int]:
 
     Kinds with fewer products than are compared with each are left out.
     """
-    rows_of: dict[str, list[int]] = {}
+    rows_by_kind: dict[str, list[int]] = {}
     for row, kind in enumerate(kinds):
         if kind:
-            rows_of.setdefault(kind, []).append(row)
+            rows_by_kind.setdefault(kind, []).append(row)
     chosen: list[int] = []
-    for rows in sorted(rows_of.values(), key=len, reverse=True):
+    for rows in sorted(rows_by_kind.values(), key=len, reverse=True):
         if len(rows) <= NEIGHBOURS or len(chosen) + NEIGHBOURS >= size:
             break
         count = min(len(rows), PER_KIND, size - len(chosen))

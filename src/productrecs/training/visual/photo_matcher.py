@@ -123,11 +123,11 @@ class PhotoMatcher:
         model = self._pictures.model
         identical_items = model.items_with_digest(file_digest(photo), visible)
         lists = [RankedItems(identical_items, np.ones(len(identical_items), np.float32))]
-        if (vectors := self._rows_to_compare(photo_descriptors)) is not None:
+        if (vectors := self._photo_vectors(photo_descriptors)) is not None:
             queries = self._pictures.queries(vectors, self._embedding)
             rows = np.concatenate([vectors[:1], *queries])  # one scan
             picture, *similar_lists = model.similar_to_vectors(rows, limit, visible)
-            if self._embedding.shows_copies:  # otherwise other pictures may be as similar
+            if self._embedding.detects_copies:  # otherwise other pictures may be as similar
                 is_copy = picture.scores >= _COPY_SIMILARITY
                 lists.append(RankedItems(picture.items[is_copy], picture.scores[is_copy]))
             count = len(vectors)
@@ -144,7 +144,7 @@ class PhotoMatcher:
                     similar_count = limit
             lists.append(_best_of_photo(by_similarity, _REGION_WEIGHT, similar_count))
             lists.append(_best_of_photo(by_kind, _KIND_REGION_WEIGHT, limit))
-        ranked = _concatenate(lists, limit)
+        ranked = _concatenate_distinct(lists, limit)
         return PhotoHits(ranked, photo_descriptors.codes, photo_descriptors.lines)
 
     def similar_items_by_region(
@@ -164,7 +164,7 @@ class PhotoMatcher:
         ]
         return RegionMatches(places, self._pictures.confidence)
 
-    def _rows_to_compare(self, descriptors: PhotoDescriptors) -> Vector | None:
+    def _photo_vectors(self, descriptors: PhotoDescriptors) -> Vector | None:
         """Return rows to compare: the photo as a product, as a kind, and its regions.
 
         None if the store has nothing to compare with.
@@ -203,7 +203,7 @@ def _region_is_closest(lists: Sequence[RankedItems], weight: float) -> bool:
     return regions * weight > whole
 
 
-def _concatenate(lists: Sequence[RankedItems], limit: int) -> RankedItems:
+def _concatenate_distinct(lists: Sequence[RankedItems], limit: int) -> RankedItems:
     """Return the first `limit` items of concatenated lists, each once; scores fall."""
     items = np.concatenate([ranked.items for ranked in lists])
     scores = np.concatenate([ranked.scores for ranked in lists])

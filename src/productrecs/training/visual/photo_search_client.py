@@ -7,11 +7,10 @@ memory-mapped pictures. It does not block other replies.
 import math
 import time
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 from msgspec.msgpack import Decoder
 
 from productrecs.core.errors import ProductRecsError
@@ -129,7 +128,7 @@ class PhotoWorkerClient:
         """The process id, while it runs."""
         return self._process.pid
 
-    def over(self, pictures: ServedVisualModel) -> "StorePhotoSearch":
+    def search_in(self, pictures: ServedVisualModel) -> "StorePhotoSearch":
         """Return a photo search in these pictures."""
         return StorePhotoSearch(self, pictures)
 
@@ -160,7 +159,8 @@ class PhotoWorkerClient:
         photo: bytes,
         replies: Decoder[_Reply | PhotoModelReplaced | PictureRefusal],
     ) -> _Reply | PhotoModelReplaced | PictureRefusal:
-        had_normal_priority = self._has_normal_priority()
+        self._restore_idle_priority_when_due()
+        had_normal_priority = time.monotonic() < self._normal_priority_until
         try:
             return self._process.request(search_request, replies, photo)
         except OSError as error:
@@ -175,15 +175,12 @@ class PhotoWorkerClient:
         except OSError as error:
             raise PhotoWorkerError from error
 
-    def _has_normal_priority(self) -> bool:
-        """Return whether it runs at normal priority; return to idle after a while."""
-        if time.monotonic() < self._normal_priority_until:
-            return True
-        if self._normal_priority_until > 0:
+    def _restore_idle_priority_when_due(self) -> None:
+        """Start the worker again at idle priority, a while after it got normal priority."""
+        if 0 < self._normal_priority_until <= time.monotonic():
             self._normal_priority_until = -math.inf
             self._process.close()
             self._process = self._worker_process(IDLE_PRIORITY)
-        return False
 
     def _worker_process(self, priority: str) -> WorkerProcess:
         """Return a process that starts on its first request."""
@@ -210,7 +207,7 @@ class StorePhotoSearch:
             PhotoWorkerError: when the worker does not answer.
         """
         search_request = self._search_request(ALIKE, limit, visible)
-        reply = self._request_with_retry(search_request, photo, PhotoItemsReply)
+        reply = self._ask_until_model_serves(search_request, photo, PhotoItemsReply)
         return PhotoHits(unpack_ranked(reply.row), tuple(reply.codes), tuple(reply.lines))
 
     def similar_items_by_region(
@@ -222,7 +219,7 @@ class StorePhotoSearch:
             PhotoWorkerError: when the worker does not answer.
         """
         search_request = self._search_request(AROUND, limit, visible)
-        answer = self._request_with_retry(search_request, photo, PhotoRegionReplies)
+        answer = self._ask_until_model_serves(search_request, photo, PhotoRegionReplies)
         places = [
             RegionMatch(
                 place.box,
@@ -245,7 +242,7 @@ class StorePhotoSearch:
         folder = str(self._pictures.folder)
         return PhotoSearchRequest(operation, folder, "", limit, len(visible), bits)
 
-    def _request_with_retry(
+    def _ask_until_model_serves(
         self, search_request: PhotoSearchRequest, photo: bytes, kind: type[_Reply]
     ) -> _Reply:
         for _ in range(_ATTEMPTS):
@@ -266,8 +263,3 @@ def pack_ranked(ranked: RankedItems) -> Row:
 def unpack_ranked(row: Row) -> RankedItems:
     """Return the items and scores that `pack_ranked` wrote."""
     return RankedItems(np.frombuffer(row[0], "<i4"), np.frombuffer(row[1], "<f4"))
-
-
-def to_float_steps(values: npt.NDArray[np.floating[Any]]) -> list[float]:
-    """Return numbers rounded for the wire."""
-    return [float(value) for value in values]

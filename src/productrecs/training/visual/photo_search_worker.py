@@ -41,7 +41,6 @@ from productrecs.training.visual.photo_search_client import (
     PhotoReply,
     PhotoSearchRequest,
     pack_ranked,
-    to_float_steps,
 )
 from productrecs.training.visual.picture_embedding import DescriptorEmbedding
 from productrecs.training.visual.picture_encoders import (
@@ -94,7 +93,7 @@ class PhotoWorker:
 
     def answer(self, search_request: PhotoSearchRequest, photo: bytes) -> PhotoReply:
         """Return the reply to a photo request."""
-        pictures = self._pictures_in(search_request.folder)
+        pictures = self._cached_visual_model(search_request.folder)
         pictures.open_published_model(search_request.visual_id)
         if pictures.visual_id != search_request.visual_id:
             return PhotoModelReplaced()
@@ -106,7 +105,7 @@ class PhotoWorker:
                 hits = matcher.similar_items(photo, limit, visible)
                 row = pack_ranked(hits.ranked)
                 return PhotoItemsReply(row, list(hits.codes), list(hits.lines))
-            return _pack_places(matcher.similar_items_by_region(photo, limit, visible))
+            return _pack_regions(matcher.similar_items_by_region(photo, limit, visible))
         except (NotAPictureError, PictureTooLargeError) as error:
             return PictureRefusal.of(error)
 
@@ -143,7 +142,7 @@ class PhotoWorker:
         self._describers[encoder.embedding.name] = added
         return added
 
-    def _pictures_in(self, folder: str) -> ServedVisualModel:
+    def _cached_visual_model(self, folder: str) -> ServedVisualModel:
         pictures = self._served.pop(folder, None)
         if pictures is None:
             path = Path(folder)
@@ -159,7 +158,7 @@ def _unpack_visible(search_request: PhotoSearchRequest) -> Bools:
     return np.unpackbits(bits, count=search_request.count).astype(np.bool_)
 
 
-def _pack_places(matches: RegionMatches) -> PhotoRegionReplies:
+def _pack_regions(matches: RegionMatches) -> PhotoRegionReplies:
     confidence = matches.confidence
     places = [
         PhotoRegionReply(
@@ -171,7 +170,7 @@ def _pack_places(matches: RegionMatches) -> PhotoRegionReplies:
         )
         for place in matches.places
     ]
-    calibration = to_float_steps(confidence.evidence), to_float_steps(confidence.chance)
+    calibration = confidence.evidence.tolist(), confidence.chance.tolist()
     return PhotoRegionReplies(places, confidence.floor, confidence.usual, *calibration)
 
 
@@ -179,15 +178,15 @@ def main() -> None:
     """Answer requests until the other side closes the socket."""
     lower_priority()
     descriptor, priority, detector, text_reader, *encoders = sys.argv[1:]
-    process = PhotoWorker(
+    worker = PhotoWorker(
         PictureEncoders(*(Path(path) if path else None for path in encoders)),
         detector,
         text_reader,
     )
-    process.start(is_idle=priority == IDLE_PRIORITY)
+    worker.start(is_idle=priority == IDLE_PRIORITY)
     parent = ParentConnection.inherited(int(descriptor))
-    serve_requests(parent, Decoder(PhotoSearchRequest), process.answer)
-    process.close()
+    serve_requests(parent, Decoder(PhotoSearchRequest), worker.answer)
+    worker.close()
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class DescriptorEmbedding(Protocol):
         """Whether shopper behaviour trains it."""
 
     @property
-    def shows_copies(self) -> bool:
+    def detects_copies(self) -> bool:
         """Whether only copies of a picture come close to similarity 1."""
 
     def fit(self, examples: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
@@ -83,7 +83,7 @@ class BuiltInEmbedding:
 
     name: str = FORMAT
     uses_behaviour: bool = True
-    shows_copies: bool = True
+    detects_copies: bool = True
 
     def fit(self, examples: EmbeddingExamples) -> tuple[dict[str, npt.NDArray[Any]], str]:
         """Return the store's space, and the name of the teacher."""
@@ -116,7 +116,7 @@ class ModelEmbedding:
     """The output of the operator's model, unchanged: no training per store."""
 
     uses_behaviour: bool = False
-    shows_copies: bool = False
+    detects_copies: bool = False
 
     def __init__(self, model: ModelFile) -> None:
         """Take name and size from `model`."""
@@ -153,7 +153,7 @@ class FusedEmbedding:
     """The built-in descriptor fused with a trained encoder's features."""
 
     uses_behaviour: bool = True
-    shows_copies: bool = True
+    detects_copies: bool = True
 
     def __init__(self, model: ModelFile) -> None:
         """Take name and size from `model`."""

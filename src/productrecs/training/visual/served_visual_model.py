@@ -41,7 +41,7 @@ class ServedVisualModel:
         self._confidence: tuple[VisualModel, MatchConfidence] | None = None
         self.embedder = ""
 
-    def has_followed(self, visual_id: str) -> bool:
+    def has_opened_or_refused(self, visual_id: str) -> bool:
         """Return whether a model was opened or refused last."""
         return visual_id in {self.visual_id, self._refused}
 
@@ -50,7 +50,7 @@ class ServedVisualModel:
 
         A damaged model is refused, and the last good one continues to serve.
         """
-        if not visual_id or self.has_followed(visual_id):
+        if not visual_id or self.has_opened_or_refused(visual_id):
             return False
         try:
             arrays, facts = open_arrays(self.folder / visual_id)

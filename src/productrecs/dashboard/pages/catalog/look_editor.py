@@ -355,7 +355,7 @@ def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
     data = load_or_fetch_look_picture(editor_of(visit), look, visit.store.domain, trusted)
 
     def search(worker: PhotoWorkerClient) -> tuple[HotspotDraft, ...]:
-        pictures = worker.over(cached_store.pictures)
+        pictures = worker.search_in(cached_store.pictures)
         spots = spots_in_picture(data, pictures, state.catalog, visible)
         proposals = propose_hotspots(spots, state.catalog, stored_hotspots)
         return tuple(map(HotspotDraft.of_proposal, proposals))

@@ -119,7 +119,7 @@ def _photo_search_body(
     visible = catalog.visible(context.clock(), hide_sold_out=photo.in_stock)
     if rule_book is not None:
         visible = rule_book.rules_for_list(ListKind.SEARCH).shown_mask(visible)
-    photo_search = photo_client.over(cached_store.pictures)
+    photo_search = photo_client.search_in(cached_store.pictures)
     regions: bytes | None = None
     try:
         index = cached_store.index
@@ -170,7 +170,7 @@ def _photo_analysis_body(
         state = cached_store.state
         visible = state.eligible(context.clock(), ListKind.PRODUCT).visible
         spots = spots_in_picture(
-            photo, photo_client.over(cached_store.pictures), state.catalog, visible
+            photo, photo_client.search_in(cached_store.pictures), state.catalog, visible
         )
     except NotAPictureError as error:
         raise unreadable_photo(error) from error
