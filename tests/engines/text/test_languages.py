@@ -14,7 +14,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
     detect_language,
     without_opening,
 )
-from productrecs.engines.text.query_suggestions import spelled_as_title
+from productrecs.engines.text.query_suggestions import spell_as_title
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
 from productrecs.engines.text.tokenizer import query_words
 
@@ -89,7 +89,7 @@ def test_a_light_stem_takes_no_more_than_an_ending() -> None:
 def test_suggestions_are_written_as_titles_are(
     words: list[str], title: str, written: str
 ) -> None:
-    assert spelled_as_title(words, title) == written
+    assert spell_as_title(words, title) == written
 
 
 @pytest.mark.parametrize(

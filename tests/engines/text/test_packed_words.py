@@ -50,7 +50,7 @@ def list_of_units(word: str) -> str:
 def test_near_words_are_those_of_the_reference_implementation(
     counts: dict[str, int], typed: str, most: int
 ) -> None:
-    found = PackedWords(counts).near(typed, most, ALL)
+    found = PackedWords(counts).words_near(typed, most, ALL)
 
     assert [tuple(one) for one in found] == plainly_near(counts, typed, most)
 
@@ -62,10 +62,10 @@ def test_starts_and_ends_are_those_of_all_words_compared(
     packed = PackedWords(counts)
     frequent = sorted(counts, key=lambda word: -counts[word])
 
-    assert [one.word for one in packed.with_start(text, limit)] == [
+    assert [one.word for one in packed.words_with_start(text, limit)] == [
         word for word in frequent if word.startswith(text)
     ][:limit]
-    assert [one.word for one in packed.with_end(text, limit)] == [
+    assert [one.word for one in packed.words_with_end(text, limit)] == [
         word for word in frequent if word.endswith(text)
     ][:limit]
     assert (text in packed) == (text in counts)
@@ -75,7 +75,7 @@ def test_starts_and_ends_are_those_of_all_words_compared(
 
 @given(counts=COUNTS, start=WORDS)
 def test_a_start_one_edit_away_is_found(counts: dict[str, int], start: str) -> None:
-    found = [one.word for one in PackedWords(counts).with_near_start(start, ALL)]
+    found = [one.word for one in PackedWords(counts).words_with_near_start(start, ALL)]
 
     assert found == [
         word
@@ -93,7 +93,7 @@ def test_a_start_one_edit_away_is_found(counts: dict[str, int], start: str) -> N
 def test_limits_keep_the_most_frequent_of_each_distance() -> None:
     counts = {"lampe": 1, "lamps": 3, "clamp": 2, "lambs": 5, "cramp": 4}
 
-    found = PackedWords(counts).near("lamp", 2, 1)
+    found = PackedWords(counts).words_near("lamp", 2, 1)
 
     assert [tuple(one) for one in found] == [("lambs", 2, 5), ("lamps", 1, 3)]
 
@@ -102,7 +102,7 @@ def test_limits_keep_the_most_frequent_of_each_distance() -> None:
 def test_odd_words_are_near_none(word: str) -> None:
     packed = PackedWords({word: 1, "lamp": 2} if word else {})
 
-    assert packed.near(word, 2, ALL) == packed.with_near_start(word, ALL) == []
+    assert packed.words_near(word, 2, ALL) == packed.words_with_near_start(word, ALL) == []
     assert (word in packed) == bool(word)
 
 

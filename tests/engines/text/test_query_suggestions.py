@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from productrecs.engines.text.index_schema import ProductText
-from productrecs.engines.text.query_suggestions import spelled_as_title
+from productrecs.engines.text.query_suggestions import spell_as_title
 from productrecs.engines.text.search_index import IndexWriter, SearchIndex
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ def index(tmp_path: Path) -> SearchIndex:
 
 def offered(index: SearchIndex, query: str) -> tuple[list[str], str | None]:
     found = index.suggest(index.analyse(query), 5, np.ones(len(TITLES), dtype=np.bool_))
-    spelled = [spelled_as_title(one.words, TITLES[one.item], query) for one in found.next]
+    spelled = [spell_as_title(one.words, TITLES[one.item], query) for one in found.next]
     texts = [text for text in spelled if text is not None]
     meant = found.meant
-    return texts, spelled_as_title(meant.words, TITLES[meant.item]) if meant else None
+    return texts, spell_as_title(meant.words, TITLES[meant.item]) if meant else None
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from productrecs.engines.text.semantic_space import (
     Projection,
     SemanticSpace,
     Vectors,
-    invent_words,
+    make_pseudo_words,
     quantize,
     similarity_threshold,
 )
@@ -117,7 +117,7 @@ def test_the_threshold_is_above_what_invented_words_reach() -> None:
 def test_invented_words_are_halves_of_two_known_ones_and_no_known_word() -> None:
     words = ["hammer", "ladder", "drill", "sander"]
 
-    invented = invent_words(words)
+    invented = make_pseudo_words(words)
 
     starts = {word[: len(word) // 2] for word in words}
     ends = {word[len(word) // 2 :] for word in words}
@@ -125,7 +125,7 @@ def test_invented_words_are_halves_of_two_known_ones_and_no_known_word() -> None
     assert not set(invented) & set(words)
     assert all(any(one.startswith(start) for start in starts) for one in invented)
     assert all(any(one.endswith(end) for end in ends) for one in invented)
-    assert invent_words([]) == []
+    assert make_pseudo_words([]) == []
 
 
 def test_a_space_is_stored_as_arrays_and_others_are_refused() -> None:

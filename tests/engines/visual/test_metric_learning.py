@@ -54,7 +54,7 @@ def test_visits_teach_what_shoppers_compare(
     space, verdict = fit_supervised_space(descriptors, colours, pairs)
 
     assert verdict.teacher in {"visits", "both"}
-    assert verdict.found[verdict.teacher] > 1.2 * verdict.found["categories"]
+    assert verdict.hit_shares[verdict.teacher] > 1.2 * verdict.hit_shares["categories"]
     assert same_shape(space.vectors(descriptors), shapes) > 1.1 * same_shape(
         fit_descriptor_projection(descriptors, colours).vectors(descriptors), shapes
     )

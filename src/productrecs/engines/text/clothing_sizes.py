@@ -143,8 +143,8 @@ class ClothingSize(NamedTuple):
 
 def usual_size_system(currency: str, language: str) -> str:
     """Return the system of numbers that name none, in a store with these settings."""
-    of_language = language if language in COUNTRY_SYSTEMS else "eu"
-    return _SYSTEM_BY_CURRENCY.get(currency.upper(), of_language)
+    system_of_language = language if language in COUNTRY_SYSTEMS else "eu"
+    return _SYSTEM_BY_CURRENCY.get(currency.upper(), system_of_language)
 
 
 def is_eu_number(value: str) -> bool:
@@ -168,7 +168,9 @@ def possible_sizes(
     charts = _charts_for(size, words)
     return list(
         dict.fromkeys(
-            one for chart in charts for one in _sizes_in_chart(size, chart, usual)
+            candidate
+            for chart in charts
+            for candidate in _sizes_in_chart(size, chart, usual)
         )
     )
 
@@ -177,14 +179,14 @@ def equivalent_sizes(
     sizes: Collection[ClothingSize], words: Collection[str]
 ) -> list[ClothingSize]:
     """Return the same sizes of clothes in the other systems, all candidates of each."""
-    found = [
+    equivalents = [
         other
         for size in sizes
         for chart in _charts_for(size, words)
         for row in chart.get(size, ())
         for other in row
     ]
-    return [one for one in dict.fromkeys(found) if one not in sizes]
+    return [other for other in dict.fromkeys(equivalents) if other not in sizes]
 
 
 _Chart = Mapping[ClothingSize, tuple[tuple[ClothingSize, ...], ...]]
@@ -208,7 +210,7 @@ def _sizes_in_chart(size: ClothingSize, chart: _Chart, usual: str) -> list[Cloth
     high, low = ("eu", (usual,)) if is_low else (usual, _LOW_SYSTEMS)
     for systems in ((None,), (high,), low):
         sizes = [ClothingSize(size.value, system) for system in systems]
-        if any(one in chart for one in sizes):
+        if any(candidate in chart for candidate in sizes):
             return sizes
     return []
 
@@ -226,7 +228,7 @@ def _parse_chart(text: str) -> _Chart:
         )
         for size in row:
             rows[size].append(row)
-    return MappingProxyType({size: tuple(found) for size, found in rows.items()})
+    return MappingProxyType({size: tuple(size_rows) for size, size_rows in rows.items()})
 
 
 @memoized(RegisteredCache.CONSTANTS)

@@ -158,8 +158,8 @@ def attribute_meanings_by_word(language: str) -> Mapping[str, tuple[AttributeMea
     English and `language` come first. A word of a third language counts if it has four
     letters or more and means one thing.
     """
-    found: dict[str, tuple[AttributeMeaning, ...]] = {}
-    third: dict[str, set[AttributeMeaning]] = {}
+    meanings_by_word: dict[str, tuple[AttributeMeaning, ...]] = {}
+    foreign_meanings: dict[str, set[AttributeMeaning]] = {}
     for name, table in ((COLOR, _COLORS), (MATERIAL, _MATERIALS)):
         for row in zip(*(texts.split("|") for texts in table.values()), strict=True):
             by_language = dict(zip(table, map(_all_forms, row), strict=True))
@@ -168,14 +168,14 @@ def attribute_meanings_by_word(language: str) -> Mapping[str, tuple[AttributeMea
             values = {word for word in others if len(word) >= _MIN_LETTERS_OF_VALUE}
             meaning = AttributeMeaning(name, words, words | values)
             for word in words:
-                found[word] = (*found.get(word, ()), meaning)
+                meanings_by_word[word] = (*meanings_by_word.get(word, ()), meaning)
             for word in others:
-                third.setdefault(word, set()).add(meaning)
-    for word, meanings in third.items():
+                foreign_meanings.setdefault(word, set()).add(meaning)
+    for word, meanings in foreign_meanings.items():
         is_long = len(word) >= _MIN_LETTERS or word in _SHORT_WORDS
         if is_long and len(meanings) == 1:
-            found.setdefault(word, tuple(meanings))
-    return MappingProxyType(found)
+            meanings_by_word.setdefault(word, tuple(meanings))
+    return MappingProxyType(meanings_by_word)
 
 
 def _all_forms(words: str) -> frozenset[str]:

@@ -44,9 +44,9 @@ class Highlighter:
     words: frozenset[str]
 
     @classmethod
-    def of(cls, slots: Iterable[QueryTerm], language: LanguageAnalyzer) -> "Highlighter":
-        """Return the highlighter of a query that was interpreted as `slots`."""
-        readings = [reading for slot in slots for reading in slot.readings]
+    def of(cls, terms: Iterable[QueryTerm], language: LanguageAnalyzer) -> "Highlighter":
+        """Return the highlighter of a query that was interpreted as `terms`."""
+        readings = [reading for term in terms for reading in term.readings]
         return cls(
             language,
             frozenset(stem for reading in readings for stem in reading.stems),

@@ -122,8 +122,8 @@ _OPENING: Final = re.compile(
 def without_opening(words: Sequence[str]) -> Sequence[str]:
     """Return a query's folded words without an opening such as "I am looking for"."""
     text = " ".join(words)
-    found = _OPENING.match(text)
-    return text[found.end() :].split() if found else words
+    opening = _OPENING.match(text)
+    return text[opening.end() :].split() if opening else words
 
 
 class LanguageAnalyzer:
@@ -133,12 +133,12 @@ class LanguageAnalyzer:
         """Select the language of a tag such as `de` or `pt-BR`."""
         self.code = tag.split("-", 1)[0].lower()
         name = LANGUAGE_NAMES.get(self.code)
-        self._stems = _analyzer(Filter.stemmer(name)) if name else None
+        self._stems = _build_analyzer(Filter.stemmer(name)) if name else None
         self._light_stemmer = light_stemmer(self.code)
         self._irregular = IRREGULAR_PLURALS.get(self.code)
         self._extra_stop_words = _EXTRA_STOP_WORDS.get(self.code, frozenset())
         self._stop_words = (
-            _analyzer(Filter.stopword(name)) if name in _WITH_STOP_WORDS else None
+            _build_analyzer(Filter.stopword(name)) if name in _WITH_STOP_WORDS else None
         )
 
     def stems(self, words: Sequence[str]) -> list[str]:
@@ -183,7 +183,7 @@ _WITH_STOP_WORDS: Final = frozenset(LANGUAGE_NAMES.values()) - {
 }
 
 
-def _analyzer(word_filter: Filter) -> TextAnalyzer:
+def _build_analyzer(word_filter: Filter) -> TextAnalyzer:
     return TextAnalyzerBuilder(Tokenizer.whitespace()).filter(word_filter).build()
 
 
@@ -256,7 +256,7 @@ def detect_language(texts: Iterable[str], declared: str) -> str:
     """
     sampled_texts = list(texts)
     code = declared.split("-", 1)[0].lower()
-    script_languages = _languages_by_script("".join(sampled_texts).lower())
+    script_languages = _languages_of_dominant_script("".join(sampled_texts).lower())
     if script_languages:
         return declared if code in script_languages else script_languages[0]
     words = Counter(word for text in sampled_texts for word in query_words(text))
@@ -277,7 +277,7 @@ def _telltale_count(code: str, words: Counter[str]) -> int:
     return sum(words[word] for word in _WEIGHTS[code])
 
 
-def _languages_by_script(text: str) -> Sequence[str]:
+def _languages_of_dominant_script(text: str) -> Sequence[str]:
     """Return the languages of the dominant script; none for Latin."""
     letters = len(_LETTER.findall(text))
     if letters < _MIN_LETTERS:

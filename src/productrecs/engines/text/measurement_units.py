@@ -99,7 +99,7 @@ _UNIT_FAMILY: Final = {
 _MAX_DIGITS: Final = 15
 
 
-def normalized_number(text: str) -> str:
+def normalize_number(text: str) -> str:
     """Return the canonical number: "2,000" is 2000, "1/2" is 0.5, "1,5" is 1.5."""
     whole, slash, part = text.partition("/")
     if len(text) > _MAX_DIGITS:

@@ -48,11 +48,11 @@ class PackedWords:
         in_order = np.fromiter(counts.values(), np.int32, len(counts))
         order = np.argsort(-in_order, kind="stable")
         self._counts = in_order[order]
-        given = list(counts)
-        words = [given[number] for number in order.tolist()]
+        distinct = list(counts)
+        words = [distinct[number] for number in order.tolist()]
         encoded = list(map(_encode, words))
         self._text = b"".join(encoded)
-        sizes = np.array([len(one) // _UNIT_BYTES for one in encoded], np.int64)
+        sizes = np.array([len(word) // _UNIT_BYTES for word in encoded], np.int64)
         self._offsets = np.concatenate(([0], np.cumsum(sizes)))
         corrections = np.array(
             [
@@ -88,9 +88,9 @@ class PackedWords:
 
     def counts(self) -> dict[str, int]:
         """Return all words with the number of products, the most frequent first."""
-        return {word.word: word.products for word in self._words(range(len(self)))}
+        return {word.word: word.products for word in self._decode_words(range(len(self)))}
 
-    def near(self, word: str, max_distance: int, limit: int) -> list[NearWord]:
+    def words_near(self, word: str, max_distance: int, limit: int) -> list[NearWord]:
         """Return up to `limit` words of each edit distance from 1 to 2, without codes.
 
         Words of less than four letters are near none, those of four within one edit only.
@@ -99,46 +99,46 @@ class PackedWords:
         size = len(typed) // _UNIT_BYTES
         if size > MOST_LETTERS:
             return []
-        found = (ctypes.c_int32 * (limit * max_distance))()
+        numbers = (ctypes.c_int32 * (limit * max_distance))()
         distances = (ctypes.c_uint8 * (limit * max_distance))()
         count = _near_words(
             *(self._pointers, self._n_corrections, typed, size),
-            *(max_distance, limit, found, distances),
+            *(max_distance, limit, numbers, distances),
         )
-        return self._words(found[:count], distances[:count])
+        return self._decode_words(numbers[:count], distances[:count])
 
-    def with_start(self, start: str, limit: int) -> list[NearWord]:
+    def words_with_start(self, start: str, limit: int) -> list[NearWord]:
         """Return up to `limit` words that begin with `start`."""
-        return self._find(_words_with_start, len(self), start, 0, limit)
+        return self._call_kernel(_words_with_start, len(self), start, 0, limit)
 
-    def with_end(self, end: str, limit: int) -> list[NearWord]:
+    def words_with_end(self, end: str, limit: int) -> list[NearWord]:
         """Return up to `limit` words that end with `end`."""
-        return self._find(_words_with_start, len(self), end, 1, limit)
+        return self._call_kernel(_words_with_start, len(self), end, 1, limit)
 
-    def with_near_start(self, start: str, limit: int) -> list[NearWord]:
+    def words_with_near_start(self, start: str, limit: int) -> list[NearWord]:
         """Return up to `limit` words with the same first letter, and a start one edit away.
 
         They have at least five letters, and are no codes.
         """
         count = self._n_corrections
-        return self._find(_words_with_near_start, count, start, _MIN_LETTERS, limit)
+        return self._call_kernel(_words_with_near_start, count, start, _MIN_LETTERS, limit)
 
     def memory_bytes(self) -> int:
         """Return the memory of the arrays."""
         return self._counts.nbytes + sum(array.nbytes for array in self._arrays)
 
-    def _find(
+    def _call_kernel(
         self, kernel: Any, n_words: int, text: str, argument: int, limit: int
     ) -> list[NearWord]:
         typed = _encode(text)
         size = len(typed) // _UNIT_BYTES
         if not 0 < size <= MOST_LETTERS:
             return []
-        found = (ctypes.c_int32 * limit)()
-        count = kernel(self._pointers, n_words, typed, size, argument, limit, found)
-        return self._words(found[:count])
+        numbers = (ctypes.c_int32 * limit)()
+        count = kernel(self._pointers, n_words, typed, size, argument, limit, numbers)
+        return self._decode_words(numbers[:count])
 
-    def _words(
+    def _decode_words(
         self, numbers: Iterable[int], distances: Iterable[int] = repeat(0)
     ) -> list[NearWord]:
         text, offsets, counts = self._text, self._offsets, self._counts

@@ -188,7 +188,7 @@ def price_phrases_in(text: str, currency: str, language: str) -> list[PricePhras
     """
     folded, positions = fold_with_positions(text)
     grammar = _price_grammar(currency.upper(), language)
-    found: list[PricePhrase] = []
+    phrases: list[PricePhrase] = []
     for kind, pattern in grammar.patterns:
         for match in pattern.finditer(folded):
             word = match["word"]
@@ -198,24 +198,24 @@ def price_phrases_in(text: str, currency: str, language: str) -> list[PricePhras
             if not is_plain and grammar.currency.search(match.group()) is None:
                 continue
             span = Span(positions[match.start()], positions[match.end() - 1] + 1)
-            if any(span.overlaps(phrase.span) for phrase in found):
+            if any(span.overlaps(phrase.span) for phrase in phrases):
                 continue
-            low, high = _limits(kind, match)
-            found.append(PricePhrase(low, high, span))
-    return sorted(found, key=lambda phrase: phrase.span)
+            low, high = _price_limits(kind, match)
+            phrases.append(PricePhrase(low, high, span))
+    return sorted(phrases, key=lambda phrase: phrase.span)
 
 
-def _limits(kind: str, match: re.Match[str]) -> tuple[float | None, float | None]:
-    first = _amount(match["first"])
+def _price_limits(kind: str, match: re.Match[str]) -> tuple[float | None, float | None]:
+    first = _parse_amount(match["first"])
     if kind == "below":
         return None, first
     if kind == "above":
         return first, None
-    second = _amount(match["second"])
+    second = _parse_amount(match["second"])
     return min(first, second), max(first, second)
 
 
-def _amount(text: str) -> float:
+def _parse_amount(text: str) -> float:
     """Return the amount of "19.99", "19,99", "1.000", "1,000.50" or "80,-"."""
     text = text.rstrip("-").rstrip(".,")
     whole, mark, cents = text, "", ""

@@ -52,7 +52,7 @@ class ProductWordTable:
         self.rows: dict[str, dict[Words, list[int]]] = {code: {} for code in self.analyzers}
         self._spelled: dict[str, set[Words]] = {code: set() for code in self.analyzers}
         for line in lines:
-            self._add(line)
+            self._add_row(line)
         self.beginnings = {
             code: frozenset(stems[0] for stems in rows if stems)
             for code, rows in self.rows.items()
@@ -69,7 +69,9 @@ class ProductWordTable:
         """
         if into not in self.analyzers:
             return []
-        possible = frozenset[str]().union(*(_languages_of(self, word) for word in words))
+        possible = frozenset[str]().union(
+            *(_possible_languages(self, word) for word in words)
+        )
         codes = [*(code for code in self.analyzers if code != into), into]
         languages = (
             _ForeignLanguageNames(self, code, into, is_sold)
@@ -78,7 +80,7 @@ class ProductWordTable:
         )
         return max(
             (list(language.translate(words)) for language in languages),
-            key=_known_words,
+            key=_count_known_words,
             default=[],
         )
 
@@ -126,7 +128,7 @@ class ProductWordTable:
         rows = self.rows[code]
         return [cut for cut, stem in zip(cuts, stems, strict=True) if (stem,) in rows]
 
-    def _add(self, line: str) -> None:
+    def _add_row(self, line: str) -> None:
         row = len(self.names)
         self.names.append({})
         for code, cell in zip(self.analyzers, line.split("|"), strict=True):
@@ -193,24 +195,27 @@ class _ForeignLanguageNames:
     def translate(self, words: Sequence[str]) -> Iterator[ProductWordTranslation]:
         """Yield the parts of a query that are names, sold or not; the longest that is."""
         analyzer, rows = self.table.analyzers[self.code], self.table.rows[self.code]
-        kept = analyzer.without_stop_words(words)
-        stems = analyzer.stems(kept)
+        content_words = analyzer.without_stop_words(words)
+        stems = analyzer.stems(content_words)
         place = 0
-        while place < len(kept):
+        while place < len(content_words):
             parts = [
-                tuple(kept[place:end])
-                for end in range(min(place + _MAX_WORDS, len(kept)), place, -1)
-                if tuple(stems[place:end]) in rows and self._rows(tuple(kept[place:end]))
+                tuple(content_words[place:end])
+                for end in range(min(place + _MAX_WORDS, len(content_words)), place, -1)
+                if tuple(stems[place:end]) in rows
+                and self._rows_of_name(tuple(content_words[place:end]))
             ]
-            sold = (ProductWordTranslation(part, self._names(part)) for part in parts)
+            sold = (ProductWordTranslation(part, self._sold_names(part)) for part in parts)
             best = next((part for part in sold if part.names), None)
-            if best is None and (compound := list(self._parts_of_compound(kept[place]))):
+            if best is None and (
+                compound := list(self._parts_of_compound(content_words[place]))
+            ):
                 yield from compound
             elif best is not None or parts:
                 yield best or ProductWordTranslation(parts[0], ())
             place += len(best.typed) if best is not None else 1
 
-    def _rows(self, typed: Words) -> Sequence[int]:
+    def _rows_of_name(self, typed: Words) -> Sequence[int]:
         """Return the rows of a name; none if the catalog's language has the same one.
 
         Stems of the shortest words are those of too many others: they must be exact.
@@ -235,11 +240,11 @@ class _ForeignLanguageNames:
     def _stems(self, words: Words, code: str) -> Words:
         return tuple(self.table.analyzers[code].stems(words))
 
-    def _names(self, typed: Words) -> tuple[Words, ...]:
+    def _sold_names(self, typed: Words) -> tuple[Words, ...]:
         """Return what products of the catalog are called that `typed` names."""
         names = dict.fromkeys(
             name
-            for row in self._rows(typed)
+            for row in self._rows_of_name(typed)
             for name in self.table.names[row][self.into]
             if self.code != self.into or not self.table.is_homonym(name, row, self.into)
         )
@@ -253,7 +258,7 @@ class _ForeignLanguageNames:
         if self.code not in _COMPOUNDING:
             return
         for cut in self.table.possible_cuts(word, self.code):
-            heads = self._names((word[cut:],))
+            heads = self._sold_names((word[cut:],))
             if not heads:
                 continue
             possible = (word[:cut].removesuffix(link) for link in _LINKING_LETTERS)
@@ -261,14 +266,14 @@ class _ForeignLanguageNames:
             own_firsts = {
                 part for part in firsts if len(part) >= _MIN_OWN and self.is_sold((part,))
             }
-            is_certain = bool(self._rows((word,)) or own_firsts) or any(
-                self._rows((first,)) for first in firsts
+            is_certain = bool(self._rows_of_name((word,)) or own_firsts) or any(
+                self._rows_of_name((first,)) for first in firsts
             )
             if not is_certain and len(word) - cut < _MIN_HEAD:
                 continue
             for first in firsts:
                 own = ((first,),) if first in own_firsts else ()
-                if names := self._names((first,)) or own:
+                if names := self._sold_names((first,)) or own:
                     yield ProductWordTranslation((word,), names)
                     break
             yield ProductWordTranslation((word,), heads, is_certain)
@@ -276,7 +281,7 @@ class _ForeignLanguageNames:
 
 
 @memoized(RegisteredCache.NAME_LANGUAGES)
-def _languages_of(table: ProductWordTable, word: str) -> frozenset[str]:
+def _possible_languages(table: ProductWordTable, word: str) -> frozenset[str]:
     """Return the languages in which a word may begin a name, or end with one."""
     return frozenset(
         code
@@ -286,7 +291,7 @@ def _languages_of(table: ProductWordTable, word: str) -> frozenset[str]:
     )
 
 
-def _known_words(parts: Sequence[ProductWordTranslation]) -> float:
+def _count_known_words(parts: Sequence[ProductWordTranslation]) -> float:
     """Return how many words a language knows; those of products without one count half."""
     return sum(len(part.typed) * (1.0 if part.names else 0.5) for part in parts)
 

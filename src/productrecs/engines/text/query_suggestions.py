@@ -60,17 +60,17 @@ def suggest_queries(
         return QuerySuggestions([], None)
     finder = _SuggestionFinder(interpreter, visible, query.words)
     suggestions: dict[tuple[str, ...], Suggestion] = {}
-    for option in finder.options(query_terms, limit, is_typing=is_typing):
+    for candidate in finder.candidate_queries(query_terms, limit, is_typing=is_typing):
         if len(suggestions) == limit:
             break
-        suggestion = finder.suggestion_of(option)
+        suggestion = finder.find_suggestion(candidate)
         if suggestion is not None:
             stems = interpreter.language.stems(suggestion.words)
             suggestions.setdefault(tuple(stems), suggestion)
     meant = None
     if has_correction(query_terms, is_typing=is_typing):
-        meant = finder.suggestion_of(
-            [_first_reading(query_term) for query_term in query_terms]
+        meant = finder.find_suggestion(
+            [_with_first_reading(query_term) for query_term in query_terms]
         )
     return QuerySuggestions(list(suggestions.values()), meant)
 
@@ -83,25 +83,25 @@ class _SuggestionFinder:
     visible: Mask
     typed: Sequence[str]
 
-    def options(
+    def candidate_queries(
         self, query_terms: Sequence[QueryTerm], limit: int, *, is_typing: bool
     ) -> Iterator[list[QueryTerm]]:
         """Yield the query with its last word as typed, corrected, and completed."""
-        first_terms = [_first_reading(query_term) for query_term in query_terms[:-1]]
+        first_terms = [_with_first_reading(query_term) for query_term in query_terms[:-1]]
         last = query_terms[-1]
         for reading in self._completions_and_readings(last, limit, is_typing=is_typing):
             if not self._is_in_titles(reading):
                 continue
             yield [*first_terms, last._replace(readings=(reading,))]
 
-    def suggestion_of(self, query_terms: Sequence[QueryTerm]) -> Suggestion | None:
+    def find_suggestion(self, query_terms: Sequence[QueryTerm]) -> Suggestion | None:
         """Return these words in their first reading; None if no product has all."""
         searcher = self.interpreter.searcher
-        slots_as_read = [
+        terms_as_read = [
             query_term._replace(typed="".join(query_term.readings[0].words))
             for query_term in query_terms
         ]
-        query = all_words_query(self.interpreter, slots_as_read)
+        query = all_words_query(self.interpreter, terms_as_read)
         hits = searcher.search(query, _CHECKED_HITS, count=False).hits
         if not hits:
             return None
@@ -151,7 +151,7 @@ class _SuggestionFinder:
         return all(count.title or count.categories for count in counts)
 
 
-def _first_reading(query_term: QueryTerm) -> QueryTerm:
+def _with_first_reading(query_term: QueryTerm) -> QueryTerm:
     return query_term._replace(readings=query_term.readings[:1])
 
 
@@ -159,7 +159,7 @@ _RUN: Final = re.compile(r"[^\W_]+(?:['\u2019./-][^\W_]+)*")
 _BREAK: Final = re.compile(r"[^\w]|_")
 
 
-def spelled_as_title(words: Sequence[str], title: str, typed: str = "") -> str | None:
+def spell_as_title(words: Sequence[str], title: str, typed: str = "") -> str | None:
     """Return folded words in the spelling of `title`, in lower case, joined by blanks.
 
     Joined words ("tshirt") get their hyphen back ("t-shirt"), as do split ones. Bigrams of
@@ -204,8 +204,8 @@ def _matching_part_of_title(word: str, title: str) -> str | None:
     if start < 0:
         return None
     # maps each folded character to its position in the title
-    origin = [at for at, folded in enumerate(folded_parts) for _ in folded]
-    return title[origin[start] : origin[start + len(word) - 1] + 1]
+    positions = [at for at, folded in enumerate(folded_parts) for _ in folded]
+    return title[positions[start] : positions[start + len(word) - 1] + 1]
 
 
 def _join_bigrams(words: Sequence[str]) -> list[str]:

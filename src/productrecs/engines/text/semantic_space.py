@@ -37,7 +37,7 @@ DIMENSIONS: Final = 128
 REDUCED_FROM: Final = 1_000
 """Minimum number of products for the reduction; smaller catalogs keep full vectors."""
 
-INVENTED: Final = 200
+PSEUDO_WORD_COUNT: Final = 200
 """Number of pseudo-words that calibrate the threshold."""
 
 MAX_PSEUDO_WORD_SHARE: Final = 0.02
@@ -83,12 +83,12 @@ class Projection:
         count, size = rows.shape
         if count < REDUCED_FROM:
             return cls(np.zeros(size, np.float32), np.eye(size, dtype=np.float32))
-        total, products = np.zeros(size), np.zeros((size, size))
+        sums, products = np.zeros(size), np.zeros((size, size))
         for begin in range(0, count, _FIT_BATCH):  # not all as float32 at once
             part = unit_rows(rows[begin : begin + _FIT_BATCH])
-            total += part.sum(axis=0)
+            sums += part.sum(axis=0)
             products += part.T @ part
-        mean = total / count
+        mean = sums / count
         _, axes = np.linalg.eigh(products - count * np.outer(mean, mean))
         basis = axes[:, ::-1][:, :DIMENSIONS].astype(np.float32)
         return cls(mean.astype(np.float32), np.ascontiguousarray(basis))
@@ -127,7 +127,7 @@ class RandomSigns:
         self._dimensions = dimensions
         self.words = -(-dimensions // _WORD_BITS)
 
-    def of(self, rows: Vectors) -> npt.NDArray[np.uint64]:
+    def compute_signs(self, rows: Vectors) -> npt.NDArray[np.uint64]:
         """Return the signs of rows in words of 64 bits: a column for each row."""
         bits = np.zeros((len(rows), self.words * _WORD_BITS), np.bool_)
         bits[:, : self._dimensions] = rows @ self._rotation > 0
@@ -168,7 +168,9 @@ class SemanticSpace:
             part = self.codes[begin : begin + _BATCH_ROWS].astype(np.float32)
             lengths[begin : begin + _BATCH_ROWS] = np.linalg.norm(part, axis=1)
             if self._signs is not None:
-                self._row_signs[:, begin : begin + _BATCH_ROWS] = self._signs.of(part)
+                self._row_signs[:, begin : begin + _BATCH_ROWS] = self._signs.compute_signs(
+                    part
+                )
         self._inverse = np.divide(
             1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0
         )
@@ -195,7 +197,9 @@ class SemanticSpace:
         )
         compared = visible[: len(self.codes)]
         if self._signs is not None:
-            signs = self._signs.of(query[None, :].astype(np.float32))[:, 0].copy()
+            signs = self._signs.compute_signs(query[None, :].astype(np.float32))[
+                :, 0
+            ].copy()
             distances = _count_differing_signs(self._row_signs, signs)[: len(visible)]
             compared = compared & (distances <= self._signs.max_distance(least))
         items, products = _find_similar_rows(
@@ -257,12 +261,12 @@ def similarity_threshold(
     return max(float(np.quantile(best, 1.0 - share)) + _MARGIN, _MIN_THRESHOLD)
 
 
-def invent_words(words: Sequence[str]) -> list[str]:
+def make_pseudo_words(words: Sequence[str]) -> list[str]:
     """Return pseudo-words: the beginning of one word joined to the end of another."""
     if not words:
         return []
     rng, existing_words = np.random.default_rng(_SEED), set(words)
-    pairs = rng.integers(len(words), size=(INVENTED, 2)).tolist()
+    pairs = rng.integers(len(words), size=(PSEUDO_WORD_COUNT, 2)).tolist()
     pseudo_words = (
         words[first][: len(words[first]) // 2] + words[second][len(words[second]) // 2 :]
         for first, second in pairs
@@ -292,7 +296,7 @@ def _find_similar_rows(
     """Return the compared rows with a scaled dot product above `min_product`, and it."""
     compared = np.ascontiguousarray(compared)
     count = min(rows.shape[0], compared.shape[0])
-    found, products = np.empty(count, np.int64), np.empty(count, np.float32)
+    similar_rows, products = np.empty(count, np.int64), np.empty(count, np.float32)
     size = _similar_rows(
         address(rows),
         address(query),
@@ -301,7 +305,7 @@ def _find_similar_rows(
         address(compared),
         count,
         rows.shape[1],
-        address(found),
+        address(similar_rows),
         address(products),
     )
-    return found[:size].copy(), products[:size].copy()
+    return similar_rows[:size].copy(), products[:size].copy()

@@ -44,15 +44,15 @@ def equivalent_sizes(value: str, system: str, words: Collection[str]) -> list[Sh
     size that is none of an adult's shoe, such as UK 38, has none.
     """
     named = {WEARERS[word] for word in words if word in WEARERS}
-    found: dict[ShoeSize, None] = {}
+    equivalents: dict[ShoeSize, None] = {}
     for wearer in named if len(named) == 1 else _US_OFFSETS:
         lengths = list(_lengths_in_paris_points(value, system, wearer))
         for other, (low, high) in _ADULTS.items():
             for half_sizes in range(2 * low, 2 * high + 1) if other != system else ():
                 text = f"{half_sizes / 2:g}"
                 if _is_close(lengths, list(_lengths_in_paris_points(text, other, wearer))):
-                    found[ShoeSize(text, other)] = None
-    return list(found)
+                    equivalents[ShoeSize(text, other)] = None
+    return list(equivalents)
 
 
 def _lengths_in_paris_points(value: str, system: str, wearer: str) -> Iterator[float]:

@@ -151,17 +151,17 @@ def may_name_size(words: Iterable[str]) -> bool:
 def sizes_in(text: str) -> list[SizePhrase]:
     """Return the sizes that a text may name, in order; they do not overlap."""
     folded, positions = fold_with_positions(text)
-    found: list[SizePhrase] = []
+    phrases: list[SizePhrase] = []
     taken: list[Span] = []
-    for make, pattern in _SIZE_READERS:
+    for read_size, pattern in _SIZE_READERS:
         for match in pattern.finditer(folded):
             span = Span(positions[match.start()], positions[match.end() - 1] + 1)
             if any(span.overlaps(other) for other in taken):
                 continue
             taken.append(span)
-            if (size := make(match, span)) is not None:
-                found.append(size)
-    return sorted(found, key=lambda phrase: phrase.span)
+            if (size := read_size(match, span)) is not None:
+                phrases.append(size)
+    return sorted(phrases, key=lambda phrase: phrase.span)
 
 
 def _waist_size(match: re.Match[str], span: Span) -> SizePhrase:
@@ -251,22 +251,22 @@ def sizes_with_systems(value: str) -> Mapping[str, str | None]:
 
     "EU 42 / UK 8" is 42 in the system eu and 8 in uk; "42" is of no system.
     """
-    found: dict[str, str | None] = {}
+    systems_by_size: dict[str, str | None] = {}
     system, last = None, ""
     for word in _CATALOG_SIZE.findall(_with_units_as_words(fold_text(value))):
         unit = _child_unit(word, last)
-        if unit is not None and last and found[last] is None:
-            found[last], last = unit, ""
+        if unit is not None and last and systems_by_size[last] is None:
+            systems_by_size[last], last = unit, ""
         elif word in _CATALOG_SYSTEMS:
-            is_after = bool(last) and found[last] is None
+            is_after = bool(last) and systems_by_size[last] is None
             if is_after:
-                found[last] = _CATALOG_SYSTEMS[word]
+                systems_by_size[last] = _CATALOG_SYSTEMS[word]
             system, last = None if is_after else _CATALOG_SYSTEMS[word], ""
         elif word not in _SIZE_NOUNS:
             last = size_key(word)
-            found.setdefault(last, system)
+            systems_by_size.setdefault(last, system)
             system = None
-    return found
+    return systems_by_size
 
 
 def _with_units_as_words(folded: str) -> str:

@@ -17,7 +17,7 @@ from productrecs.engines.text.measurement_units import (
     UNIT_PREFIXES,
     UNITS,
     equivalent_quantities,
-    normalized_number,
+    normalize_number,
 )
 
 _TAG: Final = re.compile(r"<[/!a-zA-Z][^<>]{0,2000}>")
@@ -239,7 +239,7 @@ def _size_side_at(tokens: list[_Token], index: int) -> _Amount | None:
         return None
     if after.kind != "number":
         return None
-    return _Amount(_METRIC_THREAD + normalized_number(after.text), "", index + 2)
+    return _Amount(_METRIC_THREAD + normalize_number(after.text), "", index + 2)
 
 
 def _size_words(sides: list[_Amount]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -290,10 +290,10 @@ def _quantity_at(tokens: list[_Token], index: int) -> _Word:
 
 def _amount_at(tokens: list[_Token], index: int) -> _Amount:
     """Return the number at `index` (possibly mixed: 1 1/2) and its unit."""
-    number, end = normalized_number(tokens[index].text), index + 1
+    number, end = normalize_number(tokens[index].text), index + 1
     after = _token_at(tokens, end)
     if after is not None and after.before and "/" in after.text and number.isdecimal():
-        part = normalized_number(after.text)  # 1 1/2 is 1.5
+        part = normalize_number(after.text)  # 1 1/2 is 1.5
         if part.startswith("0."):
             number, end = number + part[1:], end + 1
     unit, end = _unit_at(tokens, end)

@@ -186,19 +186,19 @@ class Vocabulary:
 
     def completions(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words that begin with `start`, without itself."""
-        words = self._most_frequent(PackedWords.with_start, start, limit + 1)
+        words = self._most_frequent(PackedWords.words_with_start, start, limit + 1)
         return [word for word in words if word != start][:limit]
 
     def words_ending_with(self, end: str, limit: int) -> list[str]:
         """Return the most frequent words that end with `end`, without itself."""
-        words = self._most_frequent(PackedWords.with_end, end, limit + 1)
+        words = self._most_frequent(PackedWords.words_with_end, end, limit + 1)
         return [word for word in words if word != end][:limit]
 
     def mistyped_completions(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words whose beginning is one edit from `start`."""
         if is_code(start) or len(start) < ONE_EDIT_FROM - 1:
             return []
-        return self._most_frequent(PackedWords.with_near_start, start, limit)
+        return self._most_frequent(PackedWords.words_with_near_start, start, limit)
 
     def memory_bytes(self) -> int:
         """Return the approximate size of the words and the cache."""
@@ -210,7 +210,7 @@ class Vocabulary:
         matches = self._cache.get((word, max_distance))
         if matches is None:
             parts = () if is_code(word) else self._parts
-            near = [part.near(word, max_distance, _MAX_NEAR) for part in parts]
+            near = [part.words_near(word, max_distance, _MAX_NEAR) for part in parts]
             matches = [
                 FuzzyMatch(other.word, other.distance, other.word[0] == word[0])
                 for other in _merge_most_frequent(near, _MAX_NEAR * max_distance)

@@ -143,15 +143,7 @@ def fit_descriptor_projection(
     projected = _join_halves(
         centred[:, _IS_COLOUR] @ colour, centred[:, ~_IS_COLOUR] @ shape
     )
-    sample_row = np.full(len(descriptors), -1, dtype=np.intp)
-    sample_row[rows] = np.arange(len(rows))
-    known_groups = [
-        group_rows[group_rows >= 0]
-        for group_rows in (sample_row[group] for group in groups)
-    ]
-    spreads = scatter_matrices(
-        projected, [group for group in known_groups if len(group) >= MIN_GROUP]
-    )
+    spreads = scatter_of_sample(projected, rows, len(descriptors), groups)
     kind = discriminant_axes(spreads, 2 * _BASIS)
     return DescriptorProjection(mean, weights, colour, shape, projected.mean(axis=0), kind)
 
@@ -202,6 +194,22 @@ class ScatterMatrices(NamedTuple):
     within: Floats
     between: Floats
     axes: int  # maximum number of discriminant axes
+
+
+def scatter_of_sample(
+    projected: Floats,
+    rows: npt.NDArray[np.intp],
+    count: int,
+    groups: Sequence[npt.NDArray[np.intp]],
+) -> ScatterMatrices | None:
+    """Return the scatter of the groups in a sample: `rows` of `count` pictures."""
+    sample_row = np.full(count, -1, dtype=np.intp)
+    sample_row[rows] = np.arange(len(rows))
+    sampled = [sample_row[group] for group in groups]
+    known = [group_rows[group_rows >= 0] for group_rows in sampled]
+    return scatter_matrices(
+        projected, [group for group in known if len(group) >= MIN_GROUP]
+    )
 
 
 def scatter_matrices(

@@ -22,7 +22,6 @@ import numpy.typing as npt
 from productrecs.engines.visual.descriptor_projection import (
     DIMENSIONS,
     KIND,
-    MIN_GROUP,
     MIN_PICTURES,
     DescriptorProjection,
     Descriptors,
@@ -33,6 +32,7 @@ from productrecs.engines.visual.descriptor_projection import (
     random_axes,
     sampled_rows,
     scatter_matrices,
+    scatter_of_sample,
     unit_rows,
 )
 from productrecs.engines.visual.image_transforms import Floats
@@ -113,15 +113,7 @@ def fit_feature_projection(
         )
     axes = principal_axes(sample - mean, _BASIS, _WHITENING)
     projected = unit_rows((sample - mean) @ axes)
-    sample_row = np.full(len(features), -1, dtype=np.intp)
-    sample_row[rows] = np.arange(len(rows))
-    known_groups = [
-        group_rows[group_rows >= 0]
-        for group_rows in (sample_row[group] for group in groups)
-    ]
-    spreads = scatter_matrices(
-        projected, [group for group in known_groups if len(group) >= MIN_GROUP]
-    )
+    spreads = scatter_of_sample(projected, rows, len(features), groups)
     kind = discriminant_axes(spreads, _BASIS)
     if not kind.any():
         return FeatureProjection(mean, axes, no_kind_axes[0], _axes_without_whitening(axes))
@@ -149,14 +141,14 @@ def fuse_vectors(own: Floats, encoded: Floats) -> Floats:
 
 
 def reweight_queries(
-    vectors: Floats, blocks: Sequence[slice], stored_weights: Floats, wanted_weights: Floats
+    vectors: Floats, blocks: Sequence[slice], stored_weights: Floats, query_weights: Floats
 ) -> Floats:
-    """Return queries whose products with stored vectors have weights `wanted_weights`.
+    """Return queries whose products with stored vectors have weights `query_weights`.
 
     `stored_weights` are the block weights of the vectors, 0 for empty blocks. The product
     with an equal vector is 1.
     """
-    target = np.where(stored_weights > 0, wanted_weights, 0.0)
+    target = np.where(stored_weights > 0, query_weights, 0.0)
     factors = (
         target
         / target.sum()
@@ -186,7 +178,7 @@ class SupervisionChoice(NamedTuple):
     """The chosen supervision, and the share of test pairs that each one finds."""
 
     teacher: str  # categories, visits or both
-    found: dict[str, float]
+    hit_shares: dict[str, float]
 
 
 def fit_supervised_space(
@@ -254,16 +246,16 @@ def _pair_hits(
     Other known matches are not counted as competitors.
     """
     vectors, hits_of_blocks = space.vectors(descriptors), list[npt.NDArray[np.bool_]]()
-    partners_of: dict[int, list[int]] = {}
+    partners_by_row: dict[int, list[int]] = {}
     for first, second in early.tolist():
-        partners_of.setdefault(first, []).append(second)
-        partners_of.setdefault(second, []).append(first)
+        partners_by_row.setdefault(first, []).append(second)
+        partners_by_row.setdefault(second, []).append(first)
     for start in range(0, len(late), _BLOCK):
         anchors, partners = late[start : start + _BLOCK].T
         similarities = vectors[anchors] @ vectors.T
         similarities[np.arange(len(anchors)), anchors] = -2.0
         for row, first in enumerate(anchors.tolist()):
-            similarities[row, partners_of.get(first, [])] = -2.0
+            similarities[row, partners_by_row.get(first, [])] = -2.0
         scores = similarities[np.arange(len(anchors)), partners]
         hits_of_blocks.append((similarities > scores[:, None]).sum(axis=1) < _NEAREST)
     return np.concatenate(hits_of_blocks) if hits_of_blocks else np.zeros(0, np.bool_)

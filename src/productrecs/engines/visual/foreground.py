@@ -112,7 +112,7 @@ def _span(profile: Plane, length: int) -> tuple[int, int]:
     return low, min(high, length)
 
 
-def window_of(front: Foreground, height: int, width: int) -> tuple[slice, slice]:
+def foreground_window(front: Foreground, height: int, width: int) -> tuple[slice, slice]:
     """Return the foreground's rows and columns, with a margin; all if it is a speck."""
     top, bottom, left, right = front.box
     down, across = (bottom - top) // 12, (right - left) // 12

@@ -13,8 +13,8 @@ from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.visual.foreground import (
     Foreground,
     find_foreground,
+    foreground_window,
     salient_boxes,
-    window_of,
 )
 from productrecs.engines.visual.image_transforms import (
     Descriptor,
@@ -56,7 +56,7 @@ def root_colour_shares(axes: Floats, weights: Plane) -> Floats:
     counts = np.zeros(COLOURS, dtype=np.float64)
     sides = np.stack([1.0 - fractions, fractions])  # [2, 3, n]
     flat_weights = weights.ravel()
-    for corner, step in enumerate(_corners().tolist()):
+    for corner, step in enumerate(_corner_offsets().tolist()):
         share = flat_weights * sides[corner >> 2, 0]
         share *= sides[(corner >> 1) & 1, 1]
         share *= sides[corner & 1, 2]
@@ -65,7 +65,7 @@ def root_colour_shares(axes: Floats, weights: Plane) -> Floats:
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def _corners() -> npt.NDArray[np.intp]:
+def _corner_offsets() -> npt.NDArray[np.intp]:
     """Return the offset of each corner of a cell of bins from its first, [8]."""
     corners = [
         (a * BINS[1] + b) * BINS[2] + c for a in (0, 1) for b in (0, 1) for c in (0, 1)
@@ -261,7 +261,7 @@ def foreground_window_and_share(
         has_whole_contrast = box_width * box_height < _ASIDE and share_in_box > _NEARLY_ALL
         if front.plainness < _PLAIN or has_whole_contrast:
             front = front._replace(box=(top, bottom, left, right))
-    rows, columns = window = window_of(front, height, width)
+    rows, columns = window = foreground_window(front, height, width)
     share = (rows.stop - rows.start) * (columns.stop - columns.start) / (height * width)
     return window, share
 

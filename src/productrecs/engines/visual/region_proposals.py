@@ -129,7 +129,7 @@ def foreground_and_salient_boxes(lab: Floats, front: Foreground | None = None) -
     return np.array(_without_duplicates([whole, *salient]), dtype=np.float32)
 
 
-def count_parts(front: Foreground) -> int:
+def count_foreground_objects(front: Foreground) -> int:
     """Return the number of separate things in front of a picture's background."""
     mask = resize(front.weights, _SIDE, _SIDE) > 0.5  # noqa: PLR2004 - rather front
     _, sizes = np.unique(label_parts(close_mask(mask))[0], return_counts=True)
@@ -270,7 +270,7 @@ def describe_photo_and_regions(pixels: Pixels) -> RegionDescriptors:
     boxes = foreground_and_salient_boxes(lab, front)[1 : 1 + MAX_REGIONS].tolist()
     is_wide = lab.shape[1] >= _WIDE * lab.shape[0]
     is_plain = front.plainness >= (_PLAIN if is_wide else _CLUTTERED)
-    is_scene = bool(boxes) and (not is_plain or count_parts(front) >= _SEVERAL)
+    is_scene = bool(boxes) and (not is_plain or count_foreground_objects(front) >= _SEVERAL)
     if is_scene:
         side = 1 / _SCENE_CELLS
         steps = range(_SCENE_CELLS)

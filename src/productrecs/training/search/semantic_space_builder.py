@@ -22,7 +22,7 @@ from productrecs.engines.text.semantic_space import (
     Codes,
     Projection,
     SemanticSpace,
-    invent_words,
+    make_pseudo_words,
     quantize,
     similarity_threshold,
     unit_rows,
@@ -292,10 +292,10 @@ def fit_space(
     projection = Projection.fit(vectors.codes[sample])
     codes = _project_codes(vectors, projection)
     is_small = len(embedded_rows) < REDUCED_FROM
-    invented = invent_words(EVERYDAY_WORDS if is_small else list(words))
+    pseudo_words = make_pseudo_words(EVERYDAY_WORDS if is_small else list(words))
     rows = [
-        embedder.embed_queries(invented[begin : begin + _EMBED_BATCH])
-        for begin in range(0, len(invented), _EMBED_BATCH)
+        embedder.embed_queries(pseudo_words[begin : begin + _EMBED_BATCH])
+        for begin in range(0, len(pseudo_words), _EMBED_BATCH)
     ]
     kind = vectors.kind
     least = similarity_threshold(rows, projection, codes, kind.max_pseudo_word_share)

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from productrecs.engines.text.highlight import Highlighter
-from productrecs.engines.text.query_suggestions import Suggestion, spelled_as_title
+from productrecs.engines.text.query_suggestions import Suggestion, spell_as_title
 from productrecs.features.search.product_search import (
     SearchableStore,
     SearchRequest,
@@ -323,7 +323,7 @@ def _suggestion_text(
 ) -> str | None:
     card = searchable.catalog.cards[suggestion.item]
     return (
-        None if card is None else spelled_as_title(suggestion.words, title_of(card), typed)
+        None if card is None else spell_as_title(suggestion.words, title_of(card), typed)
     )
 
 
