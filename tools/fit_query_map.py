@@ -42,7 +42,7 @@ def main() -> None:
         if model is None:
             raise SystemExit("productrecs[meaning] is not installed")
         embedder = TextEmbedder(replace(model, query_map=_identity(Path(folder))))
-        embedder.prepare_queries(threading.Event())
+        embedder.precompute_piece_vectors(threading.Event())
         wanted = np.concatenate(
             [embedder.embed(phrases[at : at + _BATCH]) for at in range(0, _PHRASES, _BATCH)]
         )

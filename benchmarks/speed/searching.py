@@ -229,7 +229,7 @@ class Moved:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
     def embed_queries(self, texts):
         return self.embed(texts)
-    def prepare_queries(self, stopping):
+    def precompute_piece_vectors(self, stopping):
         return False
     def knows_word(self, text):
         return self.own.knows_word(text)

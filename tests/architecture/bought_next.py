@@ -31,7 +31,7 @@ from productrecs.engines.engine_protocol import (
     ListContext,
     ListRequest,
 )
-from productrecs.engines.item_fingerprints import Words, hash_pairs, hash_sums
+from productrecs.engines.item_fingerprints import Words, hash_pairs, sum_hashes_by_run
 
 _MIN_CUSTOMERS: Final = 2
 
@@ -101,7 +101,7 @@ class BoughtNextEngine(Engine[NextItems]):
     def item_hashes(self, arrays: Arrays) -> Iterator[Words]:
         """Yield the hashes of what follows each item."""
         model = self.load(arrays, {})
-        yield hash_sums(
+        yield sum_hashes_by_run(
             model.offsets,
             lambda rows, _: hash_pairs(model.items[rows], model.customers[rows]),
         )

@@ -45,7 +45,7 @@ def mix_bits(words: Words) -> Words:
     return hashed
 
 
-def hash_sums(
+def sum_hashes_by_run(
     offsets: npt.NDArray[Any], hashes_of: Callable[[slice, Ints], Words]
 ) -> Words:
     """Return the sum (modulo 2^64) of the hashes of each run, including empty runs.

@@ -54,7 +54,7 @@ def test_a_campaign_ahead_sells_what_past_campaigns_sold() -> None:
 
     effects = CalendarEffects(demand, [*past, ahead])
 
-    assert effects.factor(ahead) == pytest.approx(1.6, abs=0.2)
+    assert effects.sales_factor(ahead) == pytest.approx(1.6, abs=0.2)
 
 
 def test_a_store_that_is_closed_on_sundays_learns_from_its_campaigns() -> None:
@@ -66,7 +66,7 @@ def test_a_store_that_is_closed_on_sundays_learns_from_its_campaigns() -> None:
 
     effects = CalendarEffects(demand, [*past, ahead])
 
-    assert effects.factor(ahead) == pytest.approx(1.6, abs=0.2)
+    assert effects.sales_factor(ahead) == pytest.approx(1.6, abs=0.2)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
@@ -76,7 +76,7 @@ def test_campaigns_that_changed_nothing_change_almost_no_forecast(seed: int) -> 
 
     effects = CalendarEffects(demand, [*past, ahead])
 
-    assert effects.factor(ahead) == pytest.approx(1.0, abs=0.12)
+    assert effects.sales_factor(ahead) == pytest.approx(1.0, abs=0.12)
 
 
 def test_a_past_campaign_does_not_raise_the_level() -> None:
@@ -96,7 +96,7 @@ def test_what_the_merchant_expects_counts_as_it_is() -> None:
 
     effects = CalendarEffects(with_factor(1.2, *past), [*past, ahead])
 
-    assert effects.factor(ahead) == 2.5
+    assert effects.sales_factor(ahead) == 2.5
 
 
 def test_a_campaign_of_one_category_leaves_the_others_alone() -> None:
@@ -123,8 +123,8 @@ def test_a_store_that_closed_on_three_holidays_closes_on_the_next() -> None:
 
     effects = CalendarEffects(demand, [*past, ahead])
 
-    assert effects.factor(ahead) == 0
-    assert effects.factor(holidays(DAYS + 9)[0]) == 0
+    assert effects.sales_factor(ahead) == 0
+    assert effects.sales_factor(holidays(DAYS + 9)[0]) == 0
 
 
 def test_a_store_that_opened_on_one_holiday_is_not_expected_to_close() -> None:
@@ -133,7 +133,7 @@ def test_a_store_that_opened_on_one_holiday_is_not_expected_to_close() -> None:
 
     effects = CalendarEffects(demand, [*past, *opened])
 
-    assert effects.factor(holidays(DAYS + 2)[0]) > 0
+    assert effects.sales_factor(holidays(DAYS + 2)[0]) > 0
 
 
 def test_a_holiday_is_like_itself_a_year_before_and_not_like_the_others() -> None:
@@ -142,8 +142,8 @@ def test_a_holiday_is_like_itself_a_year_before_and_not_like_the_others() -> Non
 
     effects = CalendarEffects(demand, past)
 
-    assert effects.factor(holidays(DAYS + 2, name="Holiday 30")[0]) == 0
-    assert effects.factor(holidays(DAYS + 2, name="Holiday 70")[0]) > 0.7
+    assert effects.sales_factor(holidays(DAYS + 2, name="Holiday 30")[0]) == 0
+    assert effects.sales_factor(holidays(DAYS + 2, name="Holiday 70")[0]) > 0.7
 
 
 def test_planned_closed_days_are_zero_and_the_days_after_as_usual() -> None:

@@ -79,7 +79,7 @@ def test_a_campaign_ahead_has_the_factor_of_its_prices() -> None:
         event = CalendarEvent(
             DayKind.CAMPAIGN, "Sale", ahead, ahead + 6, None, stated, price=0.8
         )
-        return CalendarEffects(demand, [event], elasticity).factor(event)
+        return CalendarEffects(demand, [event], elasticity).sales_factor(event)
 
     assert factor(-2.0) == pytest.approx(0.8**-2)
     assert factor(-2.0, stated=1.1) == 1.1

@@ -204,7 +204,7 @@ def test_queries_are_prepared_once_a_store_is_embedded_even_after_a_restart(
         prepared.append(len(bench.embedder.texts))
         return False
 
-    monkeypatch.setattr(bench.embedder, "prepare_queries", prepare)
+    monkeypatch.setattr(bench.embedder, "precompute_piece_vectors", prepare)
     assert not bench.builder.run_once(bench.reader)  # nothing is indexed yet
     assert prepared == []
 

@@ -211,14 +211,14 @@ def test_queries_use_the_whole_model_until_the_word_pieces_are_written(
     preparing = TextEmbedder(model)
     monkeypatch.setattr(preparing, "_load_tokenizer", FourPieces)
     stopping.set()
-    assert preparing.prepare_queries(stopping)
+    assert preparing.precompute_piece_vectors(stopping)
     assert model.piece_vectors is not None
     assert not model.piece_vectors.exists()
     stopping.clear()
-    assert preparing.prepare_queries(stopping)
+    assert preparing.precompute_piece_vectors(stopping)
     written = np.load(model.piece_vectors)
     assert (written.shape, written.dtype) == ((4, 384), np.int8), "a byte for each number"
-    assert not preparing.prepare_queries(stopping)
+    assert not preparing.precompute_piece_vectors(stopping)
 
 
 @needs_the_packages

@@ -31,8 +31,8 @@ from productrecs.engines.engine_protocol import (
 from productrecs.engines.item_fingerprints import (
     Words,
     hash_pairs,
-    hash_sums,
     mix_bits,
+    sum_hashes_by_run,
     to_words,
 )
 from productrecs.engines.rank_fusion import fuse_ranked
@@ -57,12 +57,14 @@ class BrowseEngine(Engine[SessionIndex]):
     def item_hashes(self, arrays: Arrays) -> Iterator[Words]:
         """Yield the hashes of the sessions that hold an item."""
         index = without_prefix(self.name, arrays)
-        sessions = hash_sums(
+        sessions = sum_hashes_by_run(
             index["offsets"], partial(_hash_items_with_places, index["items"])
         )
         sessions = mix_bits(sessions + mix_bits(to_words(index["owners"])))
         postings = index["postings"]
-        yield hash_sums(index["posting_offsets"], lambda rows, _: sessions[postings[rows]])
+        yield sum_hashes_by_run(
+            index["posting_offsets"], lambda rows, _: sessions[postings[rows]]
+        )
 
     def load(self, arrays: Arrays, loaded: Mapping[str, Any]) -> SessionIndex:
         """Return the index of the stored arrays."""

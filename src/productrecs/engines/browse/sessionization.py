@@ -96,7 +96,7 @@ def fit_sessions(
     is_start = np.ones(len(codes), dtype=np.bool_)
     is_start[1:] = codes[1:] != codes[:-1]
     session_owners = codes if owners is None else owners[order]
-    part = _sessions_and_return_counts(
+    part = _build_partition_sessions(
         is_start, items[order], times[order], session_owners, options.longest
     )
     return build_session_index([part], n_items, options)
@@ -112,7 +112,7 @@ def gather_visits(
     order = grouped_argsort(visitors, times)
     owners, visit_times = visitors[order], times[order]
     is_start = _visit_starts(owners, visit_times)
-    return _sessions_and_return_counts(is_start, items[order], visit_times, owners, longest)
+    return _build_partition_sessions(is_start, items[order], visit_times, owners, longest)
 
 
 def build_session_index(
@@ -150,7 +150,7 @@ def build_session_index(
     )
 
 
-def _sessions_and_return_counts(
+def _build_partition_sessions(
     is_start: Bools, items: Items, times: Ints, owners: Ints, longest: int
 ) -> PartitionSessions:
     """Return the sessions of events that are sorted by session, then by time.

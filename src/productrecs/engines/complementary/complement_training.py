@@ -103,7 +103,7 @@ def fit_complements(
     # `baskets / shares` is the number of all co-occurrences of the owner.
     has_data = counts.baskets >= options.min_cooccurrences * counts.shares
     has_complements[counts.owners[has_data]] = True
-    offsets, items, count_index = _best_complements(
+    offsets, items, count_index = _best_sellers_of_complements(
         counts, categories, units_sold, n_categories, options
     )
     lifts = counts.baskets[count_index] / counts.expected[count_index]
@@ -174,7 +174,7 @@ def _category_cooccurrence(
     )
 
 
-def _best_complements(
+def _best_sellers_of_complements(
     counts: _CategoryCooccurrence,
     categories: Items,
     units_sold: Ints,

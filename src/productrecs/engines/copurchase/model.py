@@ -31,8 +31,8 @@ from productrecs.engines.copurchase.pair_evidence import CERTAIN
 from productrecs.engines.item_fingerprints import (
     Words,
     hash_pairs,
-    hash_sums,
     mix_bits,
+    sum_hashes_by_run,
     to_words,
 )
 
@@ -243,4 +243,4 @@ def companion_hashes(model: Arrays) -> Words:
             hashes = mix_bits(hashes) + to_words(model[_SHARED][rows])
         return mix_bits(hashes)
 
-    return hash_sums(model["offsets"], hashes_of)
+    return sum_hashes_by_run(model["offsets"], hashes_of)

@@ -130,12 +130,12 @@ class PairGrader:
         if self._categories is None:
             return evidence
         lifts, is_known = self._category_lifts(self._categories, pairs, support, expected)
-        accepted = self._pass_false_discovery_test(pairs.owners, chances / lifts)
+        accepted = self._passes_false_discovery_test(pairs.owners, chances / lifts)
         evidence[is_known] = CHANCE
         evidence[accepted] = EVIDENT
         return evidence
 
-    def _pass_false_discovery_test(self, owners: Ints, chances: Floats) -> Bools:
+    def _passes_false_discovery_test(self, owners: Ints, chances: Floats) -> Bools:
         """Return the pairs that Benjamini-Hochberg accepts among each owner's."""
         rate = self._options.false_discoveries / max(self._sold - 1, 1)
         is_accepted = np.zeros(len(owners), np.bool_)

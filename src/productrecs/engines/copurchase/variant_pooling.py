@@ -97,11 +97,15 @@ class VariantPooling:
                 own_pairs.owners, (block_owners[0], block_owners[-1] + 1)
             ).tolist()
             blocks.append(
-                self._with_borrowed_baskets(own_pairs[np.arange(begin, end)], block_owners)
+                self._block_with_borrowed_baskets(
+                    own_pairs[np.arange(begin, end)], block_owners
+                )
             )
         return PairCounts.concatenate(blocks)
 
-    def _with_borrowed_baskets(self, own_pairs: PairCounts, owners: Ints) -> PairCounts:
+    def _block_with_borrowed_baskets(
+        self, own_pairs: PairCounts, owners: Ints
+    ) -> PairCounts:
         n_items = len(self.product)
         codes = own_pairs.owners * n_items + own_pairs.companions
         pair_codes = unique_sorted(

@@ -134,7 +134,7 @@ class CalendarEffects:
         self._demand, self._events, self._elasticity = demand, events, elasticity
         self._occurrences: list[_Occurrence] = []
         for scope in _scopes(events):
-            self._occurrences += _occurrences(demand, scope, events)
+            self._occurrences += _past_occurrences(demand, scope, events)
 
     def history_without_events(self) -> DailyDemand:
         """Return the demand as it would be without the events.
@@ -154,7 +154,7 @@ class CalendarEffects:
         demand = self._demand
         return DailyDemand(amounts, on_sale, demand.categories, demand.first_day)
 
-    def factor(self, event: CalendarEvent) -> float:
+    def sales_factor(self, event: CalendarEvent) -> float:
         """Return the factor of an event's days ahead: 1 where nothing is known."""
         if event.kind is DayKind.CLOSURE:
             return 0.0
@@ -183,7 +183,7 @@ class CalendarEffects:
             start = max(event.first - first_ordinal, 0)
             stop = min(event.last + 1 - first_ordinal, days_ahead)
             rows, days = _cells(event, np.arange(start, stop))
-            factor = np.float32(self.factor(event))
+            factor = np.float32(self.sales_factor(event))
             mean[rows, days] *= factor
             quantiles[:, rows, days] *= factor
         return type(paths)(mean, quantiles)
@@ -204,7 +204,7 @@ def _cells(event: CalendarEvent, days: Ints) -> tuple[slice | Ints, slice]:
     return rows, slice(int(days[0]), int(days[-1]) + 1)
 
 
-def _occurrences(
+def _past_occurrences(
     demand: DailyDemand, scope: Bools | None, events: Sequence[CalendarEvent]
 ) -> list[_Occurrence]:
     """Return the past events of one group of items, compared with its ordinary days."""

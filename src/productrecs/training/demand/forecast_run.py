@@ -188,7 +188,7 @@ def _events_ahead(effects: CalendarEffects, first_day: int) -> list[dict[str, ob
             "name": event.name,
             "first_day": date.fromordinal(event.first).isoformat(),
             "last_day": date.fromordinal(event.last).isoformat(),
-            "factor": round(effects.factor(event), _DIGITS),
+            "factor": round(effects.sales_factor(event), _DIGITS),
         }
         for event in effects.events_in(first_day, first_day + HORIZON)
     ]

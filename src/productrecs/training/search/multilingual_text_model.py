@@ -298,7 +298,7 @@ class MultilingualEmbedder:
                 row[:] = vector_sum / np.linalg.norm(vector_sum)
         return rows
 
-    def prepare_queries(self, stopping: threading.Event) -> bool:  # noqa: ARG002
+    def precompute_piece_vectors(self, stopping: threading.Event) -> bool:  # noqa: ARG002
         """Return False: there is nothing to prepare."""
         return False
 

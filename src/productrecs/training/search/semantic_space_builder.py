@@ -127,7 +127,7 @@ class SemanticSpaceBuilder:
             del self._stores[deleted_id]
         stopping = stopping or threading.Event()
         busy = [self._run_store_step(reader, head, stopping) for head in heads]
-        is_busy = any(busy) or self._prepare_queries(stopping)
+        is_busy = any(busy) or self._precompute_piece_vectors(stopping)
         now = self._seconds()
         if is_busy:
             self._active_at = now
@@ -135,7 +135,7 @@ class SemanticSpaceBuilder:
             self._embedder.release()
         return is_busy
 
-    def _prepare_queries(self, stopping: threading.Event) -> bool:
+    def _precompute_piece_vectors(self, stopping: threading.Event) -> bool:
         """Make queries fast once a store's products are embedded."""
         now = self._seconds()
         if now < self._prepare_from or not any(
@@ -143,7 +143,7 @@ class SemanticSpaceBuilder:
         ):
             return False
         try:
-            return self._embedder.prepare_queries(stopping)
+            return self._embedder.precompute_piece_vectors(stopping)
         except ModelFileError:
             _log.exception("text model unavailable")
             self.is_off = True

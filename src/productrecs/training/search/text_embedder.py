@@ -46,7 +46,7 @@ class TextModel:
     pooling: Pooling  # of token vectors; none if the model gives one per text
     prefix: str  # prepended to every text
     query_map: Path | None = None  # composes a query's vector of those of its pieces
-    piece_vectors: Path | None = None  # of every word piece; written by `prepare_queries`
+    piece_vectors: Path | None = None  # of every word piece, once precomputed
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -97,7 +97,7 @@ class TextEncoder(Protocol):
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return one row per query, each of length 1; zeros for one that is no words."""
 
-    def prepare_queries(self, stopping: threading.Event) -> bool:
+    def precompute_piece_vectors(self, stopping: threading.Event) -> bool:
         """Do work that makes queries fast; return whether there was any."""
 
     def knows_word(self, text: str) -> bool:
@@ -159,7 +159,7 @@ class TextEmbedder:
             np.float32,
         )
 
-    def prepare_queries(self, stopping: threading.Event) -> bool:
+    def precompute_piece_vectors(self, stopping: threading.Event) -> bool:
         """Write the vectors of all word pieces, if they are not there.
 
         Takes a quarter of a minute of processor time, once for a model. Returns whether it
