@@ -22,6 +22,7 @@ from productrecs.engines.browse.session_knn import (
     read_only_layout,
     weight_tables,
 )
+from tests.engines.kernel_references import reference_next_items
 from tests.engines.references import next_items
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from productrecs.engines.array_types_and_sorting import Floats, Ints, Items, RankedItems
 
-SCORERS: Final = (session_knn.reference_next_items, session_knn.next_items_and_scores)
+SCORERS: Final = (reference_next_items, session_knn.next_items_and_scores)
 """The reference in numpy, and the compiled kernel."""
 
 Event = tuple[int, int, int]
@@ -129,7 +130,7 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
         limit = int(rng.integers(1, 40))
 
         compiled = session_knn.next_items_and_scores(layout, weights, question, limit)
-        plain = session_knn.reference_next_items(layout, weights, question, limit)
+        plain = reference_next_items(layout, weights, question, limit)
 
         np.testing.assert_array_equal(compiled[0], plain[0])
         np.testing.assert_array_equal(compiled[1], plain[1])
@@ -158,7 +159,7 @@ def test_the_kernel_and_its_reference_answer_alike(monkeypatch: pytest.MonkeyPat
     visits = [([1, 2, 3], 9), ([5], 3), ([19, 18, 1, 0, 4], 40)]
 
     first = [index.next_items(visit, 0, limit) for visit, limit in visits]
-    reference = session_knn.reference_next_items
+    reference = reference_next_items
     monkeypatch.setattr(index_module, "next_items_and_scores", reference)
     second = [index.next_items(visit, 0, limit) for visit, limit in visits]
 

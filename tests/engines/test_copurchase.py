@@ -20,6 +20,7 @@ from productrecs.engines.copurchase.pair_counts import (
     gather_baskets,
     owner_blocks,
 )
+from tests.engines.kernel_references import reference_companions
 from tests.engines.references import companions, cosines
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def test_the_compiled_lookup_equals_its_reference(seed: int) -> None:
             counts = rng.choice([1.0, 0.5, 1e-3], count)
             for compiled, expected in zip(
                 companion_lookup.best_companions(layout, anchors, counts, limit),
-                companion_lookup.reference_companions(layout, anchors, counts, limit),
+                reference_companions(layout, anchors, counts, limit),
                 strict=True,
             ):
                 assert compiled.dtype == expected.dtype

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
-from productrecs.engines.array_types_and_sorting import Arrays, Items, RankedItems
+from productrecs.engines.array_types_and_sorting import Arrays, RankedItems
 from productrecs.engines.copurchase import (
     CopurchaseModel,
     CopurchaseModels,
@@ -82,7 +82,3 @@ class BuyEngine(Engine[CopurchaseModels]):
                 pairs.shared_basket_count, request.basket, item
             )
         )
-
-    def evaluate(self, model: CopurchaseModels, context: ListContext) -> Items:
-        """Return the co-purchases of the basket."""
-        return self.candidates(model, context).items

@@ -304,4 +304,5 @@ class Engine(Generic[Model]):
 
     def evaluate(self, model: Model, context: ListContext) -> Items:
         """Return the items of the backtest's question, best first."""
-        return NO_RANKED.items
+        # An evaluated engine reads only the context, not the store's products.
+        return self.candidates(model, cast("ListRequest", context)).items

@@ -100,7 +100,8 @@ def train_store(
         )
         with deps.database.transaction() as transaction:
             TrainingRepository(transaction, store.store_id).serve_unless_older(model)
-    remove_other_models(folder, _models_to_keep(head, model_id))
+    # The previous model stays: a process may be about to map it.
+    remove_other_models(folder, {model_id} | ({head.model_id} if head.model_id else set()))
     progress(1.0)
     return model
 
@@ -145,11 +146,6 @@ def _read_new_log(
     return head
 
 
-def _models_to_keep(head: TrainingLogHead, model_id: str) -> set[str]:
-    # The previous model stays: a process may be about to map it.
-    return {model_id} | ({head.model_id} if head.model_id else set())
-
-
 _PAUSE_FACTOR: Final = 4.0  # limits training to a fifth of a core, at low priority
 _MAX_PAUSE_SECONDS: Final = 30.0
 _IDLE_FACTOR: Final = 5.0  # idle-priority time per CPU second of the last training
@@ -162,12 +158,9 @@ _MIN_STORE_FACTS: Final = 2_000  # a cached store counts as so many facts at lea
 class Trainer:
     """Trains stores one after another and caches the inputs of recently trained ones."""
 
-    def __init__(
-        self, deps: TrainingDeps, max_facts: int = RegisteredCache.TRAINING_INPUTS.limit
-    ) -> None:
-        """Cache up to `max_facts` events and lines in memory (about 30 bytes each)."""
+    def __init__(self, deps: TrainingDeps) -> None:
+        """Start with an empty cache of events and lines (about 30 bytes each)."""
         self._deps = deps
-        self._max_facts = max_facts
         self._inputs: OrderedDict[StoreId, TrainingInputs] = OrderedDict()
         self._sizes: dict[StoreId, int] = {}  # counted once a training: it takes a while
         self._paused_until: dict[StoreId, float] = {}
@@ -206,7 +199,8 @@ class Trainer:
         return time.monotonic() < self._paused_until.get(store_id, 0.0)
 
     def _evict(self) -> None:
-        while len(self._inputs) > 1 and sum(self._sizes.values()) > self._max_facts:
+        max_facts = RegisteredCache.TRAINING_INPUTS.limit
+        while len(self._inputs) > 1 and sum(self._sizes.values()) > max_facts:
             evicted, _ = self._inputs.popitem(last=False)
             del self._sizes[evicted]
             self._cpu_seconds.pop(evicted, None)  # its next training reads the whole log

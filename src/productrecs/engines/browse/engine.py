@@ -13,7 +13,6 @@ from productrecs.engines.array_types_and_sorting import (
     NO_RANKED,
     Arrays,
     Ints,
-    Items,
     RankedItems,
     prefixed,
     without_prefix,
@@ -100,10 +99,6 @@ class BrowseEngine(Engine[SessionIndex]):
             seen_by=SimilarVisitViews(views.get(item, 0), count),
             return_share=model.return_share(visit, item) or None,
         )
-
-    def evaluate(self, model: SessionIndex, context: ListContext) -> Items:
-        """Return the next items of similar visits."""
-        return self.candidates(model, context).items
 
 
 def _hash_items_with_places(items: npt.NDArray[Any], rows: slice, offsets: Ints) -> Words:

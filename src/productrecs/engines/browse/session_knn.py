@@ -1,7 +1,4 @@
-"""Session kNN: scores next items by similar sessions, in C or by the reference.
-
-The kernel adds the same numbers in the same order as the reference in numpy.
-"""
+"""Session kNN: finds the sessions most similar to a visit, and scores their items."""
 
 from __future__ import annotations
 
@@ -13,18 +10,18 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from productrecs.engines.array_types_and_sorting import (
-    Floats,
-    Ints,
-    Items,
-    top_score_indexes,
-)
 from productrecs.engines.compiled_kernels import address, addresses, declare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from productrecs.engines.array_types_and_sorting import Arrays, Scores
+    from productrecs.engines.array_types_and_sorting import (
+        Arrays,
+        Floats,
+        Ints,
+        Items,
+        Scores,
+    )
 
 _memory = threading.local()
 _next_items = declare("next_items", "aaaaaiiiiiidi")
@@ -190,30 +187,6 @@ class SessionOptions:
         return cls(**values)
 
 
-def reference_next_items(
-    layout: SessionArrays, weights: WeightTables, query: SessionQuery, limit: int
-) -> tuple[Items, Floats]:
-    """Return up to `limit` items that neighbouring sessions vote for, best first."""
-    items, votes = _neighbour_votes(
-        layout, weights, query, nearest_sessions(layout, weights, query)
-    )
-    earlier_items = query.items[1:].astype(np.int64)
-    total = _sum_votes(items, votes) if len(items) else 1.0
-    candidates, item_index = np.unique(
-        np.concatenate((items, earlier_items)), return_inverse=True
-    )
-    sums = np.bincount(item_index, np.concatenate((votes, np.zeros(len(earlier_items)))))
-    earlier_index = item_index[len(items) :]
-    sums[earlier_index] = (
-        sums[earlier_index] * weights.seen + weights.returns[1 : len(query.items)] * total
-    )
-    is_other = (sums > 0) & (candidates != query.current)
-    candidates = candidates[is_other]
-    scores = sums[is_other] * layout.rarity[candidates]
-    places = top_score_indexes(candidates, scores, limit)
-    return candidates[places].astype(np.int32), scores[places]
-
-
 def nearest_sessions(
     layout: SessionArrays, weights: WeightTables, query: SessionQuery
 ) -> MatchingSessions:
@@ -223,18 +196,6 @@ def nearest_sessions(
     by_slot = np.sort(order)  # back to newest first
     slots, similarities, matches = recent
     return MatchingSessions(slots[by_slot], similarities[by_slot], matches[by_slot])
-
-
-def _sum_votes(items: Ints, votes: Floats) -> float:
-    """Return the sum of all votes, in the kernel's order: item by item."""
-    distinct_items, first_index, item_index = np.unique(
-        items, return_index=True, return_inverse=True
-    )
-    sums = np.bincount(item_index, weights=votes, minlength=len(distinct_items))
-    total = 0.0
-    for item_votes in sums[np.argsort(first_index)].tolist():
-        total += item_votes
-    return total
 
 
 def _recent_sessions(
@@ -262,32 +223,6 @@ def _recent_sessions(
     backwards = slice(None, -query.recent_sessions - 1, -1)
     slots, sums, matched = slots[backwards], sums[backwards], matched[backwards]
     return MatchingSessions(slots.astype(np.int64), sums * layout.freshness[slots], matched)
-
-
-def _neighbour_votes(
-    layout: SessionArrays,
-    weights: WeightTables,
-    query: SessionQuery,
-    sessions: MatchingSessions,
-) -> tuple[Ints, Floats]:
-    """Return every item of every neighbour and its vote."""
-    slots, similar, matched = sessions
-    starts = layout.offsets[slots]
-    lengths = layout.offsets[slots + 1] - starts
-    session_index = np.repeat(np.arange(len(slots)), lengths)
-    first_index = np.cumsum(lengths) - lengths
-    position_in_session = np.arange(len(session_index)) - first_index[session_index]
-    items = layout.items[starts[session_index] + position_in_session]
-    match_position = (
-        np.flatnonzero(items == query.items[matched][session_index]) - first_index
-    )
-    distance_index = (
-        len(weights.distance) // 2 + position_in_session - match_position[session_index]
-    )
-    votes = (similar * weights.vote[matched])[session_index] * weights.distance[
-        distance_index
-    ]
-    return items.astype(np.int64), votes
 
 
 class SessionScratch(NamedTuple):

@@ -11,7 +11,6 @@ from productrecs.engines.array_types_and_sorting import (
     MAX_CANDIDATES,
     NO_RANKED,
     Arrays,
-    Items,
     RankedItems,
     prefixed,
     without_prefix,
@@ -161,7 +160,3 @@ class ComplementaryEngine(Engine[ComplementAndCopurchaseModel]):
             return Evidence()
 
         return explain
-
-    def evaluate(self, model: ComplementAndCopurchaseModel, context: ListContext) -> Items:
-        """Return the complements of the anchors."""
-        return self.candidates(model, context).items

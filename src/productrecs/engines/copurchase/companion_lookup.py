@@ -1,50 +1,25 @@
-"""Companion lookup: items that several anchors vote for, in C or by the reference.
-
-The kernel adds the same numbers in the same order as the reference in numpy.
-"""
+"""Companion lookup: the items that several anchors vote for."""
 
 from __future__ import annotations
 
 import threading
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from productrecs.engines.array_types_and_sorting import (
-    Floats,
-    Ints,
-    Items,
-    Scores,
-    top_score_indexes,
-)
 from productrecs.engines.compiled_kernels import address, addresses, declare
+
+if TYPE_CHECKING:
+    from productrecs.engines.array_types_and_sorting import (
+        Floats,
+        Ints,
+        Items,
+        Scores,
+    )
 
 _memory = threading.local()
 _best_companions = declare("best_companions", "aaaaii")
-
-
-def reference_companions(
-    layout: CompanionArrays, anchors: Ints, counts: Floats, limit: int
-) -> tuple[Items, Scores]:
-    """Return up to `limit` items that several anchors vote for, best first."""
-    discounts = layout.lean.astype(np.float64)
-    item_runs, votes = [np.zeros(0, np.int32)], [np.zeros(0)]
-    for anchor, count in zip(anchors.tolist(), counts.tolist(), strict=True):
-        run = slice(*layout.offsets[anchor : anchor + 2].tolist())
-        companions = layout.companions[run]
-        vote = layout.likeness[run] * (discounts[companions] / discounts[anchor])
-        for _ in range(int(layout.constants[0])):
-            vote = vote * vote
-        item_runs.append(companions)
-        votes.append(vote * count)
-    items, item_index = np.unique(np.concatenate(item_runs), return_inverse=True)
-    sums = np.bincount(item_index, weights=np.concatenate(votes), minlength=len(items))
-    scores = sums.astype(np.float32)
-    is_candidate = np.isin(items, anchors, invert=True) & (scores > 0)
-    items, scores = items[is_candidate], scores[is_candidate]
-    places = top_score_indexes(items, scores, limit)
-    return items[places], scores[places]
 
 
 class _CompanionArrays(NamedTuple):

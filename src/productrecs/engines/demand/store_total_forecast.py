@@ -171,15 +171,12 @@ class StoreTotalForecaster:
         return sum(
             float(
                 np.abs(
-                    self._actual_totals(origin)
+                    self._totals[origin : origin + HORIZON]
                     - self.components_after(origin).expected_totals(shrinkage)
                 ).sum()
             )
             for origin in origins
         )
-
-    def _actual_totals(self, origin: int) -> Floats:
-        return self._totals[origin : origin + HORIZON]
 
 
 def _forecast_components(totals: Floats, first_day: int) -> ForecastComponents:

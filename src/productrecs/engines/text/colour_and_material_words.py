@@ -142,12 +142,12 @@ def without_excluded_attributes(text: str, language: str) -> str:
 
 
 @memoized(RegisteredCache.LANGUAGES)
-def attribute_words(attribute: str, language: str) -> frozenset[str]:
-    """Return the words that may mean a colour or a material, see `AttributeMeaning`."""
+def words_of_colours(language: str) -> frozenset[str]:
+    """Return the words that may mean a colour, see `AttributeMeaning`."""
     return frozenset(
         word
         for word, meanings in attribute_meanings_by_word(language).items()
-        if any(meaning.attribute == attribute for meaning in meanings)
+        if any(meaning.attribute == COLOR for meaning in meanings)
     )
 
 

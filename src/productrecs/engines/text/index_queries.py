@@ -8,7 +8,7 @@ from typing import Final
 import tantivy
 from tantivy import Occur, Query
 
-from productrecs.engines.text.colour_and_material_words import COLOR, attribute_words
+from productrecs.engines.text.colour_and_material_words import words_of_colours
 from productrecs.engines.text.index_schema import (
     CATEGORIES,
     CODES,
@@ -283,7 +283,7 @@ def _non_attribute_indexes(
     """
     code = interpreter.language.code
     head = _head_index(interpreter, terms) if has_head_nouns(code) else None
-    colours = attribute_words(COLOR, code)
+    colours = words_of_colours(code)
     names = [
         index
         for index, term in enumerate(terms)

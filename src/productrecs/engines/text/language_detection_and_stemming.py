@@ -266,15 +266,14 @@ def detect_language(texts: Iterable[str], declared: str) -> str:
         for language, weights in _WEIGHTS.items()
     }
     best = max(shares, key=lambda language: shares[language])
-    if total < _MIN_WORDS or _telltale_count(best, words) < _MIN_WORD_SHARE * total:
+    if (
+        total < _MIN_WORDS
+        or sum(words[word] for word in _WEIGHTS[best]) < _MIN_WORD_SHARE * total
+    ):
         return declared
     if code not in shares:
         return declared  # its short words are unknown
     return best if shares[best] >= _MIN_RATIO * shares[code] else declared
-
-
-def _telltale_count(code: str, words: Counter[str]) -> int:
-    return sum(words[word] for word in _WEIGHTS[code])
 
 
 def _languages_of_dominant_script(text: str) -> Sequence[str]:

@@ -61,17 +61,9 @@ def days_between(first: date, until: date, zone: tzinfo) -> StoreDays:
     """Return the days from `first` to the one before `until`."""
     count = max(0, (until - first).days)
     dates = [first + timedelta(days=number) for number in range(count + 1)]
-    return StoreDays(first, np.array([midnight_ms(day, zone) for day in dates], np.int64))
-
-
-def midnight_ms(day: date, zone: tzinfo) -> int:
-    """Return the first UTC millisecond of a date in `zone`."""
-    return window_start_ms(day.isoformat(), zone)
-
-
-def today(now_ms: int, zone: tzinfo) -> date:
-    """Return the current date in `zone`."""
-    return datetime.fromtimestamp(now_ms / 1000, tz=zone).date()
+    return StoreDays(
+        first, np.array([window_start_ms(day.isoformat(), zone) for day in dates], np.int64)
+    )
 
 
 def window_day_range(
@@ -148,8 +140,8 @@ def _read_inputs(
     now_ms: int,
 ) -> DemandInputs:
     zone = settings.zone
-    today_date = today(now_ms, zone)
-    days = days_between(today_date - timedelta(days=_MAX_DAYS), today_date, zone)
+    today = datetime.fromtimestamp(now_ms / 1000, tz=zone).date()
+    days = days_between(today - timedelta(days=_MAX_DAYS), today, zone)
     lines = _read_sold_lines(
         sold, int(days.midnights[0]), int(days.midnights[-1]), settings.currency
     )
@@ -167,14 +159,14 @@ def _read_inputs(
     demand = DailyDemand(
         amounts, on_sale, _category_codes(item_facts), days.first.toordinal()
     )
-    days_ahead = days_between(today_date, today_date + timedelta(days=DAYS_AHEAD), zone)
+    days_ahead = days_between(today, today + timedelta(days=DAYS_AHEAD), zone)
     future_sale_days = _future_sale_days(item_facts, days_ahead, zone)
     names = [() if facts is None else facts.categories for facts in item_facts]
     events = [
         *public_holidays(
             settings.holiday_country,
             days.first,
-            today_date + timedelta(days=DAYS_AHEAD),
+            today + timedelta(days=DAYS_AHEAD),
         ),
         *planned_events(calendar.entries().values(), names),
     ]

@@ -256,7 +256,7 @@ def _forecast_rows(
         (
             number,
             "lgbm" if uses_model else "statistical",
-            json.dumps(_round_path(path)),
+            json.dumps([_round_all(day) for day in path]),
             round(float(amount), _DIGITS),
             round(float(spread), _DIGITS),
             json.dumps(_round_all(recent)),
@@ -283,10 +283,6 @@ def _daily_sales(series: Any) -> list[tuple[int, float]]:
     return [
         (len(series) - day, round(float(series[day]), _DIGITS)) for day in days_with_sales
     ]
-
-
-def _round_path(path: Any) -> list[list[float]]:
-    return [[round(float(value), _DIGITS) for value in day] for day in path]
 
 
 def _publish(

@@ -62,17 +62,10 @@ class StoredForecastRun:
     seconds: float
 
 
-class LastForecastTime(NamedTuple):
-    """The time of a store's last forecast."""
-
-    store_id: StoreId
-    generated_at: int
-
-
-def last_forecast_times(connection: sa.Connection) -> list[LastForecastTime]:
-    """Return the last forecast time of every store, including deleted stores."""
+def last_forecast_times(connection: sa.Connection) -> dict[StoreId, int]:
+    """Return the time of every store's last forecast, including deleted stores."""
     query = sa.select(forecast_runs.c.store_id, forecast_runs.c.generated_at)
-    return [LastForecastTime(*row) for row in connection.execute(query)]
+    return {StoreId(store_id): time_ms for store_id, time_ms in connection.execute(query)}
 
 
 class DemandRepository:
@@ -224,7 +217,7 @@ def stores_with_due_forecast(
     if not enabled:
         return []
     with database.reading() as connection:
-        newest = {run.store_id: run.generated_at for run in last_forecast_times(connection)}
+        newest = last_forecast_times(connection)
     return [
         store.store_id
         for store in enabled

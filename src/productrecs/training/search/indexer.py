@@ -222,7 +222,8 @@ class Indexer:
         if draft is not None:
             has_more.append(self._run_store_step(self._continue_draft, reader, draft))
         self._commit_due()
-        was_writing, self._is_writing = self._is_writing, self._has_writers()
+        was_writing = self._is_writing
+        self._is_writing = any(map(self._has_writer, self._indexings))
         if was_writing and not self._is_writing:
             release_freed_memory()
         return any(has_more)
@@ -241,9 +242,6 @@ class Indexer:
         indexing = self._indexings.get(store_id)
         live = None if indexing is None else indexing.live
         return live is not None and live.has_writer
-
-    def _has_writers(self) -> bool:
-        return any(self._has_writer(store_id) for store_id in self._indexings)
 
     def close(self) -> None:
         """Close every writer."""

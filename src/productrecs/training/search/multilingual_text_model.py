@@ -351,8 +351,11 @@ class _Network:
             self._read_table_rows(pieces) * arrays["scale"][part, None]
             + arrays["lo"][part, None]
         )
+        projected = [
+            words @ arrays[f"proj{n}"] + arrays[f"proj_b{n}"] for n, _ in _CONTEXTS
+        ]
         context = self._normalize_layer(
-            np.concatenate(self._project_each_context(words, "proj{}", "proj_b{}"), axis=1),
+            np.concatenate(projected, axis=1),
             *(
                 np.concatenate([arrays[f"{name}{n}"] for n, _ in _CONTEXTS])
                 for name in _NORM
@@ -377,15 +380,6 @@ class _Network:
             os.pread(self._table, _SIZE, _SIZE * number) for number in pieces.tolist()
         )
         return np.frombuffer(read, np.uint8).reshape(len(pieces), _SIZE)
-
-    def _project_each_context(
-        self, rows: Vectors, weights: str, biases: str
-    ) -> list[Vectors]:
-        arrays = self._arrays
-        return [
-            rows @ arrays[weights.format(n)] + arrays[biases.format(n)]
-            for n, _ in _CONTEXTS
-        ]
 
     def _normalize_layer(self, rows: Vectors, factor: Vectors, offset: Vectors) -> Vectors:
         """Return rows with mean 0 and variance 1, scaled (layer normalisation)."""

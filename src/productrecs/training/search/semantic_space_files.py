@@ -87,7 +87,7 @@ class ProductVectors:
         self.model = model
         self._hashes: Hashes = np.zeros(0, np.uint64)
         self._codes: Codes = np.zeros((0, 0), np.int8)
-        stored = _read_arrays(self._path, _CODES, "c")
+        stored = _read_arrays(self._path, "c")
         if stored is not None and str(stored["model"]) == model:
             self._hashes, self._codes = stored["hashes"], stored["codes"]
 
@@ -179,7 +179,7 @@ def read_space(folder: Path, kind: SpaceKind = MEANING) -> StoredSpace | None:
 
     The vectors of a large catalog are mapped, so that processes share their memory.
     """
-    arrays = _read_arrays(folder / kind.space_file, mapped=_CODES)
+    arrays = _read_arrays(folder / kind.space_file)
     if arrays is None:
         return None
     try:
@@ -198,24 +198,21 @@ def _write_arrays(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
 
 
 def _read_arrays(
-    path: Path, mapped: str, mode: Literal["r", "c"] = "r"
+    path: Path, mode: Literal["r", "c"] = "r"
 ) -> dict[str, npt.NDArray[Any]] | None:
     """Return the arrays of a file; None when it is missing or its checksums differ.
 
-    The array `mapped` is mapped if the file is large; changes with the mode "c" stay in
-    memory.
+    The codes are mapped if the file is large; changes with the mode "c" stay in memory.
     """
     try:
         with path.open("rb") as file:
             stored = np.load(file, allow_pickle=False)
-            is_large = mapped in stored.files and path.stat().st_size >= _MAPPED_FROM
-            names = [name for name in stored.files if not (is_large and name == mapped)]
+            is_large = _CODES in stored.files and path.stat().st_size >= _MAPPED_FROM
+            names = [name for name in stored.files if not (is_large and name == _CODES)]
             arrays = {name: stored[name] for name in names}
-            return (
-                arrays | {mapped: _map_array_in_archive(file, mapped, mode)}
-                if is_large
-                else arrays
-            )
+            if is_large:
+                arrays[_CODES] = _map_array_in_archive(file, _CODES, mode)
+            return arrays
     except _UNREADABLE as error:
         if not isinstance(error, FileNotFoundError):
             _log.warning(

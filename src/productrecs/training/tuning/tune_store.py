@@ -5,7 +5,7 @@ significant gain in each time split, and a minimum gain.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -94,9 +94,7 @@ def is_better(trial: TuningTrial, baseline: TuningTrial) -> bool:
     return gain > MIN_STANDARD_ERRORS * error and gain > MIN_GAIN * baseline.mean
 
 
-def grid_search(
-    grid: Sequence[Changes], evaluate: Evaluate, min_coverage: float
-) -> CopurchaseOptions:
+def grid_search(evaluate: Evaluate, min_coverage: float) -> CopurchaseOptions:
     """Return the defaults, or the best of the changes to them that is clearly better.
 
     Changes with a catalog coverage below `min_coverage` are rejected.
@@ -104,7 +102,7 @@ def grid_search(
     defaults = CopurchaseOptions()
     default_trial = evaluate(defaults)
     best, best_mean = defaults, 0.0
-    for options in [with_changes(defaults, changes) for changes in grid]:
+    for options in [with_changes(defaults, changes) for changes in GRID]:
         trial = evaluate(options)
         if (
             is_better(trial, default_trial)
@@ -178,7 +176,7 @@ def tune_copurchase_options(
             on_trial()
         return TuningTrial(tuple(scores), shown_count / max(item_count, 1))
 
-    return grid_search(GRID, evaluate, evaluate(_PLAIN_COUNTS).coverage)
+    return grid_search(evaluate, evaluate(_PLAIN_COUNTS).coverage)
 
 
 def _training_lines(purchases: Purchases, until_ms: int) -> Purchases:
