@@ -25,31 +25,9 @@ PEAKS: Mapping[str, tuple[float, float, float]] = MappingProxyType(
 WEEKDAYS = (0.80, 0.78, 0.82, 0.90, 1.02, 1.38, 1.45)
 # 0:00 to 23:00, with peaks at noon and in the evening.
 HOURS = (
-    2,
-    1,
-    1,
-    1,
-    1,
-    2,
-    4,
-    7,
-    10,
-    12,
-    13,
-    14,
-    17,
-    15,
-    13,
-    13,
-    14,
-    16,
-    19,
-    24,
-    27,
-    24,
-    15,
-    6,
-)
+    2, 1, 1, 1, 1, 2, 4, 7, 10, 12, 13, 14,
+    17, 15, 13, 13, 14, 16, 19, 24, 27, 24, 15, 6,
+)  # fmt: skip
 # Growth of the shop: the last day of the year relative to the first.
 GROWTH = 1.35
 # The share of the gift season that affects the whole shop.

@@ -89,7 +89,7 @@ class ShopperPopulation:
 
 def create_shoppers(colours: Sequence[str], rng: random.Random) -> ShopperPopulation:
     """Return the shoppers: three in four have an account, a few are very active."""
-    personas = WeightedChoice((shelves, float(share)) for share, shelves in PERSONAS)
+    personas = WeightedChoice((shelves, share) for share, shelves in PERSONAS)
     shoppers, preferred_shelves = [], []
     for number in range(SHOPPERS):
         own_shelves = personas.draw(rng)

@@ -221,26 +221,18 @@ class ClickBoostModel:
         """
         if not arrays:
             return cls.empty()
-        model = cls(
-            *(arrays[name] for name in ("keys", "ends", "starts", "items", "lifts"))
+        keys, ends, starts, items, boosts = (
+            arrays[name] for name in ("keys", "ends", "starts", "items", "lifts")
         )
-        model.check_arrays()
-        return model
-
-    def check_arrays(self) -> None:
-        """Check that the arrays fit together.
-
-        Raises:
-            ValueError: when they do not.
-        """
         is_consistent = (
-            len(self._starts) == len(self._ends) + 1
-            and len(self._items) == len(self._boosts) == int(self._starts[-1])
-            and (not len(self._ends) or int(self._ends[-1]) == len(self._keys))
+            len(starts) == len(ends) + 1
+            and len(items) == len(boosts) == int(starts[-1])
+            and (not len(ends) or int(ends[-1]) == len(keys))
         )
         if not is_consistent:
             message = "the arrays of click boosts do not fit together"
             raise ValueError(message)
+        return cls(keys, ends, starts, items, boosts)
 
     def _index_by_key(self) -> dict[str, int]:
         text, start, index_by_key = self._keys.tobytes(), 0, dict[str, int]()

@@ -42,12 +42,24 @@ class ShopperEventArrays:
 Facts = TypeVar("Facts")
 
 
-def select_rows(facts: Facts, chosen: Bools) -> Facts:
+def select_rows(facts: Facts, is_selected: Bools) -> Facts:
     """Return the selected rows of parallel arrays, the fields of a dataclass."""
     fields: Any = facts
-    columns = {name: getattr(facts, name)[chosen] for name in fields.__dataclass_fields__}
+    names = fields.__dataclass_fields__
+    columns = {name: getattr(facts, name)[is_selected] for name in names}
     selected: Facts = replace(fields, **columns)
     return selected
+
+
+def concatenate_rows(pages: Sequence[Facts]) -> Facts:
+    """Return the rows of one or more pages of parallel arrays."""
+    first: Any = pages[0]
+    columns = {
+        name: np.concatenate([getattr(page, name) for page in pages])
+        for name in first.__dataclass_fields__
+    }
+    joined: Facts = replace(first, **columns)
+    return joined
 
 
 def partition_numbers(visitors: Ints, partitions: int) -> npt.NDArray[np.uint8]:
@@ -173,13 +185,4 @@ class ShopperEvents:
 
 def join_events(pages: Sequence[ShopperEventArrays]) -> ShopperEventArrays:
     """Return the events of all pages."""
-    names = ShopperEventArrays.__dataclass_fields__
-    empty = ShopperEventArrays()
-    return ShopperEventArrays(
-        **{
-            name: np.concatenate(
-                [getattr(empty, name), *(getattr(page, name) for page in pages)]
-            )
-            for name in names
-        }
-    )
+    return concatenate_rows([ShopperEventArrays(), *pages])

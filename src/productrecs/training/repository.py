@@ -94,19 +94,15 @@ class ModelFreshness(NamedTuple):
 
 def freshness(connection: sa.Connection, now_ms: int) -> list[ModelFreshness]:
     """Return the freshness of the model of every store."""
-    return [_freshness(connection, row, now_ms) for row in training_progress(connection)]
-
-
-def _freshness(
-    connection: sa.Connection, row: TrainingProgress, now_ms: int
-) -> ModelFreshness:
-    age_ms, applied = 0, row.applied_seq or 0
-    if applied < row.seq:
-        first = TrainingRepository(connection, row.store_id).oldest_untrained_fact_ms(
-            applied
-        )
-        age_ms = 0 if first is None else max(0, now_ms - first)
-    return ModelFreshness(row.store_id, row.trained_at, age_ms)
+    models_freshness = []
+    for store_id, seq, applied_seq, _, trained_at in training_progress(connection):
+        oldest_ms = None
+        if (applied_seq or 0) < seq:
+            repository = TrainingRepository(connection, store_id)
+            oldest_ms = repository.oldest_untrained_fact_ms(applied_seq or 0)
+        behind_ms = 0 if oldest_ms is None else max(0, now_ms - oldest_ms)
+        models_freshness.append(ModelFreshness(store_id, trained_at, behind_ms))
+    return models_freshness
 
 
 class TrainingRepository:

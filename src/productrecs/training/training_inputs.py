@@ -21,6 +21,7 @@ from productrecs.training.interest_signals import InterestSignalInputs
 from productrecs.training.partitioned_shopper_events import (
     ShopperEventArrays,
     ShopperEvents,
+    concatenate_rows,
     select_rows,
 )
 from productrecs.training.repository import TrainingLogHead, TrainingRepository
@@ -289,7 +290,7 @@ class TrainingInputs:
     def add_purchases(self, pages: Sequence[Purchases]) -> None:
         """Add changed lines; each replaces its earlier version."""
         if pages:
-            self.purchases = _replace_lines(self.purchases, _concatenate(pages))
+            self.purchases = _replace_lines(self.purchases, concatenate_rows(pages))
 
 
 def read_log(repository: TrainingRepository) -> tuple[TrainingInputs, TrainingLogHead]:
@@ -356,13 +357,6 @@ def bought_rows(purchases: Purchases) -> SearchInteractionRows:
     )
 
 
-def _concatenate(pages: Sequence[Purchases]) -> Purchases:
-    names = Purchases.__dataclass_fields__
-    return Purchases(
-        **{name: np.concatenate([getattr(page, name) for page in pages]) for name in names}
-    )
-
-
 def _visitor_hashes(names: Sequence[str | None]) -> Ints:
     """Return each visitor's hash; 0 for an event without one."""
     codes = {name: visitor_hash(name) if name else 0 for name in set(names)}
@@ -373,7 +367,7 @@ def _replace_lines(old: Purchases, added: Purchases) -> Purchases:
     names = Purchases.__dataclass_fields__
     if len(old.line_seqs):
         remaining = select_rows(old, ~np.isin(old.line_seqs, added.line_seqs))
-        added = _concatenate([remaining, added])
+        added = concatenate_rows([remaining, added])
     if np.all(np.diff(added.line_seqs) > 0):
         return added
     order = np.argsort(added.line_seqs, kind="stable")

@@ -221,13 +221,8 @@ def _fit_and_score_ensemble(
     demand: DailyDemand,
     evaluated_items: Ints,
 ) -> BacktestResult:
-    methods = MethodForecasts(
-        _concatenate([paths.statistical for paths in past_forecasts.methods]),
-        _concatenate([paths.model for paths in past_forecasts.methods]),
-        _concatenate([paths.moving for paths in past_forecasts.methods]),
-        _concatenate([paths.recent for paths in past_forecasts.methods]),
-        _concatenate([paths.weekday for paths in past_forecasts.methods]),
-    )
+    by_method = zip(*past_forecasts.methods, strict=True)
+    methods = MethodForecasts(*(_concatenate(list(paths)) for paths in by_method))
     actual = np.concatenate(past_forecasts.actual)
     on_sale = np.concatenate(past_forecasts.on_sale)
     levels = np.concatenate(past_forecasts.levels)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -238,8 +238,7 @@ _WITH_MODEL: Final = np.array(
 _WITHOUT_MODEL: Final = np.insert(equal_share_mixtures(_METHODS - 1), _MODEL, 0, axis=1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MethodForecasts:
+class MethodForecasts(NamedTuple):
     """The forecasts of the methods for the same days."""
 
     statistical: ForecastPaths
@@ -248,13 +247,9 @@ class MethodForecasts:
     recent: ForecastPaths  # the ladder's with the level of the last days
     weekday: ForecastPaths  # weekday means of 8 weeks
 
-    @property
-    def _all(self) -> tuple[ForecastPaths, ...]:
-        return (self.statistical, self.model, self.moving, self.recent, self.weekday)
-
     def of(self, rows: Ints) -> MethodForecasts:
         """Return the selected rows."""
-        return MethodForecasts(*(method.of(rows) for method in self._all))
+        return MethodForecasts(*(method.of(rows) for method in self))
 
     def blend(self, mean_weights: Floats, band_weights: Floats) -> ForecastPaths:
         """Return the ensemble by weights [n, methods] of the means and of the intervals."""
@@ -266,7 +261,7 @@ class MethodForecasts:
             np.zeros_like(self.moving.mean),
             np.zeros_like(self.moving.quantiles),
         )
-        for mean_share, band_share, method in zip(*row_shares, self._all, strict=True):
+        for mean_share, band_share, method in zip(*row_shares, self, strict=True):
             if mean_share.any():
                 mean += mean_share * method.mean
             if band_share.any():

@@ -8,7 +8,7 @@ explain it. A store's items have too few reductions for a number each.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -49,8 +49,7 @@ class PaidPrices:
     prices: Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Reductions:
+class _Reductions(NamedTuple):
     """Days of items at a reduced price: [n] each."""
 
     items: Ints
@@ -59,12 +58,7 @@ class _Reductions:
     expected: Floats  # at the usual price
 
     def select(self, is_chosen: Bools) -> _Reductions:
-        return _Reductions(
-            self.items[is_chosen],
-            self.changes[is_chosen],
-            self.sold[is_chosen],
-            self.expected[is_chosen],
-        )
+        return _Reductions._make(column[is_chosen] for column in self)
 
     def elasticity(self) -> float:
         """Return the elasticity with the largest likelihood of these Poisson sales."""

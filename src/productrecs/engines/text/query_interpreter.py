@@ -19,7 +19,6 @@ from productrecs.engines.text.product_word_translations import (
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.vocabulary import (
     DocumentFrequencies,
-    Vocabulary,
     may_be_correction,
 )
 from productrecs.engines.text.word_interpreter import (
@@ -113,11 +112,6 @@ class QueryInterpreter:
     def terms(self) -> DocumentFrequencies:
         """The document frequencies."""
         return self.reader.terms
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """The catalog's words in their original spelling."""
-        return self.reader.vocabulary
 
     @property
     def language(self) -> LanguageAnalyzer:

@@ -23,7 +23,7 @@ from productrecs.records.purchases.sold_lines.repository import SoldLineReposito
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.training.demand.calendar_events import planned_events, public_holidays
 from productrecs.training.demand.repository import DemandRepository
-from productrecs.training.partitioned_shopper_events import select_rows
+from productrecs.training.partitioned_shopper_events import concatenate_rows, select_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -191,7 +191,8 @@ def target_mode(has_quantity: Bools) -> TargetMode:
 def _read_sold_lines(
     repository: SoldLineRepository, since_ms: int, until_ms: int, currency: str
 ) -> _SoldLines:
-    pages: list[_SoldLines] = []
+    empty = np.zeros(0, np.int64)
+    pages = [_SoldLines(empty, empty, empty, np.zeros(0, np.bool_), np.zeros(0))]
     for page in repository.sales(since_ms, until_ms, currency):
         items, times, quantities, totals = zip(*page, strict=True)
         has_quantity = np.array([quantity is not None for quantity in quantities], np.bool_)
@@ -207,16 +208,7 @@ def _read_sold_lines(
                 _unit_prices(totals, known_quantities),
             )
         )
-    empty = np.zeros(0, np.int64)
-    if not pages:
-        return _SoldLines(empty, empty, empty, np.zeros(0, np.bool_), np.zeros(0))
-    return _SoldLines(
-        np.concatenate([page.items for page in pages]),
-        np.concatenate([page.times for page in pages]),
-        np.concatenate([page.quantities for page in pages]),
-        np.concatenate([page.has_quantity for page in pages]),
-        np.concatenate([page.prices for page in pages]),
-    )
+    return concatenate_rows(pages)
 
 
 def _unit_prices(totals: Sequence[float | None], quantities: Ints) -> Floats:

@@ -181,14 +181,12 @@ class IndexUploader:
         with contextlib.suppress(OSError):
             snapshot.write(folder.folder)
         uploaded.stamps, uploaded.index_id = stamps, snapshot.name
-        self._keep_present_digests(uploaded)
+        uploaded.known_digests = {
+            (path, state): digest
+            for (path, state), digest in uploaded.known_digests.items()
+            if Path(path).exists()
+        }
         return True
-
-    @staticmethod
-    def _keep_present_digests(uploaded: _UploadState) -> None:
-        for path, state in list(uploaded.known_digests):
-            if not Path(path).exists():
-                del uploaded.known_digests[path, state]
 
 
 def _stamps(folder: IndexFolder) -> Stamps:

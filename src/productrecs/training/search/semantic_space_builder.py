@@ -203,12 +203,8 @@ class SemanticSpaceBuilder:
             progress.is_embedded = len(progress.vectors) > 0
             progress.vectors, progress.words = None, {}
             release_freed_memory()  # the texts of the whole catalog were read
-        elif self._is_due(progress, progress.vectors):
+        elif progress.embedded >= max(READ_BATCH, len(progress.vectors) // 4):
             self._publish_space(head, progress)
-
-    def _is_due(self, progress: _StoreEmbeddingProgress, vectors: ProductVectors) -> bool:
-        """Return whether to publish a catalog whose embedding is in progress."""
-        return progress.embedded >= max(READ_BATCH, len(vectors) // 4)
 
     def _publish_space(
         self, head: CatalogVersion, progress: _StoreEmbeddingProgress

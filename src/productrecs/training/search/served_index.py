@@ -247,10 +247,12 @@ class ServedSemanticSpaces:
         min_complete = query.limit if query.min_complete is None else query.min_complete
         if hits.complete >= min(FUSED_BELOW, min_complete):
             return None
-        limit = min(query.limit, MAX_SIMILAR)
-        similar = self._similar_products(
-            hits.words, query.visible, limit, is_typed=has_word_meant_as_typed
+        text = " ".join(
+            word.typed if has_word_meant_as_typed and word.is_corrected else word.read
+            for word in hits.words
         )
+        limit = min(query.limit, MAX_SIMILAR)
+        similar = self.similar_to(text, query.visible, limit)
         if not similar.items:
             return None
         return fuse_with_similar_products(
@@ -267,24 +269,6 @@ class ServedSemanticSpaces:
         if not similar.items:
             return None
         return fuse_with_similar_products(hits, similar.items, query.limit, is_meant=True)
-
-    def _similar_products(
-        self,
-        words: Sequence[InterpretedWord],
-        visible: Bools,
-        limit: int,
-        *,
-        is_typed: bool,
-    ) -> SimilarProducts:
-        """Return products similar to the query as corrected, or as typed."""
-        return self.similar_to(
-            " ".join(
-                word.typed if is_typed and word.is_corrected else word.read
-                for word in words
-            ),
-            visible,
-            limit,
-        )
 
     def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
         """Return the visible products whose texts are similar to a text in meaning."""

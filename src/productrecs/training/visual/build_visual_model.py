@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.core.clock import MINUTE_MS
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints, Items, Scores
+from productrecs.engines.browse import sessionize
 from productrecs.engines.visual import VisualModel
 from productrecs.engines.visual.descriptor_projection import MIN_PICTURES
 from productrecs.engines.visual.image_descriptor import LENGTH
@@ -58,7 +58,6 @@ MAX_EVENTS: Final = 300_000
 
 MAX_PAIRS: Final = 20_000
 
-_VISIT_MS: Final = 30 * MINUTE_MS
 _MAX_DISTANCE: Final = 4  # maximum distance of compared products in a visit
 _MAX_VISIT_EVENTS: Final = 60  # events of a visit; longer ones are robots
 _MIN_VISITORS: Final = 2
@@ -91,9 +90,7 @@ def coviewed_pairs(visitors: Ints, times: Ints, items: Ints) -> Ints:
     """Return the co-viewed pairs of views, parallel arrays in the log's order."""
     order = np.lexsort((times, visitors))
     visitors, times, items = visitors[order], times[order], items[order]
-    is_start = np.ones(len(order), dtype=np.bool_)
-    is_start[1:] = (visitors[1:] != visitors[:-1]) | (np.diff(times) > _VISIT_MS)
-    visits = np.cumsum(is_start) - 1
+    visits = sessionize(visitors, times)
     is_long = (
         np.bincount(visits) > _MAX_VISIT_EVENTS if len(visits) else np.zeros(0, np.bool_)
     )

@@ -15,7 +15,6 @@ from productrecs.engines.visual.visual_similarity import (
 from productrecs.records.pictures.picture_fetch_states import file_digest
 from productrecs.records.pictures.sandboxed_decoder import (
     PhotoDescriptors,
-    PhotoRegion,
     SandboxedDecoder,
 )
 from productrecs.training.visual.picture_embedding import (
@@ -152,7 +151,10 @@ class PhotoMatcher:
     ) -> RegionMatches:
         """Return the regions of a photo, each with the most similar visible items."""
         regions = self._viewer.find_regions(photo, own=self._is_own)
-        vectors = self._region_vectors(regions)
+        vectors = None
+        if regions:
+            descriptors = np.stack([region.descriptor for region in regions])
+            vectors = self._pictures.vectors_of(descriptors, self._embedding)
         if vectors is None:
             return RegionMatches([], self._pictures.confidence)
         similar_lists = self._pictures.model.similar_to_vectors(vectors, limit, visible)
@@ -180,12 +182,6 @@ class PhotoMatcher:
             else []
         )
         return np.concatenate([picture, whole[None], *region_rows])
-
-    def _region_vectors(self, regions: Sequence[PhotoRegion]) -> Vector | None:
-        if not regions:
-            return None
-        descriptors = np.stack([region.descriptor for region in regions])
-        return self._pictures.vectors_of(descriptors, self._embedding)
 
 
 def _best_of_photo(lists: Sequence[RankedItems], weight: float, limit: int) -> RankedItems:
