@@ -16,7 +16,7 @@ from demo_store.departments import (
 )
 from demo_store.looks import LOOKS
 from demo_store.random_choice import WeightedChoice
-from demo_store.shopping_patterns import BUNDLES, REPEAT_PURCHASES
+from demo_store.shopping_patterns import PATTERN_ITEM_IDS
 
 MATERIALS = (
     *("beech", "brass", "canvas", "ceramic", "copper", "cork", "cotton", "enamel", "glass"),
@@ -115,12 +115,8 @@ def _limited_sale_periods(today: int, rng: random.Random) -> dict[str, SalePerio
 
 
 def _products_with_limited_sale() -> list[DemoProduct]:
-    always_sold_ids = {
-        item_id
-        for pattern in (*BUNDLES, *REPEAT_PURCHASES)
-        for item_id, _ in pattern.item_probabilities
-    }
-    always_sold_ids |= {piece.item_id for look in LOOKS for piece in look.products}
+    look_ids = {piece.item_id for look in LOOKS for piece in look.products}
+    always_sold_ids = PATTERN_ITEM_IDS | look_ids
     return [
         product
         for department in DEPARTMENTS

@@ -57,6 +57,11 @@ REPEAT_PURCHASES: Final = tuple(
     )
     for every_days, share, item_ids in _repeats
 )
+PATTERN_ITEM_IDS: Final = frozenset(
+    item_id for *_, item_ids in (*_bundles, *_repeats) for item_id in item_ids.split()
+)
+"""The products of all bundles and repeat purchases."""
+
 PERSONAS: Final = tuple(
     (float(share), tuple(shelves.split())) for share, shelves in _personas
 )

@@ -322,9 +322,7 @@ def _suggestion_text(
     searchable: SearchableStore, suggestion: Suggestion, typed: str
 ) -> str | None:
     card = searchable.catalog.cards[suggestion.item]
-    return (
-        None if card is None else spell_as_title(suggestion.words, title_of(card), typed)
-    )
+    return None if card is None else spell_as_title(suggestion.words, title_of(card), typed)
 
 
 def _facet_fields(counts: Counts) -> object:
