@@ -79,7 +79,7 @@ class Services:
     @property
     def indexes(self) -> Path:
         """The folder of search indexes, one folder per store."""
-        return self.settings.data / "search"
+        return search_index_folder(self.settings)
 
     @property
     def touchpoint_folder(self) -> Path:
@@ -125,6 +125,11 @@ class Services:
             _log.exception("text reader rejected")
             return None
 
+    @property
+    def installed_models(self) -> InstalledModels:
+        """The operator's models in the data folder."""
+        return InstalledModels(self.settings.data / INSTALLED_MODELS_FOLDER)
+
     def text_model(self) -> TextModel | None:
         """Return the operator's text model, else the packaged one; None without both.
 
@@ -137,6 +142,20 @@ class Services:
             return TextModel.read(self.settings.search_model)
         if not self.settings.has_packaged_search_model:
             return None
+        path = self.installed_models.used_file(TEXT_EMBEDDER)
+        return TextModel.read(path) if path is not None else self._packaged_text_model()
+
+    def installed_text_model(self, name: str) -> TextModel | None:
+        """Return the installed or packaged text model of stored vectors, by their name."""
+        if not self.settings.has_packaged_search_model:
+            return None
+        for path in self.installed_models.text_files(name):
+            with contextlib.suppress(ModelFileError):
+                return TextModel.read(path)
+        packaged = self._packaged_text_model()
+        return packaged if packaged is not None and packaged.name == name else None
+
+    def _packaged_text_model(self) -> TextModel | None:
         try:
             return load_packaged_text_model(self.settings.data / TEXT_MODEL_FOLDER)
         except ModelFileError:
@@ -202,6 +221,11 @@ class Services:
         self.database.close()
 
 
+def search_index_folder(settings: Settings) -> Path:
+    """Return the folder of search indexes, one folder per store."""
+    return settings.data / "search"
+
+
 def measure_data(services: Services) -> Sizes:
     """Measure what each kind of data takes, of each store and of the installation."""
     folders = {
@@ -213,13 +237,11 @@ def measure_data(services: Services) -> Sizes:
 
 
 def with_installed_models(settings: Settings) -> Settings:
-    """Return the settings with the installed models that serve; others name their own."""
+    """Return the settings with the installed detector, unless they name one."""
     installed = InstalledModels(settings.data / INSTALLED_MODELS_FOLDER)
     if settings.image_detector is None:
         detector = installed.used_file(DETECTOR)
         settings = replace(settings, image_detector=detector)
-    if settings.has_packaged_search_model and (path := installed.used_file(TEXT_EMBEDDER)):
-        settings = replace(settings, search_model=path, has_packaged_search_model=False)
     return settings
 
 

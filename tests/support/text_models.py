@@ -29,10 +29,13 @@ ALIKE = (
 OTHERS = ("grand", "small", "plain")
 
 
-def model(folder: Path, *, knows: bool = True, takes: str = "input_ids") -> Path:
+def model(
+    folder: Path, *, knows: bool = True, takes: str = "input_ids", name: str = "words"
+) -> Path:
     """Write a model of words by groups; one that does not know has its rows mixed up.
 
-    One that takes something else than the numbers of tokens cannot be run.
+    One that takes something else than the numbers of tokens cannot be run. Another name
+    gives the file another SHA-256.
     """
     words = ["[UNK]", *(word for group in ALIKE for word in group), *OTHERS]
     rng = np.random.default_rng(3)
@@ -46,7 +49,7 @@ def model(folder: Path, *, knows: bool = True, takes: str = "input_ids") -> Path
     table = numpy_helper.from_array(rows.astype(np.float32), "table")
     graph = helper.make_graph(
         [helper.make_node("Gather", ["table", takes], ["tokens"])],
-        "words",
+        name,
         [helper.make_tensor_value_info(takes, TensorProto.INT64, ["n", "t"])],
         [helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["n", "t", SIZE])],
         [table],

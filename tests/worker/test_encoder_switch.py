@@ -333,7 +333,7 @@ def test_the_command_shows_the_progress_and_removes_what_a_model_described(
     run(shop, "remove", "first")
 
     count = len(COLOURS)
-    assert "`productrecs models use first` undoes it at once" in said
+    assert "`productrecs models use first` undoes it." in said
     assert f"described {count - 2} of {count} pictures" in meanwhile
     assert "serves 0 of 1 stores" in line_of(meanwhile, "second")
     assert "serves 1 of 1 stores" in line_of(meanwhile, "first")

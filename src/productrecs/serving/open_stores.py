@@ -31,7 +31,7 @@ from productrecs.training.search.served_index import (
     QueryEmbedder,
     QueryEmbedders,
 )
-from productrecs.training.search.text_embedder import TextEmbedder
+from productrecs.training.search.text_embedder import TextEmbedder, TextModel
 
 _log = logging.getLogger(__name__)
 
@@ -314,8 +314,21 @@ def query_embedders(services: Services) -> QueryEmbedders:
     Raises:
         ModelFileError: when the operator's text model cannot be used.
     """
+    embedders: dict[str, QueryEmbedder] = {}
+
+    def add(model: TextModel) -> QueryEmbedder:
+        added = QueryEmbedder(TextEmbedder(model), is_operators=not model.is_packaged)
+        return embedders.setdefault(model.name, added)
+
+    def by_model(name: str) -> QueryEmbedder | None:
+        if (known := embedders.get(name)) is not None:
+            return known
+        model = services.installed_text_model(name)
+        return None if model is None else add(model)
+
     model, multilingual = services.text_model(), services.multilingual_model()
     return QueryEmbedders(
-        None if model is None else QueryEmbedder(TextEmbedder(model)),
+        None if model is None else add(model),
         None if multilingual is None else QueryEmbedder(MultilingualEmbedder(multilingual)),
+        by_model if services.settings.has_packaged_search_model else None,
     )

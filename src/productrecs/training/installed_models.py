@@ -29,7 +29,11 @@ from productrecs.records.pictures.pose_model import (
     POSE_NAME,
     convert_pose_archive,
 )
-from productrecs.training.search.text_embedder import TEXT_EMBEDDER, TextModel
+from productrecs.training.search.text_embedder import (
+    TEXT_EMBEDDER,
+    TextModel,
+    text_vectors_name,
+)
 
 KINDS: Final = (EMBEDDER, DETECTOR, TEXT_EMBEDDER)
 
@@ -304,6 +308,14 @@ class InstalledModels:
         """
         return self._find_installed(name).kind
 
+    def sha256_of(self, name: str) -> str:
+        """Return the SHA-256 of an installed model.
+
+        Raises:
+            ModelSourceError: when it is not installed.
+        """
+        return self._find_installed(name).sha256
+
     def forget_previous(self, name: str) -> None:
         """Let a model no longer be the one before."""
         fields = self._read_fields()
@@ -345,6 +357,12 @@ class InstalledModels:
         """Yield the installed picture models whose SHA-256 begins with `digest`."""
         for model in self.list():
             if model.kind == EMBEDDER and model.sha256.startswith(digest):
+                yield self._folder / model.name / _MODEL
+
+    def text_files(self, vectors: str) -> Iterator[Path]:
+        """Yield the installed text models whose vectors are stored under a name."""
+        for model in self.list():
+            if model.kind == TEXT_EMBEDDER and vectors == text_vectors_name(model.sha256):
                 yield self._folder / model.name / _MODEL
 
     def used_file(self, kind: str) -> Path | None:

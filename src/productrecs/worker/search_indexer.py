@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from productrecs.core.errors import StorageError, operator_text
+from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.services import Services
 from productrecs.storage.files.object_store import ObjectStoreUnavailableError
 from productrecs.storage.files.search_index_files import exclusive_writer
@@ -63,11 +64,8 @@ class SearchIndexer:
         """
         self._services = services
         self._outage = OutageLogLimiter()
-        self._encoders: dict[SpaceKind, TextEncoder] = {}
-        if (model := services.text_model()) is not None:
-            self._encoders[MEANING] = TextEmbedder(model)
-        if (multilingual := services.multilingual_model()) is not None:
-            self._encoders[LANGUAGES] = MultilingualEmbedder(multilingual)
+        self._models_stamp = services.installed_models.stamp()
+        self._encoders = self._read_encoders()
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -125,17 +123,16 @@ class SearchIndexer:
             reader = self._services.database.raw_reader()
             accounts = AccountDirectory(self._services.database)
             indexer = Indexer(self._services.indexes, accounts)
-            with self._embed_in_background():
-                while not self._stopping.is_set():
-                    began = time.monotonic()
-                    if uploader is not None:
-                        uploader.renew_lease_if_due()
-                        if uploader.is_over:
-                            break
-                    has_read_all = not indexer.run_next_batches(reader)
-                    self._log_recovery()
-                    if has_read_all:
-                        self._stopping.wait(_pause(time.monotonic() - began))
+            while not self._is_over(uploader):
+                self._follow_models()
+                self._remove_spaces_without_model()
+                with self._embed_in_background():
+                    while not self._is_over(uploader) and not self._has_other_models():
+                        began = time.monotonic()
+                        has_read_all = not indexer.run_next_batches(reader)
+                        self._log_recovery()
+                        if has_read_all:
+                            self._stopping.wait(_pause(time.monotonic() - began))
         except StorageError as error:
             self._log_outage(error)
         finally:
@@ -143,6 +140,47 @@ class SearchIndexer:
                 indexer.close()
             if reader is not None:
                 reader.close()
+
+    def _is_over(self, uploader: IndexUploader | None) -> bool:
+        """Return whether to stop, or the lease is lost; renew it otherwise."""
+        if uploader is not None:
+            uploader.renew_lease_if_due()
+        return self._stopping.is_set() or (uploader is not None and uploader.is_over)
+
+    def _read_encoders(self) -> dict[SpaceKind, TextEncoder]:
+        """Return the text models to embed products with.
+
+        Raises:
+            ModelFileError: when the operator's cannot be used.
+        """
+        encoders = dict[SpaceKind, TextEncoder]()
+        if (model := self._services.text_model()) is not None:
+            encoders[MEANING] = TextEmbedder(model)
+        if model is None or model.is_packaged:
+            multilingual = self._services.multilingual_model()
+            if multilingual is not None:
+                encoders[LANGUAGES] = MultilingualEmbedder(multilingual)
+        return encoders
+
+    def _has_other_models(self) -> bool:
+        return self._services.installed_models.stamp() != self._models_stamp
+
+    def _follow_models(self) -> None:
+        """Read which text models should serve, if that changed; without one, wait."""
+        if not self._has_other_models():
+            return
+        self._models_stamp = self._services.installed_models.stamp()
+        try:
+            self._encoders = self._read_encoders()
+        except ModelFileError:
+            _log.exception("text model rejected")  # the one before goes on
+
+    def _remove_spaces_without_model(self) -> None:
+        """Remove the spaces of a stopped model that no other model follows."""
+        settings = self._services.settings
+        if settings.has_packaged_search_model and MEANING not in self._encoders:
+            for path in self._services.indexes.glob(f"*/{MEANING.space_file}"):
+                path.unlink(missing_ok=True)
 
     def _log_recovery(self) -> None:
         if self._outage.should_log_recovery():

@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
 
 import click
 
@@ -14,7 +13,7 @@ from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
 from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER
-from productrecs.services import INSTALLED_MODELS_FOLDER, Services
+from productrecs.services import INSTALLED_MODELS_FOLDER, Services, search_index_folder
 from productrecs.training.installed_models import (
     PACKAGED,
     InstalledModel,
@@ -24,20 +23,17 @@ from productrecs.training.installed_models import (
     is_sha256,
     open_model_source,
 )
-from productrecs.training.search.text_embedder import TEXT_EMBEDDER
+from productrecs.training.search.semantic_space_files import (
+    count_served_stores,
+    delete_previous_vectors,
+)
+from productrecs.training.search.text_embedder import TEXT_EMBEDDER, text_vectors_name
 from productrecs.training.visual.encoder_comparison import check_encoder_runs
 from productrecs.training.visual.encoder_progress import (
     EncoderProgress,
     delete_encoder_descriptors,
     measure_encoder_progress,
 )
-
-_RESTARTED: Final = {
-    DETECTOR: "restart the service. No picture is indexed again: it finds the products in "
-    "photos and looks",
-    TEXT_EMBEDDER: "restart the service. It then embeds the texts of all products again; "
-    "searches find by words until that is done",
-}
 
 _place_option = click.option(
     "--from",
@@ -66,8 +62,8 @@ def _megabytes(size: int) -> str:
 def list_models(*, place: str | None, as_json: bool, data: Path | None) -> None:
     """List the installed models, or with --from what a place offers.
 
-    For picture models it says how many pictures each has described, and how many stores
-    have their lists from it.
+    For picture models it says how many pictures each has described; for these and text
+    models, how many stores each serves.
     """
     if place is not None:
         _list_offers(open_model_source(place).offers(), as_json=as_json)
@@ -83,7 +79,8 @@ def list_models(*, place: str | None, as_json: bool, data: Path | None) -> None:
     for one in found:
         used = ", used" if one.is_used else ""
         about = f"{one.name}: {one.kind}, {_megabytes(one.size)}, {one.licence}{used}"
-        click.echo(about + _progress_text(progress.get(one.name)))
+        done = _progress_text(progress.get(one.name)) or _served_text(one, data)
+        click.echo(about + done)
     if PACKAGED in progress:
         click.echo(f"{PACKAGED}: {EMBEDDER}{_progress_text(progress[PACKAGED])}")
     if not found:
@@ -132,6 +129,15 @@ def _progress_text(progress: EncoderProgress | None) -> str:
     )
 
 
+def _served_text(model: InstalledModel, data: Path | None) -> str:
+    """Return how many stores a text model serves, as text; "" for others."""
+    if model.kind != TEXT_EMBEDDER:
+        return ""
+    vectors = text_vectors_name(model.sha256)
+    served, stores = count_served_stores(search_index_folder(load_settings(data)), vectors)
+    return f"; serves {served} of {stores} stores" if stores else ""
+
+
 @models.command()
 @click.argument("name")
 @click.option(
@@ -174,37 +180,48 @@ def install(name: str, *, place: str, sha256: str, yes: bool, data: Path | None)
 def use(name: str, *, data: Path | None) -> None:
     """Let an installed model serve, in the place of the one of its kind.
 
-    A picture model first describes the pictures of all stores in the background; each
-    store's lists and searches by photo then switch to it, without a restart. The name
-    `packaged` lets the packaged picture model serve again.
+    A picture or text model first works through the pictures or texts of all stores in the
+    background; each store then switches to it, without a restart. The name `packaged` lets
+    the packaged picture model serve again.
 
     Example: productrecs models use fashion
     """
     installed = _installed_models(data)
     if name == PACKAGED:
         installed.use_packaged(EMBEDDER)
-        _say_switch(name, data)
+        click.echo(_switch_text(name, EMBEDDER, data))
         return
     if (kind := installed.kind_of(name)) == EMBEDDER:
         check_encoder_runs(installed.picture_model(name))
     before = installed.used_name(kind)
     installed.use(name)
+    click.echo(_switch_text(name, kind, data))
+    if before not in {name, PACKAGED}:
+        click.echo(f"`productrecs models use {before}` undoes it.")
+    elif before == PACKAGED:
+        click.echo(f"`productrecs models stop {name}` undoes it.")
+
+
+def _switch_text(name: str, kind: str, data: Path | None) -> str:
+    """Return what happens after a model was chosen."""
+    if kind == DETECTOR:
+        return (
+            f"{name} finds the products in photos and looks after a restart of the "
+            "service. No picture is indexed again."
+        )
+    settings = load_settings(data)
     if kind == EMBEDDER:
-        _say_switch(name, data)
-        if before != name:
-            click.echo(f"`productrecs models use {before}` undoes it at once.")
+        done, setting = "describes the pictures", "PRODUCTRECS_IMAGE_MODEL"
+        is_set = not settings.has_packaged_encoder
     else:
-        click.echo(f"{name} serves as {kind} after the next start: {_RESTARTED[kind]}.")
-
-
-def _say_switch(name: str, data: Path | None) -> None:
-    click.echo(
-        f"{name} describes the pictures that it has not described before. The lists of a "
-        "store switch when nearly all of its pictures are done; `productrecs models list` "
-        "shows how far it is."
+        done, setting = "embeds the texts of the products", "PRODUCTRECS_SEARCH_MODEL"
+        is_set = not settings.has_packaged_search_model
+    if is_set:
+        return f"{setting} is set, and comes before {name}."
+    return (
+        f"{name} {done} that it does not know yet, in the background. A store switches "
+        "when this is done; `productrecs models list` shows how far it is."
     )
-    if not load_settings(data).has_packaged_encoder:
-        click.echo("PRODUCTRECS_IMAGE_MODEL is set, and comes before it.")
 
 
 @models.command()
@@ -213,10 +230,10 @@ def _say_switch(name: str, data: Path | None) -> None:
 def stop(name: str, *, data: Path | None) -> None:
     """Let a model no longer serve; the packaged one does, where it is installed."""
     model = _installed_models(data).stop_using(name)
-    if model.kind == EMBEDDER:
-        _say_switch(PACKAGED, data)
+    if model.kind == DETECTOR:
+        click.echo(f"{name} stops with a restart of the service.")
     else:
-        click.echo(f"{name} stops after the next start: {_RESTARTED[model.kind]}.")
+        click.echo(_switch_text(PACKAGED, model.kind, data))
 
 
 @models.command()
@@ -228,8 +245,10 @@ def remove(name: str, *, data: Path | None) -> None:
     The name `packaged` deletes only what the packaged picture model has described.
     """
     installed = _installed_models(data)
-    is_encoder = name == PACKAGED or installed.check_not_used(name).kind == EMBEDDER
-    if is_encoder:
+    kind = EMBEDDER if name == PACKAGED else installed.check_not_used(name).kind
+    if kind == TEXT_EMBEDDER:
+        _delete_text_vectors(installed.sha256_of(name), name, data)
+    if kind == EMBEDDER:
         with contextlib.suppress(DataFolderError), open_services(data) as services:
             _delete_descriptors(services, name)
     if name == PACKAGED:
@@ -256,6 +275,19 @@ def _delete_descriptors(services: Services, name: str) -> None:
         message = f"{name} serves {progress.served_stores} stores; use another model first"
         raise ModelSourceError(message)
     delete_encoder_descriptors(services.database, services.visual_model_folder, embedder)
+
+
+def _delete_text_vectors(sha256: str, name: str, data: Path | None) -> None:
+    """Delete what a text model has embedded.
+
+    Raises:
+        ModelSourceError: when it serves stores.
+    """
+    root, vectors = search_index_folder(load_settings(data)), text_vectors_name(sha256)
+    if served := count_served_stores(root, vectors)[0]:
+        message = f"{name} serves {served} stores until another model is ready"
+        raise ModelSourceError(message)
+    delete_previous_vectors(root, vectors)
 
 
 models.add_command(compare_models)

@@ -43,6 +43,7 @@ from productrecs.training.search.semantic_space_files import (
     StoredSpace,
     embedded_text,
     read_space,
+    stored_model,
     text_hash,
     write_space,
 )
@@ -86,6 +87,7 @@ class _StoreEmbeddingProgress:
     words: dict[str, None] = field(default_factory=dict)
     embedded: int = 0
     is_dirty: bool = False
+    is_switch: bool = False  # whether another model's space serves until all is embedded
     is_embedded: bool = False  # whether it has products, and all have vectors
     not_before: float = 0.0
 
@@ -185,7 +187,9 @@ class SemanticSpaceBuilder:
         folder = self._root / head.store_id
         if progress.vectors is None:
             progress.vectors = ProductVectors(folder, self._embedder.model.name, self._kind)
-            progress.is_dirty |= read_space(folder, self._kind) is None
+            serving = stored_model(folder / self._kind.space_file)
+            progress.is_switch = serving not in {None, self._embedder.model.name}
+            progress.is_dirty |= serving is None or progress.is_switch
         changes = read_catalog_changes(reader, head.store_id, progress.position, READ_BATCH)
         new = embed_products(progress.vectors, changes.changed, self._embedder, stopping)
         if stopping.is_set():
@@ -204,7 +208,11 @@ class SemanticSpaceBuilder:
             progress.vectors, progress.words = None, {}
             release_freed_memory()  # the texts of the whole catalog were read
         elif progress.embedded >= max(READ_BATCH, len(progress.vectors) // 4):
-            self._publish_space(head, progress)
+            if progress.is_switch:
+                progress.vectors.write()  # a restarted process goes on from here
+                progress.embedded = 0
+            else:
+                self._publish_space(head, progress)
 
     def _publish_space(
         self, head: CatalogVersion, progress: _StoreEmbeddingProgress

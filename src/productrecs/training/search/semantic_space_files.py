@@ -42,6 +42,11 @@ class SpaceKind(NamedTuple):
         return self.name + INDEXER_VECTORS
 
     @property
+    def previous_vectors_file(self) -> str:
+        """The name of the file of the previous model's vectors, to switch back to it."""
+        return f"{self.name}-previous{INDEXER_VECTORS}"
+
+    @property
     def space_file(self) -> str:
         """The name of the file of the serving space."""
         return f"{self.name}.npz"
@@ -82,14 +87,17 @@ class ProductVectors:
 
     def __init__(self, folder: Path, model: str, kind: SpaceKind = MEANING) -> None:
         """Read the stored vectors of `model`; start empty without any."""
-        self._path = folder / kind.vectors_file
+        self._folder = folder
         self.kind = kind
         self.model = model
         self._hashes: Hashes = np.zeros(0, np.uint64)
         self._codes: Codes = np.zeros((0, 0), np.int8)
-        stored = _read_arrays(self._path, "c")
-        if stored is not None and str(stored["model"]) == model:
-            self._hashes, self._codes = stored["hashes"], stored["codes"]
+        for name in (kind.vectors_file, kind.previous_vectors_file):
+            if stored_model(folder / name) == model:
+                stored = _read_arrays(folder / name, "c")
+                if stored is not None:
+                    self._hashes, self._codes = stored["hashes"], stored["codes"]
+                    break
 
     def __len__(self) -> int:
         """Return how many products have a vector."""
@@ -119,15 +127,18 @@ class ProductVectors:
         return True
 
     def write(self) -> None:
-        """Write all vectors.
+        """Write all vectors; those of another model that serves become the previous.
 
         Raises:
             OSError: when they cannot be written.
         """
-        model = np.array(self.model)
-        _write_arrays(
-            self._path, {"hashes": self._hashes, "codes": self._codes, "model": model}
-        )
+        path = self._folder / self.kind.vectors_file
+        model = stored_model(path)
+        serving = stored_model(self._folder / self.kind.space_file)
+        if model not in {None, self.model} and model == serving:
+            path.replace(self._folder / self.kind.previous_vectors_file)
+        name = np.array(self.model)
+        _write_arrays(path, {"hashes": self._hashes, "codes": self._codes, "model": name})
 
     def _reserve(self, count: int, size: int) -> None:
         missing = count - len(self._hashes)
@@ -162,6 +173,28 @@ def space_stamp(folder: Path, kind: SpaceKind = MEANING) -> tuple[int, int] | No
     except OSError:
         return None
     return stat.st_mtime_ns, stat.st_ino
+
+
+def stored_model(path: Path) -> str | None:
+    """Return the model of a file of vectors or of a space; None without an intact one."""
+    try:
+        with path.open("rb") as file:
+            return str(np.load(file, allow_pickle=False)["model"])
+    except _UNREADABLE:
+        return None
+
+
+def count_served_stores(root: Path, model: str) -> tuple[int, int]:
+    """Return how many stores a text model serves, and how many any model does."""
+    models = [stored_model(path) for path in root.glob(f"*/{MEANING.space_file}")]
+    return models.count(model), len(models)
+
+
+def delete_previous_vectors(root: Path, model: str) -> None:
+    """Delete the vectors of a text model that serves no store."""
+    for path in root.glob(f"*/{MEANING.previous_vectors_file}"):
+        if stored_model(path) == model:
+            path.unlink(missing_ok=True)
 
 
 def write_space(folder: Path, stored: StoredSpace, kind: SpaceKind = MEANING) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -110,9 +110,13 @@ class EmbeddedQuery(NamedTuple):
 class QueryEmbedder:
     """Embeddings of queries, cached; one in a process, safe to use from any thread."""
 
-    def __init__(self, embedder: TextEncoder) -> None:
-        """Start with an empty cache."""
+    def __init__(self, embedder: TextEncoder, *, is_operators: bool = False) -> None:
+        """Start with an empty cache.
+
+        An operator's model may know other languages: no other model is asked beside it.
+        """
         self.embedder = embedder
+        self.is_operators = is_operators
         self._queries: BoundedCache[str, EmbeddedQuery] = BoundedCache(
             RegisteredCache.QUERY_VECTORS
         )
@@ -136,50 +140,64 @@ class QueryEmbedders(NamedTuple):
 
     meaning: QueryEmbedder | None = None
     languages: QueryEmbedder | None = None
+    by_model: Callable[[str], QueryEmbedder | None] | None = None
+    """Finds the one of a stored space, which may be of another model during a switch."""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is none."""
-        return self.meaning is None and self.languages is None
+        return self.meaning is None and self.languages is None and self.by_model is None
+
+    def embedder_of(self, model: str, kind: SpaceKind) -> QueryEmbedder | None:
+        """Return the embedder of a space; None if its model is not here."""
+        current = self.languages if kind is LANGUAGES else self.meaning
+        if current is not None and current.embedder.model.name == model:
+            return current
+        if kind is LANGUAGES or self.by_model is None:
+            return None
+        return self.by_model(model)
 
 
 class ServedSpace:
     """One semantic space of a store; one thread refreshes it, any number search it."""
 
-    def __init__(
-        self, folder: Path, queries: QueryEmbedder | None, kind: SpaceKind
-    ) -> None:
-        """Start without a space; `refresh` reads it. Without `queries` it stays empty."""
+    def __init__(self, folder: Path, queries: QueryEmbedders, kind: SpaceKind) -> None:
+        """Start without a space; `refresh` reads it. Without its model it stays empty."""
         self._folder, self._kind = folder, kind
         self._queries = queries
-        self._space: SemanticSpace | None = None
+        self._served: tuple[SemanticSpace, QueryEmbedder] | None = None
         self._stamp: tuple[int, int] | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to search."""
-        return self._space is None
+        return self._served is None
+
+    @property
+    def is_operators(self) -> bool:
+        """Whether it is of an operator's model."""
+        return self._served is not None and self._served[1].is_operators
 
     def refresh(self) -> bool:
-        """Read the space if it changed; return whether it did."""
-        if self._queries is None:
-            return False
+        """Read the space if it changed, with its model; return whether it did."""
         stamp = space_stamp(self._folder, self._kind)
         if stamp == self._stamp:
             return False
         self._stamp = stamp
         stored = read_space(self._folder, self._kind)
-        is_same_model = (
-            stored is not None and stored.model == self._queries.embedder.model.name
-        )
-        self._space = stored.space if stored is not None and is_same_model else None
+        if stored is not None:
+            queries = self._queries.embedder_of(stored.model, self._kind)
+            if queries is not None:
+                self._served = stored.space, queries
+                return True
+        self._served = None
         return True
 
     def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
         """Return the visible products whose texts are similar to a text in meaning."""
-        space, queries = self._space, self._queries
-        if space is None or queries is None:
+        if (served := self._served) is None:
             return _NO_PRODUCTS
+        space, queries = served
         if not any(map(_is_content_word, text.split())):
             return _NO_PRODUCTS
         try:
@@ -193,21 +211,22 @@ class ServedSpace:
 
     def knows_word(self, word: str) -> bool:
         """Return whether the model knows a word."""
-        if self._space is None or self._queries is None:
+        if (served := self._served) is None:
             return False
         try:
-            return self._queries.embedder.knows_word(word)
+            return served[1].embedder.knows_word(word)
         except ModelFileError:
             self._discard()
             return False
 
     def memory_bytes(self) -> int:
         """Return the memory of the vectors."""
-        return 0 if self._space is None else self._space.memory_bytes()
+        served = self._served
+        return 0 if served is None else served[0].memory_bytes()
 
     def _discard(self) -> None:
         _log.exception("text model unavailable")
-        self._space = None
+        self._served = None
 
 
 class ServedSemanticSpaces:
@@ -215,8 +234,8 @@ class ServedSemanticSpaces:
 
     def __init__(self, folder: Path, queries: QueryEmbedders) -> None:
         """Start without vectors; `refresh` reads them."""
-        self._meaning = ServedSpace(folder, queries.meaning, MEANING)
-        self._languages = ServedSpace(folder, queries.languages, LANGUAGES)
+        self._meaning = ServedSpace(folder, queries, MEANING)
+        self._languages = ServedSpace(folder, queries, LANGUAGES)
 
     def refresh(self) -> bool:
         """Read the spaces that changed; return whether any did."""
@@ -231,7 +250,11 @@ class ServedSemanticSpaces:
         if not query.by_meaning or hits.exact:
             return hits
         similar = self._fuse_similar_in_meaning(query, hits)
-        if similar is None and may_be_in_another_language(hits):
+        if (
+            similar is None
+            and not self._meaning.is_operators
+            and may_be_in_another_language(hits)
+        ):
             similar = self._similar_across_languages(query, hits)
         return hits if similar is None else similar
 

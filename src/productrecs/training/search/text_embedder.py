@@ -71,9 +71,19 @@ class TextModel:
         return cls(path, tokenizer, digest, pooling, str(sidecar_fields.get("prefix", "")))
 
     @property
+    def is_packaged(self) -> bool:
+        """Whether it is the packaged one, not the operator's."""
+        return self.query_map is not None
+
+    @property
     def name(self) -> str:
         """The name stored with the model's vectors."""
-        return f"onnx-{self.sha256[:16]}"
+        return text_vectors_name(self.sha256)
+
+
+def text_vectors_name(sha256: str) -> str:
+    """Return the name under which the vectors of a model are stored."""
+    return f"onnx-{sha256[:16]}"
 
 
 class NamedModel(Protocol):
