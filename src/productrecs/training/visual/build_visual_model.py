@@ -175,7 +175,7 @@ def build_and_publish_visual_model(
     with database.reading() as connection:
         repository = PictureRepository(connection, store_id)
         progress = repository.progress()
-        if not _is_described(repository, embedding.name):
+        if not _has_described_nearly_all(repository, embedding.name):
             if serving_embedding is None and progress.visual_id:
                 return None
             embedding = serving_embedding or embedding
@@ -235,7 +235,7 @@ def _serve(
         raise
 
 
-def _is_described(repository: PictureRepository, embedder: str) -> bool:
+def _has_described_nearly_all(repository: PictureRepository, embedder: str) -> bool:
     """Return whether an embedder has described nearly all pictures."""
     described = repository.count_described(embedder)
     return repository.count_other_embedders(embedder) <= _FEW_OTHERS * described
@@ -243,7 +243,9 @@ def _is_described(repository: PictureRepository, embedder: str) -> bool:
 
 def _remove_old_models(folder: Path, visual_id: str, embedder: str) -> None:
     """Remove all but the serving model and the newest of another embedding."""
-    others = (path.name for path, other in _models(folder) if other != embedder)
+    others = (
+        path.name for path, other in _models_with_embedders(folder) if other != embedder
+    )
     remove_other_models(folder, {visual_id, next(others, visual_id)})
 
 
@@ -257,16 +259,18 @@ def served_embedder(root: Path, store_id: StoreId, visual_id: str | None) -> str
 
 def stored_embedders(root: Path, store_id: StoreId) -> set[str]:
     """Return the embeddings of a store's visual models on this machine."""
-    return {embedder for _, embedder in _models(pictures_folder(root, store_id))}
+    return {
+        embedder for _, embedder in _models_with_embedders(pictures_folder(root, store_id))
+    }
 
 
 def models_of_embedder(root: Path, store_id: StoreId, embedder: str) -> list[Path]:
     """Return the folders of a store's visual models of one embedding."""
     folder = pictures_folder(root, store_id)
-    return [path for path, other in _models(folder) if other == embedder]
+    return [path for path, other in _models_with_embedders(folder) if other == embedder]
 
 
-def _models(folder: Path) -> Iterator[tuple[Path, str]]:
+def _models_with_embedders(folder: Path) -> Iterator[tuple[Path, str]]:
     """Yield a store's visual models and their embeddings, the newest first."""
     for path in sorted(folder.glob("[0-9]*"), reverse=True):
         if embedder := str(read_facts(path).get(_EMBEDDER, "")):
@@ -303,7 +307,11 @@ def _reusable_model(
     """Return the serving model, or after an undone switch the newest of this embedding."""
     if not progress.visual_id:
         return None
-    names = [path.name for path, other in _models(folder) if other == embedding.name]
+    names = [
+        path.name
+        for path, other in _models_with_embedders(folder)
+        if other == embedding.name
+    ]
     if not names:
         return None
     name = progress.visual_id if progress.visual_id in names else names[0]

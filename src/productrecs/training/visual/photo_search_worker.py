@@ -98,6 +98,8 @@ class PhotoWorker:
         if pictures.visual_id != search_request.visual_id:
             return PhotoModelReplaced()
         describer = self._describer_of(pictures.embedder)
+        describer.used_at = time.monotonic()
+        self._end_idle_describers(describer.used_at)
         matcher = PhotoMatcher(describer.viewer, pictures, describer.embedding)
         limit, visible = search_request.limit, _unpack_visible(search_request)
         try:
@@ -115,24 +117,23 @@ class PhotoWorker:
             describer.viewer.close()
 
     def _describer_of(self, embedder: str) -> _PhotoDescriber:
-        """Return the describer whose vectors the store has; end those out of use.
+        """Return the describer whose vectors the store has.
 
         Our own descriptors need no process of their own. Without the encoder, any
         describer reads what is printed, and finds nothing similar.
         """
-        now = time.monotonic()
-        found = self._describers.get(embedder)
-        if found is None and embedder != OWN.embedding.name:
+        describer = self._describers.get(embedder)
+        if describer is None and embedder != OWN.embedding.name:
             encoder = self._encoders.named(embedder)
-            found = None if encoder is None else self._add_describer(encoder)
-        found = found or next(iter(self._describers.values()), None)
-        found = found or self._add_describer(OWN)
-        found.used_at = now
-        for name, other in list(self._describers.items()):
-            if now - other.used_at > _IDLE_SECONDS:
-                other.viewer.close()
-                del self._describers[name]
-        return found
+            describer = None if encoder is None else self._add_describer(encoder)
+        describer = describer or next(iter(self._describers.values()), None)
+        return describer or self._add_describer(OWN)
+
+    def _end_idle_describers(self, now: float) -> None:
+        for embedder, describer in list(self._describers.items()):
+            if now - describer.used_at > _IDLE_SECONDS:
+                describer.viewer.close()
+                del self._describers[embedder]
 
     def _add_describer(self, encoder: PictureEncoder) -> _PhotoDescriber:
         viewer = SandboxedDecoder(

@@ -66,11 +66,11 @@ class PictureEncoders:
             ModelFileError: when the operator's cannot be used.
         """
         if self.setting is not None:
-            return _read(self.setting)
+            return _read_encoder(self.setting)
         if self.installed is not None:
             path = InstalledModels(self.installed).used_file(EMBEDDER)
             if path is not None:
-                return _read(path)
+                return _read_encoder(path)
         return self._packaged_encoder()
 
     def previous(self) -> PictureEncoder | None:
@@ -90,9 +90,9 @@ class PictureEncoders:
         """Return the encoder that made vectors of this name; None if it is not usable."""
         if embedder == OWN.embedding.name:
             return OWN
-        for path in self._paths(embedder.removeprefix(_PREFIX)[:_DIGITS]):
+        for path in self._model_paths(embedder.removeprefix(_PREFIX)[:_DIGITS]):
             try:
-                encoder = _read(path)
+                encoder = _read_encoder(path)
             except ModelFileError:
                 _log.exception("picture encoder rejected")
                 continue
@@ -102,12 +102,12 @@ class PictureEncoders:
 
     def by_name(self) -> dict[str, PictureEncoder]:
         """Return the installed encoders that can be used, and the packaged one."""
-        found = {}
+        encoders = {}
         if self.installed is not None:
             for path in InstalledModels(self.installed).picture_files(""):
                 with contextlib.suppress(ModelFileError):
-                    found[path.parent.name] = _read(path)
-        return found | {PACKAGED: self._packaged_encoder()}
+                    encoders[path.parent.name] = _read_encoder(path)
+        return encoders | {PACKAGED: self._packaged_encoder()}
 
     def stamp(self) -> object:
         """Return what changes when another encoder should serve, or its file changed."""
@@ -117,7 +117,7 @@ class PictureEncoders:
         path = installed.used_file(EMBEDDER)
         return installed.stamp(), None if path is None else _file_stamp(path)
 
-    def _paths(self, digest: str) -> Iterator[Path]:
+    def _model_paths(self, digest: str) -> Iterator[Path]:
         yield from (path for path in (self.setting, self.packaged) if path is not None)
         if self.installed is not None:
             yield from InstalledModels(self.installed).picture_files(digest)
@@ -126,13 +126,13 @@ class PictureEncoders:
         if self.packaged is None:
             return OWN
         try:
-            return _read(self.packaged)
+            return _read_encoder(self.packaged)
         except ModelFileError:
             _log.exception("picture encoder rejected")
             return OWN
 
 
-def _read(path: Path) -> PictureEncoder:
+def _read_encoder(path: Path) -> PictureEncoder:
     return PictureEncoder(read_model_file(path, EMBEDDER))
 
 
