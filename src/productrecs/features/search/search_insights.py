@@ -9,13 +9,13 @@ day, and by the same shopper if the call has one. An unknown value is None, not 
 import functools
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from heapq import nlargest, nsmallest
-from itertools import chain
+from itertools import chain, islice
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from productrecs.core.report import (
     Figure,
@@ -285,19 +285,8 @@ class _FiguresByIntent:
         sales = self.sales.values()
         return _to_query_insight(
             "",
-            QueryCount(
-                "",
-                sum(count.searches for count in counts),
-                sum(count.empty for count in counts),
-                sum(count.searchers for count in counts),
-            ),
-            QueryClicks(
-                "",
-                sum(click.clicks for click in clicks),
-                sum(click.shoppers for click in clicks),
-                sum(click.positions for click in clicks),
-                sum(click.position_sum for click in clicks),
-            ),
+            QueryCount._make(("", *_column_sums(_NO_COUNT, *counts))),
+            QueryClicks._make(("", *_column_sums(_NO_CLICKS, *clicks))),
             QuerySales(
                 sum(sale.carts for sale in sales),
                 sum(sale.lines for sale in sales),
@@ -309,6 +298,11 @@ class _FiguresByIntent:
 
     def _clicks_of(self, intent: str) -> QueryClicks:
         return self.clicks.get(intent, _NO_CLICKS)
+
+
+def _column_sums(*rows: Sequence[Any]) -> Iterator[Any]:
+    """Yield the sum of each column except the first, which is a day."""
+    return map(sum, islice(zip(*rows, strict=True), 1, None))
 
 
 def _to_query_insight(

@@ -221,19 +221,7 @@ def _to_group_impact(
 
 def sum_totals(parts: Iterable[GroupCurrencyTotals]) -> GroupCurrencyTotals:
     """Return the sum of attributed totals in one currency."""
-    carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked = NO_TOTALS
-    for part in parts:
-        carts += part.carts
-        carts_clicked += part.carts_clicked
-        value += part.cart_value
-        lines += part.lines
-        lines_clicked += part.lines_clicked
-        units += part.units
-        revenue += part.revenue
-        clicked += part.revenue_clicked
-    return GroupCurrencyTotals(
-        carts, carts_clicked, value, lines, lines_clicked, units, revenue, clicked
-    )
+    return GroupCurrencyTotals._make(map(sum, zip(NO_TOTALS, *parts, strict=True)))
 
 
 def attribution_notes(omitted: int, unread: int) -> list[str]:
@@ -359,17 +347,8 @@ def _sum_by_currency(
     for part in totals:
         currency = part.currency or own_currency
         before = sums.get(currency, _zero_totals(currency))
-        sums[currency] = StoreTotals(
-            currency,
-            before.carts + part.carts,
-            before.cart_value + part.cart_value,
-            before.lines + part.lines,
-            before.units + part.units,
-            before.revenue + part.revenue,
-            before.orders + part.orders,
-            before.orders_credited + part.orders_credited,
-            before.orders_clicked + part.orders_clicked,
-        )
+        added = map(sum, zip(before[1:], part[1:], strict=True))
+        sums[currency] = StoreTotals._make((currency, *added))
     return sums
 
 
