@@ -6,7 +6,7 @@ the result of reading everything. It runs in the background: no request waits fo
 """
 
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
@@ -29,7 +29,6 @@ from productrecs.features.attribution.daily_sums import (
 )
 from productrecs.features.attribution.last_touch import (
     AttributionQueries,
-    LastTouchpoints,
     attribute_last_touch,
     last_search_clicks,
     pair_codes,
@@ -363,13 +362,18 @@ def _attribute_outcomes(
     terms = repository.log.terms(search_clicks.seqs[search_clicks.seqs >= 0].tolist())
     intent_by_search = {seq: intents[term] for seq, term in terms.items()}
     columns = zip(
-        outcome_rows, _touchpoints_of(touchpoints), search_clicks.seqs.tolist(), strict=True
+        outcome_rows,
+        touchpoints.seqs.tolist(),
+        touchpoints.times.tolist(),
+        touchpoints.clicked.tolist(),
+        search_clicks.seqs.tolist(),
+        strict=True,
     )
     return [
-        _to_attributed_outcome(row, touchpoint, places, days)._replace(
+        _to_attributed_outcome(row, _Touchpoint(*touchpoint), places, days)._replace(
             search=seq if seq >= 0 else None, intent=intent_by_search.get(seq, "")
         )
-        for row, touchpoint, seq in columns
+        for row, *touchpoint, seq in columns
     ]
 
 
@@ -426,15 +430,6 @@ class _Touchpoint(NamedTuple):
     seq: int
     touched_at: int
     clicked: bool
-
-
-def _touchpoints_of(touchpoints: LastTouchpoints) -> Iterator[_Touchpoint]:
-    columns = (
-        touchpoints.seqs.tolist(),
-        touchpoints.times.tolist(),
-        touchpoints.clicked.tolist(),
-    )
-    return map(_Touchpoint, *columns)
 
 
 def _to_attributed_outcome(
