@@ -279,7 +279,8 @@ class FileImportRepository:
         """Store a new import, by default for its dry run.
 
         Raises:
-            TooManyImportsError: when the store has too many unfinished ones.
+            StoreDeletedError: when the store has been deleted.
+            TooManyImportsError: when it has too many unfinished ones.
         """
         lock_existing_head(self._transaction, self._store_id)
         if status in OPEN:
