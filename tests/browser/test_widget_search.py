@@ -181,6 +181,21 @@ def test_a_product_says_how_many_variants_it_has(page: Page, front: Storefront) 
     assert front.requests_to("/v1/search")[0]["collapse"] == "true"
 
 
+def test_a_corrected_query_is_a_button_that_searches_for_it(page: Page) -> None:
+    typed(page, "sleepnig bag")
+    meant_button = page.get_by_role("button", name="Did you mean “sleeping bag”?")
+    expect(meant_button).to_be_visible()
+
+    page.keyboard.press("Tab")
+    expect(meant_button).to_be_focused()
+    page.keyboard.press("Enter")
+
+    expect(page.locator(BOX)).to_have_value("sleeping bag")
+    expect(page.locator(BOX)).to_be_focused()
+    expect(meant_button).to_have_count(0)
+    expect(page.locator("[role=status]")).to_have_text("1 result for “sleeping bag”")
+
+
 def test_an_answer_to_a_question_filters_and_can_be_removed(page: Page) -> None:
     card = {"id": "p1", "title": "Shirt", "price": 20}
     options = [{"value": one, "filter": f"size:{one}"} for one in ("S", "XL & more")]

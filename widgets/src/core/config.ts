@@ -7,7 +7,7 @@ export type Words = Readonly<
     | "label" | "sold_out"
     | "photo" | "photo_hint" | "photo_kept" | "photo_busy" | "photo_failed" | "photo_late" | "close"
     | "photo_crop" | "photo_frame" | "photo_turn" | "photo_find"
-    | "found_one" | "found" | "none" | "popular" | "see_all" | "remove_filter" | "variants"
+    | "found_one" | "found" | "none" | "popular" | "see_all" | "did_you_mean" | "remove_filter" | "variants"
     | "question_brand" | "question_categories" | "question_color" | "question_material" | "question_size" | "question_other"
     | "similar"
     | "gone" | "products" | "upload" | "nothing",

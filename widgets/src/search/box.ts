@@ -189,6 +189,7 @@ export class SearchBox {
     const isSimilar = reply.headers_.get("x-search-relaxed") === "meaning";
     const head = isNothing || !words ? strings.popular : isSimilar ? strings.similar : "";
     this.panel_.filter([
+      ...this.correction_(reply.body_.did_you_mean, strings.did_you_mean),
       ...this.filterButtons_(reply.body_.filters, look),
       ...this.chosen_.map((one) =>
         this.removing_(one.value, look, () => this.choose_(this.chosen_.filter((it) => it !== one))),
@@ -200,6 +201,14 @@ export class SearchBox {
     const status = isSimilar ? `${strings.none}. ${strings.similar}` : told;
     this.panel_.status.textContent = words ? said(found.length ? status : strings.none) : "";
     this.finish_(words, options);
+  }
+
+  /** Returns the button that searches for the corrected words. */
+  private correction_(words: unknown, text: string): HTMLButtonElement[] {
+    if (typeof words !== "string") return [];
+    return [
+      this.withKeys_(answerButton(text.replace("{q}", words)), () => this.retype_(words)),
+    ];
   }
 
   /** Returns a button for each filter that the service read from the words. */
@@ -249,8 +258,13 @@ export class SearchBox {
     const at = box.value.toLowerCase().indexOf(text.toLowerCase());
     if (at < 0) return;
     const rest = box.value.slice(0, at) + box.value.slice(at + text.length);
-    box.value = rest.replace(/\s+/g, " ").trim();
-    box.focus();
+    this.retype_(rest.replace(/\s+/g, " ").trim());
+  }
+
+  /** Searches for other words. */
+  private retype_(words: string): void {
+    this.box_.value = words;
+    this.box_.focus();
     this.ask_(0);
   }
 
