@@ -233,7 +233,7 @@ class _ApiProcess:
             context.dependencies.run_checks_periodically(),
         )
         try:
-            async with context.event_watch.run():
+            async with context.event_watch.polling_watched_stores():
                 yield
         finally:
             preloading.cancel()

@@ -85,7 +85,7 @@ class FeedFetchHandler:
         if last is not None and last.status is ImportStatus.FAILED:
             feed = replace(feed, etag=None, modified=None, digest=None)
         began = time.monotonic()
-        fetch = self._download_and_record(store, feed, last, progress)
+        fetch = self._download_and_enqueue_check(store, feed, last, progress)
         if fetch is not None:
             facts = {
                 "store": store.store_id,
@@ -95,7 +95,7 @@ class FeedFetchHandler:
             }
             _log.info("feed fetched", extra=facts)
 
-    def _download_and_record(
+    def _download_and_enqueue_check(
         self,
         store: Store,
         feed: ScheduledFeed,

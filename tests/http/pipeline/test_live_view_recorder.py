@@ -36,7 +36,7 @@ def test_an_outage_has_a_line_at_its_start_and_one_at_its_end(
     watch = LiveViewRecorder(database, BackgroundWriter(database), lambda: 0)
 
     async def ask_often() -> None:
-        async with watch.run():
+        async with watch.polling_watched_stores():
             while lookups <= 6:
                 await asyncio.sleep(0)
 

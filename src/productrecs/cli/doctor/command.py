@@ -18,11 +18,11 @@ from productrecs.cli.doctor.installation_checks import (
     check_background_jobs,
     check_backups,
     check_configuration,
+    check_database,
     check_file_owners,
     check_folder,
     check_object_store,
     check_replication,
-    check_storage,
     check_text_model,
 )
 from productrecs.cli.doctor.picture_checks import check_picture_encoder, check_text_reader
@@ -94,7 +94,7 @@ def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
     try:
         with open_services(data) as services:
             yield from check_folder(settings.data)
-            yield from check_storage(services)
+            yield from check_database(services)
             yield from check_replication(services)
             yield from check_object_store(services)
             yield from check_picture_encoder(services)

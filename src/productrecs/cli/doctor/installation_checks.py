@@ -135,7 +135,7 @@ def check_file_owners(settings: Settings) -> Iterator[CheckResult]:
     yield problem("disk", message, remedy)
 
 
-def check_storage(services: Services) -> Iterator[CheckResult]:
+def check_database(services: Services) -> Iterator[CheckResult]:
     """Yield the result of the database's own checks."""
     dialect = services.database.dialect
     with services.database.reading() as connection:

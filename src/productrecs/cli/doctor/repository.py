@@ -65,7 +65,7 @@ class DoctorRepository:
         query = query.where(item.c.present.is_(True), shown)
         return IncompleteItemCounts(*map(int, self._connection.execute(query).one()))
 
-    def has_https_pages(self) -> bool:
+    def has_https_product_page(self) -> bool:
         """Return whether the page of any of its items has an https address."""
         item = items_of_store("product_url", store_id=self._store_id)
         is_https = item.c.product_url.startswith("https://")

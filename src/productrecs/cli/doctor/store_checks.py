@@ -337,7 +337,7 @@ def check_scheme(services: Services, store: Store) -> Iterator[CheckResult]:
     if not base.startswith("http://") or urlsplit(base).hostname in _LOCAL:
         return
     with services.database.reading() as connection:
-        is_https = DoctorRepository(connection, store.store_id).has_https_pages()
+        is_https = DoctorRepository(connection, store.store_id).has_https_product_page()
     if is_https:
         message = f"its pages are HTTPS, where browsers block {base}"
         remedy = "put TLS in front of the service, and set PRODUCTRECS_BASE_URL=https://..."

@@ -113,7 +113,7 @@ def plan_order_sheets(
         for name, due in by_supplier.items()
     }
     if budget > 0:
-        lines = _limit_to_budget(lines, budget)
+        lines = _split_quantities_at_budget(lines, budget)
     return [
         OrderSheet(
             name,
@@ -169,7 +169,7 @@ def _days_covered(action: StockAction, quantity: int) -> float:
     return math.inf if pace <= 0 else units / pace
 
 
-def _limit_to_budget(
+def _split_quantities_at_budget(
     lines: dict[str, list[OrderLine]], budget: float
 ) -> dict[str, list[OrderLine]]:
     """Return the lines that `budget` pays, in packs; those of unknown cost are free."""

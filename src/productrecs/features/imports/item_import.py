@@ -156,7 +156,7 @@ def import_items(
             if chosen.is_complete:
                 _remove_missing_items(services, store, staging, pusher, report)
             pusher.push(())
-    report.name_columns(reading.titles)
+    report.rename_columns_in_errors(reading.titles)
     report.errors.sort(key=lambda error: error.row)
     report.ignored_columns = list(reading.ignored)
     report.notes += import_notes(

@@ -161,7 +161,7 @@ class OrderImport:
         self, file: BinaryIO, reader: RowReader, report: OrderHistoryImportReport
     ) -> None:
         """Name the file's columns in its errors, and report notes for the user."""
-        report.name_columns(self.orders.column_titles(file))
+        report.rename_columns_in_errors(self.orders.column_titles(file))
         if unused := self.orders.unused_columns(file):
             self.on_note(f"Columns that are not used: {', '.join(unused)}.")
         for note in reader.notes() if isinstance(reader, OrderExportReader) else ():

@@ -128,7 +128,7 @@ class LiveViewRecorder:
         self._background.add(received)
 
     @contextlib.asynccontextmanager
-    async def run(self) -> AsyncIterator[None]:
+    async def polling_watched_stores(self) -> AsyncIterator[None]:
         """Refresh the watched stores periodically while the block runs."""
         following = asyncio.create_task(self._poll_watched_stores())
         try:

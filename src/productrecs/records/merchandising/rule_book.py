@@ -323,7 +323,7 @@ class RulesView:
             }
             self._titles.refresh(reader, title_word_sets, self._catalog.seq)
             self._rules, self._seq = rules, rules_seq
-            self._rebuild_book(now_ms)
+            self._refresh_book_if_due(now_ms)
 
     def preview(self, reader: RawReader, rules: Iterable[Rule], now_ms: int) -> "RulesView":
         """Return a fixed view of other rules for the same catalog, as of now.
@@ -336,10 +336,10 @@ class RulesView:
         view._titles = self._titles.for_phrases(
             reader, {words for words in active_rules if words}
         )
-        view._rebuild_book(now_ms)
+        view._refresh_book_if_due(now_ms)
         return view
 
-    def _rebuild_book(self, now_ms: int) -> None:
+    def _refresh_book_if_due(self, now_ms: int) -> None:
         inputs = (self._rules, self._titles.matches, self._catalog.version)
         is_same = all(a is b for a, b in zip(inputs, self._book_inputs, strict=True))
         first_ms, last_ms = self._window

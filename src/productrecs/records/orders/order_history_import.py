@@ -89,7 +89,7 @@ class RowCountsAndErrors:
             message = row_message(problem, column, value)
             self.errors.append(RowError(row, message, column, value, problem))
 
-    def name_columns(self, names: Mapping[str, str]) -> None:
+    def rename_columns_in_errors(self, names: Mapping[str, str]) -> None:
         """Call the columns as the file does: `names` has its names by ours."""
         for place, one in enumerate(self.errors):
             column = names.get(one.column, one.column)

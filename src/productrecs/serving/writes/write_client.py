@@ -142,7 +142,7 @@ class WriteClient:
             )
         else:
             future = self._remote.submit(kind, store_id, payload, claim)
-        return self._await_confirmation(future)
+        return self._await_and_record_confirmation(future)
 
     def write_later(self, record: BackgroundRecord) -> None:
         """Store a record in the background, soon; never blocks and never fails."""
@@ -161,7 +161,7 @@ class WriteClient:
             await self._remote.close()
         await asyncio.to_thread(self._local.close)
 
-    async def _await_confirmation(self, write: asyncio.Future[Any]) -> Any:
+    async def _await_and_record_confirmation(self, write: asyncio.Future[Any]) -> Any:
         try:
             async with asyncio.timeout(CONFIRM_SECONDS):
                 result = await write

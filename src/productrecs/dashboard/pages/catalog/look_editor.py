@@ -316,7 +316,7 @@ def add_hotspot(visit: Visit) -> Reply:
     )
 
 
-def change_state_or_remove_look(visit: Visit) -> Reply:
+def unpublish_archive_or_remove_look(visit: Visit) -> Reply:
     """Unpublish, archive or remove a look, or turn an archived one into a draft."""
     look, editor = _find_look(visit, visit.form["look"]), editor_of(visit)
     target_state = visit.form["to"]
@@ -441,7 +441,7 @@ PAGES: Final = (
         f"{LOOKS_PATH}/state",
         "Look",
         None,
-        change_state_or_remove_look,
+        unpublish_archive_or_remove_look,
         action="Changed the state of a look",
     ),
 )
