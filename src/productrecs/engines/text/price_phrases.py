@@ -27,26 +27,33 @@ class PricePhrase:
 
 _BELOW: Final = {
     "en": "under|below|up to|less than|cheaper than|at most|no more than|not more than|"
-    "not over|maximum|max",
+    "not over|not above|no higher than|no more expensive than|lower than|beneath|"
+    "at the most|not exceeding|"
+    "within|upto|maximum of|max of|maximum|max",
     "de": "unter|bis zu|bis|hochstens|maximal|weniger als|gunstiger als|billiger als|"
-    "nicht mehr als|nicht uber|max",
+    "nicht mehr als|nicht uber|nicht teurer als|niedriger als|unterhalb von|max",
     "fr": "a moins de|moins de|moins cher que|sous|en dessous de|jusqu'a|jusqu a|"
-    "inferieur a|pas plus de|au maximum|maximum|max",
+    "inferieur a|pas plus de|pas plus cher que|pas au-dessus de|pas au dessus de|"
+    "en-dessous de|ne depassant pas|au maximum|maximum|max",
     "es": "por menos de|menos de|bajo|hasta|por debajo de|inferior a|menor a|menor de|"
-    "no mas de|mas barato que|maximo|max",
+    "no mas de|mas barato que|no mas caro que|menos que|menor que|como mucho|"
+    "como maximo|maximo de|maximo|max",
     "it": "a meno di|meno di|sotto i|sotto gli|sotto|fino a|inferiore a|non piu di|"
-    "al massimo|massimo|max",
+    "non oltre|non superiore a|al di sotto di|al massimo|massimo di|massimo|max",
     "nl": "onder de|onder|tot en met|tot|minder dan|goedkoper dan|niet meer dan|"
-    "hoogstens|maximaal|max",
-    "pl": "ponizej|do|mniej niz|tansze niz|nie wiecej niz|najwyzej|maksymalnie|max",
+    "niet boven|niet duurder dan|lager dan|beneden|ten hoogste|hoogstens|maximaal|max",
+    "pl": "ponizej|do|mniej niz|tansze niz|taniej niz|nie wiecej niz|"
+    "nie powyzej|nie drozej niz|nie drozsze niz|co najwyzej|najwyzej|maksymalnie|"
+    "maks|max",
     "pt": "por menos de|abaixo de|menos de|ate|inferior a|nao mais de|mais barato que|"
-    "no maximo|maximo|max",
-    "sv": "under|upp till|hogst|mindre an|billigare an|inte mer an|inte over|max",
+    "nao acima de|menos que|menor que|maximo de|no maximo|maximo|max",
+    "sv": "under|upp till|hogst|mindre an|billigare an|inte mer an|inte over|"
+    "inte dyrare an|lagre an|som mest|max",
     "da": "under|op til|hojst|mindre end|billigere end|ikke over|ikke mere end|"
-    "maksimalt|maks|max",
+    "ikke dyrere end|lavere end|maksimalt|maks|max",
 }
 _ABOVE: Final = {
-    "en": "over|above|more than|at least|starting at|not under|from|minimum|min",
+    "en": "over|above|more than|at least|starting at|from|minimum|min",
     "de": "uber|mehr als|teurer als|mindestens|ab|min",
     "fr": "plus de|au-dessus de|au dessus de|a partir de|superieur a|plus cher que|"
     "au moins|des|minimum",
@@ -57,6 +64,18 @@ _ABOVE: Final = {
     "pt": "acima de|mais de|a partir de|superior a|no minimo|pelo menos|desde|minimo",
     "sv": "over|mer an|dyrare an|minst|fran",
     "da": "over|mere end|dyrere end|mindst|fra",
+}
+_NOT_BELOW: Final = {
+    "en": "not under|not below|not less than|no less than",
+    "de": "nicht unter|nicht weniger als|nicht billiger als|nicht gunstiger als",
+    "fr": "pas moins de|pas en dessous de",
+    "es": "no menos de|no por debajo de",
+    "it": "non meno di|non sotto",
+    "nl": "niet minder dan|niet onder",
+    "pl": "nie mniej niz|nie ponizej",
+    "pt": "nao menos de|nao abaixo de",
+    "sv": "inte mindre an|inte under",
+    "da": "ikke mindre end|ikke under",
 }
 _BETWEEN: Final = {
     "en": "between|from", "de": "zwischen|von", "fr": "entre|de", "es": "entre|de|desde",
@@ -92,10 +111,11 @@ _OR_MORE: Final = {
     "sv": "eller mer|eller mera|och uppat",
     "da": "eller mere|eller derover|og opefter",
 }
+_TABLES: Final = (_BELOW, _NOT_BELOW, _ABOVE, _BETWEEN, _OR_LESS, _OR_MORE)
 # These words mean much else: as a price they need a currency.
 _AMBIGUOUS: Final = (
     "max maximum maximo massimo maks min minimum minimo from ab da od des desde vanaf "
-    "fran fra"
+    "fran fra within"
 )
 _NEEDS_CURRENCY: Final = frozenset(_AMBIGUOUS.split())
 _PRICE_NOUNS: Final = (
@@ -155,7 +175,7 @@ class _PriceGrammar(NamedTuple):
 _SIGNS: Final = frozenset("<>" + "".join(_CURRENCIES.values())) - {*ascii_letters, *" ."}
 _PRICE_HINTS: Final = frozenset(
     query_words(phrase)[0]
-    for table in (_BELOW, _ABOVE, _BETWEEN, _OR_LESS, _OR_MORE)
+    for table in _TABLES
     for texts in table.values()
     for phrase in texts.split("|")
 ) | frozenset(
@@ -257,8 +277,9 @@ def _price_grammar(currency: str, language: str) -> _PriceGrammar:
                 ("between", rf"{begin}{noun}(?P<word>){first}{to}{second_price}"),
                 ("below", rf"{begin}{noun}(?P<word><=?)\s*{price}"),
                 ("above", rf"{begin}{noun}(?P<word>>=?)\s*{price}"),
-                ("below", rf"{begin}{noun}{word(_BELOW)}\s*{price}"),
-                ("above", rf"{begin}{noun}{word(_ABOVE)}\s*{price}"),
+                ("above", rf"{begin}{noun}{word(_NOT_BELOW)}\s*{price}"),
+                ("below", rf"{begin}{noun}{word(_BELOW)}\.?\s*{price}"),
+                ("above", rf"{begin}{noun}{word(_ABOVE)}\.?\s*{price}"),
                 ("below", rf"{begin}{noun}{first}\s*{word(_OR_LESS)}(?!\w)"),
                 ("above", rf"{begin}{noun}{first}\s*{word(_OR_MORE)}(?!\w)"),
             )
@@ -270,8 +291,7 @@ def _price_grammar(currency: str, language: str) -> _PriceGrammar:
 
 def _plain_words(language: str) -> frozenset[str]:
     """Return the words of English and a language that need no currency beside them."""
-    tables = (_BELOW, _ABOVE, _BETWEEN, _OR_LESS, _OR_MORE)
-    texts = [table.get(code, "") for table in tables for code in ("en", language)]
+    texts = [table.get(code, "") for table in _TABLES for code in ("en", language)]
     words = {word for text in texts for word in text.split("|")}
     return frozenset(words | {"<", "<=", ">", ">="}) - {""}
 
