@@ -177,7 +177,7 @@ def check_reports(services: Services) -> None:
     clicked, seen, both = (
         figures[f"attribution revenue_share{part}"] for part in ("_clicked", "_seen", "")
     )
-    assert 0.06 < both < 0.2
+    assert 0.06 < both < 0.25  # the held out shoppers depend on the store's random id
     assert clicked > 0.015
     assert seen > 0.015
     assert figures["search searches"] > 100
