@@ -177,6 +177,30 @@ def test_a_synonym_shows_its_effect_before_it_is_saved(
     assert owner.post("/dashboard/search/remove", **gone).status == 404
 
 
+def test_a_synonym_is_searched_as_a_query_if_nothing_else_is_found(
+    office: Office, shop: Store, owner: Member
+) -> None:
+    editor = SearchRuleEditor(office.services.database, shop, office.services.clock)
+    fields = {"q": "davenport", "action": "synonym"}
+    warning = "No product matches “zebra”. Use words of your catalog."
+    previewed = owner.get(f"{IMPROVE}?q=davenport&action=synonym&texts=zebra,sofa+bed")
+    assert warning in text_of(previewed)
+
+    assert owner.post(IMPROVE, **fields, texts="zebra, sofa bed").status == 303
+    found = flat(text_of(owner.get("/dashboard/search?q=davenport")))
+    assert f"Saved. {warning}" in found
+    assert "Sofa number 0" in found
+    assert "Sofa number 0" in text_of(owner.get("/dashboard/search?q=sofa+bed"))
+    assert "davenport 7 7 Finds similar products" in flat(
+        text_of(owner.get("/dashboard/search"))
+    )
+    for number in editor.synonyms():
+        editor.remove_synonym(number)
+
+    reverse = owner.get(f"{IMPROVE}?q=sofa&action=synonym&texts=davenport")
+    assert "No product matches" not in text_of(reverse)
+
+
 def test_products_are_pinned_and_searches_redirected(
     office: Office, shop: Store, owner: Member
 ) -> None:

@@ -19,7 +19,7 @@ from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
 )
-from productrecs.engines.text.query_interpreter import Synonyms
+from productrecs.engines.text.query_interpreter import NO_SYNONYMS, Synonyms
 from productrecs.engines.text.search_index import IndexHits, IndexQuery, QueryRelaxation
 from productrecs.features.search.hits_and_variant_collapse import (
     Hit,
@@ -337,9 +337,28 @@ def _find(
     store: SearchableStore, query: ResolvedQuery, index_query: IndexQuery
 ) -> IndexHits:
     hits = store.index.find(index_query)
+    if not hits.items:
+        hits = _find_synonyms_of_query(store, query, index_query)
     if not hits.exact:
         return hits
     return narrow_to_code_matches(store.index, query.query.text, query.visible, hits)
+
+
+def _find_synonyms_of_query(
+    store: SearchableStore, query: ResolvedQuery, index_query: IndexQuery
+) -> IndexHits:
+    """Return the hits of a whole query or, without any, of its first synonym with some.
+
+    Synonyms are off here: as one of them, "coffee grinder" is read as the others alone.
+    """
+    stems = tuple(query.query.language.stems(query.query.words))
+    synonyms = query.synonyms.get(stems, ())
+    for words in (query.query.words, *synonyms) if synonyms else ():
+        text = store.index.analyse(f"{' '.join(words)} ")
+        hits = store.index.find(index_query._replace(query=text, synonyms=NO_SYNONYMS))
+        if hits.items:
+            return hits
+    return IndexHits([], [])
 
 
 def _most_popular(store: SearchableStore, visible: Mask, limit: int) -> IndexHits:

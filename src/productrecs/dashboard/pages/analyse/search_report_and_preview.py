@@ -137,6 +137,18 @@ class SearchPreviewer:
             return QueryOutcome.NOTHING
         return QueryOutcome.FOUND if results.has_every_word else QueryOutcome.SIMILAR
 
+    def texts_without_products(self, added: Synonym | SearchRule) -> list[str]:
+        """Return the texts of a synonym that find nothing, as its query does now.
+
+        A query that finds products needs none: it is what the others then find.
+        """
+        if not isinstance(added, Synonym):
+            return []
+        query, *others = added.texts
+        if self.outcome(query) is not QueryOutcome.NOTHING:
+            return []
+        return [text for text in others if self.outcome(text) is QueryOutcome.NOTHING]
+
     def effect(self, added: Synonym | SearchRule) -> EffectOnQueries:
         """Return the effect of one more synonym or rule on the query set."""
         now = replace(
@@ -433,6 +445,7 @@ def save_improvement(visit: Visit) -> Reply:
     try:
         change = typed_change.validated_change()
         _check_pinned_products_exist(visit, typed_change)
+        unfound = SearchPreviewer(visit).texts_without_products(change)
         if isinstance(change, Synonym):
             editor.add_synonym(*change.texts)
         else:
@@ -440,7 +453,15 @@ def save_improvement(visit: Visit) -> Reply:
     except SearchRuleError as error:
         return _improvement_page(visit, typed_change, str(error))
     message = "Saved. Shoppers get these results within a second."
+    if unfound:
+        message = f"Saved. {_no_product_matches(unfound)}"
     return visit.redirect(f"{SEARCH_PATH}?{urlencode({'q': typed_change.query})}", message)
+
+
+def _no_product_matches(texts: Sequence[str]) -> str:
+    """Return the warning about synonyms that find nothing."""
+    quoted = ", ".join(f"“{text}”" for text in texts)
+    return f"No product matches {quoted}. Use words of your catalog."
 
 
 def _check_pinned_products_exist(visit: Visit, typed_change: TypedQueryChange) -> None:
@@ -458,12 +479,12 @@ def _improvement_page(
     effect: EffectOnQueries | None = None,
 ) -> Reply:
     previews = SearchPreviewer(visit)
-    after, hint = None, ""
+    after, hint, unfound = None, "", list[str]()
     if typed_change.query:
         try:
-            after = previews.preview_with_change(
-                typed_change.query, typed_change.validated_change()
-            )
+            change = typed_change.validated_change()
+            after = previews.preview_with_change(typed_change.query, change)
+            unfound = previews.texts_without_products(change)
         except SearchRuleError as wrong:
             hint = str(wrong)
     offered_products = []
@@ -482,6 +503,7 @@ def _improvement_page(
         after=after,
         error=sentence(error) if error else "",
         hint=hint,
+        warning=_no_product_matches(unfound) if unfound else "",
         effect=effect,
         offered=[
             product.row for product in offered_products if product.row.item_id not in pinned
