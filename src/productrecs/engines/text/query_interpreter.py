@@ -10,6 +10,7 @@ import tantivy
 from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
+    possible_activities,
     without_opening,
 )
 from productrecs.engines.text.product_word_translations import (
@@ -121,18 +122,27 @@ class QueryInterpreter:
     def terms_without_opening_phrase(self, query: AnalysedQuery) -> list[QueryTerm]:
         """Return the distinct keywords of a query with their readings, in order.
 
-        An opening such as "I am looking for" is left out. One that names a product, as
-        "gift for" may, is not if the catalog knows no word after it.
+        An opening such as "I am looking for" is left out, and so is "gift" beside others.
         """
         wanted = without_opening(query.words)
-        if not 0 < len(wanted) < len(query.words):
+        if len(wanted) == len(query.words) or self.language.are_stop_words(wanted):
             return self._read_terms(query)
         end = "" if query.is_typing else " "
         terms = self._read_terms(AnalysedQuery.of(" ".join(wanted) + end, query.language))
-        if any(term.is_known for term in terms):
-            return terms
-        opening = set(query.in_language(self.language).keywords).difference(wanted)
-        return self._read_terms(query) if any(map(self.reader.is_name, opening)) else terms
+        activities = possible_activities(query.words, wanted)
+        return [
+            term
+            if term.is_known
+            else self._term_of_activity(term, activities.get(term.typed, ()))
+            for term in terms
+        ]
+
+    def _term_of_activity(self, term: QueryTerm, activities: Sequence[str]) -> QueryTerm:
+        """Return a person's term by the first activity that products are named by."""
+        for activity in filter(self.reader.is_name, activities):
+            readings = (self.reader.reading((activity,), 1.0),)
+            return QueryTerm(term.typed, readings, is_known=True, is_translated=True)
+        return term
 
     def _read_terms(self, query: AnalysedQuery) -> list[QueryTerm]:
         is_typing = query.is_typing
