@@ -111,3 +111,27 @@ def test_what_was_refused_is_not_in_the_log(member: Member) -> None:
     assert member.post(RULE, **(BOOST | {"priority": "high"})).status == 422
 
     assert last_detail(member) == before
+
+
+def test_a_withdrawn_invitation_is_named_by_its_address(member: Member) -> None:
+    member.post("/dashboard/team/invite", email="zoe@shop.example", role="viewer")
+    team = member.get("/dashboard/team").body.decode()
+    invitation = re.search(r'name="invitation" value="(\w+)"', team)
+    assert invitation
+
+    member.post("/dashboard/team/withdraw", page="/dashboard", invitation=invitation[1])
+
+    assert "zoe@shop.example: Invited as:" in last_detail(member)
+    assert invitation[1] not in last_detail(member)
+
+
+def test_a_removed_calendar_entry_is_named_by_its_name_and_days(member: Member) -> None:
+    page = "/dashboard/demand/calendar"
+    sale = {"kind": "campaign", "name": "Spring sale", "entry_category": ""}
+    days = {"first_day": "2030-05-01", "last_day": "2030-05-03", "expected_change": ""}
+    added = member.post(f"{page}/add", page=page, **sale, **days)
+    assert added.status == 303, text_of(added)
+
+    member.post(f"{page}/remove", page=page, number="1")
+
+    assert last_detail(member) == "“Spring sale”: Days: 1 May 2030 to 3 May 2030"

@@ -136,6 +136,9 @@ def test_an_owner_erases_a_customer_after_typing_the_id(
     eraser.continue_erasures(buying.store_id)
     assert owner.get(page).status == 404
     assert owner.get(f"{CUSTOMERS}/one?customer=bert").status == 200
+    with office.services.database.reading() as connection:
+        newest = AuditRepository(connection, buying.store_id).page(1)[0]
+    assert (newest.action, newest.detail) == ("Erased one customer", "")
 
 
 def test_an_editor_reads_but_cannot_erase_customers(office: Office, buying: Store) -> None:

@@ -14,6 +14,7 @@ from productrecs.dashboard.pages.analyse import (
     demand_forecast,
     experiments,
     order_sheets,
+    sales_calendar,
     search_report_and_preview,
 )
 from productrecs.dashboard.pages.catalog import (
@@ -43,10 +44,11 @@ from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.records.purchase_orders.repository import (
     PurchaseOrderRepository,
 )
+from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.records.suppliers.repository import SupplierRepository
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.tenancy.users.repository import UserRepository
+from productrecs.tenancy.users.repository import InvitationRepository, UserRepository
 
 Value: TypeAlias = str | tuple[str, ...]
 """A text, or the ids of products."""
@@ -310,6 +312,34 @@ def _member_texts(visit: Visit) -> Entries:
         yield ("member", member.user_id), {"": name, "Role": member.role.label}
 
 
+def _team_texts(visit: Visit) -> Entries:
+    yield from _member_texts(visit)
+    with visit.database.reading() as connection:
+        repository = InvitationRepository(connection, visit.store.store_id)
+        invitations = repository.all(visit.system_ms)
+    for invitation in invitations:
+        name = invitation.email or "Anybody with the link"
+        yield (
+            ("invitation", invitation.token_hash),
+            {"": name, "Invited as": invitation.role.label},
+        )
+
+
+def _calendar_texts(visit: Visit) -> Entries:
+    with visit.database.reading() as connection:
+        repository = SalesCalendarRepository(connection, visit.store.store_id)
+        entries = repository.entries()
+    for number, entry in entries.items():
+        days = [visit.formats.day(day) for day in (entry.first_day, entry.last_day)]
+        yield (
+            ("calendar entry", str(number)),
+            {
+                "": f"“{entry.name}”" if entry.name else entry.kind.value.capitalize(),
+                "Days": " to ".join(dict.fromkeys(days)),
+            },
+        )
+
+
 def _token_texts(visit: Visit) -> Entries:
     for token in access_tokens.tokens_of(visit):
         name, may = f"“{token.name}”", access_tokens.RIGHTS[token.role]
@@ -373,10 +403,11 @@ _READERS: Final[Mapping[str, Callable[[Visit], Entries]]] = MappingProxyType(
         looks.LOOKS_PATH: _look_texts,
         search_report_and_preview.SEARCH_PATH: _synonym_and_search_rule_texts,
         experiments.TESTS_PATH: _experiment_texts,
-        team.TEAM_PATH: _member_texts,
+        team.TEAM_PATH: _team_texts,
         access_tokens.ASSISTANT_PATH: _token_texts,
         file_imports.IMPORTS_PATH: _import_texts,
         order_sheets.ORDERS_PATH: _supplier_texts,
+        sales_calendar.CALENDAR_PATH: _calendar_texts,
         webhooks.WEBHOOKS_PATH: _webhook_texts,
     }
 )

@@ -202,7 +202,14 @@ def export_customer(visit: Visit) -> Reply:
 
 PAGES: Final = (
     Page(CUSTOMERS_PATH, "Customers", show_customers, group=NavigationGroup.ANALYSE),
-    Page(ONE_PATH, "Customer", show_customer, erase_customer, may_change=Role.OWNER),
+    Page(
+        ONE_PATH,
+        "Customer",
+        show_customer,
+        erase_customer,
+        may_change=Role.OWNER,
+        action="Erased one customer",
+    ),
     Page(
         EXPORT_PATH,
         "Records of a customer",
