@@ -14,10 +14,14 @@ from productrecs.core.report import FigureDefinition, Report
 from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.pages.analyse.report_csv_download import spreadsheet_csv
 from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.privacy.repository import ShopperRepository
+from productrecs.storage.sql.attribution_backlog import AttributionBacklog
 from tests.support.dashboard import add_store, text_of
 from tests.support.service import Account, Merchant, eventually
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from productrecs.tenancy.accounts.store import Store
     from tests.dashboard.conftest import Office
     from tests.support.dashboard import Member
@@ -181,6 +185,9 @@ def test_weeks_begin_on_the_stores_first_day(office: Office, owner: Member) -> N
         (begin - week).isoformat(),
         (begin - timedelta(days=1)).isoformat(),
     )
+    month_end = today.replace(day=1) - timedelta(days=1)
+    month_begin = month_end.replace(day=1)
+    assert days("last-month") == (month_begin.isoformat(), month_end.isoformat())
     file = owner.get("/dashboard/report.csv?days=last-week&report=attribution")
     assert f"{begin - week}" in (file.header("content-disposition") or "")
     long_ago = begin - 20 * week + timedelta(days=3)
@@ -189,3 +196,52 @@ def test_weeks_begin_on_the_stores_first_day(office: Office, owner: Member) -> N
     shown = re.findall(r"<tr><td>([^<]+)", rows)
     weeks = [(begin - number * week).isoformat() for number in range(20, -1, -1)]
     assert shown == [Formats.plain().day(one) for one in weeks]
+
+
+@pytest.fixture
+def recounted(office: Office, sold: Store) -> Iterator[None]:
+    """Let attribution count the store again, as after an erasure, from the beginning."""
+    with office.services.database.transaction() as transaction:
+        ShopperRepository(transaction, sold.store_id).reset_attribution(10)
+    yield
+    folder = office.services.touchpoint_folder
+    Attributor(office.services.database, folder).catch_up(sold)
+
+
+@pytest.mark.usefixtures("recounted")
+@pytest.mark.parametrize(
+    "path",
+    ["", "/impact", "/search", "/looks", "/widgets/mail", "/imports/shopping-assistants"],
+)
+def test_pages_say_that_figures_are_counted_again(owner: Member, path: str) -> None:
+    text = re.sub(r"\s+", " ", text_of(owner.get(f"/dashboard{path}")))
+
+    assert "records are not counted yet. Until they are, figures are too low" in text
+
+
+@pytest.mark.usefixtures("recounted")
+def test_figures_that_are_counted_again_are_not_compared(owner: Member) -> None:
+    home, impact = owner.get("/dashboard"), owner.get("/dashboard/impact")
+    search = owner.get("/dashboard/search")
+
+    assert "Your pages have sent nothing yet" not in text_of(home)
+    for reply in (home, impact):
+        assert 'class="change' not in reply.body.decode()
+    assert "Searches without clicks" not in text_of(search)
+
+
+@pytest.mark.parametrize(
+    ("uncounted", "log_length", "distorts"),
+    [
+        (0, 0, False),
+        (0, 50, False),
+        (50, 50, True),
+        (900, 5_000, False),
+        (1_500, 50_000, True),
+        (1_500, 1_000_000, False),
+    ],
+)
+def test_a_busy_store_is_not_said_to_be_counted_again(
+    uncounted: int, log_length: int, *, distorts: bool
+) -> None:
+    assert AttributionBacklog(uncounted, log_length).distorts_figures is distorts

@@ -19,10 +19,12 @@ from productrecs.core.report import (
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import Visit
 from productrecs.report_registry import make_report
+from productrecs.storage.sql.attribution_backlog import attribution_backlog
 
 CHOICES: Final[Mapping[str, int]] = MappingProxyType({"7": 7, "30": 30, "90": 90})
 WEEKS: Final[Mapping[str, int]] = MappingProxyType({"this-week": 0, "last-week": 1})
 """How many weeks ago a week began, by its name in a query."""
+LAST_MONTH: Final = "last-month"
 REPORT_FILE_PATH: Final = "/dashboard/report.csv"
 
 
@@ -34,8 +36,8 @@ def _query_fields(choice: str, first: str, last: str) -> dict[str, str]:
 class Period:
     """The chosen days. If typed dates are invalid, `error` says why and 30 days are shown.
 
-    `choice` is 7, 30, 90 or a name of `WEEKS`; it is empty for custom dates, which are
-    in `first` and `last`.
+    `choice` is 7, 30, 90, a name of `WEEKS` or `LAST_MONTH`; it is empty for custom dates,
+    which are in `first` and `last`.
     """
 
     asked: ReportQuery
@@ -82,6 +84,8 @@ def chosen_period(visit: Visit) -> Period:
             )
     if choice in WEEKS and not error:
         return _period_of_week(visit, choice, today)
+    if choice == LAST_MONTH and not error:
+        return _period_of_last_month(visit, today)
     days = CHOICES.get(choice, DEFAULT_DAYS)
     begin = (today - timedelta(days=days - 1)).isoformat()
     query_of_period = parse_report_query(visit.now_ms, zone, first_day=begin)
@@ -98,6 +102,14 @@ def _period_of_week(visit: Visit, choice: str, today: date) -> Period:
     first, last = begin.isoformat(), min(begin + timedelta(days=6), today).isoformat()
     asked = parse_report_query(visit.now_ms, settings.zone, first_day=first, last_day=last)
     return Period(asked, choice, first, last)
+
+
+def _period_of_last_month(visit: Visit, today: date) -> Period:
+    last_day = today.replace(day=1) - timedelta(days=1)
+    first, last = last_day.replace(day=1).isoformat(), last_day.isoformat()
+    zone = visit.store.settings.zone
+    asked = parse_report_query(visit.now_ms, zone, first_day=first, last_day=last)
+    return Period(asked, LAST_MONTH, first, last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +152,18 @@ def chosen_chart_days(
     day = visit.formats.day
     error = f"There are days from {day(days[0])} to {day(end)}. Choose dates among them."
     return ChartDays(choice, begin, end, error)
+
+
+def recount_note(visit: Visit) -> str:
+    """Return a note while most figures of clicks and sales are counted again, else "".
+
+    Then comparisons and lists of problems mislead, so pages do not show them.
+    """
+    with visit.database.reading() as connection:
+        backlog = attribution_backlog(connection, visit.store.store_id)
+    if not backlog.distorts_figures:
+        return ""
+    return f"{backlog.note} Until they are, figures are too low and are not compared."
 
 
 def with_every_row(asked: ReportQuery) -> ReportQuery:

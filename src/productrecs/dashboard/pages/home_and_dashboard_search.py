@@ -1,6 +1,6 @@
 """Home, with figures of sales, clicks, searches and events, and the search of all pages."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from productrecs.core.report import Report, ReportQuery, ReportValue, share_of
@@ -22,6 +22,7 @@ from productrecs.dashboard.report_period import (
     as_number,
     chosen_period,
     figures_by_name,
+    recount_note,
     relative_change,
     with_every_row,
 )
@@ -66,11 +67,16 @@ def show_home(visit: Visit) -> Reply:
     }
     by_day = with_every_row(period.query_by("day"))
     sales = make_report(visit.services, visit.store, "attribution", by_day)
-    is_empty = not health["events_24h"] and not impact["shown"]
+    recount = recount_note(visit)
+    is_empty = not health["events_24h"] and not impact["shown"] and not recount
     return visit.render(
         "home.html",
         period=period,
-        tiles=_headline_tiles(visit, impact, searches, health),
+        recount=recount,
+        tiles=[
+            replace(tile, change=None) if recount else tile
+            for tile in _headline_tiles(visit, impact, searches, health)
+        ],
         alerts=find_alerts(visit),
         chart=None if is_empty else _daily_sales_chart(visit, sales, query),
         is_empty=is_empty,

@@ -14,6 +14,10 @@ from productrecs.engines.hyperloglog import (
     cardinality,
 )
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
+from productrecs.storage.sql.attribution_backlog import (
+    AttributionBacklog,
+    attribution_backlog,
+)
 from productrecs.storage.sql.dialects import (
     ROWS_PLACEHOLDER,
     RawReader,
@@ -21,8 +25,7 @@ from productrecs.storage.sql.dialects import (
     raw_connection,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.store_counters_and_versions import log_seq
-from productrecs.storage.sql.tables import attribution_marks, search_rules, synonyms
+from productrecs.storage.sql.tables import search_rules, synonyms
 
 _SYNONYMS_SQL: Final = (
     "SELECT synonym_id, texts, one_way FROM synonyms WHERE store_id = ? ORDER BY synonym_id"
@@ -187,13 +190,9 @@ class SearchFigureRepository:
         keys = [[day, intent] for intent, day in days.items()]
         return dict(self._raw.all(sql, (self._store_id, keys))) if keys else {}
 
-    def uncounted_records(self) -> int:
-        """Return the number of records of the log that are not counted yet."""
-        counted_seq = sa.select(attribution_marks.c.seq).where(
-            attribution_marks.c.store_id == self._store_id
-        )
-        counted = int(self._transaction.execute(counted_seq).scalar() or 0)
-        return log_seq(self._transaction, self._store_id) - max(0, counted)
+    def backlog(self) -> AttributionBacklog:
+        """Return how much of the log is not counted yet."""
+        return attribution_backlog(self._transaction, self._store_id)
 
 
 class SearchRuleRepository:

@@ -39,6 +39,7 @@ from productrecs.records.search_counts.repository import (
     QuestionCount,
     SearchCountRepository,
 )
+from productrecs.storage.sql.attribution_backlog import AttributionBacklog
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
@@ -100,7 +101,7 @@ class SearchInsights:
     image_clicks: int
     queries: list[QueryInsight]
     omitted: int  # queries beyond the limit
-    behind: int  # records whose clicks and sales are not counted yet
+    backlog: AttributionBacklog  # records whose clicks and sales are not counted yet
 
 
 def searchers_who_clicked(days: Sequence[ObservedSearches]) -> list[int]:
@@ -173,7 +174,7 @@ def search_insights_by_list(
             for query_filter in query_filters
         }
         texts = figures.texts(repository, {*chain.from_iterable(listed_by_filter.values())})
-        uncounted_records = repository.uncounted_records()
+        backlog = repository.backlog()
     return {
         query_filter: SearchInsights(
             total=figures.total,
@@ -185,7 +186,7 @@ def search_insights_by_list(
                 for intent in listed_by_filter[query_filter]
             ],
             omitted=max(0, len(intents_by_filter[query_filter]) - limit),
-            behind=uncounted_records,
+            backlog=backlog,
         )
         for query_filter in query_filters
     }
@@ -443,8 +444,7 @@ def _build_search_report(
         notes.append(f"{insights.omitted} more queries are not shown.")
     if only_clickers := insights.total.clickers - insights.total.searchers_clicked:
         notes.append(_CLICKERS_NOTE.format(only_clickers))
-    if insights.behind:
-        notes.append(f"The newest {insights.behind:,} records are not counted yet.")
+    notes += filter(None, [insights.backlog.note])
     return Report(
         name=name,
         title=f"{title}, {period.first_day} to {period.last_day}",

@@ -26,6 +26,7 @@ from productrecs.dashboard.report_period import (
     as_number,
     chosen_period,
     figures_by_name,
+    recount_note,
     relative_change,
     rows_by_column,
 )
@@ -90,14 +91,17 @@ def _impact_page(
     )
     items = make_report(services, store, "credited-items", period.query_by(limit=10))
     holdout_report = make_report(services, store, "experiment", period.query_by())
-    figures = figures_by_name(report)
+    figures, recount = figures_by_name(report), recount_note(visit)
     return visit.render(
         "impact.html",
         status=status,
         period=period,
         figures=figures,
+        recount=recount,
         changes={
-            name: relative_change(figures[name], figures[f"{name}_before"])
+            name: None
+            if recount
+            else relative_change(figures[name], figures[f"{name}_before"])
             for name in ("revenue_clicked", "revenue_seen", "orders", "carts", "click_rate")
         },
         rule=_RULE,
@@ -128,7 +132,10 @@ def _impact_page(
         ],
         issues=find_tracking_issues(visit.database, store, visit.now_ms),
         keys=list(key_misuse_alerts(visit)),
-        is_empty=not figures["shown"] and not figures["revenue"] and not figures["carts"],
+        is_empty=not figures["shown"]
+        and not figures["revenue"]
+        and not figures["carts"]
+        and not recount,
     )
 
 

@@ -24,6 +24,7 @@ from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_qu
 from productrecs.dashboard.report_period import (
     chosen_period,
     figures_by_name,
+    recount_note,
     rows_by_column,
 )
 from productrecs.engines.text.query_interpreter import QueryTerm
@@ -373,7 +374,7 @@ def show_report_and_preview(visit: Visit) -> Reply:
     reports = search_reports_by_name(
         visit.database, visit.store, period.query_by(limit=_ROWS)
     )
-    figures = figures_by_name(reports["search"])
+    figures, recount = figures_by_name(reports["search"]), recount_note(visit)
     return visit.render(
         "search.html",
         period=period,
@@ -386,7 +387,9 @@ def show_report_and_preview(visit: Visit) -> Reply:
                 rows_by_column(reports[name]),
             )
             for name, title, nothing in _TABLES
+            if not recount or name != "search-no-clicks"
         ],
+        recount=recount,
         most_rows=_ROWS,
         figures=figures,
         outcome=previews.outcome,

@@ -14,6 +14,7 @@ from productrecs.dashboard.page import (
     Visit,
 )
 from productrecs.dashboard.product_table import titles_of
+from productrecs.dashboard.report_period import recount_note
 from productrecs.features.looks.look import (
     Look,
     LookContent,
@@ -129,6 +130,7 @@ def _looks_page(
     return visit.render(
         "looks.html",
         status=status,
+        recount=recount_note(visit),
         rows=[
             replace(
                 _look_row(visit, look, titles, sales),

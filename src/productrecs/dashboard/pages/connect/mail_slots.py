@@ -7,7 +7,11 @@ from typing import Final, NamedTuple
 from productrecs.core.report import ReportValue
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.widgets import WIDGETS_PATH
-from productrecs.dashboard.report_period import ClickSales, sales_after_clicks
+from productrecs.dashboard.report_period import (
+    ClickSales,
+    recount_note,
+    sales_after_clicks,
+)
 from productrecs.features.mail_slots.mail_slot import (
     COUNTED_DAYS,
     MAX_POSITIONS,
@@ -91,6 +95,7 @@ def show_mail_slots(visit: Visit) -> Reply:
     preview = f"{signed}&campaign={PREVIEW_CAMPAIGN}&width={_SHOWN_WIDTH}"
     return visit.render(
         "mail_slots.html",
+        recount=recount_note(visit),
         is_on=store.settings.mail_slots,
         has_secret_key=secret_hash is not None,
         slots=[

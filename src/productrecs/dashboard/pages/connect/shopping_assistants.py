@@ -9,7 +9,11 @@ from typing import Any, Final
 
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.file_imports import IMPORTS_PATH
-from productrecs.dashboard.report_period import ClickSales, sales_after_clicks
+from productrecs.dashboard.report_period import (
+    ClickSales,
+    recount_note,
+    sales_after_clicks,
+)
 from productrecs.features.assistants.attribution_counts import MAX_VALUES
 from productrecs.features.assistants.browser_tools import BROWSER, BrowserTool
 from productrecs.features.assistants.catalog_calls import (
@@ -71,6 +75,7 @@ def show_assistants(visit: Visit) -> Reply:
     words = visit.query["q"][:_LONGEST_SAMPLE]
     return visit.render(
         "shopping_assistants.html",
+        recount=recount_note(visit),
         q=words,
         sample=_sample_search(visit, words)
         if words and store.settings.shopping_assistants

@@ -23,6 +23,7 @@ from productrecs.features.reports.impact.repository import (
     ShopperReach,
     StoreTotals,
 )
+from productrecs.storage.sql.attribution_backlog import AttributionBacklog
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
@@ -117,7 +118,7 @@ def attribution_report(database: Database, store: Store, period: ReportQuery) ->
         raise ReportError(message)
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
-        unread, currency = repository.unread(), store.settings.currency
+        backlog, currency = repository.backlog(), store.settings.currency
         groups = _read_group_impacts(repository, period, by, currency)
         reach = repository.shopper_reach(period, ())[()]
         figures = [*_reach_figures(reach)]
@@ -138,7 +139,7 @@ def attribution_report(database: Database, store: Store, period: ReportQuery) ->
         figures=tuple(figures),
         columns=(*(GROUPS[name] for name in by), CURRENCY, *MEASURES),
         rows=rows,
-        notes=(RULE, *attribution_notes(len(groups) - len(rows), unread)),
+        notes=(RULE, *attribution_notes(len(groups) - len(rows), backlog)),
     )
 
 
@@ -224,14 +225,12 @@ def sum_totals(parts: Iterable[GroupCurrencyTotals]) -> GroupCurrencyTotals:
     return GroupCurrencyTotals._make(map(sum, zip(NO_TOTALS, *parts, strict=True)))
 
 
-def attribution_notes(omitted: int, unread: int) -> list[str]:
+def attribution_notes(omitted: int, backlog: AttributionBacklog) -> list[str]:
     """Return notes on a table that is truncated or not up to date."""
     notes = []
     if omitted > 0:
         notes.append(f"{omitted} more rows are not shown; raise the limit to see them.")
-    if unread > 0:
-        notes.append(f"The newest {unread:,} records are not counted yet.")
-    return notes
+    return [*notes, *filter(None, [backlog.note])]
 
 
 def _sort_impacts(groups: Iterable[GroupImpact], by: Sequence[str]) -> list[GroupImpact]:

@@ -12,9 +12,11 @@ from productrecs.engines.hyperloglog import cardinality, merge
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.purchases.sold_lines.repository import orders_of_lines
-from productrecs.storage.sql.store_counters_and_versions import log_seq
+from productrecs.storage.sql.attribution_backlog import (
+    AttributionBacklog,
+    attribution_backlog,
+)
 from productrecs.storage.sql.tables import (
-    attribution_marks,
     credit_days,
     item_credit_days,
     look_days,
@@ -138,13 +140,9 @@ class ImpactRepository:
         self._store_id = store_id
         self._currency = currency
 
-    def unread(self) -> int:
-        """Return how many log entries attribution has not processed yet."""
-        progress = sa.select(attribution_marks.c.seq).where(
-            attribution_marks.c.store_id == self._store_id
-        )
-        read = int(self._connection.execute(progress).scalar() or 0)
-        return log_seq(self._connection, self._store_id) - max(0, read)
+    def backlog(self) -> AttributionBacklog:
+        """Return how much of the log attribution has not read yet."""
+        return attribution_backlog(self._connection, self._store_id)
 
     def touchpoint_counts(
         self, period: ReportQuery, by: Sequence[str]

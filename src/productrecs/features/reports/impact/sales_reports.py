@@ -39,13 +39,13 @@ def sales_report(database: Database, store: Store, period: ReportQuery) -> Repor
     """Return the newest attributed sales: the orders behind the figures."""
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
-        sales, unread = repository.newest_sales(period), repository.unread()
+        sales, backlog = repository.newest_sales(period), repository.backlog()
     return Report(
         name="credited-sales",
         title=f"Sales after recommendations, {period.first_day} to {period.last_day}",
         columns=_SALE_COLUMNS,
         rows=tuple(_sale_row(sale, store.settings.currency) for sale in sales),
-        notes=(RULE, *attribution_notes(0, unread)),
+        notes=(RULE, *attribution_notes(0, backlog)),
     )
 
 
@@ -84,14 +84,14 @@ def attributed_items_report(
     own_currency = store.settings.currency
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id, own_currency)
-        attributed, unread = repository.top_attributed_items(period), repository.unread()
+        attributed, backlog = repository.top_attributed_items(period), repository.backlog()
     return Report(
         name="credited-items",
         title=f"Products sold after recommendations, {period.first_day} to "
         f"{period.last_day}",
         columns=_ITEM_COLUMNS,
         rows=tuple(_item_row(item, own_currency) for item in attributed),
-        notes=(RULE, *attribution_notes(0, unread)),
+        notes=(RULE, *attribution_notes(0, backlog)),
     )
 
 
@@ -199,7 +199,7 @@ def widget_funnel_report(database: Database, store: Store, period: ReportQuery) 
         touchpoints = repository.touchpoint_counts(period, by)
         credited = repository.attributed_totals(period, by)
         reach = repository.shopper_reach(period, [name for name in by if name != _POSITION])
-        unread = repository.unread()
+        backlog = repository.backlog()
     groups = join_touchpoints_and_totals(touchpoints, credited, own_currency)
     groups_in_currency = [group for group in groups if group.currency == own_currency]
     is_by_position = _POSITION in by
@@ -208,7 +208,7 @@ def widget_funnel_report(database: Database, store: Store, period: ReportQuery) 
         + (() if is_by_position else _reach_values(reach.get(group.key, _NO_REACH)))
         for group in _sort_impacts(groups_in_currency, by)[: period.limit]
     )
-    notes = attribution_notes(len(groups_in_currency) - len(rows), unread)
+    notes = attribution_notes(len(groups_in_currency) - len(rows), backlog)
     if len(groups_in_currency) < len(groups):
         notes.append(
             "Sales in other currencies are not included: see the report attribution."
