@@ -122,7 +122,8 @@ class QueryInterpreter:
     def terms_without_opening_phrase(self, query: AnalysedQuery) -> list[QueryTerm]:
         """Return the distinct keywords of a query with their readings, in order.
 
-        An opening such as "I am looking for" is left out, and so is "gift" beside others.
+        An opening such as "I am looking for" is left out, and so is "gift" beside others;
+        but what names products ("gift" may) counts if the catalog knows no other word.
         """
         wanted = without_opening(query.words)
         if len(wanted) == len(query.words) or self.language.are_stop_words(wanted):
@@ -130,12 +131,16 @@ class QueryInterpreter:
         end = "" if query.is_typing else " "
         terms = self._read_terms(AnalysedQuery.of(" ".join(wanted) + end, query.language))
         activities = possible_activities(query.words, wanted)
-        return [
+        terms = [
             term
             if term.is_known
             else self._term_of_activity(term, activities.get(term.typed, ()))
             for term in terms
         ]
+        if any(term.is_known for term in terms):
+            return terms
+        opening = set(query.in_language(self.language).keywords).difference(wanted)
+        return self._read_terms(query) if any(map(self.reader.is_name, opening)) else terms
 
     def _term_of_activity(self, term: QueryTerm, activities: Sequence[str]) -> QueryTerm:
         """Return a person's term by the first activity that products are named by."""
