@@ -140,3 +140,28 @@ def test_a_viewer_and_another_store_change_nothing(office: Office, shop: Filled)
     assert viewer.send(TEST, {"test": "cart-size", "then": "start"}).status == 403
     assert member.post(TEST, test="cart-size", then="pause").status == 422
     assert member.get(f"{TEST}?test=nothing").status == 404
+
+
+def test_a_draft_and_a_running_test_say_when_they_decide(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+    form = " ".join(text_of(member.get(f"{NEW}?subject=placement:cart")).split())
+    assert "With these shares: No visitors in the last 28 days." in form
+    for n in range(60):
+        seen: dict[str, object] = {"widget": "cart", "session_id": f"s_{n}"}
+        events = [{**seen, "event": "rec-impression", "item_ids": ["lamp-1"]}]
+        if n % 2:
+            events.append({**seen, "event": "rec-click", "item_id": "lamp-1"})
+        assert all(shop.merchant.track(event).status == 200 for event in events)
+    member.post(NEW, **(DRAFT | {"goal": "clicks"}))
+
+    draft = " ".join(text_of(member.get(f"{TEST}?test=cart-size")).split())
+    member.post(TEST, test="cart-size", then="start")
+    running = " ".join(text_of(member.get(f"{TEST}?test=cart-size")).split())
+
+    assert "About 60 visitors a day saw this list in the last 28 days; 50.0 %" in draft
+    # At 1,776 visitors the interval and the power are 4.214 standard errors.
+    assert "one of 20 % after about 30 days." in draft
+    assert "Day 1; with today's traffic (60 visitors a day) a difference of 20 %" in running
+    assert "would be clear by about" in running

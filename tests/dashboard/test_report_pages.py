@@ -144,6 +144,7 @@ def test_a_new_store_sees_how_to_start_a_test(office: Office, store: Store) -> N
 
     assert "Nothing was shown or sold in these days" in text
     assert "Start a test" in text
+    assert "a test does not decide within a year" in " ".join(text.split())
 
 
 def test_a_holdout_test_is_started_and_ended(owner: Member) -> None:
@@ -162,6 +163,7 @@ def test_a_holdout_test_is_started_and_ended(owner: Member) -> None:
 
     assert (begun.status, ended.status) == (303, 303)
     assert "The test “spring” shows 10" in running
+    assert "Day 1" in running
     assert "Start a test" in text_of(owner.get(page))
 
 

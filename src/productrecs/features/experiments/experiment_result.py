@@ -152,7 +152,7 @@ class _VisitorOrder:
 
 
 @dataclass(slots=True)
-class _Purchases:
+class VisitorPurchases:
     """The orders of a test's visitors, by visitor, order, and whether it is before."""
 
     orders: dict[tuple[str, int, bool], _VisitorOrder] = field(default_factory=dict)
@@ -194,7 +194,7 @@ class _Purchases:
 def visitor_outcomes(
     test: ExperimentDesign,
     exposures: VisitorIndex,
-    bought: _Purchases,
+    bought: VisitorPurchases,
     events: Iterable[Row],
 ) -> VisitorOutcomes:
     """Return every visitor of one arm with their outcomes, sorted by unit.
@@ -288,7 +288,7 @@ def measure_and_store_test(
         test = _with_shares(test, repository.newest_results(test.name, 1))
         exposures = VisitorIndex(repository.exposures(test.name), repository.links())
         began_at = min(exposures.first_at.values(), default=now_ms)
-        bots, bought = exposures.remove(repository.bots(began_at)), _Purchases()
+        bots, bought = exposures.remove(repository.bots(began_at)), VisitorPurchases()
         for page in repository.lines(began_at - BEFORE_MS):
             bought.add_lines(exposures, page, store.settings.currency, until_ms)
         kinds = () if test.clicks is None else (test.clicks, EventKind.ADD_TO_CART)
@@ -383,7 +383,11 @@ _GATES: Final = {
     Goal.CLICKS.value: Goal.CLICKS.value,
     Goal.CARTS.value: Goal.CARTS.value,
 }
-"""The metric whose conversions count, where they are not purchases."""
+
+
+def conversion_metric(metric: str) -> str:
+    """Return the metric whose conversions count: purchases, except for clicks and carts."""
+    return _GATES.get(metric, _CONVERSION)
 
 
 def _compare_with_control(
@@ -403,7 +407,7 @@ def _compare_with_control(
     effect = mean_difference(
         is_in_variant, visitors.values[metric][pair], visitors.before[pair], alpha
     )
-    gate = visitors.values[_GATES.get(metric, _CONVERSION)][pair] > 0
+    gate = visitors.values[conversion_metric(metric)][pair] > 0
     fewest_conversions = min(
         int(gate[is_in_variant].sum()), int(gate[~is_in_variant].sum())
     )
@@ -436,6 +440,7 @@ def _comparison_fields(
         "lift": effect.relative(effect.value) if has_conclusion else None,
         "lift_low": effect.relative(effect.low) if has_conclusion else None,
         "lift_high": effect.relative(effect.high) if has_conclusion else None,
+        "visitor_variance": effect.variance * count,
         "visitors_needed": needed,
         "visitors_more": None if needed is None else max(0, needed - count),
     }

@@ -47,7 +47,7 @@ class ExperimentResultRepository:
         """Return (session, customer) of every session that is linked to a customer."""
         return raw_connection(self._transaction).all(_LINKS, (self._store_id,))
 
-    def lines(self, since_ms: int) -> Iterator[list[Row]]:
+    def lines(self, since_ms: int, after_seq: int = -1) -> Iterator[list[Row]]:
         """Yield pages of purchased order lines since then, in their current state.
 
         A row is (line_seq, person, ts, basket, quantity, total, currency, cost), with the
@@ -55,7 +55,7 @@ class ExperimentResultRepository:
         """
         costs = costs_of_items(self._transaction, self._store_id)
         sold_lines = SoldLineRepository(self._transaction, self._store_id)
-        for page in sold_lines.pages_of_lines_with_shopper(since_ms):
+        for page in sold_lines.pages_of_lines_with_shopper(since_ms, after_seq):
             yield [(*row[:-1], costs.get(row[-1])) for row in page]
 
     def events(self, kinds: tuple[int, ...], since_seq: int) -> Iterator[list[Row]]:
@@ -63,6 +63,11 @@ class ExperimentResultRepository:
         log = EventLogRepository(self._transaction, self._store_id)
         for page in log.events_of_kinds(kinds, since_seq):
             yield [(person, kind, ts) for _, kind, ts, person in page]
+
+    def visits(self, widget: str, since_ms: int, after_seq: int) -> list[Row]:
+        """Return (person, kind, first ts, last ts, first ts with that widget)."""
+        log = EventLogRepository(self._transaction, self._store_id)
+        return log.visits(widget, since_ms, after_seq)
 
     def bots(self, since_ms: int) -> Iterator[str]:
         """Yield the names of recognised bots since then."""

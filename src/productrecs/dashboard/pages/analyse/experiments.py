@@ -15,6 +15,11 @@ from productrecs.dashboard.page import (
     RowRemoval,
     Visit,
 )
+from productrecs.dashboard.pages.analyse.experiment_duration_text import (
+    experiment_duration,
+    notes_without_duration,
+    planned_duration,
+)
 from productrecs.dashboard.pages.catalog.placements import (
     STRATEGIES,
     editor_of,
@@ -28,6 +33,7 @@ from productrecs.dashboard.report_period import (
 from productrecs.features.experiments.experiment_report import SHARES
 from productrecs.records.experiments.experiment import (
     MAX_VARIANTS,
+    MIN_SHARE,
     PLACEMENT,
     PLACEMENT_FIELDS,
     SEARCH,
@@ -273,6 +279,7 @@ def _test_page(visit: Visit, name: str, error: str = "") -> Reply:
         (arm, test.content.shares[arm], _variant_changes(test.content.variant(arm)))
         for arm in test.content.shares
     ]
+    duration = experiment_duration(visit, test)
     return visit.render(
         "experiment.html",
         status=422 if error else 200,
@@ -281,7 +288,8 @@ def _test_page(visit: Visit, name: str, error: str = "") -> Reply:
         subject=subject_of(test.content),
         state=STATES[test.state],
         arms=arms,
-        made=report,
+        duration=duration,
+        notes=notes_without_duration(report.notes, duration),
         figures=figures_by_name(report),
         compared=comparisons,
         goal=METRICS[test.content.goal],
@@ -305,8 +313,19 @@ def _test_form_page(visit: Visit, draft: _ExperimentDraft, error: str = "") -> R
         choices=[(name, *CHOICES[name]) for name in draft.fields],
         goals=[(goal.value, METRICS[goal]) for goal in Goal],
         most=MAX_VARIANTS,
+        duration=_draft_duration(visit, draft) if is_known_subject else "",
         error=error,
     )
+
+
+def _draft_duration(visit: Visit, draft: _ExperimentDraft) -> str:
+    """Return how long the draft takes; empty while its shares are invalid."""
+    try:
+        content = draft.content()
+    except ExperimentError:
+        return ""
+    is_valid = all(share >= MIN_SHARE for share in content.shares.values())
+    return planned_duration(visit, content) if is_valid else ""
 
 
 def _editor(visit: Visit) -> ExperimentEditor:

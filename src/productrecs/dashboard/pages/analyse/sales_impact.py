@@ -15,6 +15,11 @@ from productrecs.dashboard.charts import (
     stacked_bar_chart,
 )
 from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
+from productrecs.dashboard.pages.analyse.experiment_duration_text import (
+    holdout_durations,
+    notes_without_duration,
+    running_holdout_duration,
+)
 from productrecs.dashboard.pages.analyse.experiments import metric_comparison
 from productrecs.dashboard.pages.analyse.report_csv_download import sale_filters
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
@@ -92,6 +97,7 @@ def _impact_page(
     items = make_report(services, store, "credited-items", period.query_by(limit=10))
     holdout_report = make_report(services, store, "experiment", period.query_by())
     figures, recount = figures_by_name(report), recount_note(visit)
+    running_duration = running_holdout_duration(visit)
     return visit.render(
         "impact.html",
         status=status,
@@ -116,7 +122,9 @@ def _impact_page(
         names=_NAMES,
         item_rows=rows_by_column(items),
         orders_link=lambda **fields: period.link(ORDERS_PATH, **fields),
-        test=holdout_report,
+        test_notes=notes_without_duration(holdout_report.notes, running_duration),
+        running_duration=running_duration,
+        planned_durations="" if running_duration else holdout_durations(visit),
         test_figures=figures_by_name(holdout_report),
         running=store.settings.holdout_percent,
         planned=typed or _proposed_holdout(visit),

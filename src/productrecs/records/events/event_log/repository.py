@@ -37,6 +37,11 @@ _OF_KINDS: Final = (
     "SELECT seq, kind, ts, person FROM events "
     "WHERE store_id = ? AND seq > ? AND kind IN (?, ?) ORDER BY seq LIMIT ?"
 )
+_VISITS: Final = (
+    "SELECT person, kind, min(ts), max(ts), min(CASE WHEN widget = ? THEN ts END) "
+    "FROM events WHERE store_id = ? AND seq > ? AND ts >= ? AND NOT imported "
+    "AND NOT excess GROUP BY person, kind"
+)
 _BOTS: Final = (
     "SELECT DISTINCT person, COALESCE(NULLIF(session, ''), person) FROM bot_events "
     "WHERE store_id = ? AND ts >= ?"
@@ -139,6 +144,11 @@ class EventLogRepository:
         ):
             yield page
             after_seq = page[-1][0]
+
+    def visits(self, widget: str, since_ms: int, after_seq: int) -> list[Row]:
+        """Return (person, kind, first ts, last ts, first ts with that widget)."""
+        parameters = (widget, self._store_id, after_seq, since_ms)
+        return self._raw.all(_VISITS, parameters)
 
     def names_of_bots(self, since_ms: int) -> Iterator[str]:
         """Yield the names of recognised bots since then."""

@@ -205,12 +205,14 @@ class SoldLineRepository:
         raw = raw_connection(self._connection)
         return bool(raw.all(_UNREAD, (self._store_id, after_seq, before_ms)))
 
-    def pages_of_lines_with_shopper(self, since_ms: int) -> Iterator[list[Row]]:
+    def pages_of_lines_with_shopper(
+        self, since_ms: int, after_seq: int = -1
+    ) -> Iterator[list[Row]]:
         """Yield pages of the valid lines since then, with a customer or a session.
 
         A row is (line_seq, person, ts, basket, quantity, total, currency, item).
         """
-        after, raw = -1, raw_connection(self._connection)
+        after, raw = after_seq, raw_connection(self._connection)
         while page := raw.all(_OF_PERSONS, (self._store_id, after, since_ms, _PAGE)):
             yield page
             after = page[-1][0]
