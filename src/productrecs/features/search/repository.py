@@ -15,7 +15,7 @@ from productrecs.engines.hyperloglog import (
 )
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.storage.sql.attribution_backlog import (
-    AttributionBacklog,
+    UncountedRecords,
     attribution_backlog,
 )
 from productrecs.storage.sql.dialects import (
@@ -190,7 +190,7 @@ class SearchFigureRepository:
         keys = [[day, intent] for intent, day in days.items()]
         return dict(self._raw.all(sql, (self._store_id, keys))) if keys else {}
 
-    def backlog(self) -> AttributionBacklog:
+    def backlog(self) -> UncountedRecords:
         """Return how much of the log is not counted yet."""
         return attribution_backlog(self._transaction, self._store_id)
 

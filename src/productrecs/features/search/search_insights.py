@@ -39,7 +39,7 @@ from productrecs.records.search_counts.repository import (
     QuestionCount,
     SearchCountRepository,
 )
-from productrecs.storage.sql.attribution_backlog import AttributionBacklog
+from productrecs.storage.sql.attribution_backlog import UncountedRecords
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
@@ -101,7 +101,7 @@ class SearchInsights:
     image_clicks: int
     queries: list[QueryInsight]
     omitted: int  # queries beyond the limit
-    backlog: AttributionBacklog  # records whose clicks and sales are not counted yet
+    backlog: UncountedRecords  # records whose clicks and sales are not counted yet
 
 
 def searchers_who_clicked(days: Sequence[ObservedSearches]) -> list[int]:

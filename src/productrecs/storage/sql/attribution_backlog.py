@@ -12,7 +12,7 @@ _USUAL_COUNT: Final = 1_000
 _USUAL_SHARE: Final = 0.01
 
 
-class AttributionBacklog(NamedTuple):
+class UncountedRecords(NamedTuple):
     """The newest records of a log that attribution has not read, and the log's length."""
 
     uncounted: int
@@ -36,11 +36,11 @@ class AttributionBacklog(NamedTuple):
         return f"The newest {self.uncounted:,} records are not counted yet."
 
 
-def attribution_backlog(connection: sa.Connection, store_id: StoreId) -> AttributionBacklog:
+def attribution_backlog(connection: sa.Connection, store_id: StoreId) -> UncountedRecords:
     """Return a store's attribution backlog."""
     progress = sa.select(attribution_marks.c.seq).where(
         attribution_marks.c.store_id == store_id
     )
     counted = int(connection.execute(progress).scalar() or 0)
     log_length = log_seq(connection, store_id)
-    return AttributionBacklog(log_length - max(0, counted), log_length)
+    return UncountedRecords(log_length - max(0, counted), log_length)

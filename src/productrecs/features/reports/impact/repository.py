@@ -13,7 +13,7 @@ from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.purchases.sold_lines.repository import orders_of_lines
 from productrecs.storage.sql.attribution_backlog import (
-    AttributionBacklog,
+    UncountedRecords,
     attribution_backlog,
 )
 from productrecs.storage.sql.tables import (
@@ -140,7 +140,7 @@ class ImpactRepository:
         self._store_id = store_id
         self._currency = currency
 
-    def backlog(self) -> AttributionBacklog:
+    def backlog(self) -> UncountedRecords:
         """Return how much of the log attribution has not read yet."""
         return attribution_backlog(self._connection, self._store_id)
 
