@@ -1,7 +1,7 @@
 """Test duration texts: when a test shows a difference, before and after its start."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final
@@ -108,7 +108,7 @@ def _running_duration(
     with visit.database.reading() as connection:
         repository = ExperimentResultRepository(connection, visit.store.store_id)
         stored = repository.newest_results(design.name, 1)
-    result: Mapping[str, Any] | None = stored[0].result if stored else None
+    result: dict[str, Any] | None = stored[0].result if stored else None
     if result is not None and not any(arm["visitors"] for arm in result["arms"]):
         result = None
     if result is not None and is_decided(result):
