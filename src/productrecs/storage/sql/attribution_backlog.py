@@ -17,6 +17,7 @@ class UncountedRecords(NamedTuple):
 
     uncounted: int
     log_length: int
+    was_counted: bool = True  # before, unlike those of a new store
 
     @property
     def distorts_figures(self) -> bool:
@@ -26,7 +27,8 @@ class UncountedRecords(NamedTuple):
         thousand records, or one in a hundred, may wait in a busy store at any time.
         """
         usual = max(_USUAL_COUNT, self.log_length * _USUAL_SHARE)
-        return self.uncounted > usual or 0 < self.uncounted == self.log_length
+        is_all = 0 < self.uncounted == self.log_length
+        return self.was_counted and (self.uncounted > usual or is_all)
 
     @property
     def note(self) -> str:
@@ -41,6 +43,7 @@ def attribution_backlog(connection: sa.Connection, store_id: StoreId) -> Uncount
     progress = sa.select(attribution_marks.c.seq).where(
         attribution_marks.c.store_id == store_id
     )
-    counted = int(connection.execute(progress).scalar() or 0)
+    counted = connection.execute(progress).scalar()
     log_length = log_seq(connection, store_id)
-    return UncountedRecords(log_length - max(0, counted), log_length)
+    uncounted = log_length - max(0, counted or 0)
+    return UncountedRecords(uncounted, log_length, was_counted=counted is not None)
