@@ -55,6 +55,10 @@ MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
 SHARES: Final = frozenset({"conversion", "clicks", "carts"})
 """The metrics that are shares of visitors."""
 
+_MORE_VISITORS: Final = "You need about"
+_NO_PURCHASE: Final = "One arm has no purchase yet"
+DURATION_NOTES: Final = (_MORE_VISITORS, _NO_PURCHASE)
+"""How the notes begin that estimate the duration of a test."""
 _TARGET: Final = f"{100 * TARGET_LIFT:.0f} %"
 _OPEN: Final = {LiftVerdict.COLLECTING.value, LiftVerdict.OPEN.value}
 DAILY: Final = ("day",)
@@ -308,7 +312,7 @@ def _remaining_duration_notes(result: dict[str, Any]) -> Iterator[str]:
     ]
     known = [count for count in counts if count is not None]
     if len(known) < len(counts):
-        yield "One arm has no purchase yet: the duration cannot be estimated."
+        yield f"{_NO_PURCHASE}: the duration cannot be estimated."
         return
     # A pair of arms is a part of all visitors.
     limit = round(max(known) * len(result["arms"]) / 2)
@@ -317,7 +321,7 @@ def _remaining_duration_notes(result: dict[str, Any]) -> Iterator[str]:
         days = math.ceil(limit / visitors_per_day)
         words = [text for name, text in MEANINGS.items() if name in more_visitors]
         yield (
-            f"You need about {_rounded(limit):,} more visitors to show a lift of "
+            f"{_MORE_VISITORS} {_rounded(limit):,} more visitors to show a lift of "
             f"{_TARGET} in {' and '.join(words)}: {days:,} days, at "
             f"{visitors_per_day:,.0f} a day."
         )

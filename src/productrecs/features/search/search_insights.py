@@ -162,7 +162,7 @@ def search_insights_by_list(
     query_filters: Sequence[ListedQueries] = tuple(ListedQueries),
     limit: int = 100,
 ) -> dict[ListedQueries, SearchInsights]:
-    """Return the same for each filter, from one reading."""
+    """Return the insights of each list of queries, from one reading of the figures."""
     with database.reading() as connection:
         repository = SearchFigureRepository(connection, store.store_id, days)
         figures = _read_figures(repository, store.settings.currency)
@@ -425,7 +425,7 @@ def search_report(
 def search_reports_by_name(
     database: Database, store: Store, period: ReportQuery
 ) -> dict[str, Report]:
-    """Return the same report for each filter, by name, from one reading."""
+    """Return the search report of each list of queries, by its name, from one reading."""
     days = (period.first_day, period.last_day)
     insights = search_insights_by_list(database, store, days, limit=period.limit)
     reports = [

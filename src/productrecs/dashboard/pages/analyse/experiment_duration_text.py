@@ -15,7 +15,7 @@ from productrecs.features.experiments.experiment_duration import (
     traffic_before_test,
     traffic_of_test,
 )
-from productrecs.features.experiments.experiment_report import is_decided
+from productrecs.features.experiments.experiment_report import DURATION_NOTES, is_decided
 from productrecs.features.experiments.experiment_result import (
     ExperimentDesign,
     conversion_metric,
@@ -42,7 +42,6 @@ _GOALS: Final = MappingProxyType(
     }
 )
 _CONVERTED: Final = MappingProxyType({"clicks": "clicked", "carts": "added to their cart"})
-_DURATION_NOTES: Final = ("You need about", "One arm has no purchase")
 
 
 def planned_duration(visit: Visit, content: ExperimentContent) -> str:
@@ -96,7 +95,7 @@ def experiment_duration(visit: Visit, experiment: Experiment) -> str:
 
 def notes_without_duration(notes: Sequence[str], duration: str) -> list[str]:
     """Return a report's notes; without its own estimate where the page shows one."""
-    return [note for note in notes if not (duration and note.startswith(_DURATION_NOTES))]
+    return [note for note in notes if not (duration and note.startswith(DURATION_NOTES))]
 
 
 def _running_duration(
