@@ -39,6 +39,7 @@ from productrecs.training.visual.photo_search_client import (
 )
 from productrecs.training.visual.photo_search_worker import PhotoWorker
 from productrecs.training.visual.served_visual_model import ServedVisualModel
+from productrecs.worker import picture_jobs as picture_jobs_module
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.picture_jobs import JOB, PictureJobs
 from tests.records.pictures.test_onnx_inference import mean_colour
@@ -140,7 +141,9 @@ def shop(tmp_path: Path, database_url: str | None) -> Iterator[Shop]:
 
 
 @pytest.fixture
-def jobs(shop: Shop) -> Iterator[PictureJobs]:
+def jobs(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> Iterator[PictureJobs]:
+    """Give the jobs, which build a model after each call however long the last took."""
+    monkeypatch.setattr(picture_jobs_module, "_PAUSE_FACTOR", 0.0)
     with contextlib.closing(PictureJobs(shop.services)) as picture_jobs:
         yield picture_jobs
 
