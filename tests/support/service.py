@@ -460,13 +460,23 @@ class Service:
     @property
     def log(self) -> str:
         """The end of what it wrote."""
-        return self.log_path.read_text("utf-8", "replace")[-4_000:]
+        return self._whole_log()[-4_000:]
 
     @property
     def _notable_log(self) -> str:
         """The end of what it wrote, without the refusals of who asks again and again."""
-        lines = self.log_path.read_text("utf-8", "replace").splitlines()
+        lines = self._whole_log().splitlines()
         return "\n".join([one for one in lines if "request rejected" not in one][-40:])
+
+    def _whole_log(self) -> str:
+        """Everything that it wrote; without a log, that there is none.
+
+        An error message ends with the log: a missing file must not replace its reason.
+        """
+        try:
+            return self.log_path.read_text("utf-8", "replace")
+        except FileNotFoundError:
+            return f"(no log at {self.log_path})"
 
     def client(self, seconds: float = 30.0) -> Client:
         """Return a new connection to it."""

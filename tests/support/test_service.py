@@ -1,4 +1,4 @@
-"""The client of the tests: no call breaks off on a connection that the service gives up."""
+"""Service under test: its client keeps no dead connection, its errors keep their reason."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from tests.support.service import HOST, Client
+import pytest
+
+from tests.support.nursery import Program
+from tests.support.service import HOST, Client, Service, ServiceError
 
 if TYPE_CHECKING:
-    import pytest
+    from pathlib import Path
 
 
 class _OneCall(http.server.BaseHTTPRequestHandler):
@@ -46,3 +49,17 @@ def test_a_call_after_a_pause_takes_a_new_connection(
             monkeypatch.undo()
             client.close()
             server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("ended", "reason"),
+    [(None, "the service did not become ready"), (1, "the service ended with 1")],
+)
+def test_a_failed_start_says_why_even_without_a_log(
+    tmp_path: Path, ended: int | None, reason: str
+) -> None:
+    program = Program(pid=0, status=tmp_path / "status", returncode=ended)
+    service = Service(tmp_path, _process=program)
+
+    with pytest.raises(ServiceError, match=rf"{reason}.*\n\(no log at .*service.log\)"):
+        service.wait_ready(until=0)
