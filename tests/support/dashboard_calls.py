@@ -239,6 +239,7 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
                 "ordered_from": "Tents Ltd",
                 "number": "1",
                 "item": "lamp",
+                "ordered": "lamp",
                 "units": "12",
                 "expected": "2026-03-20",
             }

@@ -54,7 +54,7 @@ _REPLAY: Final = "order-replay"
 _FIELDS: Final = ("supplier", "lead_time", "order_every", "minimum_order")
 _MAX_FILE: Final = 5_000_000
 _ROWS: Final = 10_000
-_SHOWN: Final = 50
+_SHOWN: Final = 25
 _NAMED: Final = 5
 
 
@@ -129,14 +129,16 @@ def add_purchase_order(visit: Visit) -> Reply:
 
 
 def record_sheet_as_ordered(visit: Visit) -> Reply:
-    """Store the shown quantities of a supplier's sheet as ordered."""
+    """Store the ticked products of a supplier's sheet as ordered, with the sent units."""
     columns = (visit.form.all_with_blanks(name) for name in ("item", "units", "expected"))
+    ticked = set(visit.form.all("ordered"))
     try:
         lines = [
             parse_purchase_order_line(
                 dict(zip(COLUMNS, (*row, visit.form["supplier"]), strict=True))
             )
             for row in zip(*columns, strict=False)
+            if row[0] in ticked
         ]
         with visit.database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, visit.store.store_id)
@@ -144,7 +146,10 @@ def record_sheet_as_ordered(visit: Visit) -> Reply:
     except SupplierError as error:
         return _orders_page(visit, status=422, line_error=sentence(error))
     stored = visit.formats.count(len(lines) - len(missing), "product")
-    return visit.redirect(f"{ORDERS_PATH}#ordered", f"Recorded {stored} as ordered.")
+    message = f"Recorded {stored} as ordered. To undo it, remove the delivery below."
+    if not lines:
+        message = "Nothing was recorded: no product was ticked."
+    return visit.redirect(f"{ORDERS_PATH}#ordered", message)
 
 
 def replace_purchase_orders_by_file(visit: Visit) -> Reply:
