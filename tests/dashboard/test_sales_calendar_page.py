@@ -6,6 +6,7 @@ import re
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
+import pytest
 import sqlalchemy as sa
 
 from productrecs.dashboard.pages.analyse.sales_calendar import upcoming_events
@@ -50,6 +51,26 @@ def test_a_campaign_is_entered_and_removed(office: Office, store: Store) -> None
     assert (added.status, removed.status, again.status) == (303, 303, 404)
     assert "Summer sale Campaign all as past campaigns" in shown
     assert "No entries yet" in text_of(member.get(PAGE))
+
+
+@pytest.mark.parametrize(
+    ("second", "warns"),
+    [
+        ({"name": "Sunday sale"}, True),
+        ({"name": "Sunday sale", "entry_category": "Lamps"}, True),
+        ({"name": "Later", "first_day": "2027-01-01", "last_day": ""}, False),
+    ],
+)
+def test_entries_on_the_same_days_are_named(
+    office: Office, store: Store, second: dict[str, str], *, warns: bool
+) -> None:
+    member = office.member(store)
+
+    for entry in (SALE, SALE | second):
+        member.post(f"{PAGE}/add", page=PAGE, **entry)
+
+    said = "Some of its days are those of Summer sale too" in text_of(member.get(PAGE))
+    assert said is warns
 
 
 def test_a_campaign_with_a_price_says_what_the_forecast_makes_of_it(

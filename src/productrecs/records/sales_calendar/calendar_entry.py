@@ -49,6 +49,15 @@ class CalendarEntry:
     expected_change: float | None = None
     price_change: float | None = None
 
+    def overlaps(self, other: CalendarEntry) -> bool:
+        """Return whether both have a day and products in common, as far as is known.
+
+        Two different categories count as without common products.
+        """
+        has_day = self.first_day <= other.last_day and other.first_day <= self.last_day
+        categories = {self.category, other.category}
+        return has_day and ("" in categories or len(categories) == 1)
+
 
 def parse_calendar_entry(
     kind: str,

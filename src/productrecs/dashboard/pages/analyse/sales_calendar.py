@@ -71,10 +71,17 @@ def add_entry(visit: Visit) -> Reply:
         entry = parse_calendar_entry(*sent.values())
         with visit.database.transaction() as transaction:
             calendar = SalesCalendarRepository(transaction, visit.store.store_id)
+            same_days = [e.name for e in calendar.entries().values() if entry.overlaps(e)]
             calendar.add(entry, visit.now_ms)
     except CalendarEntryError as error:
         return _calendar_page(visit, status=422, sent=sent, error=sentence(error))
-    return visit.redirect(CALENDAR_PATH, "Added. The next nightly forecast knows it.")
+    message = "Added. The next nightly forecast knows it."
+    if same_days:
+        message += (
+            f" Some of its days are those of {', '.join(same_days[:3])} too: there the"
+            " forecast multiplies the effects. Remove one if they are the same campaign."
+        )
+    return visit.redirect(CALENDAR_PATH, message)
 
 
 def remove_entry(visit: Visit) -> Reply:
