@@ -13,14 +13,14 @@ import pytest
 from productrecs.cli.doctor.installation_checks import check_text_model
 from productrecs.cli.doctor.picture_checks import check_picture_encoder, check_text_reader
 from productrecs.records.pictures.packaged_encoder import LITE0
-from productrecs.records.pictures.packaged_text_reader import (
+from productrecs.records.pictures.packaged_ocr_models import (
     TEXT_DETECTOR,
     find_text_reader_folder,
 )
 from productrecs.services import ENCODER_FOLDER, Services, build_services
 from productrecs.settings import Settings, from_environment
 from productrecs.training.search.packaged_text_model import MINILM, TOKENIZER
-from tests.records.pictures.test_onnx_inference import mean_colour
+from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
 from tests.records.pictures.test_packaged_encoder import installed
 from tests.support.text_models import model as text_model_file
 from tests.support.torch_file import tiny_weights, torch_file

@@ -30,7 +30,7 @@ from productrecs.features.recommendations.trending import trending_list
 from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.events.daily_network_caps import NetworkCounts
+from productrecs.records.events.daily_network_caps import DailyNetworkCounts
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
@@ -105,7 +105,7 @@ class _Attack:
         migrate(self._database)
         wanted = Registration("shop.example", settings={"network_share": str(case.share)})
         self._store, _ = register_store(self._database, wanted, fixed_clock(now_ms))
-        self._counts = NetworkCounts()
+        self._counts = DailyNetworkCounts()
 
     def run(self, honest: Sequence[tuple[int, list[str]]]) -> list[int]:
         """Return the places of the attacker's products."""

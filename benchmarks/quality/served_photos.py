@@ -23,7 +23,7 @@ from benchmarks.report import Figure
 from productrecs.engines.visual.image_descriptor import PICTURE_SIDE
 from productrecs.records.pictures.decode_picture import decode_to_pixels
 from productrecs.records.pictures.packaged_encoder import find_or_convert_encoder
-from productrecs.records.pictures.packaged_text_reader import find_text_reader_folder
+from productrecs.records.pictures.packaged_ocr_models import find_text_reader_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

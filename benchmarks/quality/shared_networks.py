@@ -17,7 +17,10 @@ from benchmarks.quality.next_item import ask, ours
 from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
 from productrecs.engines.browse import SessionOptions
-from productrecs.records.events.daily_network_caps import NetworkActivity, NetworkCounts
+from productrecs.records.events.daily_network_caps import (
+    DailyNetworkCounts,
+    NetworkActivity,
+)
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 if TYPE_CHECKING:
@@ -57,7 +60,7 @@ def _limited(split: Split) -> tuple[Split, float]:
     weights = 1 / np.arange(1, _SHARED + 1)
     shared = rng.choice(_SHARED, count, p=weights / weights.sum())
     is_shared = rng.random(count) < 0.5
-    counts, least = NetworkCounts(), StoreSettings().network_share
+    counts, least = DailyNetworkCounts(), StoreSettings().network_share
     learned: list[tuple[list[int], int]] = []
     for visit, (items, now_ms) in enumerate(
         zip(split.train.items, split.train.ends_ms, strict=True)

@@ -98,7 +98,7 @@ from productrecs.tenancy.users.login_and_sessions import (
     create_reset_token,
     reset_password_and_join_logins,
 )
-from productrecs.tenancy.users.memberships.repository import EmailTakenError
+from productrecs.tenancy.users.logins.repository import EmailTakenError
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store

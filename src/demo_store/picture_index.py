@@ -22,18 +22,18 @@ from demo_store.storefront.picture_files import (
     pictures_folder,
 )
 from productrecs.cli.open_services import open_services
-from productrecs.records.pictures.picture_fetch_states import (
-    DuePicture,
-    FetchOutcome,
-    PictureState,
-    file_digest,
-    pack_descriptor,
-)
 from productrecs.records.pictures.repository import (
     PictureRepository,
     queue_pictures_of_changed_items,
 )
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+from productrecs.records.pictures.stored_pictures import (
+    DuePicture,
+    PictureFetchOutcome,
+    PictureState,
+    file_digest,
+    pack_descriptor,
+)
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
@@ -106,11 +106,11 @@ def _index_outcome(
     pictures: PictureFileCache,
     decoder: SandboxedDecoder,
     embedder: str,
-) -> FetchOutcome | None:
+) -> PictureFetchOutcome | None:
     picture_bytes = pictures.read_or_draw((due_picture.url.rpartition("/")[2],))
     if picture_bytes is None:
         return None
-    return FetchOutcome(
+    return PictureFetchOutcome(
         due_picture.number,
         due_picture.url,
         PictureState.INDEXED,

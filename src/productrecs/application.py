@@ -68,7 +68,7 @@ from productrecs.serving.open_stores import OpenStores
 from productrecs.serving.writes.write_client import WriteClient
 from productrecs.serving.writes.write_handlers import write_handlers
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
+from productrecs.tenancy.users.login_attempt_limits import LoginAttemptLimits
 
 _log = logging.getLogger(__name__)
 
@@ -214,7 +214,7 @@ class _ApiProcess:
             ),
             dashboard_pool=ThreadPoolExecutor(_DASHBOARD_THREADS, "dashboard"),
             login_pool=LoginPool(),
-            login_limits=AttemptLimits(
+            login_limits=LoginAttemptLimits(
                 database, services.system_clock, _LOGIN_BURST, _LOGIN_SECONDS
             ),
             event_watch=LiveViewRecorder(database, background, services.clock),

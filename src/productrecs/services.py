@@ -16,11 +16,11 @@ from productrecs.features.privacy.shopper_erasure import ShopperEraser
 from productrecs.records.events.event import EventKind
 from productrecs.records.pictures.onnx_model_file import (
     DETECTOR,
-    ModelFile,
     ModelFileError,
+    OnnxModelFile,
 )
 from productrecs.records.pictures.packaged_encoder import find_or_convert_encoder
-from productrecs.records.pictures.packaged_text_reader import find_text_reader_folder
+from productrecs.records.pictures.packaged_ocr_models import find_text_reader_folder
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.settings import Settings
 from productrecs.storage.files.object_store import (
@@ -105,7 +105,7 @@ class Services:
         installed = settings.data / INSTALLED_MODELS_FOLDER
         return PictureEncoders(packaged=packaged, installed=installed)
 
-    def picture_model(self) -> ModelFile | None:
+    def picture_model(self) -> OnnxModelFile | None:
         """Return the operator's picture model, else the packaged one; None without both.
 
         If the packaged model cannot be used, pictures are described without it.

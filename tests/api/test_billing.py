@@ -33,7 +33,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.billing.call_meter import month_at
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS, TRIAL
-from productrecs.tenancy.billing.repository import UsageRepository, add_calls
+from productrecs.tenancy.billing.repository import MeteredCallRepository, add_calls
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
     EITHER,
@@ -147,7 +147,7 @@ class TrialStore:
         if meter is not None:
             eventually(lambda: not meter.months()[-1].unsaved)
         with self.services.database.transaction() as transaction:
-            more = calls - UsageRepository(transaction, store.store_id).calls(month)
+            more = calls - MeteredCallRepository(transaction, store.store_id).calls(month)
             add_calls(transaction, {(store.store_id, month): more})
         if meter is not None:
             eventually(lambda: meter.months()[-1].used == calls)
@@ -155,7 +155,7 @@ class TrialStore:
     def stored(self, month: str = "2026-03") -> int:
         """Return what the database has counted."""
         with self.services.database.reading() as connection:
-            return UsageRepository(connection, self.store.store_id).calls(month)
+            return MeteredCallRepository(connection, self.store.store_id).calls(month)
 
     def calls(self) -> dict[Route, Call]:
         """Return a call of each route that wants a key; some prepare what they ask for."""

@@ -14,8 +14,8 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import FETCH_JO
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
-    MailSubject,
     MailSubscriptionRepository,
+    MailTopic,
 )
 from productrecs.worker.feed_jobs import build_feed_fetcher
 from productrecs.worker.file_import_jobs import build_file_checker, build_file_importer
@@ -201,7 +201,7 @@ def test_each_member_chooses_whether_to_get_mails(office: Office, store: Store) 
     def readers() -> int:
         with office.services.database.reading() as connection:
             subscriptions = MailSubscriptionRepository(connection, store.store_id)
-            return len(subscriptions.readers(MailSubject.SCHEDULED_FEED))
+            return len(subscriptions.readers(MailTopic.SCHEDULED_FEED))
 
     assert readers() == 0
     member.post(f"{PAGE}/mails", page=PAGE, mails="on")

@@ -9,8 +9,8 @@ import pytest
 
 from productrecs.tenancy.accounts.api_keys import sign_address
 from productrecs.tenancy.users.mail_subscriptions.repository import (
-    MailSubject,
     MailSubscriptionRepository,
+    MailTopic,
 )
 from productrecs.worker.weekly_report_mail import STOP_PATH
 from tests.support.dashboard import Member
@@ -29,7 +29,7 @@ def readers(office: Office, store: Store) -> list[str]:
     """Return the ids of those who receive the report."""
     with office.services.database.reading() as connection:
         mails = MailSubscriptionRepository(connection, store.store_id)
-        return [one.user_id for one in mails.readers(MailSubject.WEEKLY_REPORT)]
+        return [one.user_id for one in mails.readers(MailTopic.WEEKLY_REPORT)]
 
 
 def link(store: Store, user_id: str, changed: Mapping[str, str] = EMPTY) -> str:

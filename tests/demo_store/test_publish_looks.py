@@ -14,8 +14,8 @@ from productrecs.features.looks.look import LookState
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.pictures.picture_fetch_states import DuePicture, PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
+from productrecs.records.pictures.stored_pictures import DuePicture, PictureCounts
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog

@@ -11,12 +11,12 @@ from PIL import Image, ImageDraw
 from productrecs.core.ids import StoreId
 from productrecs.engines.visual import describe
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.pictures.picture_fetch_states import (
-    FetchOutcome,
+from productrecs.records.pictures.repository import PictureRepository
+from productrecs.records.pictures.stored_pictures import (
+    PictureFetchOutcome,
     PictureState,
     pack_descriptor,
 )
-from productrecs.records.pictures.repository import PictureRepository
 from productrecs.training.visual.build_visual_model import build_and_publish_visual_model
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 
@@ -127,7 +127,7 @@ def see(
         repository.queue_fetches(list(wanted.values()), 0)
         repository.store_outcomes(
             [
-                FetchOutcome(
+                PictureFetchOutcome(
                     *wanted[item_id],
                     PictureState.INDEXED,
                     due_at=2**60,

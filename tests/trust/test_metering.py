@@ -18,7 +18,7 @@ from productrecs.core.ids import StoreId
 from productrecs.tenancy.accounts.store_management import change_subscription, find_store
 from productrecs.tenancy.billing.call_meter import month_at
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
-from productrecs.tenancy.billing.repository import UsageRepository, add_calls
+from productrecs.tenancy.billing.repository import MeteredCallRepository, add_calls
 from tests.support.service import Merchant, Service, eventually
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def counted(service: Service, merchant: Merchant, more: int = 0) -> int:
     with service.database() as database, database.transaction() as transaction:
         if more:
             add_calls(transaction, {(store_id, month): more})
-        return UsageRepository(transaction, store_id).calls(month)
+        return MeteredCallRepository(transaction, store_id).calls(month)
 
 
 def shop_of(service: Service, plan: str) -> Merchant:

@@ -30,7 +30,7 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
-from productrecs.records.events.shopper_history_cache import ShopperHistories
+from productrecs.records.events.shopper_history_cache import ShopperHistoryCache
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.order_history_import import OrderHistoryImport
@@ -71,7 +71,7 @@ class Store(RuleBasedStateMachine):
         self.expected = Reference()
         self.numbers = ItemNumberCache()
         self.reader = database.raw_reader()
-        self.remembered = ShopperHistories(self.store.store_id)
+        self.remembered = ShopperHistoryCache(self.store.store_id)
         self.eraser = ShopperEraser(database, folder, folder, folder, lambda: self.now)
 
     def teardown(self) -> None:
@@ -251,7 +251,7 @@ class Store(RuleBasedStateMachine):
         assert log == self.expected.log
         assert sorted(lines, key=repr) == sorted(self.expected.lines, key=repr)
         assert (size, catalog) == (len(self.expected.items), self.expected.items)
-        fresh = ShopperHistories(self.store.store_id)
+        fresh = ShopperHistoryCache(self.store.store_id)
         for name in ("anna", "s_1"):
             bought = sorted(
                 names[item] for item in fresh.history_of(name, self.reader).bought

@@ -30,8 +30,8 @@ from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import forecast_runs, item_forecasts, items
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
-    MailSubject,
     MailSubscriptionRepository,
+    MailTopic,
 )
 from productrecs.tenancy.users.repository import UserRepository
 from productrecs.worker.alert_mails import (
@@ -130,7 +130,7 @@ def turn_on(database: Database, store: Store) -> None:
     with database.transaction() as transaction:
         users = UserRepository(transaction, store.store_id)
         subscriptions = MailSubscriptionRepository(transaction, store.store_id)
-        subscriptions.subscribe(users.all()[0].user_id, MailSubject.STOCK, is_on=True)
+        subscriptions.subscribe(users.all()[0].user_id, MailTopic.STOCK, is_on=True)
 
 
 def test_a_product_to_order_is_mailed_once_and_the_next_one_too(
@@ -224,7 +224,7 @@ def test_an_alarm_is_mailed_once_to_those_who_asked_for_it(
             users = UserRepository(transaction, store.store_id)
             owner = next(one for one in users.all() if one.role is Role.OWNER)
             subscriptions = MailSubscriptionRepository(transaction, store.store_id)
-            subscriptions.subscribe(owner.user_id, MailSubject.SEARCH_RELEVANCE, is_on=True)
+            subscriptions.subscribe(owner.user_id, MailTopic.SEARCH_RELEVANCE, is_on=True)
         sent.append(mail_search_alarm(services, store, 2_000))
         sent.append(mail_search_alarm(services, store, 2_001))
         services.close()

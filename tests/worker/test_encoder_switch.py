@@ -42,7 +42,7 @@ from productrecs.training.visual.served_visual_model import ServedVisualModel
 from productrecs.worker import picture_jobs as picture_jobs_module
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.picture_jobs import JOB, PictureJobs
-from tests.records.pictures.test_onnx_inference import mean_colour
+from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
 from tests.support.migrated import bring
 from tests.support.pictures import COLOURS, drawn, encoded
 from tests.worker.test_picture_jobs import HOST, model_of, picture_server, say

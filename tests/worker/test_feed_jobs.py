@@ -35,8 +35,8 @@ from productrecs.settings import Settings, SmtpServer
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.users.mail_subscriptions.repository import (
-    MailSubject,
     MailSubscriptionRepository,
+    MailTopic,
 )
 from productrecs.tenancy.users.repository import UserRepository
 from productrecs.worker.feed_jobs import ALARM_FAILURES, build_feed_fetcher
@@ -173,7 +173,7 @@ def installation(
             users = UserRepository(transaction, store.store_id)
             subscriptions = MailSubscriptionRepository(transaction, store.store_id)
             subscriptions.subscribe(
-                users.all()[0].user_id, MailSubject.SCHEDULED_FEED, is_on=True
+                users.all()[0].user_id, MailTopic.SCHEDULED_FEED, is_on=True
             )
         yield found
         for reader in readers:

@@ -18,12 +18,12 @@ from productrecs.features.reports.tracking_health.tracking_issues import (
 from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, read_model_file
-from productrecs.records.pictures.picture_fetch_states import PictureCounts, file_digest
 from productrecs.records.pictures.repository import (
     PictureRepository,
     reschedule_rejected_pictures,
 )
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+from productrecs.records.pictures.stored_pictures import PictureCounts, file_digest
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.jobs.job_queue import NewJob
@@ -35,7 +35,7 @@ from productrecs.training.visual.picture_embedding import choose_embedding
 from productrecs.training.visual.served_visual_model import ServedVisualModel
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.picture_jobs import JOB, REFETCH_AFTER_MS, PictureJobs
-from tests.records.pictures.test_onnx_inference import mean_colour
+from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
 from tests.support.migrated import bring
 from tests.support.pictures import COLOURS, drawn, encoded
 

@@ -13,12 +13,12 @@ import pytest
 from productrecs.core import csv_reader
 from productrecs.records.orders import order_history_import
 from productrecs.records.uploads.order_upload import (
-    NewUpload,
+    NewOrderUpload,
+    OrderUploadStatus,
     UploadFolder,
-    UploadStatus,
     new_upload_id,
 )
-from productrecs.records.uploads.repository import UploadRepository, submit_upload
+from productrecs.records.uploads.repository import OrderUploadRepository, submit_upload
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
@@ -57,14 +57,14 @@ class ImportInstallation:
         with self.services.database.transaction() as transaction:
             log = LockedStoreLog(self.services.database, transaction, store)
             submit_upload(
-                log, self.services.queue, NewUpload(upload_id, file.finish(), NOON)
+                log, self.services.queue, NewOrderUpload(upload_id, file.finish(), NOON)
             )
         return upload_id
 
-    def status(self, store: StoreId, upload_id: str) -> tuple[UploadStatus, int]:
+    def status(self, store: StoreId, upload_id: str) -> tuple[OrderUploadStatus, int]:
         """Return how an upload stands, and how many of its rows are stored."""
         with self.services.database.reading() as connection:
-            stored = UploadRepository(connection, store).find(upload_id)
+            stored = OrderUploadRepository(connection, store).find(upload_id)
         assert stored is not None
         return stored.status, stored.rows
 
@@ -97,13 +97,13 @@ def test_a_long_import_lets_another_store_go_before(
 
     assert importer.run_next_job()
     status, rows = installation.status(large, long)
-    assert status == UploadStatus.RUNNING
+    assert status == OrderUploadStatus.RUNNING
     assert 0 < rows < 2_000
     assert importer.run_next_job()
-    assert installation.status(small, short) == (UploadStatus.DONE, 1)
+    assert installation.status(small, short) == (OrderUploadStatus.DONE, 1)
     while importer.run_next_job():
         pass
-    assert installation.status(large, long) == (UploadStatus.DONE, 2_000)
+    assert installation.status(large, long) == (OrderUploadStatus.DONE, 2_000)
 
 
 @pytest.mark.usefixtures("in_small_steps")
@@ -115,7 +115,7 @@ def test_a_long_import_goes_on_while_no_other_store_waits(
 
     assert build_upload_importer(installation.services).run_next_job()
 
-    assert installation.status(store, upload_id) == (UploadStatus.DONE, 500)
+    assert installation.status(store, upload_id) == (OrderUploadStatus.DONE, 500)
 
 
 @pytest.mark.usefixtures("in_small_steps")
@@ -126,10 +126,10 @@ def test_a_stopped_worker_releases_the_import(installation: ImportInstallation) 
     stopped.stop()
 
     assert stopped.run_next_job()
-    assert installation.status(store, upload_id)[0] == UploadStatus.RUNNING
+    assert installation.status(store, upload_id)[0] == OrderUploadStatus.RUNNING
     assert build_upload_importer(installation.services).run_next_job()
 
-    assert installation.status(store, upload_id) == (UploadStatus.DONE, 500)
+    assert installation.status(store, upload_id) == (OrderUploadStatus.DONE, 500)
 
 
 def test_an_upload_whose_job_is_lost_is_imported_all_the_same(
@@ -143,7 +143,7 @@ def test_an_upload_whose_job_is_lost_is_imported_all_the_same(
 
     with at_work(installation.services):
         eventually(
-            lambda: installation.status(store, upload_id) == (UploadStatus.DONE, 3), 20
+            lambda: installation.status(store, upload_id) == (OrderUploadStatus.DONE, 3), 20
         )
 
 

@@ -18,8 +18,8 @@ from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
-    MailSubject,
     MailSubscriptionRepository,
+    MailTopic,
 )
 from productrecs.tenancy.users.repository import UserRepository
 from productrecs.worker.store_jobs import build_store_job_worker
@@ -67,7 +67,7 @@ class Shop:
         """Turn a user's report on now."""
         with self.services.database.transaction() as transaction:
             mails = MailSubscriptionRepository(transaction, self.store.store_id)
-            mails.subscribe(user_id, MailSubject.WEEKLY_REPORT, is_on=True)
+            mails.subscribe(user_id, MailTopic.WEEKLY_REPORT, is_on=True)
             mails.record_weekly_report(user_id, self.now_ms)
 
     def due_at(self, moment: datetime) -> int:

@@ -16,8 +16,8 @@ from productrecs.records.catalog.availability import (
 )
 from productrecs.records.catalog.item import Item
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.records.pictures.picture_fetch_states import PictureState, PictureStatus
 from productrecs.records.pictures.repository import PictureRepository
+from productrecs.records.pictures.stored_pictures import PictureState, PictureStatus
 
 STATES: Final = MappingProxyType(
     {

@@ -25,8 +25,8 @@ from productrecs.features.search.refinement_question import question_weights
 from productrecs.features.search.search_rule_book import SearchRuleBook
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.records.catalog.catalog_view import CatalogView
-from productrecs.records.events.shopper_history_cache import ShopperHistories
-from productrecs.records.experiments.repository import StoreExperiments
+from productrecs.records.events.shopper_history_cache import ShopperHistoryCache
+from productrecs.records.experiments.repository import RunningExperiments
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.merchandising.rule_book import RulesView
 from productrecs.records.placements.repository import PlacementsAndBundles
@@ -63,13 +63,13 @@ class CachedStore:
     """A store in memory: its views, models and caches."""
 
     state: StoreState
-    histories: ShopperHistories
+    histories: ShopperHistoryCache
     index: ServedIndex
     pictures: ServedVisualModel
     search_rules: SearchRuleBook = field(default_factory=SearchRuleBook)  # of search
     looks: PublishedLooks = field(default_factory=PublishedLooks)
     placements: PlacementsAndBundles = field(default_factory=PlacementsAndBundles)
-    experiments: StoreExperiments = field(default_factory=StoreExperiments)
+    experiments: RunningExperiments = field(default_factory=RunningExperiments)
     recommendation_cache: ListCache = field(default_factory=ListCache)
     searches: SearchCache = field(default_factory=SearchCache)
     last_use: int = 0  # a counter value at the last use
@@ -110,7 +110,7 @@ def load_store(
     rules = RulesView(store.store_id, store.settings.zone, catalog)
     cached_store = CachedStore(
         state=StoreState(catalog, empty_models(), store.settings, rules),
-        histories=ShopperHistories(store.store_id),
+        histories=ShopperHistoryCache(store.store_id),
         index=_make_served_index(services, store.store_id, queries),
         pictures=ServedVisualModel(services.visual_model_folder, store.store_id),
     )
@@ -285,7 +285,7 @@ def _refresh_looks_placements_and_tests(
             reader, store_id, placements_seq
         )
         cached_store.state.bundles = cached_store.placements.bundles
-        cached_store.experiments = StoreExperiments.load(
+        cached_store.experiments = RunningExperiments.load(
             reader, store_id, cached_store.placements
         )
 

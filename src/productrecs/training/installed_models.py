@@ -20,11 +20,11 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.records.pictures.onnx_model_file import (
     DETECTOR,
     EMBEDDER,
-    ModelFile,
     ModelFileError,
+    OnnxModelFile,
     read_model_file,
 )
-from productrecs.records.pictures.pose_model import (
+from productrecs.records.pictures.pose_model_conversion import (
     POSE_LICENCE,
     POSE_NAME,
     convert_pose_archive,
@@ -341,7 +341,7 @@ class InstalledModels:
             return None
         return stat.st_mtime_ns, stat.st_ino
 
-    def picture_model(self, name: str) -> ModelFile:
+    def picture_model(self, name: str) -> OnnxModelFile:
         """Return an installed picture model, used or not.
 
         Raises:

@@ -22,8 +22,8 @@ from productrecs.mail import TeamMail, send_to_team
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.mail_subscriptions.repository import (
-    MailSubject,
     MailSubscriptionRepository,
+    MailTopic,
 )
 
 _DUE: Final = frozenset(
@@ -57,7 +57,7 @@ def mail_stock_alerts(
     server = services.settings.smtp
     with services.database.reading() as connection:
         readers = MailSubscriptionRepository(connection, store.store_id).readers(
-            MailSubject.STOCK
+            MailTopic.STOCK
         )
     if server is None or not readers:
         return 0
@@ -128,7 +128,7 @@ def mail_search_alarm(services: Services, store: Store, since_ms: int) -> int:
         return 0
     with services.database.reading() as connection:
         readers = MailSubscriptionRepository(connection, store.store_id).readers(
-            MailSubject.SEARCH_RELEVANCE
+            MailTopic.SEARCH_RELEVANCE
         )
     base_url = services.settings.base_url or ""
     mail = TeamMail(
@@ -148,7 +148,7 @@ def mail_feed_alarm(services: Services, store: Store, title: str, text: str) -> 
         return 0
     with services.database.reading() as connection:
         readers = MailSubscriptionRepository(connection, store.store_id).readers(
-            MailSubject.SCHEDULED_FEED
+            MailTopic.SCHEDULED_FEED
         )
     base_url = services.settings.base_url or ""
     mail = TeamMail(

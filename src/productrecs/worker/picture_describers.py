@@ -16,12 +16,12 @@ from productrecs.records.pictures.decode_picture import (
     PictureTooLargeError,
 )
 from productrecs.records.pictures.onnx_model_file import ModelFileError
-from productrecs.records.pictures.picture_fetch_states import (
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+from productrecs.records.pictures.stored_pictures import (
     DescriptorPlace,
     DuePicture,
     pack_descriptor,
 )
-from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.training.visual.picture_embedding import DescriptorEmbedding
 from productrecs.training.visual.picture_encoders import PictureEncoder, PictureEncoders
 

@@ -21,22 +21,22 @@ from productrecs.records.pictures.decode_picture import (
 )
 from productrecs.records.pictures.fetch_picture import (
     CachedValidators,
-    FetchResult,
     HostRateLimiter,
+    PictureDownload,
     PictureUnavailableError,
     fetch_picture,
-)
-from productrecs.records.pictures.picture_fetch_states import (
-    DuePicture,
-    FetchOutcome,
-    PictureState,
-    file_digest,
 )
 from productrecs.records.pictures.repository import (
     PictureRepository,
     queue_pictures_of_changed_items,
     reschedule_rejected_pictures,
     stores_with_due_pictures,
+)
+from productrecs.records.pictures.stored_pictures import (
+    DuePicture,
+    PictureFetchOutcome,
+    PictureState,
+    file_digest,
 )
 from productrecs.services import Services
 from productrecs.storage.files.snapshots import PICTURES, SnapshotName
@@ -297,9 +297,9 @@ class PictureJobs:
 
     def _fetch_within_rate_limits(
         self, due: Sequence[DuePicture], describers: StoreDescribers
-    ) -> list[tuple[DuePicture, "Future[FetchResult]"]]:
+    ) -> list[tuple[DuePicture, "Future[PictureDownload]"]]:
         """Request some pictures within each host's rate limit; wait for all replies."""
-        requests: list[tuple[DuePicture, Future[FetchResult]]] = []
+        requests: list[tuple[DuePicture, Future[PictureDownload]]] = []
         for picture in due:
             host = url_host(picture.url)
             is_own_host = host in self._services.settings.image_hosts
@@ -322,7 +322,7 @@ class PictureJobs:
 
     def _fetch_picture(
         self, picture: DuePicture, host: str, *, is_described: bool
-    ) -> FetchResult:
+    ) -> PictureDownload:
         # A picture without a stored digest is fetched once without validators.
         cached_validators = (
             CachedValidators(picture.etag, picture.modified) if is_described else None
@@ -343,9 +343,9 @@ class PictureJobs:
     def _outcome_of_fetch(
         self,
         picture: DuePicture,
-        fetched: "Future[FetchResult]",
+        fetched: "Future[PictureDownload]",
         describers: StoreDescribers,
-    ) -> FetchOutcome:
+    ) -> PictureFetchOutcome:
         """Return the outcome of one fetch."""
         now_ms = self._services.system_clock()
         try:
@@ -390,9 +390,11 @@ def build_picture_worker(services: Services) -> JobWorker:
     )
 
 
-def _indexed_outcome(picture: DuePicture, result: FetchResult, now_ms: int) -> FetchOutcome:
+def _indexed_outcome(
+    picture: DuePicture, result: PictureDownload, now_ms: int
+) -> PictureFetchOutcome:
     """Return the outcome of an indexed picture."""
-    return FetchOutcome(
+    return PictureFetchOutcome(
         picture.number,
         picture.url,
         PictureState.INDEXED,
@@ -404,7 +406,7 @@ def _indexed_outcome(picture: DuePicture, result: FetchResult, now_ms: int) -> F
 
 def _failed_outcome(
     picture: DuePicture, state: PictureState, reason: str, due_at: int
-) -> FetchOutcome:
-    return FetchOutcome(
+) -> PictureFetchOutcome:
+    return PictureFetchOutcome(
         picture.number, picture.url, state, due_at, picture.attempts + 1, reason
     )

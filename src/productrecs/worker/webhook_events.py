@@ -24,10 +24,10 @@ from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import WebhookEvent
 from productrecs.records.experiments.repository import ExperimentRepository
 from productrecs.records.uploads.file_import import ImportStatus
-from productrecs.records.uploads.order_upload import UploadStatus
+from productrecs.records.uploads.order_upload import OrderUploadStatus
 from productrecs.records.uploads.repository import (
     FileImportRepository,
-    UploadRepository,
+    OrderUploadRepository,
 )
 from productrecs.services import Services
 from productrecs.tenancy.accounts.repository import (
@@ -139,19 +139,19 @@ def _file_import_messages(source_input: _SourceInput) -> _SourceResult:
 def _order_upload_messages(source_input: _SourceInput) -> _SourceResult:
     """Files of orders from the shop's server."""
     with source_input.services.database.reading() as connection:
-        latest = UploadRepository(connection, source_input.store.store_id).latest(
+        latest = OrderUploadRepository(connection, source_input.store.store_id).latest(
             _MAX_IMPORTS
         )
     ended = [
         one
         for one in reversed(latest)
-        if one.status in {UploadStatus.DONE, UploadStatus.FAILED}
+        if one.status in {OrderUploadStatus.DONE, OrderUploadStatus.FAILED}
     ]
     known = source_input.position or ()
     messages = [
         _NewMessage(
             WebhookEvent.IMPORT_FINISHED
-            if one.status is UploadStatus.DONE
+            if one.status is OrderUploadStatus.DONE
             else WebhookEvent.IMPORT_FAILED,
             {
                 "import_id": one.upload_id,

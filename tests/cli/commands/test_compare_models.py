@@ -17,7 +17,7 @@ from productrecs.training.visual.encoder_comparison import (
     measure_encoder,
 )
 from tests.cli.commands.test_installed_models import QuietHandler
-from tests.records.pictures.test_onnx_inference import mean_colour
+from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
 from tests.support.pictures import COLOURS, drawn, encoded
 
 if TYPE_CHECKING:

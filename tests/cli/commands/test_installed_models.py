@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 from productrecs.cli.main import productrecs
-from productrecs.records.pictures import pose_model
+from productrecs.records.pictures import pose_model_conversion
 from productrecs.services import INSTALLED_MODELS_FOLDER, build_services
 from productrecs.settings import from_environment
 from productrecs.training.installed_models import InstalledModels, ModelSource
-from tests.records.pictures.test_onnx_inference import mean_colour
+from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
 from tests.support.lite_models import pose_archive, red_person
 from tests.support.text_models import model as text_model_file
 
@@ -242,7 +242,9 @@ def test_the_package_of_body_landmarks_is_converted_and_serves(
     command = ("install", "body", "--from", str(archive), "--yes")
 
     other = run(tmp_path, *command, fails=True)
-    monkeypatch.setattr(pose_model, "SHA256", hashlib.sha256(network).hexdigest())
+    monkeypatch.setattr(
+        pose_model_conversion, "SHA256", hashlib.sha256(network).hexdigest()
+    )
     offered = run(tmp_path, "list", "--from", str(archive))
     run(tmp_path, *command)
     run(tmp_path, "use", "body")

@@ -33,7 +33,7 @@ from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store
 from productrecs.tenancy.accounts.store_management import find_or_create_owner, find_store
 from productrecs.tenancy.billing.call_meter import month_at
 from productrecs.tenancy.billing.repository import add_calls
-from productrecs.tenancy.users.memberships.repository import LoginRepository
+from productrecs.tenancy.users.logins.repository import LoginRepository
 from productrecs.tenancy.users.repository import SecondFactor
 from productrecs.tenancy.users.totp_secret_cipher import SecretCipher
 from productrecs.tenancy.users.two_factor import new_totp_secret

@@ -25,7 +25,7 @@ from productrecs.records.merchandising.rule import (
     RuleListScope,
     RuleTarget,
 )
-from productrecs.records.merchandising.rule_book import ListRules
+from productrecs.records.merchandising.rule_book import ListRuleEffects
 from productrecs.records.placements.placement import Strategy
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import (
@@ -254,7 +254,7 @@ def test_a_boost_takes_products_up_and_changes_nothing_else(
 
 
 CONTROLS: dict[str, tuple[object, str, Any]] = {
-    "exclusions are forgotten": (ListRules, "shown_mask", lambda _, visible: visible),
+    "exclusions are forgotten": (ListRuleEffects, "shown_mask", lambda _, visible: visible),
     "pins are forgotten": (recommend, "place_pins", lambda picks, *_: picks),
     "pins come on top": (
         recommend,

@@ -23,7 +23,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.billing.call_meter import BillingStatus, QuotaNotice
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
-from productrecs.tenancy.billing.repository import UsageRepository, add_calls
+from productrecs.tenancy.billing.repository import MeteredCallRepository, add_calls
 from tests.support.migrated import bring
 from tests.support.service import eventually
 
@@ -76,7 +76,7 @@ def opened(metering: UsageMetering, services: Services, store: Store) -> CallMet
 
 def kept(services: Services, store_id: StoreId) -> int:
     with services.database.reading() as connection:
-        return UsageRepository(connection, store_id).calls(MONTH)
+        return MeteredCallRepository(connection, store_id).calls(MONTH)
 
 
 def serve(meter: CallMeter, store: Store, times: int) -> None:

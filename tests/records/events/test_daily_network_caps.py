@@ -13,8 +13,8 @@ from productrecs.features.reports.tracking_health.tracking_issues import (
 )
 from productrecs.records.events.daily_network_caps import (
     SHARE_OF_DAY,
+    DailyNetworkCounts,
     NetworkActivity,
-    NetworkCounts,
 )
 from productrecs.records.events.event import CROWDED_NETWORK, EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
@@ -44,7 +44,7 @@ class NetworkStore:
 
     def __init__(self, database: Database) -> None:
         """Register the store, with a share of three."""
-        self.database, self.counts, self.now = database, NetworkCounts(), NOON
+        self.database, self.counts, self.now = database, DailyNetworkCounts(), NOON
         self.seen = 0
         register_store(database, Registration("shop.example"), lambda: NOON)
         change_settings(database, self.store, {"network_share": "3"})

@@ -12,8 +12,8 @@ from productrecs.records.events import shopper_history_cache as history_module
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.repository import SHOWN_LIMIT
 from productrecs.records.events.shopper_history_cache import (
-    ShopperHistories,
     ShopperHistory,
+    ShopperHistoryCache,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
@@ -125,7 +125,7 @@ def test_what_is_kept_is_what_one_would_read_anew(
     database: Database, store_id: StoreId, reader: RawReader, seed: int
 ) -> None:
     rng = random.Random(seed)  # noqa: S311 - a test's dice
-    kept = ShopperHistories(store_id, limit=4)
+    kept = ShopperHistoryCache(store_id, limit=4)
 
     for step in range(60):
         one = happening(rng, step * 1_000)
@@ -134,7 +134,7 @@ def test_what_is_kept_is_what_one_would_read_anew(
         else:
             send(database, store_id, one)
         for name in rng.sample([*CUSTOMERS, *SESSIONS, "nobody"], 3):
-            fresh = ShopperHistories(store_id).history_of(name, reader)
+            fresh = ShopperHistoryCache(store_id).history_of(name, reader)
             assert content_of(kept.history_of(name, reader)) == content_of(fresh), (
                 step,
                 one,
@@ -145,7 +145,7 @@ def test_what_is_kept_is_what_one_would_read_anew(
 def test_a_session_that_signs_in_without_a_product_is_its_customer_at_once(
     database: Database, store_id: StoreId, reader: RawReader
 ) -> None:
-    histories = ShopperHistories(store_id)
+    histories = ShopperHistoryCache(store_id)
     send(database, store_id, view("tent", session="s_1"), view("rope", user="anna"))
     alone = {
         name: len(histories.history_of(name, reader).recent) for name in ("s_1", "anna")
@@ -162,7 +162,7 @@ def test_a_session_that_signs_in_without_a_product_is_its_customer_at_once(
 def test_a_purchase_is_known_at_the_next_call(
     database: Database, store_id: StoreId, reader: RawReader
 ) -> None:
-    histories = ShopperHistories(store_id)
+    histories = ShopperHistoryCache(store_id)
     histories.history_of("anna", reader)
 
     lines = (NewOrderLine("tent", quantity=1, price=5.0),)
@@ -179,7 +179,7 @@ def test_after_more_news_than_one_reads_on_everything_is_read_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(history_module, "_CHANGES_LIMIT", 3)
-    histories = ShopperHistories(store_id)
+    histories = ShopperHistoryCache(store_id)
     send(database, store_id, view("tent", user="anna"))
     histories.history_of("anna", reader)
 
@@ -192,7 +192,7 @@ def test_what_is_remembered_of_impressions_ends_where_one_would_read_no_further(
     database: Database, store_id: StoreId, reader: RawReader
 ) -> None:
     shown, seen = EventKind.REC_IMPRESSION, EventKind.DETAIL_PAGE_VIEW
-    kept = ShopperHistories(store_id)
+    kept = ShopperHistoryCache(store_id)
     held = []
     for kind, count in ((shown, 90), (seen, 200), (shown, 30), (seen, 99), (seen, 202)):
         many = [
@@ -202,7 +202,7 @@ def test_what_is_remembered_of_impressions_ends_where_one_would_read_no_further(
         send(database, store_id, *many)
 
         now = showings(kept.history_of("anna", reader))
-        fresh = showings(ShopperHistories(store_id).history_of("anna", reader))
+        fresh = showings(ShopperHistoryCache(store_id).history_of("anna", reader))
 
         assert now == fresh
         held.append(len(now))
@@ -212,7 +212,7 @@ def test_what_is_remembered_of_impressions_ends_where_one_would_read_no_further(
 def test_only_so_many_people_are_kept(
     database: Database, store_id: StoreId, reader: RawReader
 ) -> None:
-    histories = ShopperHistories(store_id, limit=2)
+    histories = ShopperHistoryCache(store_id, limit=2)
     send(database, store_id, *[view("tent", user=f"u{n}") for n in range(5)])
 
     seen = [len(histories.history_of(f"u{n}", reader).recent) for n in (0, 1, 2, 3, 4, 0)]

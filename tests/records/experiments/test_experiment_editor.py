@@ -18,7 +18,7 @@ from productrecs.records.experiments.experiment import (
     UnknownExperimentError,
 )
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
-from productrecs.records.experiments.repository import StoreExperiments
+from productrecs.records.experiments.repository import RunningExperiments
 from productrecs.records.merchandising.rule import (
     RuleAction,
     RuleContent,
@@ -61,13 +61,13 @@ def placements_of(editor: ExperimentEditor) -> PlacementEditor:
     return PlacementEditor(editor.database, editor.store, editor.clock)
 
 
-def served(editor: ExperimentEditor) -> StoreExperiments:
+def served(editor: ExperimentEditor) -> RunningExperiments:
     """Return what an API process serves."""
     reader = editor.database.raw_reader()
     try:
         store_id = editor.store.store_id
         placements = PlacementsAndBundles.load(reader, store_id, 99)
-        return StoreExperiments.load(reader, store_id, placements)
+        return RunningExperiments.load(reader, store_id, placements)
     finally:
         reader.close()
 
@@ -84,7 +84,7 @@ def test_a_running_test_serves_its_variants_and_a_winner_becomes_the_placement(
         )
     )
     draft = editor.add("size", ExperimentContent(CART, (FOUR, NEW), Goal.ORDERS))
-    assert (draft.state, served(editor)) == (ExperimentState.DRAFT, StoreExperiments())
+    assert (draft.state, served(editor)) == (ExperimentState.DRAFT, RunningExperiments())
 
     started = editor.act("size", "start")
 
@@ -99,7 +99,7 @@ def test_a_running_test_serves_its_variants_and_a_winner_becomes_the_placement(
     with pytest.raises(PlacementError, match="stop it first"):
         placements_of(editor).remove("cart")
     editor.act("size", "pause")
-    assert served(editor) == StoreExperiments()
+    assert served(editor) == RunningExperiments()
     assert editor.act("size", "start").state is ExperimentState.RUNNING
 
     chosen = editor.act("size", "choose", "new")
@@ -235,7 +235,7 @@ def test_a_store_knows_only_its_own_tests(
     editor.add("a", ExperimentContent(CART, (FOUR,)))
 
     assert others.all() == []
-    assert served(others) == StoreExperiments()
+    assert served(others) == RunningExperiments()
     for action in ("start", "remove"):
         with pytest.raises(UnknownExperimentError):
             others.act("a", action)

@@ -16,7 +16,7 @@ from productrecs.records.merchandising.rule import (
     RuleTarget,
     by_priority,
 )
-from productrecs.records.merchandising.rule_book import Pin, RuleBook
+from productrecs.records.merchandising.rule_book import PinnedItem, RuleBook
 
 SIZE = 8
 
@@ -126,7 +126,7 @@ def test_pins_come_by_rank_and_an_item_is_pinned_once() -> None:
         rule(2, RuleAction.PIN, [6, 5], position=3, priority=1),
     ).rules_for_list(ListKind.CART)
 
-    assert rules.pins == (Pin(2, 6), Pin(3, 5))
+    assert rules.pins == (PinnedItem(2, 6), PinnedItem(3, 5))
 
 
 def test_lists_that_obey_the_same_rules_share_what_was_made() -> None:

@@ -24,7 +24,7 @@ from productrecs.tenancy.accounts.store_management import Registration, register
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from productrecs.records.merchandising.rule_book import ListRules, RuleBook
+    from productrecs.records.merchandising.rule_book import ListRuleEffects, RuleBook
     from productrecs.storage.sql.database import Database
     from productrecs.storage.sql.dialects import RawReader
 
@@ -107,7 +107,7 @@ class RuledStore:
         """Return the ids that are excluded from lists without a shopper."""
         return self.names(self.ruled(now_ms).excluded.tolist())
 
-    def ruled(self, now_ms: int = NOON) -> ListRules:
+    def ruled(self, now_ms: int = NOON) -> ListRuleEffects:
         """Return what is ruled of lists without a shopper."""
         return self.book(now_ms).rules_for_list(ListKind.NO_CONTEXT, ListKind.MIX)
 

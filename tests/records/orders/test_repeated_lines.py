@@ -11,7 +11,7 @@ import pytest
 
 from productrecs.records.orders import repeated_lines
 from productrecs.records.orders.order_history_import import (
-    FileImportProgressStore,
+    DigestProgressStore,
     OrderHistoryImport,
     OrderHistoryImportReport,
 )
@@ -93,7 +93,7 @@ def test_the_same_file_again_changes_nothing(database: Database) -> None:
 
 
 @dataclass(frozen=True)
-class PowerCut(FileImportProgressStore):
+class PowerCut(DigestProgressStore):
     """Breaks the transaction of the second chunk."""
 
     def record(
@@ -117,7 +117,7 @@ def test_an_interrupted_import_counts_each_line_once(database: Database) -> None
     with pytest.raises(ConnectionError):
         add_up(database, cut, content, PowerCut(database, cut, "a file", NOON))
     rest = add_up(
-        database, cut, content, FileImportProgressStore(database, cut, "a file", NOON)
+        database, cut, content, DigestProgressStore(database, cut, "a file", NOON)
     )
 
     assert bought(database, cut) == bought(database, whole)

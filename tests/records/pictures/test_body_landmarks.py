@@ -12,7 +12,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from productrecs.engines.visual.garment_places import Body, find_garment_places
-from productrecs.records.pictures import pose_model
+from productrecs.records.pictures import pose_model_conversion
 from productrecs.records.pictures.body_landmarks import BodyFinder
 from productrecs.records.pictures.onnx_graph_writer import OnnxGraphWriter
 from productrecs.records.pictures.onnx_model_file import (
@@ -20,13 +20,13 @@ from productrecs.records.pictures.onnx_model_file import (
     ModelFileError,
     read_model_file,
 )
-from productrecs.records.pictures.pose_model import (
+from productrecs.records.pictures.pose_model_conversion import (
     convert_pose_archive,
     convert_pose_network,
 )
 from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
 from productrecs.records.pictures.tflite_reader import read_lite_model
-from productrecs.records.pictures.tflite_to_onnx import LiteConverter
+from productrecs.records.pictures.tflite_to_onnx import TfliteConverter
 from tests.support import lite_models as lite
 from tests.support.lite_models import LiteNetwork, pose_archive, red_person
 
@@ -42,7 +42,7 @@ SHA256 = hashlib.sha256(NETWORK).hexdigest()
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the converted network of a person in red."""
     path = tmp_path / "model.onnx"
-    monkeypatch.setattr(pose_model, "SHA256", SHA256)
+    monkeypatch.setattr(pose_model_conversion, "SHA256", SHA256)
     convert_pose_archive(pose_archive(tmp_path / "pose.tgz", NETWORK), path)
     return path
 
@@ -64,7 +64,7 @@ def run_onnx(content: bytes, picture: Any) -> Any:
 def converted(network: LiteNetwork, source: int, output: int) -> bytes:
     """Return a network with one output row as ONNX."""
     graph = OnnxGraphWriter()
-    converter = LiteConverter(
+    converter = TfliteConverter(
         read_lite_model(network.file([source], [output])), graph, "picture"
     )
     row = graph.add_node("Flatten", [converter.output(0)], axis=1)

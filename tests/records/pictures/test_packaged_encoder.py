@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 
-from productrecs.records.pictures.onnx_inference import (
+from productrecs.records.pictures.onnx_embedder_and_detector import (
     OnnxEmbedder,
     middle_square,
     preprocess,

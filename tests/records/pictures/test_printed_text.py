@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 import productrecs
 from productrecs.records.pictures.onnx_model_file import ModelFileError
-from productrecs.records.pictures.packaged_text_reader import (
+from productrecs.records.pictures.packaged_ocr_models import (
     TEXT_DETECTOR,
     TEXT_RECOGNIZER,
     find_text_reader_folder,

@@ -16,11 +16,11 @@ from productrecs.records.orders.order_history_import import OrderHistoryImport, 
 from productrecs.records.uploads import order_upload_import
 from productrecs.records.uploads.file_import import ImportStatus
 from productrecs.records.uploads.order_upload import (
-    NewUpload,
+    NewOrderUpload,
+    OrderUpload,
+    OrderUploadStatus,
     TooManyUploadsError,
-    Upload,
     UploadFolder,
-    UploadStatus,
     new_upload_id,
 )
 from productrecs.records.uploads.order_upload_import import (
@@ -31,7 +31,7 @@ from productrecs.records.uploads.order_upload_import import (
 from productrecs.records.uploads.repository import (
     QUEUE_LIMIT,
     FileImportRepository,
-    UploadRepository,
+    OrderUploadRepository,
     files_needed,
     stores_with_uploads,
     submit_upload,
@@ -77,7 +77,7 @@ class StoreUploads:
         queue = JobQueue(self.database, system_ms, random.Random(1))  # noqa: S311 - spreads retries
         with self.database.transaction() as transaction:
             log = LockedStoreLog(self.database, transaction, self.store)
-            submit_upload(log, queue, NewUpload(upload_id, file.finish(), at))
+            submit_upload(log, queue, NewOrderUpload(upload_id, file.finish(), at))
         return upload_id
 
     def importing(self) -> OrderUploadImporter:
@@ -91,10 +91,10 @@ class StoreUploads:
         """Import the next upload to its end."""
         return self.importing().run_next(lambda _share, _moved: None)
 
-    def find(self, upload_id: str) -> Upload:
+    def find(self, upload_id: str) -> OrderUpload:
         """Return an upload as it stands."""
         with self.database.reading() as connection:
-            found = UploadRepository(connection, self.store).find(upload_id)
+            found = OrderUploadRepository(connection, self.store).find(upload_id)
         assert found is not None
         return found
 
@@ -122,13 +122,13 @@ def test_an_upload_is_imported_and_its_file_goes(uploads: StoreUploads) -> None:
     upload_id = uploads.submit(
         "order_id,item_id,quantity\nA,tent,2\nA,pegs,zero\nA,tent,3\n"
     )
-    assert uploads.find(upload_id).status == UploadStatus.QUEUED
+    assert uploads.find(upload_id).status == OrderUploadStatus.QUEUED
 
     assert uploads.run_next()
     assert not uploads.run_next()
 
     found = uploads.find(upload_id)
-    assert (found.status, found.rows) == (UploadStatus.DONE, 3)
+    assert (found.status, found.rows) == (OrderUploadStatus.DONE, 3)
     assert (found.lines_imported, found.lines_updated, found.rows_skipped) == (1, 1, 1)
     assert found.errors == (
         RowError(3, "quantity 'zero' is not a number; write it like 2"),
@@ -247,7 +247,7 @@ def test_progress_is_reported_while_the_import_runs(
 
     found = uploads.find(upload_id)
     assert progress == [(1.0, True)]
-    assert (found.status, found.rows_done) == (UploadStatus.RUNNING, 31)
+    assert (found.status, found.rows_done) == (OrderUploadStatus.RUNNING, 31)
     assert found.lines_imported + found.rows_skipped == found.rows
 
 
@@ -268,7 +268,7 @@ def test_of_two_workers_only_one_stores(
     with pytest.raises(OvertakenError):
         uploads.importing().run_next(overtaken)
 
-    assert uploads.find(upload_id).status == UploadStatus.DONE
+    assert uploads.find(upload_id).status == OrderUploadStatus.DONE
     assert rows_of(uploads.database, uploads.store, purchase_lines) == rows_of(
         uploads.database, whole, purchase_lines
     )
@@ -293,10 +293,10 @@ def test_a_file_that_breaks_every_import_fails_in_the_end(
     assert uploads.run_next()
 
     found = uploads.find(upload_id)
-    assert found.status == UploadStatus.FAILED
+    assert found.status == OrderUploadStatus.FAILED
     assert [error.row for error in found.errors] == [0]
     assert "interrupted" in found.errors[0].message
-    assert uploads.find(next_id).status == UploadStatus.DONE
+    assert uploads.find(next_id).status == OrderUploadStatus.DONE
     assert list(uploads.folder.path.iterdir()) == []
 
 
@@ -306,7 +306,7 @@ def test_an_upload_whose_file_is_gone_fails(uploads: StoreUploads) -> None:
 
     assert uploads.run_next()
 
-    assert uploads.find(upload_id).status == UploadStatus.FAILED
+    assert uploads.find(upload_id).status == OrderUploadStatus.FAILED
 
 
 def test_a_folder_that_is_away_for_a_moment_fails_nothing(uploads: StoreUploads) -> None:
@@ -318,7 +318,7 @@ def test_a_folder_that_is_away_for_a_moment_fails_nothing(uploads: StoreUploads)
 
     assert uploads.run_next()
 
-    assert uploads.find(upload_id).status == UploadStatus.DONE
+    assert uploads.find(upload_id).status == OrderUploadStatus.DONE
 
 
 def test_a_store_may_have_twenty_on_their_way(uploads: StoreUploads) -> None:

@@ -17,7 +17,11 @@ from productrecs.tenancy.accounts.store_management import (
     delete_store,
     register_store,
 )
-from productrecs.tenancy.billing.repository import UsageRepository, add_calls, read_calls
+from productrecs.tenancy.billing.repository import (
+    MeteredCallRepository,
+    add_calls,
+    read_calls,
+)
 
 
 @pytest.fixture
@@ -38,7 +42,7 @@ def add(database: Database, store: Store, month: str, calls: int) -> int | None:
 
 def calls_of(database: Database, store: Store, month: str) -> int:
     with database.reading() as connection:
-        return UsageRepository(connection, store.store_id).calls(month)
+        return MeteredCallRepository(connection, store.store_id).calls(month)
 
 
 def test_calls_add_up_and_the_sum_is_returned(database: Database, store: Store) -> None:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from productrecs.storage.sql.tables import login_attempts
 from productrecs.tenancy.users.login_attempt_limits import (
-    AttemptLimits,
+    LoginAttemptLimits,
     TooManyAttemptsError,
     network_of,
 )
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
 
 
-def limits(database: Database, clock: FakeClock[int]) -> AttemptLimits:
-    return AttemptLimits(database, clock, burst=3, seconds=60)
+def limits(database: Database, clock: FakeClock[int]) -> LoginAttemptLimits:
+    return LoginAttemptLimits(database, clock, burst=3, seconds=60)
 
 
-def is_open(one: AttemptLimits, *names: str) -> bool:
+def is_open(one: LoginAttemptLimits, *names: str) -> bool:
     try:
         one.check(*names)
     except TooManyAttemptsError:

@@ -11,12 +11,12 @@ from productrecs.core.clock import system_ms
 from productrecs.engines.visual import describe
 from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.records.pictures.picture_fetch_states import FetchOutcome, PictureState
 from productrecs.records.pictures.repository import (
     PictureRepository,
     queue_pictures_of_changed_items,
     stores_with_due_pictures,
 )
+from productrecs.records.pictures.stored_pictures import PictureFetchOutcome, PictureState
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
@@ -174,13 +174,13 @@ def test_due_pictures_come_in_one_order_whatever_the_limit(
         repository = PictureRepository(transaction, store_id)
         before = repository.due_pictures(5, 100)
         outcomes = [
-            FetchOutcome(
+            PictureFetchOutcome(
                 one.number, one.url, PictureState.PENDING, 5, attempts=one.number % 3
             )
             for one in before[::2]
         ]
         seen = [
-            FetchOutcome(
+            PictureFetchOutcome(
                 one.number,
                 one.url,
                 PictureState.INDEXED,

@@ -17,7 +17,7 @@ from productrecs.training.visual.picture_embedding import (
     FusedEmbedding,
     choose_embedding,
 )
-from tests.records.pictures.test_onnx_inference import mean_colour
+from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from productrecs.tenancy.accounts.team_members import (
 )
 from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.login_and_sessions import create_reset_token
-from productrecs.tenancy.users.memberships.repository import EmailTakenError
+from productrecs.tenancy.users.logins.repository import EmailTakenError
 from productrecs.tenancy.users.repository import UserRepository
 from productrecs.tenancy.users.two_factor import has_second_factor, remove_factor
 

@@ -51,7 +51,7 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
     UNLIMITED,
     find_plan,
 )
-from productrecs.tenancy.users.memberships.repository import EmailTakenError
+from productrecs.tenancy.users.logins.repository import EmailTakenError
 from productrecs.training.trained_models import models_folder
 
 _PROPAGATION_SECONDS: Final = 1.0

@@ -11,7 +11,7 @@ from productrecs.records.pictures.onnx_model_file import (
     read_model_file,
 )
 from productrecs.records.pictures.packaged_encoder import find_or_convert_encoder
-from productrecs.records.pictures.packaged_text_reader import find_text_reader_folder
+from productrecs.records.pictures.packaged_ocr_models import find_text_reader_folder
 from productrecs.services import ENCODER_FOLDER, INSTALLED_MODELS_FOLDER, Services
 from productrecs.training.installed_models import InstalledModels
 from productrecs.training.visual.encoder_progress import measure_encoder_progress

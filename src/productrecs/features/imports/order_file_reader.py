@@ -38,7 +38,7 @@ from productrecs.features.imports.import_services import ImportServices
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.orders.order_history_import import (
     OrderHistoryImportReport,
-    RowReader,
+    OrderRowReader,
     read_and_count_lines,
     time_column,
 )
@@ -115,7 +115,7 @@ class InspectedOrderFile:
     """The format of an order file, and the reader of its rows (one pass)."""
 
     csv_format: CsvFormat
-    reader: Callable[[], RowReader]
+    reader: Callable[[], OrderRowReader]
 
     def column_titles(self, file: BinaryIO) -> Mapping[str, str]:
         """Return the file's names of its columns, by ours."""

@@ -17,7 +17,7 @@ from productrecs.records.orders.order_history_import import (
     MAX_ERRORS,
     OrderHistoryImport,
     OrderHistoryImportReport,
-    RowReader,
+    OrderRowReader,
     read_and_count_lines,
     time_column,
 )
@@ -158,7 +158,7 @@ class OrderImport:
             yield row
 
     def _report_columns_and_notes(
-        self, file: BinaryIO, reader: RowReader, report: OrderHistoryImportReport
+        self, file: BinaryIO, reader: OrderRowReader, report: OrderHistoryImportReport
     ) -> None:
         """Name the file's columns in its errors, and report notes for the user."""
         report.rename_columns_in_errors(self.orders.column_titles(file))

@@ -23,7 +23,7 @@ from productrecs.records.catalog.item import NarrowestCategories
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters, filter_masks
 from productrecs.records.catalog.price_lists import parse_list_name
 from productrecs.records.merchandising.rule import ListKind
-from productrecs.records.merchandising.rule_book import ListRules, RuleBook, RulesView
+from productrecs.records.merchandising.rule_book import ListRuleEffects, RuleBook, RulesView
 from productrecs.records.placements.bundle import Bundle
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels
@@ -52,7 +52,7 @@ class EligibleItems:
     catalog: CatalogView
     models: TrainedModels
     visible: Mask
-    rules: ListRules | None
+    rules: ListRuleEffects | None
     _best: dict[str, list[int]] = field(default_factory=dict)
     _head: list[int] | None = None
     narrowest: NarrowestCategories = field(init=False)
@@ -195,8 +195,10 @@ class _EligibleCache(NamedTuple):
     visible: Mask
     models: TrainedModels
     book: RuleBook | None
-    by_rules: BoundedCache[ListRules | None, EligibleItems]
-    by_filters: BoundedCache[tuple[ListRules | None, tuple[Filters, ...]], EligibleItems]
+    by_rules: BoundedCache[ListRuleEffects | None, EligibleItems]
+    by_filters: BoundedCache[
+        tuple[ListRuleEffects | None, tuple[Filters, ...]], EligibleItems
+    ]
 
 
 @dataclass(slots=True)

@@ -47,7 +47,7 @@ from productrecs.features.search.search_rules import SearchRule, SearchRuleActio
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.title_words import fold_text
 from productrecs.records.catalog.variant_groups import NO_GROUPS, CatalogVariantGroups
-from productrecs.records.merchandising.rule_book import ListRules
+from productrecs.records.merchandising.rule_book import ListRuleEffects
 from productrecs.training.search.served_index import ServedIndex
 
 LONGEST_QUERY: Final = 256
@@ -109,7 +109,7 @@ class SearchableStore:
     ranks: Items  # popularity rank of each item number
     trending_count: int  # number of trending items
     search_rules: SearchRuleBook
-    rules: ListRules | None = None  # exclusions, boosts and buries
+    rules: ListRuleEffects | None = None  # exclusions, boosts and buries
     factors: Floats | None = None  # score factors by item; the last one is for newer items
     sold_out: SoldOut = "mixed"
     click_boosts: ClickBoostModel = field(default_factory=ClickBoostModel.empty)

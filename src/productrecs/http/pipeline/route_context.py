@@ -30,7 +30,7 @@ from productrecs.serving.open_stores import OpenStores
 from productrecs.serving.writes.write_client import WriteClient
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.users.login_attempt_limits import AttemptLimits
+from productrecs.tenancy.users.login_attempt_limits import LoginAttemptLimits
 
 READ_SECONDS: Final = 0.5
 HEAD_ONLY: Final = "productrecs.head"
@@ -63,7 +63,7 @@ class Context:
     dependencies: DependencyMonitor
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
     login_pool: LoginPool  # answers forms with passwords
-    login_limits: AttemptLimits
+    login_limits: LoginAttemptLimits
     event_watch: LiveViewRecorder  # the live view of events
     bots: BotDetector
     named_customers: CustomerIdsPerNetworkLimit

@@ -56,7 +56,7 @@ class _NetworkUsage:
         self.pairs.update(pairs)
 
 
-class NetworkCounts:
+class DailyNetworkCounts:
     """The visits and purchases of each network and day that models may learn from."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class DailyNetworkCap:
     """The rule of one store in one transaction; reads the store's settings when needed."""
 
     def __init__(
-        self, log: LockedStoreLog, counts: NetworkCounts | None, now_ms: int
+        self, log: LockedStoreLog, counts: DailyNetworkCounts | None, now_ms: int
     ) -> None:
         """Without `counts` nothing is excess, as in imports."""
         self._log = log

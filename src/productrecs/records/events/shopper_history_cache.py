@@ -266,7 +266,7 @@ class ResolvedShopper(NamedTuple):
     is_former: bool = False  # the shop's server linked the name to the person's new id
 
 
-class ShopperHistories:
+class ShopperHistoryCache:
     """The histories of one store's shoppers; an LRU cache."""
 
     def __init__(

@@ -64,7 +64,7 @@ _ALL_SQL: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class ServedExperiment:
+class RunningExperiment:
     """A running test: its draw, and what each arm gets.
 
     `placements` are empty for a test of search, `settings` for one of a placement.
@@ -77,13 +77,13 @@ class ServedExperiment:
 
 
 @dataclass(frozen=True, slots=True)
-class StoreExperiments:
+class RunningExperiments:
     """A store's running tests, by placement; that of search is under an empty name."""
 
-    by_placement: Mapping[str, ServedExperiment] = field(default_factory=dict)
+    by_placement: Mapping[str, RunningExperiment] = field(default_factory=dict)
 
     @property
-    def search(self) -> ServedExperiment | None:
+    def search(self) -> RunningExperiment | None:
         """The running test of search."""
         return self.by_placement.get("")
 
@@ -105,14 +105,14 @@ class StoreExperiments:
 
 def _to_served_experiment(
     experiment: Experiment, placements: PlacementsAndBundles
-) -> ServedExperiment | None:
+) -> RunningExperiment | None:
     """Return what the arms get; None if that cannot be made any more."""
     content, split = experiment.content, experiment.split
     arms = [content.variant(name) for name in content.shares]
     try:
         if content.subject == SEARCH:
             settings = {arm.name: changed_settings(arm) for arm in arms}
-            return ServedExperiment(experiment.name, split, settings=settings)
+            return RunningExperiment(experiment.name, split, settings=settings)
         placement = placements.by_name[content.placement]
         variants = {
             arm.name: replace(
@@ -125,7 +125,7 @@ def _to_served_experiment(
         }
     except (KeyError, ExperimentError):
         return None
-    return ServedExperiment(experiment.name, split, variants)
+    return RunningExperiment(experiment.name, split, variants)
 
 
 def stores_with_started_tests(

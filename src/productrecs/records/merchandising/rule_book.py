@@ -39,7 +39,7 @@ _STRONGEST: Final = 100.0
 _NO_ITEMS: Final = np.zeros(0, dtype=np.int64)
 
 
-class Pin(NamedTuple):
+class PinnedItem(NamedTuple):
     """A pinned item and its position, from 0."""
 
     place: int
@@ -47,7 +47,7 @@ class Pin(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class ListRules:
+class ListRuleEffects:
     """The effect of the active rules on one kind of list.
 
     `excluded` are item numbers, ascending, and `known` is the number of checked items;
@@ -59,7 +59,7 @@ class ListRules:
     excluded: Ints
     known: int | None
     factors: Floats | None
-    pins: tuple[Pin, ...]
+    pins: tuple[PinnedItem, ...]
     _shown: tuple[Bools, Bools] | None = field(default=None, init=False)
 
     def shown_mask(self, visible: Bools) -> Bools:
@@ -90,14 +90,14 @@ class RuleBook:
     rules: tuple[Rule, ...]
     selected: Mapping[int, Ints]
     size: int
-    _lists: dict[tuple[ListKind, ListKind | None, str], ListRules] = field(
+    _lists: dict[tuple[ListKind, ListKind | None, str], ListRuleEffects] = field(
         default_factory=dict
     )
-    _cache: dict[tuple[int, ...], ListRules] = field(default_factory=dict)
+    _cache: dict[tuple[int, ...], ListRuleEffects] = field(default_factory=dict)
 
     def rules_for_list(
         self, page_type: ListKind, source: ListKind | None = None, placement: str = ""
-    ) -> ListRules:
+    ) -> ListRuleEffects:
         """Return the rules' effect on lists of a page type, a source and a placement."""
         found = self._lists.get((page_type, source, placement))
         if found is None:
@@ -109,7 +109,7 @@ class RuleBook:
             self._lists[page_type, source, placement] = found
         return found
 
-    def rules_naming(self, page_type: ListKind) -> ListRules:
+    def rules_naming(self, page_type: ListKind) -> ListRuleEffects:
         """Return the effect on a page type of only those rules that name it."""
         applicable = [
             rule
@@ -156,13 +156,13 @@ class RuleBook:
             if rule.content.places.matches(page_type, source, placement)
         ]
 
-    def _build_list_rules(self, applicable: Sequence[Rule]) -> ListRules:
+    def _build_list_rules(self, applicable: Sequence[Rule]) -> ListRuleEffects:
         excluded = [
             self.selected[rule.rule_id]
             for rule in applicable
             if rule.content.action is RuleAction.EXCLUDE
         ]
-        return ListRules(
+        return ListRuleEffects(
             excluded=np.unique(np.concatenate([_NO_ITEMS, *excluded])),
             known=self.size if excluded else None,
             factors=self._item_factors(applicable),
@@ -191,13 +191,13 @@ class RuleBook:
                 factors[self.selected[rule.rule_id]] *= rule.content.factor
         return factors.clip(1.0 / _STRONGEST, _STRONGEST)
 
-    def _pins(self, applicable: Iterable[Rule]) -> tuple[Pin, ...]:
-        pins: dict[int, Pin] = {}
+    def _pins(self, applicable: Iterable[Rule]) -> tuple[PinnedItem, ...]:
+        pins: dict[int, PinnedItem] = {}
         for rule in applicable:
             first = rule.content.position
             if rule.content.action is RuleAction.PIN and first is not None:
                 for step, item in enumerate(self.selected[rule.rule_id].tolist()):
-                    pins.setdefault(item, Pin(first - 1 + step, item))
+                    pins.setdefault(item, PinnedItem(first - 1 + step, item))
         return tuple(pins.values())
 
 

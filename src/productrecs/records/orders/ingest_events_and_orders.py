@@ -16,7 +16,10 @@ from productrecs.records.events.append_and_link_events import (
     append_events,
     is_about_product,
 )
-from productrecs.records.events.daily_network_caps import DailyNetworkCap, NetworkCounts
+from productrecs.records.events.daily_network_caps import (
+    DailyNetworkCap,
+    DailyNetworkCounts,
+)
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.order_and_purchase_ledger import (
@@ -53,7 +56,7 @@ def ingest_events(
     now_ms: int,
     *,
     imported: bool = False,
-    counts: NetworkCounts | None = None,
+    counts: DailyNetworkCounts | None = None,
 ) -> int:
     """Write events; return the number of new ones.
 
@@ -137,7 +140,10 @@ def _purchase_of(item_id: str) -> str:
 
 
 def ingest_order(
-    log: LockedStoreLog, order: NewOrder, now_ms: int, counts: NetworkCounts | None = None
+    log: LockedStoreLog,
+    order: NewOrder,
+    now_ms: int,
+    counts: DailyNetworkCounts | None = None,
 ) -> OrderReceipt:
     """Write a whole order, or nothing if it was received within seven days.
 

@@ -40,7 +40,10 @@ from productrecs.records.orders.order_history_line import (
     row_message,
     time_problem,
 )
-from productrecs.records.orders.repeated_lines import RepeatedLines, count_repeated_keys
+from productrecs.records.orders.repeated_lines import (
+    RepeatedLineMerger,
+    count_repeated_keys,
+)
 from productrecs.records.purchases.repository import (
     OrderImportProgress,
     PurchaseChannel,
@@ -172,7 +175,7 @@ class ImportProgressStore(Protocol):
 
 
 @dataclass(frozen=True)
-class FileImportProgressStore:
+class DigestProgressStore:
     """Progress by file digest: the same file resumes where its import was interrupted.
 
     The progress is deleted after a complete import: the next upload of the file is new,
@@ -237,7 +240,7 @@ class AdaptiveChunkSize:
         self.lines = max(min(MIN_LINES, MAX_LINES), min(MAX_LINES, round(smoothed)))
 
 
-class RowReader(Protocol):
+class OrderRowReader(Protocol):
     """Parser of a file's rows, in order, into order lines.
 
     With `sums`, a later line of an order and item includes the earlier ones. Other readers
@@ -281,7 +284,7 @@ class OrderHistoryImport:
         file: BinaryIO,
         csv_format: CsvFormat | None = None,
         on_bytes: Callable[[int], None] | None = None,
-        reader: RowReader | None = None,
+        reader: OrderRowReader | None = None,
     ) -> OrderHistoryImportReport:
         """Import all of `file`, which must be seekable; return the report.
 
@@ -293,7 +296,7 @@ class OrderHistoryImport:
             StorageError: committed chunks remain; the same file resumes from there.
         """
         csv_format_used = csv_format or inspect_csv(file)
-        journal = self.journal or FileImportProgressStore(
+        journal = self.journal or DigestProgressStore(
             self.database, self.store_id, csv_format_used.digest, self.submitted_ms
         )
         if reader is None:
@@ -338,13 +341,13 @@ class OrderHistoryImport:
         return report
 
     def _find_repeats(
-        self, file: BinaryIO, csv_format: CsvFormat, reader: RowReader
-    ) -> RepeatedLines:
+        self, file: BinaryIO, csv_format: CsvFormat, reader: OrderRowReader
+    ) -> RepeatedLineMerger:
         """Read the file for lines of one order and item, which are to be added up."""
         if not self.adds_repeats or reader.sums:
-            return RepeatedLines({})
+            return RepeatedLineMerger({})
         time_index, discarded = time_column(csv_format), OrderHistoryImportReport()
-        return RepeatedLines(
+        return RepeatedLineMerger(
             count_repeated_keys(
                 line
                 for row in read_rows(file, csv_format)
@@ -464,7 +467,7 @@ def time_column(csv_format_used: CsvFormat) -> int | None:
 
 
 def read_and_count_lines(
-    reader: RowReader,
+    reader: OrderRowReader,
     row: Row,
     time_index: int | None,
     report: OrderHistoryImportReport,

@@ -27,7 +27,7 @@ def count_repeated_keys(lines: Iterable[OrderHistoryLine]) -> Mapping[int, int]:
     return dict(zip(keys[is_repeated].tolist(), counts[is_repeated].tolist(), strict=True))
 
 
-class RepeatedLines:
+class RepeatedLineMerger:
     """Passes the lines of a file on, and those of one order and item as their sum.
 
     `added` counts the lines that became part of another one.

@@ -13,8 +13,12 @@ import onnxruntime
 from productrecs.engines.visual.garment_places import Body, find_garment_places
 from productrecs.engines.visual.image_transforms import Pixels, resize
 from productrecs.engines.visual.region_proposals import Boxes
-from productrecs.records.pictures.onnx_model_file import ModelFile
-from productrecs.records.pictures.pose_model import LANDMARK_NUMBERS, MASK_CELLS, SIDE
+from productrecs.records.pictures.onnx_model_file import OnnxModelFile
+from productrecs.records.pictures.pose_model_conversion import (
+    LANDMARK_NUMBERS,
+    MASK_CELLS,
+    SIDE,
+)
 
 _CENTRE, _RIM = 33, 34  # landmarks of the circle around the whole person
 _MARGIN: Final = 1.25  # side of the square, of the circle's width
@@ -26,7 +30,7 @@ _Numbers = npt.NDArray[np.float32]
 class BodyFinder:
     """The network of body landmarks, loaded; for one thread."""
 
-    def __init__(self, model: ModelFile) -> None:
+    def __init__(self, model: OnnxModelFile) -> None:
         """Load the model's file."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -54,10 +54,10 @@ from productrecs.records.pictures.onnx_model_file import (
     BODY,
     DETECTOR,
     EMBEDDER,
-    ModelFile,
+    OnnxModelFile,
     read_model_file,
 )
-from productrecs.records.pictures.packaged_text_reader import (
+from productrecs.records.pictures.packaged_ocr_models import (
     TEXT_DETECTOR,
     TEXT_RECOGNIZER,
 )
@@ -370,7 +370,7 @@ def _load_models(detector: str = "", embedder: str = "", text_reader: str = "") 
     if detector:
         _load_detector(read_model_file(Path(detector), DETECTOR))
     if embedder:
-        from productrecs.records.pictures.onnx_inference import OnnxEmbedder  # noqa: PLC0415
+        from productrecs.records.pictures.onnx_embedder_and_detector import OnnxEmbedder  # noqa: PLC0415
 
         _EMBEDDERS.append(OnnxEmbedder(read_model_file(Path(embedder), EMBEDDER)))
     if text_reader:
@@ -382,13 +382,13 @@ def _load_models(detector: str = "", embedder: str = "", text_reader: str = "") 
         )
 
 
-def _load_detector(model: ModelFile) -> None:
+def _load_detector(model: OnnxModelFile) -> None:
     if model.finds == BODY:
         from productrecs.records.pictures.body_landmarks import BodyFinder  # noqa: PLC0415
 
         _GARMENT_FINDERS.append(BodyFinder(model))
     else:
-        from productrecs.records.pictures.onnx_inference import YoloxDetector  # noqa: PLC0415
+        from productrecs.records.pictures.onnx_embedder_and_detector import YoloxDetector  # noqa: PLC0415
 
         _DETECTORS.append(YoloxDetector(model))
 

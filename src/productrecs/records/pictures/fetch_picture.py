@@ -63,7 +63,7 @@ def absolute_url(url: str, domain: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class FetchResult:
+class PictureDownload:
     """The downloaded bytes, or None if unchanged, and the validators for the next time."""
 
     content: bytes | None
@@ -85,7 +85,7 @@ def fetch_picture(
     trusted: Collection[str] = (),
     lookup: Resolve = resolve_host,
     seconds: float = TOTAL_SECONDS,
-) -> FetchResult:
+) -> PictureDownload:
     """Return the bytes at `url`; follow up to three redirects, each checked again.
 
     Raises:
@@ -97,7 +97,7 @@ def fetch_picture(
         for _ in range(MAX_REDIRECTS + 1):
             target = resolve_target(url, trusted, lookup)
             result = _send_request(target, validators, until)
-            if isinstance(result, FetchResult):
+            if isinstance(result, PictureDownload):
                 return result
             url = urljoin(url, result)
     except ForbiddenUrlError as error:
@@ -123,7 +123,7 @@ def _rejection(error: ForbiddenUrlError) -> str:
 
 def _send_request(
     target: FetchTarget, cached_validators: CachedValidators, until: float
-) -> FetchResult | str:
+) -> PictureDownload | str:
     """Return one host's reply: the picture, or the redirect's address."""
     with connect(target, until) as connection:
         headers = {
@@ -150,10 +150,10 @@ def _send_request(
 
 def _read_response(
     response: http.client.HTTPResponse, cached_validators: CachedValidators
-) -> FetchResult | str:
+) -> PictureDownload | str:
     status = response.status
     if status == _NOT_MODIFIED and (cached_validators.etag or cached_validators.modified):
-        return FetchResult(None, cached_validators.etag, cached_validators.modified)
+        return PictureDownload(None, cached_validators.etag, cached_validators.modified)
     location = response.getheader("location")
     if status in _REDIRECTS and location:
         return location
@@ -170,7 +170,7 @@ def _read_response(
         raise PictureUnavailableError(message, is_transient=False)
     content = _read_body(response)
     etag, modified = response.getheader("etag"), response.getheader("last-modified")
-    return FetchResult(content, _validator(etag), _validator(modified))
+    return PictureDownload(content, _validator(etag), _validator(modified))
 
 
 def _validator(value: str | None) -> str | None:

@@ -27,7 +27,7 @@ class ModelFileError(ProductRecsError):
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFile:
+class OnnxModelFile:
     """A verified model, and its input parameters."""
 
     path: Path
@@ -48,7 +48,7 @@ class ModelFile:
         return f"onnx-{self.sha256[:16]}"
 
 
-def read_model_file(path: Path, kind: str) -> ModelFile:
+def read_model_file(path: Path, kind: str) -> OnnxModelFile:
     """Return the model at `path` after its sidecar was verified.
 
     Raises:
@@ -89,12 +89,12 @@ def read_sidecar(path: Path, kind: str) -> tuple[Mapping[str, Any], str]:
 
 def _parse_sidecar(
     path: Path, kind: str, digest: str, sidecar_fields: Mapping[str, Any]
-) -> ModelFile:
+) -> OnnxModelFile:
     side = int(sidecar_fields["side"])
     if side not in _SIDES:
         message = f"side must be from {_SIDES.start} to {_SIDES.stop - 1}"
         raise ValueError(message)
-    return ModelFile(
+    return OnnxModelFile(
         path,
         kind,
         digest,

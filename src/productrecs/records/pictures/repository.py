@@ -9,14 +9,14 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.visual.image_transforms import Descriptor
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.pictures.fetch_picture import REJECTED, absolute_url
-from productrecs.records.pictures.picture_fetch_states import (
+from productrecs.records.pictures.stored_pictures import (
     MIN_NEW_FACTS,
     DescribedItem,
     DescriptorPlace,
     DuePicture,
-    FetchOutcome,
     PictureCounts,
     PictureFailure,
+    PictureFetchOutcome,
     PictureState,
     PictureStatus,
     VisualModelProgress,
@@ -218,7 +218,7 @@ class PictureRepository:
         return due_pictures
 
     def store_outcomes(
-        self, outcomes: Sequence[FetchOutcome], now_ms: int, serving: str = ""
+        self, outcomes: Sequence[PictureFetchOutcome], now_ms: int, serving: str = ""
     ) -> None:
         """Store fetch results if the item's address is unchanged.
 
@@ -496,7 +496,7 @@ def _descriptor_by(embedder: str) -> sa.ColumnElement[Any]:
     return sa.case((is_first, columns.descriptor), else_=columns.other_descriptor)
 
 
-def _descriptor_values(outcome: FetchOutcome, seq: int) -> dict[str, Any]:
+def _descriptor_values(outcome: PictureFetchOutcome, seq: int) -> dict[str, Any]:
     """Return the columns that new descriptors change.
 
     `seq` stays where only a descriptor of the same file is added: vectors of the other

@@ -24,7 +24,7 @@ _CODE_INDEX, _OPERATOR_INPUTS, _OPERATOR_OUTPUTS, _OPTIONS = 0, 1, 2, 4  # of an
 _CONTENT: Final = 0  # of a buffer
 
 
-class FlatTable:
+class FlatbufferTable:
     """A table of a flatbuffer."""
 
     def __init__(self, content: bytes, at: int) -> None:
@@ -38,16 +38,16 @@ class FlatTable:
         at = self._position(field)
         return default if at is None else _integer(kind, self._content, at)
 
-    def table(self, field: int) -> "FlatTable | None":
+    def table(self, field: int) -> "FlatbufferTable | None":
         """Return the table that a field refers to, if it is set."""
         at = self._position(field)
-        return None if at is None else FlatTable(self._content, self._reference(at))
+        return None if at is None else FlatbufferTable(self._content, self._reference(at))
 
-    def tables(self, field: int) -> list["FlatTable"]:
+    def tables(self, field: int) -> list["FlatbufferTable"]:
         """Return a list of tables."""
         at, count = self._vector(field)
         return [
-            FlatTable(self._content, self._reference(at + 4 * index))
+            FlatbufferTable(self._content, self._reference(at + 4 * index))
             for index in range(count)
         ]
 
@@ -80,27 +80,27 @@ class FlatTable:
 
 
 @dataclass(frozen=True, slots=True)
-class LiteOperator:
+class TfliteOperator:
     """An operator: its number in the schema, its tensors, and its options."""
 
     code: int
     inputs: list[int]
     outputs: list[int]
-    options: FlatTable | None
+    options: FlatbufferTable | None
 
 
 @dataclass(frozen=True, slots=True)
-class LiteModel:
+class TfliteModel:
     """A network: its operators in order, and its tensors' shapes and fixed arrays."""
 
-    operators: list[LiteOperator]
+    operators: list[TfliteOperator]
     shapes: list[tuple[int, ...]]
     arrays: Mapping[int, npt.NDArray[Any]]
     inputs: list[int]
     outputs: list[int]
 
 
-def read_lite_model(content: bytes) -> LiteModel:
+def read_lite_model(content: bytes) -> TfliteModel:
     """Return the only network of a TensorFlow Lite file.
 
     Raises:
@@ -113,8 +113,8 @@ def read_lite_model(content: bytes) -> LiteModel:
         raise ValueError(message) from error
 
 
-def _read(content: bytes) -> LiteModel:
-    model = FlatTable(content, _integer("<I", content, 0))
+def _read(content: bytes) -> TfliteModel:
+    model = FlatbufferTable(content, _integer("<I", content, 0))
     codes = [
         max(code.integer(_OLD_CODE, "<b"), code.integer(_CODE))
         for code in model.tables(_OPERATOR_CODES)
@@ -130,7 +130,7 @@ def _read(content: bytes) -> LiteModel:
             element = _ELEMENTS[tensor.integer(_ELEMENT, "<b")]
             arrays[number] = np.frombuffer(data, element).reshape(shape)
     operators = [
-        LiteOperator(
+        TfliteOperator(
             codes[operator.integer(_CODE_INDEX, "<I")],
             operator.integers(_OPERATOR_INPUTS),
             operator.integers(_OPERATOR_OUTPUTS),
@@ -138,7 +138,7 @@ def _read(content: bytes) -> LiteModel:
         )
         for operator in graph.tables(_OPERATORS)
     ]
-    return LiteModel(
+    return TfliteModel(
         operators, shapes, arrays, graph.integers(_INPUTS), graph.integers(_OUTPUTS)
     )
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from productrecs.records.pictures.onnx_graph_writer import OnnxGraphWriter
 from productrecs.records.pictures.tflite_reader import (
-    FlatTable,
-    LiteModel,
-    LiteOperator,
+    FlatbufferTable,
+    TfliteModel,
+    TfliteOperator,
 )
 
 # Numbers of the operators in TensorFlow Lite's schema.
@@ -30,10 +30,10 @@ _POOL_WIDTH, _POOL_HEIGHT = 3, 4
 _ALIGN_CORNERS, _HALF_PIXELS = 2, 3
 
 
-class LiteConverter:
+class TfliteConverter:
     """Writes a network's nodes in the channels-first order of ONNX."""
 
-    def __init__(self, model: LiteModel, graph: OnnxGraphWriter, picture: str) -> None:
+    def __init__(self, model: TfliteModel, graph: OnnxGraphWriter, picture: str) -> None:
         """Convert `model` into nodes of `graph`, whose input is `picture`.
 
         Raises:
@@ -50,7 +50,7 @@ class LiteConverter:
         """Return the name of the network's output with this place among its outputs."""
         return self._names[self._model.outputs[index]]
 
-    def _convert(self, operator: LiteOperator) -> None:
+    def _convert(self, operator: TfliteOperator) -> None:
         (output,) = operator.outputs
         first = operator.inputs[0]
         if operator.code == _DEQUANTIZE:
@@ -71,7 +71,7 @@ class LiteConverter:
             raise ValueError(message)
         self._names[output] = convert(operator)
 
-    def _convolve(self, operator: LiteOperator) -> str:
+    def _convolve(self, operator: TfliteOperator) -> str:
         source, weights, bias = operator.inputs
         options = _options(operator)
         kernel = self._arrays[weights]
@@ -97,17 +97,17 @@ class LiteConverter:
         )
         return self._activate(result, activation)
 
-    def _add(self, operator: LiteOperator) -> str:
+    def _add(self, operator: TfliteOperator) -> str:
         result = self._graph.add_node(
             "Add", [self._names[number] for number in operator.inputs]
         )
         options = operator.options
         return self._activate(result, options.integer(0, "<b") if options else 0)
 
-    def _apply_sigmoid(self, operator: LiteOperator) -> str:
+    def _apply_sigmoid(self, operator: TfliteOperator) -> str:
         return self._graph.add_node("Sigmoid", [self._names[operator.inputs[0]]])
 
-    def _pool(self, operator: LiteOperator) -> str:
+    def _pool(self, operator: TfliteOperator) -> str:
         options = _options(operator)
         return self._graph.add_node(
             "MaxPool",
@@ -117,7 +117,7 @@ class LiteConverter:
             strides=_strides(options),
         )
 
-    def _flatten(self, operator: LiteOperator) -> str:
+    def _flatten(self, operator: TfliteOperator) -> str:
         """Convert a reshape of an output of one cell, for which the order is the same."""
         shape = self._model.shapes[operator.inputs[0]]
         if shape[1:3] != (1, 1):
@@ -125,7 +125,7 @@ class LiteConverter:
             raise ValueError(message)
         return self._graph.add_node("Flatten", [self._names[operator.inputs[0]]], axis=1)
 
-    def _resize(self, operator: LiteOperator) -> str:
+    def _resize(self, operator: TfliteOperator) -> str:
         source, options = operator.inputs[0], _options(operator)
         if options.integer(_ALIGN_CORNERS, "<b"):
             mode = "align_corners"
@@ -140,7 +140,7 @@ class LiteConverter:
             "Resize", inputs, coordinate_transformation_mode=mode, mode="linear"
         )
 
-    def _pad(self, operator: LiteOperator) -> str:
+    def _pad(self, operator: TfliteOperator) -> str:
         source, amounts = operator.inputs
         pairs = self._arrays[amounts].astype(np.int64)[list(_CHANNELS_FIRST)]
         pads = self._add_constant(np.concatenate([pairs[:, 0], pairs[:, 1]]))
@@ -162,16 +162,16 @@ class LiteConverter:
         return self._graph.add_constant(f"constant_{self._constant_count}", values)
 
 
-def _options(operator: LiteOperator) -> FlatTable:
+def _options(operator: TfliteOperator) -> FlatbufferTable:
     if operator.options is None:
         message = f"operator {operator.code} has no options"
         raise ValueError(message)
     return operator.options
 
 
-def _padding(options: FlatTable) -> str:
+def _padding(options: FlatbufferTable) -> str:
     return "VALID" if options.integer(_PADDING, "<b") == _VALID else "SAME_UPPER"
 
 
-def _strides(options: FlatTable) -> tuple[int, int]:
+def _strides(options: FlatbufferTable) -> tuple[int, int]:
     return options.integer(_STRIDE_HEIGHT), options.integer(_STRIDE_WIDTH)

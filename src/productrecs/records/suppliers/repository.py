@@ -22,7 +22,7 @@ _supplier, _terms = suppliers.c, product_terms.c
 _SUPPLIER_FIELDS: tuple[str, ...] = ("lead_time_days", "order_every_days", "minimum_order")
 
 
-class TermsAssignment(NamedTuple):
+class TermsAssignmentResult(NamedTuple):
     """Products that `assign_terms` could not find, and suppliers that it added."""
 
     missing_products: list[str]
@@ -83,7 +83,7 @@ class SupplierRepository:
             )
         )
 
-    def assign_terms(self, terms: Sequence[ProductTerms]) -> TermsAssignment:
+    def assign_terms(self, terms: Sequence[ProductTerms]) -> TermsAssignmentResult:
         """Store the terms of products; return what was not stored before.
 
         Suppliers that are not stored yet are added, with the terms of the store's settings.
@@ -114,7 +114,7 @@ class SupplierRepository:
                 )
             )
         missing = [one.product for one in terms if one.product not in numbers]
-        return TermsAssignment(missing, added)
+        return TermsAssignmentResult(missing, added)
 
     def _save(self, changed: Sequence[Supplier]) -> None:
         for supplier in changed:

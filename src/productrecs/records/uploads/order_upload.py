@@ -44,7 +44,7 @@ class TooManyUploadsError(ProductRecsError):
     """The store has too many unfinished uploads; wait until some are done."""
 
 
-class UploadStatus(StrEnum):
+class OrderUploadStatus(StrEnum):
     """The status of an upload; `done` and `failed` are final."""
 
     QUEUED = "queued"
@@ -54,7 +54,7 @@ class UploadStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class NewUpload:
+class NewOrderUpload:
     """A file stored durably; `submitted_ms` is the day of its undated rows."""
 
     upload_id: str
@@ -63,7 +63,7 @@ class NewUpload:
 
 
 @dataclass(frozen=True, slots=True)
-class Upload:
+class OrderUpload:
     """An upload; its counts are of the rows stored so far.
 
     `rows_done` is the number of the last stored row, as a spreadsheet counts; `attempts`
@@ -71,7 +71,7 @@ class Upload:
     """
 
     upload_id: str
-    status: UploadStatus
+    status: OrderUploadStatus
     submitted_ms: int
     csv_format: CsvFormat
     rows: int

@@ -26,8 +26,11 @@ from productrecs.records.uploads.file_import import (
     ImportStatus,
     NewFileImport,
 )
-from productrecs.records.uploads.order_upload import Upload, UploadFolder
-from productrecs.records.uploads.repository import FileImportRepository, UploadRepository
+from productrecs.records.uploads.order_upload import OrderUpload, UploadFolder
+from productrecs.records.uploads.repository import (
+    FileImportRepository,
+    OrderUploadRepository,
+)
 from productrecs.records.uploads.undo.undo_import import ImportChangeJournal
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
@@ -63,7 +66,7 @@ class UploadProgressStore:
     If two workers hold the same upload, only one can store a chunk of it.
     """
 
-    upload: Upload
+    upload: OrderUpload
     clock: Clock
     has_moved: bool = False
     _before: OrderImportProgress = field(init=False)
@@ -87,7 +90,7 @@ class UploadProgressStore:
         report: OrderHistoryImportReport,
     ) -> None:
         """Store the counts."""
-        repository = UploadRepository(log.transaction, log.store_id)
+        repository = OrderUploadRepository(log.transaction, log.store_id)
         if not repository.record_progress(
             self.upload.upload_id, self._before, progress, report
         ):
@@ -101,7 +104,7 @@ class UploadProgressStore:
         report: OrderHistoryImportReport,
     ) -> None:
         """Store the counts and the final status."""
-        repository = UploadRepository(log.transaction, log.store_id)
+        repository = OrderUploadRepository(log.transaction, log.store_id)
         if not repository.finish(self.upload.upload_id, progress, report):
             raise _overtaken_error()
         errors = [[one.row, one.message] for one in report.errors]
@@ -110,7 +113,7 @@ class UploadProgressStore:
 
 
 def add_to_import_history(
-    log: LockedStoreLog, upload: Upload, now_ms: int, result: Mapping[str, Any]
+    log: LockedStoreLog, upload: OrderUpload, now_ms: int, result: Mapping[str, Any]
 ) -> None:
     """Add an upload that has ended to the history of imports, where it can be undone."""
     new = NewFileImport(
@@ -169,15 +172,15 @@ class OrderUploadImporter:
             self._fail(upload, _FILE_MISSING_MESSAGE)
         return True
 
-    def _begin_next_upload(self) -> Upload | None:
+    def _begin_next_upload(self) -> OrderUpload | None:
         with self.database.transaction() as transaction:
-            repository = UploadRepository(transaction, self.store_id)
+            repository = OrderUploadRepository(transaction, self.store_id)
             upload = repository.oldest_unfinished()
             if upload is not None:
                 repository.begin(upload.upload_id)
         return upload
 
-    def _import_file(self, upload: Upload, on_share: OnShare) -> None:
+    def _import_file(self, upload: OrderUpload, on_share: OnShare) -> None:
         journal = UploadProgressStore(upload, self.clock)
         history = OrderHistoryImport(
             self.database,
@@ -199,20 +202,22 @@ class OrderUploadImporter:
             history.run(file, upload.csv_format, on_bytes)
         self.folder.remove(upload.upload_id)
 
-    def _fail(self, upload: Upload, message: str) -> None:
+    def _fail(self, upload: OrderUpload, message: str) -> None:
         with self.database.transaction() as transaction:
-            UploadRepository(transaction, self.store_id).fail(upload, message)
+            OrderUploadRepository(transaction, self.store_id).fail(upload, message)
             problem = {"problem": f"{message[:1].upper()}{message[1:]}."}
             log = LockedStoreLog(self.database, transaction, self.store_id)
             add_to_import_history(log, upload, self.clock(), problem)
         self.folder.remove(upload.upload_id)
 
-    def _cancel_attempt(self, upload: Upload) -> None:
+    def _cancel_attempt(self, upload: OrderUpload) -> None:
         with (
             contextlib.suppress(StorageError),  # then the attempt counts; others remain
             self.database.transaction() as transaction,
         ):
-            UploadRepository(transaction, self.store_id).cancel_attempt(upload.upload_id)
+            OrderUploadRepository(transaction, self.store_id).cancel_attempt(
+                upload.upload_id
+            )
 
 
 def _overtaken_error() -> OvertakenError:

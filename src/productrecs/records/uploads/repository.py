@@ -26,10 +26,10 @@ from productrecs.records.uploads.file_import import (
     TooManyImportsError,
 )
 from productrecs.records.uploads.order_upload import (
-    NewUpload,
+    NewOrderUpload,
+    OrderUpload,
+    OrderUploadStatus,
     TooManyUploadsError,
-    Upload,
-    UploadStatus,
 )
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.sql.database import Database
@@ -39,10 +39,10 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
 )
 from productrecs.storage.sql.tables import file_imports, uploads
 
-_UNFINISHED: Final = (UploadStatus.QUEUED, UploadStatus.RUNNING)
+_UNFINISHED: Final = (OrderUploadStatus.QUEUED, OrderUploadStatus.RUNNING)
 
 
-class UploadRepository:
+class OrderUploadRepository:
     """One store's uploads, inside one transaction; never commits."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
@@ -50,7 +50,7 @@ class UploadRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def add(self, new: NewUpload) -> None:
+    def add(self, new: NewOrderUpload) -> None:
         """Store a new upload at the end of the queue; lock the store's head first."""
         query = sa.select(sa.func.coalesce(sa.func.max(uploads.c.number), 0)).where(
             uploads.c.store_id == self._store_id
@@ -59,7 +59,7 @@ class UploadRepository:
             store_id=self._store_id,
             upload_id=new.upload_id,
             number=int(self._transaction.execute(query).scalar_one()) + 1,
-            status=UploadStatus.QUEUED,
+            status=OrderUploadStatus.QUEUED,
             submitted_at=new.submitted_ms,
             format=_encoded_format(new.csv_format),
             rows=0,
@@ -81,13 +81,13 @@ class UploadRepository:
         )
         return int(self._transaction.execute(query).scalar_one())
 
-    def find(self, upload_id: str) -> Upload | None:
+    def find(self, upload_id: str) -> OrderUpload | None:
         """Return an upload of this store."""
         query = sa.select(uploads).where(*self._is(upload_id))
         row = self._transaction.execute(query).mappings().first()
         return None if row is None else _to_upload(row)
 
-    def latest(self, limit: int) -> list[Upload]:
+    def latest(self, limit: int) -> list[OrderUpload]:
         """Return the latest uploads, newest first."""
         query = (
             sa.select(uploads)
@@ -97,7 +97,7 @@ class UploadRepository:
         )
         return [_to_upload(row) for row in self._transaction.execute(query).mappings()]
 
-    def oldest_unfinished(self) -> Upload | None:
+    def oldest_unfinished(self) -> OrderUpload | None:
         """Return the next upload to import: in order, since later ones overwrite it."""
         query = (
             sa.select(uploads)
@@ -110,7 +110,7 @@ class UploadRepository:
 
     def begin(self, upload_id: str) -> None:
         """Count another attempt."""
-        values = {"status": UploadStatus.RUNNING, "attempts": uploads.c.attempts + 1}
+        values = {"status": OrderUploadStatus.RUNNING, "attempts": uploads.c.attempts + 1}
         self._set(upload_id, values)
 
     def cancel_attempt(self, upload_id: str) -> None:
@@ -135,15 +135,15 @@ class UploadRepository:
         self, upload_id: str, before: OrderImportProgress, report: OrderHistoryImportReport
     ) -> bool:
         """Store that it is fully imported; False, without changes, if another has it."""
-        values = {"status": UploadStatus.DONE, **_report_columns(report)}
+        values = {"status": OrderUploadStatus.DONE, **_report_columns(report)}
         return self._update_if_unchanged(upload_id, before, values)
 
-    def fail(self, upload: Upload, message: str) -> None:
+    def fail(self, upload: OrderUpload, message: str) -> None:
         """Store the import's final failure and the reason: row 0 is the file itself."""
         errors = [*upload.errors, RowError(0, message)]
         self._set(
             upload.upload_id,
-            {"status": UploadStatus.FAILED, "errors": _encode_errors(errors)},
+            {"status": OrderUploadStatus.FAILED, "errors": _encode_errors(errors)},
         )
 
     def _update_if_unchanged(
@@ -151,7 +151,7 @@ class UploadRepository:
     ) -> bool:
         query = uploads.update().where(
             *self._is(upload_id),
-            uploads.c.status == UploadStatus.RUNNING,
+            uploads.c.status == OrderUploadStatus.RUNNING,
             uploads.c.rows_done == before.rows_done,
             uploads.c.lines_imported == before.lines_added,
         )
@@ -195,10 +195,10 @@ def _encode_errors(errors: Sequence[RowError]) -> str:
     return json.dumps([[error.row, error.message] for error in errors])
 
 
-def _to_upload(row: sa.RowMapping) -> Upload:
-    return Upload(
+def _to_upload(row: sa.RowMapping) -> OrderUpload:
+    return OrderUpload(
         upload_id=row["upload_id"],
-        status=UploadStatus(row["status"]),
+        status=OrderUploadStatus(row["status"]),
         submitted_ms=row["submitted_at"],
         csv_format=_format(row["format"]),
         rows=row["rows"],
@@ -233,7 +233,7 @@ JOB: Final = "import-uploads"
 """The job kind that imports one store's uploads in order."""
 
 
-def submit_upload(log: LockedStoreLog, queue: JobQueue, new: NewUpload) -> None:
+def submit_upload(log: LockedStoreLog, queue: JobQueue, new: NewOrderUpload) -> None:
     """Store an upload with the job that will import it.
 
     Raises:
@@ -241,13 +241,13 @@ def submit_upload(log: LockedStoreLog, queue: JobQueue, new: NewUpload) -> None:
         StoreDeletedError: when the store was deleted.
     """
     log.take_seqs(0)  # locks the store's head: uploads are counted and numbered one by one
-    repository = UploadRepository(log.transaction, log.store_id)
+    repository = OrderUploadRepository(log.transaction, log.store_id)
     check_upload_limit(repository)
     repository.add(new)
     queue.enqueue(log.transaction, NewJob(log.store_id, JOB))
 
 
-def check_upload_limit(repository: UploadRepository) -> None:
+def check_upload_limit(repository: OrderUploadRepository) -> None:
     """Return if one more upload is allowed.
 
     Raises:

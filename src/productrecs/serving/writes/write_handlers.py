@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from productrecs.core.ids import StoreId
-from productrecs.records.events.daily_network_caps import NetworkCounts
+from productrecs.records.events.daily_network_caps import DailyNetworkCounts
 from productrecs.records.orders.ingest_events_and_orders import (
     OrderReceipt,
     ingest_events,
@@ -30,7 +30,7 @@ Change = Callable[[WriteTransaction], Any]
 
 def write_handlers(services: Services) -> Mapping[WriteKind, BatchHandler]:
     """Return the handler of each kind of write, with this process's clock and numbers."""
-    counts = NetworkCounts()
+    counts = DailyNetworkCounts()
 
     def log_of(work: WriteTransaction, key: Hashable) -> LockedStoreLog:
         store_id = StoreId(str(key))

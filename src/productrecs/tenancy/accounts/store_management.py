@@ -36,7 +36,7 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
     Subscription,
     first_subscription,
 )
-from productrecs.tenancy.billing.repository import UsageRepository
+from productrecs.tenancy.billing.repository import MeteredCallRepository
 from productrecs.tenancy.users.dashboard_user import (
     DashboardUser,
     Role,
@@ -44,7 +44,7 @@ from productrecs.tenancy.users.dashboard_user import (
     normalise_email,
     validate_and_hash_password,
 )
-from productrecs.tenancy.users.memberships.repository import LoginRepository
+from productrecs.tenancy.users.logins.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
     NEW_STORE,
     STARTUP,
@@ -411,7 +411,7 @@ def read_plan_usage(
     """Return the store's plan usage at a time."""
     month = month_at(now_ms).name
     with database.reading() as connection:
-        calls = UsageRepository(connection, store.store_id).calls(month)
+        calls = MeteredCallRepository(connection, store.store_id).calls(month)
     plan = plans.get(store.subscription.plan)
     limit = None if plan is None else plan.monthly_calls
     is_active = store.subscription.is_active(now_ms)

@@ -86,7 +86,7 @@ class StoreSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class StoreSetting:
+class SettingSpec:
     """One setting: its name, parser and meaning."""
 
     name: str
@@ -259,196 +259,194 @@ def _one_of(*words: str) -> Callable[[str], str]:
     return parse
 
 
-SETTINGS: Final[tuple[StoreSetting, ...]] = (
-    StoreSetting("language", _language, "the language of the store's texts"),
-    StoreSetting(
+SETTINGS: Final[tuple[SettingSpec, ...]] = (
+    SettingSpec("language", _language, "the language of the store's texts"),
+    SettingSpec(
         "currency", _currency, "the currency of prices and of order lines without one"
     ),
-    StoreSetting(
+    SettingSpec(
         "price_format",
         _price_format,
         "how widgets write the price 1234: `1.234,00 €`; empty: as the page's language",
     ),
-    StoreSetting(
+    SettingSpec(
         "public_price_groups",
         _groups,
         "customer groups whose price lists everybody may read with the publishable key, "
         "separated by commas; empty: none",
     ),
-    StoreSetting(
+    SettingSpec(
         "timezone", _timezone, ("the time zone in which the store's days start and end")
     ),
-    StoreSetting(
+    SettingSpec(
         "week_start",
         _one_of(*WEEKDAYS),
         "the day on which the weeks of reports and charts begin",
     ),
-    StoreSetting(
+    SettingSpec(
         "contact_email",
         _contact_email,
         "the address to which answers to the e-mails about the store go, and which its "
         "team sees; empty: none",
     ),
-    StoreSetting(
+    SettingSpec(
         "rec_num",
         _integer_reader(1, 20),
         ("how many products a reply has when the request does not say"),
     ),
-    StoreSetting(
+    SettingSpec(
         "allow_repeat_recommendations",
         _switch,
         "whether products that the shopper already bought may be recommended again",
     ),
-    StoreSetting(
+    SettingSpec(
         "repeat_after_days",
         _integer_reader(0, 3650),
         "after how many days a bought product may be recommended again; 0: never",
     ),
-    StoreSetting(
+    SettingSpec(
         "customer_lists",
         _one_of("limited", "signed", "open"),
         "what a customer's id shows without proof that the caller is the customer: "
         "ordinary lists, but none that shows a history itself (limited), nothing of their "
         "history (signed), or everything (open)",
     ),
-    StoreSetting("hide_out_of_stock", _switch, "whether unavailable products are hidden"),
-    StoreSetting(
+    SettingSpec("hide_out_of_stock", _switch, "whether unavailable products are hidden"),
+    SettingSpec(
         "replace_sold_out",
         _switch,
         "whether the page of a product that cannot be bought leads with replacements",
     ),
-    StoreSetting(
+    SettingSpec(
         "visual_recommendations",
         _switch,
         "whether visually similar products are recommended, also to fill short lists",
     ),
-    StoreSetting(
+    SettingSpec(
         "earnings_weight",
         _share,
         "how much margin and stock count among products of similar relevance: from 0 "
         "(relevance only) to 1",
     ),
-    StoreSetting(
+    SettingSpec(
         "trending_metric",
         _one_of("orders", "units", "revenue"),
         "what trending counts: orders, units or revenue",
     ),
-    StoreSetting("trending_days", _integer_reader(1, 365), "how many days trending covers"),
-    StoreSetting("trending_min_price", _money, "the lowest price of products in trending"),
-    StoreSetting(
+    SettingSpec("trending_days", _integer_reader(1, 365), "how many days trending covers"),
+    SettingSpec("trending_min_price", _money, "the lowest price of products in trending"),
+    SettingSpec(
         "search_sold_out",
         _one_of("mixed", "last", "hidden"),
         "whether search shows unavailable products among the others (mixed), after them "
         "(last), or not at all (hidden)",
     ),
-    StoreSetting(
+    SettingSpec(
         "search_meaning",
         _switch,
         "whether products of similar meaning follow those that hold the words of a search",
     ),
-    StoreSetting(
+    SettingSpec(
         "search_query_filters",
         _switch,
         "whether words of a search that name a price, size, brand, colour or material "
         "filter its results",
     ),
-    StoreSetting(
+    SettingSpec(
         "search_collapse",
         _one_of("request", "always", "never"),
         "whether products that differ only in size and colour are one result of a search: "
         "in the search widget and on request (request), always, or never",
     ),
-    StoreSetting(
+    SettingSpec(
         "unconfirmed_orders",
         _one_of("auto", "count", "ignore"),
         "whether orders sent with the publishable key alone count: only while none come "
         "with the secret key (auto), always (count), or never, nor do buy events (ignore)",
     ),
-    StoreSetting(
+    SettingSpec(
         "network_share",
         _integer_reader(0, 1_000_000),
         "how many visits and purchases a day one network adds to everybody's lists at "
         "least; 0: no limit",
     ),
-    StoreSetting(
+    SettingSpec(
         "holdout_percent",
         _percent(90),
         "the percentage of shoppers who get empty lists, to measure what "
         "recommendations sell",
     ),
-    StoreSetting(
+    SettingSpec(
         "holdout_test",
         _test_name,
         "the name of the holdout test; a new name draws new shoppers",
     ),
-    StoreSetting(
+    SettingSpec(
         "demand_forecast",
         _switch,
         "whether demand is forecast each night; `store enable-demand` also starts a "
         "first forecast",
     ),
-    StoreSetting(
+    SettingSpec(
         "lead_time_days",
         _integer_reader(1, 365),
         "days from an order at a supplier until the goods can be sold",
     ),
-    StoreSetting(
+    SettingSpec(
         "service_level",
         _percent(99.9, 50),
         "the percentage of orders at suppliers for which stock should last until they "
         "arrive",
     ),
-    StoreSetting(
+    SettingSpec(
         "order_every_days",
         _integer_reader(1, 365),
         "how many days an order at a supplier should last beyond its lead time",
     ),
-    StoreSetting(
+    SettingSpec(
         "overstock_days",
         _integer_reader(29, 730),
         "stock cover above this many days is reported as overstock",
     ),
-    StoreSetting(
+    SettingSpec(
         "order_budget",
         _money,
         "the most money that orders of one day at suppliers may cost; 0: no limit",
     ),
-    StoreSetting(
+    SettingSpec(
         "holiday_country",
         _holiday_country,
         "whose public holidays the demand forecast knows: DE, or with a region DE-BY; "
         "empty: none",
     ),
-    StoreSetting(
+    SettingSpec(
         "retention_days",
         _retention,
         "after how many days events are purged, searches and impressions too; 0: as the "
         "installation's PRODUCTRECS_RETENTION_DAYS says",
     ),
-    StoreSetting(
+    SettingSpec(
         "product_feeds",
         _switch,
         "whether the product feeds for Google, Meta and OpenAI can be fetched",
     ),
-    StoreSetting(
+    SettingSpec(
         "mail_slots",
         _switch,
         "whether the pictures and links of products in mails can be opened",
     ),
-    StoreSetting(
+    SettingSpec(
         "shopping_assistants",
         _switch,
         "whether shopping assistants can search the catalog (UCP)",
     ),
-    StoreSetting(
+    SettingSpec(
         "browser_assistants",
         _switch,
         "whether assistants in a shopper's browser can use the shop's pages (WebMCP)",
     ),
 )
-_BY_NAME: Final[Mapping[str, StoreSetting]] = {
-    setting.name: setting for setting in SETTINGS
-}
+_BY_NAME: Final[Mapping[str, SettingSpec]] = {setting.name: setting for setting in SETTINGS}
 
 
 def resolve_settings(stored: Mapping[str, SettingValue]) -> StoreSettings:

@@ -26,7 +26,7 @@ _READ_SQL: Final = (
 )
 
 
-class UsageRepository:
+class MeteredCallRepository:
     """One store's metered calls, inside one transaction; never commits."""
 
     def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:

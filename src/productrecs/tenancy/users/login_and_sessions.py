@@ -28,7 +28,7 @@ from productrecs.tenancy.users.dashboard_user import (
     store_id_of_token,
     validate_and_hash_password,
 )
-from productrecs.tenancy.users.memberships.repository import LoginRepository
+from productrecs.tenancy.users.logins.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
     BrowserFacts,
     SecondFactorRepository,

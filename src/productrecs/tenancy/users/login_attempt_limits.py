@@ -30,7 +30,7 @@ class TooManyAttemptsError(ProductRecsError):
         self.seconds = seconds
 
 
-class AttemptLimits:
+class LoginAttemptLimits:
     """Token bucket of failures per name: `burst` at once, then one per `seconds`.
 
     A bucket is stored as the time at which it will be full again. Each failure adds

@@ -17,7 +17,7 @@ from productrecs.tenancy.users.dashboard_user import (
     new_token,
     store_id_of_token,
 )
-from productrecs.tenancy.users.memberships.repository import LoginRepository
+from productrecs.tenancy.users.logins.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
     SecondFactor,
     SecondFactorRepository,
@@ -130,7 +130,11 @@ def pending_secret(
 
 
 def confirm_second_factor(
-    database: Database, cipher: SecretCipher, user: DashboardUser, code: str, now_ms: int
+    database: Database,
+    cipher: SecretCipher,
+    user: DashboardUser,
+    code: str,
+    now_ms: int,
 ) -> list[str]:
     """Enable the second factor; return its recovery codes, which are shown only once.
 
@@ -156,7 +160,11 @@ def confirm_second_factor(
 
 
 def use_second_factor_code(
-    database: Database, cipher: SecretCipher, user: DashboardUser, code: str, now_ms: int
+    database: Database,
+    cipher: SecretCipher,
+    user: DashboardUser,
+    code: str,
+    now_ms: int,
 ) -> None:
     """Use up a TOTP or recovery code.
 

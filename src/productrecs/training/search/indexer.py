@@ -19,8 +19,8 @@ from productrecs.engines.text.language_detection_and_stemming import detect_lang
 from productrecs.engines.text.search_index import IndexWriter
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.searchable_texts.repository import (
+    CatalogChangePosition,
     CatalogVersion,
-    ChangePosition,
     read_catalog_changes,
     read_catalog_heads,
     sample_texts,
@@ -60,7 +60,7 @@ class IndexGeneration:
         self.store_id = store_id
         self.manifest = manifest
         self._folder = folder
-        self._place = ChangePosition(
+        self._place = CatalogChangePosition(
             manifest.applied_seq, _AFTER_ALL if manifest.applied_seq else -1
         )
         self._writer: IndexWriter | None = None
@@ -97,7 +97,7 @@ class IndexGeneration:
         self._place = changes.up_to
         if changes.is_all:
             applied = max(head_seq, changes.up_to.seq)
-            self._place = ChangePosition(applied, _AFTER_ALL)
+            self._place = CatalogChangePosition(applied, _AFTER_ALL)
             self.manifest = replace(self.manifest, applied_seq=applied)
             self._indexed_bits = None
         if changes.is_all or (publish and self._waiting >= _GROWTH * self._pending):

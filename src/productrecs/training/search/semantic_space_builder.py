@@ -30,8 +30,8 @@ from productrecs.engines.text.semantic_space import (
 from productrecs.engines.text.tokenizer import query_words
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.records.catalog.searchable_texts.repository import (
+    CatalogChangePosition,
     CatalogVersion,
-    ChangePosition,
     read_catalog_changes,
     read_catalog_heads,
 )
@@ -82,7 +82,9 @@ _AFTER_ALL: Final = 2**62
 class _StoreEmbeddingProgress:
     """One store: its embedded position in the catalog, and unpublished vectors."""
 
-    position: ChangePosition = field(default_factory=lambda: ChangePosition(0, _AFTER_ALL))
+    position: CatalogChangePosition = field(
+        default_factory=lambda: CatalogChangePosition(0, _AFTER_ALL)
+    )
     vectors: ProductVectors | None = None
     words: dict[str, None] = field(default_factory=dict)
     embedded: int = 0
@@ -160,7 +162,7 @@ class SemanticSpaceBuilder:
         """Run a store's step; a failure stops no other store, a broken model stops all."""
         progress = self._stores.setdefault(head.store_id, _StoreEmbeddingProgress())
         # A push of many items has one sequence number: part of them may be unread.
-        has_read_all = progress.position >= ChangePosition(head.seq, _AFTER_ALL)
+        has_read_all = progress.position >= CatalogChangePosition(head.seq, _AFTER_ALL)
         is_idle = has_read_all and not progress.is_dirty
         folder = self._root / head.store_id
         if is_idle or self._seconds() < progress.not_before or not folder.exists():
@@ -202,7 +204,7 @@ class SemanticSpaceBuilder:
         progress.position = changes.up_to
         if changes.is_all:
             applied = max(head.seq, changes.up_to.seq)
-            progress.position = ChangePosition(applied, _AFTER_ALL)
+            progress.position = CatalogChangePosition(applied, _AFTER_ALL)
             self._publish_space(head, progress)
             progress.is_embedded = len(progress.vectors) > 0
             progress.vectors, progress.words = None, {}

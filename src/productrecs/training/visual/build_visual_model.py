@@ -30,11 +30,11 @@ from productrecs.engines.visual.visual_similarity import (
     similarity_floor,
     update_neighbours,
 )
-from productrecs.records.pictures.picture_fetch_states import (
+from productrecs.records.pictures.repository import PictureRepository
+from productrecs.records.pictures.stored_pictures import (
     DescribedItem,
     VisualModelProgress,
 )
-from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.files.model_files import (
     BrokenModelError,
     open_arrays,

@@ -19,7 +19,7 @@ from productrecs.records.pictures.decode_picture import (
     NotAPictureError,
     PictureTooLargeError,
 )
-from productrecs.records.pictures.onnx_model_file import ModelFile, ModelFileError
+from productrecs.records.pictures.onnx_model_file import ModelFileError, OnnxModelFile
 from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
     SandboxedDecoder,
@@ -63,7 +63,7 @@ def choose_sample(kinds: Sequence[str], size: int) -> list[int]:
     return chosen
 
 
-def check_encoder_runs(model: ModelFile) -> None:
+def check_encoder_runs(model: OnnxModelFile) -> None:
     """Describe a grey picture with an encoder.
 
     Raises:
@@ -80,7 +80,7 @@ def check_encoder_runs(model: ModelFile) -> None:
 
 
 def measure_encoder(
-    model: ModelFile | None, pictures: Sequence[bytes], kinds: Sequence[str]
+    model: OnnxModelFile | None, pictures: Sequence[bytes], kinds: Sequence[str]
 ) -> EncoderFigures:
     """Return the figures of an encoder, or without one of our own descriptors.
 

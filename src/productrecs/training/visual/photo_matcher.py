@@ -12,11 +12,11 @@ from productrecs.engines.visual.visual_similarity import (
     merge_best_items,
     merge_by_rank,
 )
-from productrecs.records.pictures.picture_fetch_states import file_digest
 from productrecs.records.pictures.sandboxed_decoder import (
     PhotoDescriptors,
     SandboxedDecoder,
 )
+from productrecs.records.pictures.stored_pictures import file_digest
 from productrecs.training.visual.picture_embedding import (
     BuiltInEmbedding,
     DescriptorEmbedding,

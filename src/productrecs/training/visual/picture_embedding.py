@@ -24,7 +24,7 @@ from productrecs.engines.visual.feature_fusion import (
     reweight_queries,
 )
 from productrecs.engines.visual.image_descriptor import FORMAT, LENGTH
-from productrecs.records.pictures.onnx_model_file import ModelFile
+from productrecs.records.pictures.onnx_model_file import OnnxModelFile
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Vectors = npt.NDArray[np.floating[Any]]
@@ -118,7 +118,7 @@ class ModelEmbedding:
     uses_behaviour: bool = False
     detects_copies: bool = False
 
-    def __init__(self, model: ModelFile) -> None:
+    def __init__(self, model: OnnxModelFile) -> None:
         """Take name and size from `model`."""
         self.name = model.name
 
@@ -155,7 +155,7 @@ class FusedEmbedding:
     uses_behaviour: bool = True
     detects_copies: bool = True
 
-    def __init__(self, model: ModelFile) -> None:
+    def __init__(self, model: OnnxModelFile) -> None:
         """Take name and size from `model`."""
         self.name = f"{model.name}+{FORMAT}{_FEATURES}"
         self._own = BuiltInEmbedding()
@@ -217,7 +217,7 @@ def _split_descriptors(
     return descriptors[:, :LENGTH], features.astype(np.float32)
 
 
-def choose_embedding(model: ModelFile | None) -> DescriptorEmbedding:
+def choose_embedding(model: OnnxModelFile | None) -> DescriptorEmbedding:
     """Return the embedding of an installation: its model's, or the built-in one."""
     if model is None:
         return BuiltInEmbedding()

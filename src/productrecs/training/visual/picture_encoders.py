@@ -14,8 +14,8 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError
 from productrecs.records.pictures.onnx_model_file import (
     EMBEDDER,
-    ModelFile,
     ModelFileError,
+    OnnxModelFile,
     read_model_file,
 )
 from productrecs.training.installed_models import PACKAGED, InstalledModels
@@ -34,7 +34,7 @@ _DIGITS: Final = 16  # of its SHA-256, which follow
 class PictureEncoder:
     """An encoder, and the embedding of its descriptors; the built-in one has no model."""
 
-    model: ModelFile | None
+    model: OnnxModelFile | None
 
     @property
     def embedding(self) -> DescriptorEmbedding:

@@ -41,7 +41,7 @@ from productrecs.tenancy.users.dashboard_user import (
     WeakPasswordError,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.users.memberships.repository import EmailTakenError, LoginGoneError
+from productrecs.tenancy.users.logins.repository import EmailTakenError, LoginGoneError
 from productrecs.tenancy.users.repository import (
     NEW_STORE,
     InvitationError,

@@ -6,8 +6,8 @@ from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
-    MailSubject,
     MailSubscriptionRepository,
+    MailTopic,
 )
 from productrecs.worker.weekly_report_mail import (
     SECURITY_PATH,
@@ -44,7 +44,7 @@ def stop_weekly_report(visit: Visit) -> Reply:
 def _store_subscription(visit: Visit, store: Store, user_id: str, *, is_on: bool) -> None:
     with visit.database.transaction() as transaction:
         subscriptions = MailSubscriptionRepository(transaction, store.store_id)
-        subscriptions.subscribe(user_id, MailSubject.WEEKLY_REPORT, is_on=is_on)
+        subscriptions.subscribe(user_id, MailTopic.WEEKLY_REPORT, is_on=is_on)
         subscriptions.record_weekly_report(user_id, visit.now_ms)
 
 

@@ -48,7 +48,7 @@ from productrecs.report_registry import make_report
 from productrecs.tenancy.accounts.store_management import change_settings
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
-    MailSubject,
+    MailTopic,
 )
 
 DEMAND_PATH: Final = "/dashboard/demand"
@@ -144,7 +144,7 @@ def _demand_page(
         or {name: f"{getattr(settings, name):g}" for name, _, _ in ORDERING},
         mistakes=errors or {},
         can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
-        has_mails=gets_mails(visit, MailSubject.STOCK),
+        has_mails=gets_mails(visit, MailTopic.STOCK),
         summary=summary if run is not None and is_on else None,
         made_at=None if run is None else run.generated_at,
         unit=_MODES.get(summary["target_mode"] or "", ""),
@@ -358,7 +358,7 @@ def turn_forecast_off(visit: Visit) -> Reply:
 def turn_stock_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about products to order on or off."""
     message = "E-mails about what to order are off."
-    if turn_mails_on_or_off(visit, MailSubject.STOCK):
+    if turn_mails_on_or_off(visit, MailTopic.STOCK):
         message = f"Products that have to be ordered are mailed to {visit.user.email}."
     return visit.redirect(f"{DEMAND_PATH}#ordering", message)
 

@@ -62,7 +62,7 @@ from productrecs.serving.cached_store import searchable_store
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
-    MailSubject,
+    MailTopic,
 )
 
 RELEVANCE_PATH: Final = "/dashboard/search/relevance"
@@ -175,7 +175,7 @@ def _relevance_page(
         address=_query_address,
         typed=typed,
         error=error,
-        has_mails=gets_mails(visit, MailSubject.SEARCH_RELEVANCE),
+        has_mails=gets_mails(visit, MailTopic.SEARCH_RELEVANCE),
         can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
         limits={
             "days": LOG_DAYS,
@@ -314,7 +314,7 @@ def _grade_name(judgements: dict[int, StoredJudgement], number: int) -> str:
 def turn_relevance_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about search relevance on or off."""
     message = "E-mails about search relevance are off."
-    if turn_mails_on_or_off(visit, MailSubject.SEARCH_RELEVANCE):
+    if turn_mails_on_or_off(visit, MailTopic.SEARCH_RELEVANCE):
         message = f"When search gets worse, {visit.user.email} gets an e-mail."
     return visit.redirect(f"{RELEVANCE_PATH}#mails", message)
 

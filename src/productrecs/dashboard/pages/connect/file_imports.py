@@ -26,10 +26,13 @@ from productrecs.records.uploads.file_import import (
 )
 from productrecs.records.uploads.order_upload import (
     MAX_UPLOAD_BYTES,
-    Upload,
+    OrderUpload,
     new_upload_id,
 )
-from productrecs.records.uploads.repository import FileImportRepository, UploadRepository
+from productrecs.records.uploads.repository import (
+    FileImportRepository,
+    OrderUploadRepository,
+)
 from productrecs.records.uploads.undo.repository import ImportChangeRepository
 from productrecs.storage.jobs.job_queue import NewJob
 
@@ -265,7 +268,7 @@ def _imports_page(visit: Visit, *, status: int = 200, error: str = "") -> Reply:
     store_id = visit.store.store_id
     with visit.database.reading() as connection:
         files = FileImportRepository(connection, store_id).latest(_HISTORY)
-        uploads = UploadRepository(connection, store_id).latest(_HISTORY)
+        uploads = OrderUploadRepository(connection, store_id).latest(_HISTORY)
     import_ids = {file_import.import_id for file_import in files}
     waiting = [
         file_import for file_import in uploads if file_import.upload_id not in import_ids
@@ -300,7 +303,7 @@ def _row_of_import(file_import: FileImport) -> HistoryRow:
     )
 
 
-def _row_of_upload(upload: Upload) -> HistoryRow:
+def _row_of_upload(upload: OrderUpload) -> HistoryRow:
     counts = {
         "inserted": upload.lines_imported,
         "overwritten": upload.lines_updated,

@@ -26,7 +26,7 @@ from productrecs.records.uploads.file_import import FileImport, ImportStatus
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
-    MailSubject,
+    MailTopic,
 )
 
 FEED_PATH: Final = f"{IMPORTS_PATH}/scheduled-feed"
@@ -88,7 +88,7 @@ def remove_feed(visit: Visit) -> Reply:
 def turn_feed_mails_on_or_off(visit: Visit) -> Reply:
     """Turn the user's e-mails about the feed on or off."""
     message = "E-mails about the feed are off."
-    if turn_mails_on_or_off(visit, MailSubject.SCHEDULED_FEED):
+    if turn_mails_on_or_off(visit, MailTopic.SCHEDULED_FEED):
         message = f"When the feed waits or fails, {visit.user.email} gets an e-mail."
     return visit.redirect(f"{FEED_PATH}#mails", message)
 
@@ -129,7 +129,7 @@ def _feed_page(
         log_days=LOG_DAYS,
         file_path=FILE_PATH,
         can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
-        has_mails=gets_mails(visit, MailSubject.SCHEDULED_FEED),
+        has_mails=gets_mails(visit, MailTopic.SCHEDULED_FEED),
     )
 
 

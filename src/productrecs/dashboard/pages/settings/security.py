@@ -33,7 +33,7 @@ from productrecs.tenancy.users.login_and_sessions import (
     end_other_sessions,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.users.mail_subscriptions.repository import MailSubject
+from productrecs.tenancy.users.mail_subscriptions.repository import MailTopic
 from productrecs.tenancy.users.two_factor import (
     SecondFactorError,
     WrongCodeError,
@@ -126,7 +126,7 @@ def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
         most_days=ABSOLUTE_MS // DAY_MS,
         has_factor=has_second_factor(visit.database, session.user),
         can_mail=visit.services.settings.smtp is not None,
-        has_weekly_report=gets_mails(visit, MailSubject.WEEKLY_REPORT),
+        has_weekly_report=gets_mails(visit, MailTopic.WEEKLY_REPORT),
         browser_name=browser_name,
         domain_of=lambda store_id: _domain_of(visit, store_id),
         **field_errors,

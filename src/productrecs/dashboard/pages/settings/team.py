@@ -40,7 +40,7 @@ from productrecs.tenancy.users.login_and_sessions import (
     find_logins_or_owners,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.users.memberships.repository import EmailTakenError, LoginGoneError
+from productrecs.tenancy.users.logins.repository import EmailTakenError, LoginGoneError
 from productrecs.tenancy.users.repository import (
     NEW_STORE,
     Invitation,

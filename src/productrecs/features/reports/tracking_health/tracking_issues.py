@@ -18,8 +18,8 @@ from productrecs.features.reports.tracking_health.repository import (
     UncountedRecordCounts,
 )
 from productrecs.records.events.newest_events.repository import UnknownProductCounts
-from productrecs.records.pictures.picture_fetch_states import PictureCounts
 from productrecs.records.pictures.repository import PictureRepository
+from productrecs.records.pictures.stored_pictures import PictureCounts
 from productrecs.records.purchases.sold_lines.repository import SoldLineShopper
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck

@@ -37,15 +37,15 @@ from productrecs.records.uploads.order_upload import (
     MAX_UPLOAD_BYTES,
     MIB,
     IncomingFile,
-    NewUpload,
+    NewOrderUpload,
+    OrderUpload,
+    OrderUploadStatus,
     UnknownUploadError,
-    Upload,
-    UploadStatus,
     is_upload_id,
     new_upload_id,
 )
 from productrecs.records.uploads.repository import (
-    UploadRepository,
+    OrderUploadRepository,
     check_upload_limit,
     submit_upload,
 )
@@ -65,7 +65,7 @@ _Result = TypeVar("_Result")
 _CHUNK_BYTES: Final = MIB
 _BODY_LIMIT: Final = MAX_UPLOAD_BYTES + FIELDS_LIMIT + 64 * 1024
 _COUNT: Final = {"type": "integer", "minimum": 0}
-_STATUS: Final = {"type": "string", "enum": [status.value for status in UploadStatus]}
+_STATUS: Final = {"type": "string", "enum": [status.value for status in OrderUploadStatus]}
 _ERRORS: Final = {
     "type": "array",
     "maxItems": 101,
@@ -76,7 +76,7 @@ _ACCEPTED: Final = success_response(
     "The file is stored durably; it is imported in the background.",
     object_schema(
         upload_id={"type": "string"},
-        status={"type": "string", "const": UploadStatus.QUEUED.value},
+        status={"type": "string", "const": OrderUploadStatus.QUEUED.value},
     ),
     {"upload_id": _EXAMPLE_ID, "status": "queued"},
     status=202,
@@ -181,7 +181,7 @@ async def upload_orders(
         await in_thread(file.write, form.pop_chunks())
         csv_format: CsvFormat = await in_thread(file.finish)
         await in_thread(context.services.upload_folder.move_to_object_store, upload_id)
-        new_upload = NewUpload(upload_id, csv_format, context.clock())
+        new_upload = NewOrderUpload(upload_id, csv_format, context.clock())
         call = None
         if idempotency_key is not None:
             call = IdempotentCall("uploads", idempotency_key, csv_format.digest)
@@ -193,7 +193,7 @@ async def upload_orders(
         if queued_id != upload_id:
             await in_thread(file.discard)  # the call is a repeat: its file is stored
             await in_thread(context.services.upload_folder.remove, upload_id)
-    content = {"upload_id": queued_id, "status": UploadStatus.QUEUED}
+    content = {"upload_id": queued_id, "status": OrderUploadStatus.QUEUED}
     headers = None if queued_id == upload_id else REPLAYED_HEADERS
     return json_reply(content, 202, headers)
 
@@ -247,7 +247,7 @@ def _submit_once(
     services: Services,
     work: WriteTransaction,
     store_id: StoreId,
-    new_upload: NewUpload,
+    new_upload: NewOrderUpload,
     call: IdempotentCall | None,
 ) -> str:
     """Write an upload whose file is safe, with the job that imports it; return its id.
@@ -305,11 +305,13 @@ async def _open_upload_file(
 
 def _check_upload_limit(services: Services, store_id: StoreId) -> None:
     with services.database.reading() as connection:
-        check_upload_limit(UploadRepository(connection, store_id))
+        check_upload_limit(OrderUploadRepository(connection, store_id))
 
 
-def _find_upload(services: Services, store_id: StoreId, upload_id: str) -> Upload | None:
+def _find_upload(
+    services: Services, store_id: StoreId, upload_id: str
+) -> OrderUpload | None:
     if not is_upload_id(upload_id):
         return None
     with services.database.reading() as connection:
-        return UploadRepository(connection, store_id).find(upload_id)
+        return OrderUploadRepository(connection, store_id).find(upload_id)

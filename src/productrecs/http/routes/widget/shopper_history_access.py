@@ -23,8 +23,8 @@ from productrecs.http.pipeline.authentication import Caller
 from productrecs.http.pipeline.route_context import Context
 from productrecs.http.pipeline.route_declaration import SECRET
 from productrecs.records.events.shopper_history_cache import (
-    ShopperHistories,
     ShopperHistory,
+    ShopperHistoryCache,
 )
 from productrecs.serving.cached_store import CachedStore
 from productrecs.storage.sql.dialects import RawReader
@@ -186,7 +186,7 @@ def read_usable_histories(
 
 
 def _proven_history(
-    cached: ShopperHistories,
+    cached: ShopperHistoryCache,
     reader: RawReader,
     ids: Sequence[str],
     access: ShopperHistoryAccess,

@@ -33,7 +33,7 @@ class CatalogVersion:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class ChangePosition:
+class CatalogChangePosition:
     """A position in the order of a catalog's changes."""
 
     seq: int = 0
@@ -46,7 +46,7 @@ class SearchableTextChanges:
 
     changed: Sequence[ProductText]
     removed: Sequence[int]
-    up_to: ChangePosition
+    up_to: CatalogChangePosition
     is_all: bool
 
 
@@ -57,12 +57,12 @@ def read_catalog_heads(reader: RawReader) -> list[CatalogVersion]:
 
 
 def read_catalog_changes(
-    reader: RawReader, store_id: StoreId, after: ChangePosition, limit: int
+    reader: RawReader, store_id: StoreId, after: CatalogChangePosition, limit: int
 ) -> SearchableTextChanges:
     """Return the next up to `limit` changes of a catalog, in their order."""
     parameters = (store_id, after.seq, after.seq, after.number, limit)
     rows = reader.all(_CHANGES_SQL, parameters)
-    last = ChangePosition(int(rows[-1][0]), int(rows[-1][1])) if rows else after
+    last = CatalogChangePosition(int(rows[-1][0]), int(rows[-1][1])) if rows else after
     return SearchableTextChanges(
         changed=[_product(row) for row in rows if row[2]],
         removed=[int(row[1]) for row in rows if not row[2]],

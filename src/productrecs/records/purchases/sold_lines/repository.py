@@ -97,7 +97,7 @@ class SoldLineShopper(NamedTuple):
     ts: int
 
 
-class PurchaseIdentification(NamedTuple):
+class PurchaseIdentificationCounts(NamedTuple):
     """How the newest live purchases are identified."""
 
     buys: int  # from buy events
@@ -105,7 +105,7 @@ class PurchaseIdentification(NamedTuple):
     persons: Sequence[str]
 
 
-class UnconfirmedCounts(NamedTuple):
+class UnconfirmedLineCounts(NamedTuple):
     """Counts of the newest live lines."""
 
     lines: int
@@ -278,7 +278,7 @@ class SoldLineRepository:
         count, delay = self._connection.execute(query).one()
         return int(delay) if count >= _ORDERS and delay is not None else None
 
-    def purchase_identification(self) -> PurchaseIdentification:
+    def purchase_identification(self) -> PurchaseIdentificationCounts:
         """Return how the newest live purchases are identified, and who some buyers are."""
         lines = purchase_lines.c
         newest = (
@@ -305,7 +305,7 @@ class SoldLineRepository:
             .limit(_SAMPLED_PERSONS)
         )
         found = self._connection.execute(persons).scalars().all()
-        return PurchaseIdentification(buys, without_order, found)
+        return PurchaseIdentificationCounts(buys, without_order, found)
 
     def newest_order_ids(self, after_seq: int, limit: int) -> Sequence[str | None]:
         """Return the order ids of the newest valid live lines, None for each without."""
@@ -323,11 +323,11 @@ class SoldLineRepository:
         )
         return self._connection.execute(query).scalars().all()
 
-    def unconfirmed_counts(self, after_seq: int) -> UnconfirmedCounts:
+    def unconfirmed_counts(self, after_seq: int) -> UnconfirmedLineCounts:
         """Return how many of the newest live lines anybody may have invented."""
         raw = raw_connection(self._connection)
         (row,) = raw.all(_UNCONFIRMED_LINES, (self._store_id, after_seq))
-        return UnconfirmedCounts(*row)
+        return UnconfirmedLineCounts(*row)
 
     def newest_line_shoppers(self, after_seq: int, since_ms: int) -> list[SoldLineShopper]:
         """Return the newest live lines since then, among the newest lines of all."""

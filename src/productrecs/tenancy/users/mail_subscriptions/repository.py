@@ -15,7 +15,7 @@ from productrecs.tenancy.users.repository import user_of_row
 _users: Final = dashboard_users.c
 
 
-class MailSubject(Enum):
+class MailTopic(Enum):
     """What an e-mail is about that users can turn on."""
 
     STOCK = auto()
@@ -24,12 +24,12 @@ class MailSubject(Enum):
     WEEKLY_REPORT = auto()
 
 
-_COLUMNS: Final[Mapping[MailSubject, sa.Column[bool]]] = MappingProxyType(
+_COLUMNS: Final[Mapping[MailTopic, sa.Column[bool]]] = MappingProxyType(
     {
-        MailSubject.STOCK: _users.stock_mails,
-        MailSubject.SEARCH_RELEVANCE: _users.search_mails,
-        MailSubject.SCHEDULED_FEED: _users.feed_mails,
-        MailSubject.WEEKLY_REPORT: _users.weekly_mails,
+        MailTopic.STOCK: _users.stock_mails,
+        MailTopic.SEARCH_RELEVANCE: _users.search_mails,
+        MailTopic.SCHEDULED_FEED: _users.feed_mails,
+        MailTopic.WEEKLY_REPORT: _users.weekly_mails,
     }
 )
 
@@ -42,11 +42,11 @@ class MailSubscriptionRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def subscribe(self, user_id: str, subject: MailSubject, *, is_on: bool) -> None:
+    def subscribe(self, user_id: str, subject: MailTopic, *, is_on: bool) -> None:
         """Store whether a user receives e-mails about a subject."""
         self._set(user_id, **{_COLUMNS[subject].name: is_on})
 
-    def readers(self, subject: MailSubject) -> list[DashboardUser]:
+    def readers(self, subject: MailTopic) -> list[DashboardUser]:
         """Return the users who receive e-mails about a subject."""
         return self._users_where(_COLUMNS[subject].is_(True))
 

@@ -53,7 +53,7 @@ class DescriptorPlace(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class FetchOutcome:
+class PictureFetchOutcome:
     """The result of fetching a picture; without `descriptors` they stay unchanged."""
 
     number: int

@@ -22,7 +22,7 @@ from productrecs.tenancy.users.login_and_sessions import (
     login_in_each_store,
     resume_session,
 )
-from productrecs.tenancy.users.memberships.repository import (
+from productrecs.tenancy.users.logins.repository import (
     EmailTakenError,
     LoginGoneError,
     LoginRepository,

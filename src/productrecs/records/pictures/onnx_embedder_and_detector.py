@@ -11,7 +11,7 @@ import numpy.typing as npt
 import onnxruntime
 
 from productrecs.engines.visual.image_transforms import Pixels, resize
-from productrecs.records.pictures.onnx_model_file import ModelFile
+from productrecs.records.pictures.onnx_model_file import OnnxModelFile
 
 STRIDES: Final = (8, 16, 32)
 PAD: Final = 114
@@ -120,7 +120,7 @@ _TOKEN_DIMENSIONS = 3
 class OnnxEmbedder:
     """A model that turns a picture into numbers, loaded; for one thread."""
 
-    def __init__(self, model: ModelFile) -> None:
+    def __init__(self, model: OnnxModelFile) -> None:
         """Load the model's file."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -166,7 +166,7 @@ def middle_square(pixels: Pixels) -> Pixels:
     return pixels[top : top + length, left : left + length]
 
 
-def preprocess(pixels: Pixels, model: ModelFile) -> npt.NDArray[np.floating[Any]]:
+def preprocess(pixels: Pixels, model: OnnxModelFile) -> npt.NDArray[np.floating[Any]]:
     """Return [1, 3, side, side], red, green and blue, less their mean, by their spread."""
     small = resize(pixels.astype(np.float32), model.side, model.side) / 255.0
     normalised = (small - np.array(model.mean)) / np.array(model.std)
@@ -183,7 +183,7 @@ _MAX_DETECTIONS = 12
 class YoloxDetector:
     """A model of the YOLOX kind, loaded; for one thread."""
 
-    def __init__(self, model: ModelFile) -> None:
+    def __init__(self, model: OnnxModelFile) -> None:
         """Load the model's file."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1

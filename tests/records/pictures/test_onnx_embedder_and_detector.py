@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from productrecs.records.pictures.onnx_inference import (
+from productrecs.records.pictures.onnx_embedder_and_detector import (
     decode_detections,
     letterbox,
     preprocess,

@@ -14,7 +14,7 @@ from typing import Final
 from productrecs.records.pictures.onnx_graph_writer import OnnxGraphWriter
 from productrecs.records.pictures.onnx_model_file import BODY, DETECTOR, ModelFileError
 from productrecs.records.pictures.tflite_reader import read_lite_model
-from productrecs.records.pictures.tflite_to_onnx import LiteConverter
+from productrecs.records.pictures.tflite_to_onnx import TfliteConverter
 
 POSE_NAME, POSE_LICENCE = "body", "Apache-2.0"
 
@@ -65,7 +65,7 @@ def convert_pose_network(content: bytes) -> bytes:
     """
     graph = OnnxGraphWriter()
     try:
-        network = LiteConverter(read_lite_model(content), graph, "picture")
+        network = TfliteConverter(read_lite_model(content), graph, "picture")
         cells = graph.add_node(
             "AveragePool",
             [network.output(_MASK)],

@@ -1,0 +1,1 @@
+"""Logins: the stores that one login opens, with its role in each."""

@@ -1,1 +1,0 @@
-"""Memberships: the stores that one login opens, with its role in each."""
