@@ -338,11 +338,10 @@ def test_mutated_files_are_seen_or_refused(
 
 
 def test_control_a_child_that_is_trusted_takes_its_process_along(
-    data_folder: Path, tmp_path: Path
+    data_folder: Path,
 ) -> None:
     """The same question finds out when files are read where requests are answered."""
-    (tmp_path / "sitecustomize.py").write_text(TRUSTING)
-    with Service(data_folder, broken=tmp_path).prepare() as service:
+    with Service(data_folder, broken=BROKEN / "aborts_on_photo").prepare() as service:
         merchant = service.register()
         merchant.push({"id": "a"})
         before = answering(service)
@@ -351,13 +350,6 @@ def test_control_a_child_that_is_trusted_takes_its_process_along(
             show(merchant, PATHS[0], b"\xff\xd8\xff a file that kills its reader")
 
         eventually(lambda: answering(service) != before)
-
-
-TRUSTING: Final = """
-import os
-from productrecs.training.visual import photo_search_client
-photo_search_client.StorePhotoSearch.alike = lambda self, photo, limit, visible: os.abort()
-"""
 
 
 def marked() -> bytes:
