@@ -24,7 +24,6 @@ import sqlalchemy as sa
 from benchmarks.report import Figure
 from benchmarks.speed.stores import BENCH, SHAPES, CommandError, digest
 from productrecs.core.clock import DAY_MS, system_ms
-from productrecs.engines.partition_jobs import HERE
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.sql.database import Database
@@ -36,11 +35,8 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
     register_store,
 )
-from productrecs.tenancy.accounts.store_settings import resolve_settings
-from productrecs.training.dask_cluster import open_cluster
-from productrecs.training.fit_models import fit_all_models
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.training_inputs import FitCache, TrainingInputs
+from productrecs.training.training_inputs import TrainingInputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,7 +46,6 @@ if TYPE_CHECKING:
     from benchmarks.report import Report
     from productrecs.core.ids import StoreId
     from productrecs.engines.array_types_and_sorting import Floats
-    from productrecs.engines.partition_jobs import JobRunner
 
 RECORDS = int(os.environ.get("BENCH_LARGE_RECORDS", "100000000"))
 SMALLER = min(10_000_000, RECORDS)
@@ -140,43 +135,6 @@ def large_store(report: Report) -> None:
 def _add_memory(report: Report, name: str, run: Trained, most: int, note: str) -> None:
     good, target = run.megabytes <= most, f"<= {most}"
     report.add(Figure(name, run.megabytes, "MB", target=target, ok=good, note=note))
-
-
-def training_cluster(report: Report) -> None:
-    """Measure the fit of ten million records here, on one and on two Dask workers."""
-    from distributed import LocalCluster  # noqa: PLC0415 - an optional dependency
-
-    data, records = _filled(SMALLER)
-    inputs = _read(data, SMALLER)
-    here_seconds, here = _fit_seconds(inputs, HERE)
-    before = here_seconds
-    for workers in (1, 2):
-        with (
-            LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                dashboard_address=None,
-                host="127.0.0.1",
-            ) as local,
-            open_cluster(local.scheduler_address) as cluster,
-        ):
-            seconds, found = _fit_seconds(inputs, cluster)
-        same = all(np.array_equal(found[name], here[name]) for name in here)
-        note = f"{records:,} records; floor: {'here' if workers == 1 else 'one worker'}"
-        figure = f"training on {workers} Dask workers"
-        ratio = seconds / before
-        report.add(Figure(figure, seconds, "s", before, ratio, "same", same, note))
-        before = seconds
-
-
-def _fit_seconds(
-    inputs: TrainingInputs, runner: JobRunner
-) -> tuple[float, dict[str, NDArray[Any]]]:
-    inputs.fit_cache = FitCache()
-    n_items, now_ms = SMALLER // RECORDS_PER_ITEM, 1_800_000_000_000
-    began = time.perf_counter()
-    arrays = fit_all_models(inputs, n_items, resolve_settings({}), now_ms, runner=runner)
-    return time.perf_counter() - began, arrays
 
 
 def _read(data: Path, size: int) -> TrainingInputs:

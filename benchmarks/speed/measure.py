@@ -62,7 +62,6 @@ ALONE: dict[str, Callable[[Report], None]] = {
     "overload": overload.overload,
     "rebuild": large_store.rebuild,
     "large-store": large_store.large_store,
-    "training-cluster": large_store.training_cluster,
     "many-stores": many_stores.many_stores,
 }
 NAMES = (*ALONE, *ON_THE_BIG_SHOP)

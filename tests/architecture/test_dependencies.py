@@ -21,7 +21,6 @@ BY_NAME = {
     "tzdata": "zoneinfo reads it where the system has no time zones",
 }
 THROUGH_ANOTHER = {
-    "dask": "distributed is made of it and decides its version",
     "mcp-types": "mcp is made of it and decides its version",
     "pydantic-core": "pydantic decides its version",
     "starlette": "fastapi is made of it and decides its version",
@@ -37,7 +36,7 @@ def plain(requirement: str) -> str:
 def declared() -> set[str]:
     project = pyproject()["project"]
     extras = project["optional-dependencies"]
-    names = ("onnx", "cluster", "forecast")
+    names = ("onnx", "forecast")
     on_request = itertools.chain.from_iterable(extras[name] for name in names)
     return {plain(line) for line in [*project["dependencies"], *on_request]}
 

@@ -1,8 +1,11 @@
-"""Array types and sorting for all engines: ranked items, sorted runs, a radix sort."""
+"""Array types and sorting for all engines: ranked items, sorted runs, a radix sort.
+
+Also how a fit bounds the memory that it needs at once: allocation and ranges of runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,6 +19,8 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 Bytes: TypeAlias = npt.NDArray[np.int8]
 Arrays: TypeAlias = Mapping[str, npt.NDArray[Any]]
 """A stored model: named plain arrays, memory-mapped or not."""
+Allocate: TypeAlias = Callable[[int, npt.DTypeLike], npt.NDArray[Any]]
+"""Returns an uninitialised array of a length and a type, in memory or in a mapped file."""
 
 
 class RankedItems(NamedTuple):
@@ -135,3 +140,21 @@ def grouped_argsort(groups: npt.NDArray[np.integer[Any]], times: Ints) -> Ints:
     by_time = np.argsort(times, kind="stable")
     order: Ints = by_time[stable_argsort(groups[by_time])]
     return order
+
+
+def allocate_in_memory(size: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return an uninitialised array in memory."""
+    return np.empty(size, kind)
+
+
+def run_ranges(offsets: Ints, max_entries: int) -> Iterator[tuple[int, int]]:
+    """Yield consecutive ranges of runs with at most `max_entries`, or of a single run.
+
+    Run r has the entries offsets[r]:offsets[r + 1].
+    """
+    begin, runs = 0, len(offsets) - 1
+    while begin < runs:
+        fits = int(np.searchsorted(offsets, offsets[begin] + max_entries, side="right")) - 1
+        end = min(max(fits, begin + 1), runs)
+        yield begin, end
+        begin = end

@@ -49,7 +49,6 @@ class BuyEngine(Engine[CopurchaseModels]):
             inputs.copurchase_options,
             lines.buyers,
             variants=inputs.variants,
-            runner=inputs.runner,
         ).to_arrays()
 
     def item_hashes(self, arrays: Arrays) -> Iterator[Words]:

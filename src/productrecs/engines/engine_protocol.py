@@ -33,7 +33,6 @@ from productrecs.engines.array_types_and_sorting import (
 )
 from productrecs.engines.copurchase import CopurchaseOptions, VariantGroups
 from productrecs.engines.item_fingerprints import Words
-from productrecs.engines.partition_jobs import JobRunner
 
 Model = TypeVar("Model")
 
@@ -105,7 +104,6 @@ class FitInputs:
     cart_event_count: int
     order_lines: Callable[[], BasketLines]
     order_and_cart_lines: Callable[[], BasketLines | None]
-    runner: JobRunner
 
     @property
     def purchase_fingerprint(self) -> FitFingerprint:

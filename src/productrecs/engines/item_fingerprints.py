@@ -6,8 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.array_types_and_sorting import Ints
-from productrecs.engines.partition_jobs import run_ranges
+from productrecs.engines.array_types_and_sorting import Ints, run_ranges
 
 Words = npt.NDArray[np.uint64]
 

@@ -24,7 +24,6 @@ from productrecs.engines.browse import (
     gather_visits,
 )
 from productrecs.engines.click_boosts import CART, CLICK
-from productrecs.engines.partition_jobs import JobRunner
 from productrecs.records.events.event import EventKind
 from productrecs.training.interest_signals import (
     InterestSignals,
@@ -73,15 +72,14 @@ def summarize_behaviour(
     signals: InterestSignals,
     task: BehaviourTask,
     options: SessionOptions,
-    runner: JobRunner,
 ) -> BehaviourSummary:
-    """Return what training needs of all events, each job of `runner` one partition."""
+    """Return what training needs of all events, read partition by partition."""
     sessions: list[PartitionSessions] = []
     carts: list[ShopperEventArrays] = []
     choices: list[ItemChoices] = []
     carted, viewed = np.zeros(task.n_items, np.int64), np.zeros(task.n_items, np.int64)
-    jobs = _jobs(events, signals, runner.workers)
-    for summary in runner.run(_summarize_partition, task, jobs):
+    for partition_events, partition_signals in _partitions(events, signals):
+        summary = _summarize_partition(task, partition_events, partition_signals)
         part = summary.sessions
         sessions.append(part.copy_to(events.allocate) if events.is_in_file else part)
         carts.append(summary.carts)
@@ -97,16 +95,14 @@ def summarize_behaviour(
     )
 
 
-def _jobs(
-    events: ShopperEvents, signals: InterestSignals, workers: int
+def _partitions(
+    events: ShopperEvents, signals: InterestSignals
 ) -> Iterator[tuple[ShopperEventArrays, InterestSignals]]:
-    count = events.part_count(workers)
-    if count == 1:
-        yield events.part(0, workers), signals
-        return
+    """Yield the events and interest signals of each partition of the shoppers."""
+    count = events.part_count
     numbers = partition_numbers(signals.visitors, count)
     for number in range(count):
-        yield events.part(number, workers), signals.select(numbers == number)
+        yield events.part(number), signals.select(numbers == number)
 
 
 def _summarize_partition(

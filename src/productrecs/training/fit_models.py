@@ -19,7 +19,6 @@ from productrecs.engines.click_boosts import (
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.engines.engine_protocol import FitInputs, TrendingInputs
 from productrecs.engines.item_fingerprints import item_fingerprints
-from productrecs.engines.partition_jobs import HERE, JobRunner
 from productrecs.engines.registry import ENGINES
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -43,7 +42,6 @@ def fit_all_models(
     settings: StoreSettings,
     now_ms: int,
     tuned: CopurchaseOptions | None = None,
-    runner: JobRunner = HERE,
 ) -> dict[str, npt.NDArray[Any]]:
     """Return every engine's arrays for numbers below `n_items`.
 
@@ -56,7 +54,6 @@ def fit_all_models(
         inputs.indicators.signals,
         BehaviourTask(n_items, visits.longest, since_ms, now_ms),
         visits,
-        runner,
     )
     # First what needs much memory for small results: the models below stay in memory.
     indicators = _fit_indicators(inputs, behaviour.choices, now_ms)
@@ -66,7 +63,7 @@ def fit_all_models(
         settings.trending_metric, since_ms, behaviour.carted, behaviour.viewed
     )
     engine_inputs = _engine_inputs(
-        inputs, behaviour, window, n_items, now_ms, tuned or CopurchaseOptions(), runner
+        inputs, behaviour, window, n_items, now_ms, tuned or CopurchaseOptions()
     )
     arrays = _fit_engines(engine_inputs, inputs.fit_cache)
     hashes = (words for engine in ENGINES for words in engine.item_hashes(arrays))
@@ -95,7 +92,6 @@ def _engine_inputs(
     n_items: int,
     now_ms: int,
     options: CopurchaseOptions,
-    runner: JobRunner,
 ) -> FitInputs:
     """Return what engines are fitted to.
 
@@ -122,7 +118,6 @@ def _engine_inputs(
         order_and_cart_lines=partial(
             order_and_cart_lines, purchases, behaviour.carts, newest_ms
         ),
-        runner=runner,
     )
 
 

@@ -16,8 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.cache_registry import RegisteredCache
-from productrecs.engines.array_types_and_sorting import Bools, Ints, Items
-from productrecs.engines.partition_jobs import allocate_in_memory
+from productrecs.engines.array_types_and_sorting import (
+    Bools,
+    Ints,
+    Items,
+    allocate_in_memory,
+)
 
 PARTITIONS: Final = 64
 _ROW: Final = np.dtype(
@@ -117,14 +121,15 @@ class ShopperEvents:
             return self._join_pages_in_memory()
         return join_events([self.part(number) for number in range(self._partitions)])
 
-    def part_count(self, workers: int = 1) -> int:
-        """Return the number of partitions: 1 if all is in memory and one worker asks."""
-        return 1 if self._file is None and workers == 1 else self._partitions
+    @property
+    def part_count(self) -> int:
+        """The number of partitions: 1 while all events are in memory."""
+        return 1 if self._file is None else self._partitions
 
-    def part(self, number: int, workers: int = 2) -> ShopperEventArrays:
-        """Return the events of one of `part_count(workers)` partitions, in log order."""
+    def part(self, number: int) -> ShopperEventArrays:
+        """Return the events of one of `part_count` partitions, in log order."""
         resident = self._join_pages_in_memory()
-        if self._file is None and self.part_count(workers) == 1:
+        if self._file is None:
             return resident
         numbers = partition_numbers(resident.visitors, self._partitions)
         latest = select_rows(resident, numbers == number)

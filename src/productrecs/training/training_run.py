@@ -18,7 +18,6 @@ from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.clock import HOUR_MS, Clock
 from productrecs.core.idle_priority import run_at_idle_priority
 from productrecs.core.ids import StoreId
-from productrecs.engines.partition_jobs import HERE, JobRunner
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.files.model_files import publish_arrays, remove_other_models
 from productrecs.storage.files.snapshot_cache import SnapshotCache
@@ -59,12 +58,11 @@ def train_store(
     inputs: TrainingInputs,
     progress: Progress,
     idle_seconds: float = 0.0,
-    runner: JobRunner = HERE,
 ) -> TrainedModel:
     """Train `store` on its whole log; return the serving model.
 
     The caller passes the same `inputs` again, so that the next training reads only new
-    facts; empty ones give the same model, and so does every `runner` of the fit's jobs.
+    facts; empty ones give the same model.
     `progress` is called with shares of 1. The first `idle_seconds` run at idle priority
     (`core/idle_priority.py`).
 
@@ -83,9 +81,7 @@ def train_store(
                 tuned = HyperparameterRepository(connection, store.store_id).options()
             progress(0.5)
             now_ms = deps.clock()
-            arrays = fit_all_models(
-                inputs, head.n_items, store.settings, now_ms, tuned, runner
-            )
+            arrays = fit_all_models(inputs, head.n_items, store.settings, now_ms, tuned)
             progress(0.9)
             facts = {"store_id": store.store_id, "applied_seq": head.seq}
             model_id = publish_arrays(folder, arrays, facts, head.model_id)

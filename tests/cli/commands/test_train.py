@@ -1,9 +1,6 @@
 """`productrecs train`: trains at once."""
 
 import json
-import sys
-
-import pytest
 
 from productrecs.services import Services
 from productrecs.storage.files.model_files import open_arrays
@@ -38,17 +35,3 @@ def test_an_engine_that_there_is_not_is_refused(shell: CommandLine, shop: str) -
 
     assert result.exit_code == 2
     assert "complementary" in result.stderr
-
-
-def test_without_its_extra_or_a_scheduler_a_cluster_is_an_error_that_says_what_to_do(
-    shell: CommandLine, shop: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("productrecs.training.dask_cluster._CONNECT_SECONDS", 0.2)
-    unreachable = shell.run("train", shop, "--cluster", "tcp://127.0.0.1:9")
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    missing = shell.run("train", shop, "--cluster", "tcp://127.0.0.1:9")
-
-    assert (unreachable.exit_code, missing.exit_code) == (1, 1)
-    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in unreachable.stderr
-    assert "without --cluster this machine trains alone" in unreachable.stderr
-    assert "pip install 'productrecs[cluster]'" in missing.stderr

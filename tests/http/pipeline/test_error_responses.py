@@ -57,7 +57,6 @@ ELSEWHERE = (
     "productrecs.worker.scheduled_backups",  # on the command line and by the worker
     "productrecs.storage.sql.removed_rows",  # told by the dashboard
     "productrecs.storage.files.snapshots",  # fetching in the background
-    "productrecs.training.dask_cluster",  # on the command line
     "productrecs.records.catalog.availability",  # told as a 422 by the schema
     "productrecs.core.time_window",  # likewise
     "productrecs.records.merchandising.",  # changed on the command line

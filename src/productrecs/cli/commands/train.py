@@ -1,7 +1,6 @@
-"""`productrecs train`: trains a store's models now, here or on a cluster."""
+"""`productrecs train`: trains a store's models now."""
 
 import time
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import click
@@ -9,10 +8,8 @@ import click
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json, progress
-from productrecs.engines.partition_jobs import HERE, JobRunner
 from productrecs.engines.registry import TRAINING_CHOICES
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.training.dask_cluster import open_cluster
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 
@@ -28,16 +25,9 @@ _STEPS = 100
     show_default=True,
     help="The engine that must be current; one training updates all engines.",
 )
-@click.option(
-    "--cluster",
-    metavar="ADDRESS",
-    help="The scheduler of a Dask cluster that fits the models, as tcp://10.0.0.5:8786.",
-)
 @json_option
 @data_option
-def train(
-    domain: str, engine: str, cluster: str | None, *, as_json: bool, data: Path | None
-) -> None:
+def train(domain: str, engine: str, *, as_json: bool, data: Path | None) -> None:
     """Train a store's models now; a running server serves them within a second.
 
     Usually unnecessary: the worker trains by itself, at most a minute behind.
@@ -50,10 +40,7 @@ def train(
             services.database, services.models, services.clock, services.snapshots
         )
         began = time.monotonic()
-        runner_context: AbstractContextManager[JobRunner] = (
-            nullcontext(HERE) if cluster is None else open_cluster(cluster)
-        )
-        with runner_context as runner, progress("training", _STEPS) as advance:
+        with progress("training", _STEPS) as advance:
             shown_percent = 0
 
             def show_progress(share: float) -> None:
@@ -62,7 +49,7 @@ def train(
                 shown_percent = round(share * _STEPS)
 
             inputs = TrainingInputs(services.models)
-            model = train_store(dependencies, store, inputs, show_progress, runner=runner)
+            model = train_store(dependencies, store, inputs, show_progress)
         seconds = time.monotonic() - began
     if as_json:
         print_json(

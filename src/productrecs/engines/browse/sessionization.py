@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from productrecs.engines.array_types_and_sorting import (
+    Allocate,
     Bools,
     Floats,
     Ints,
     Items,
+    allocate_in_memory,
     check_item_numbers,
     grouped_argsort,
     ranks_within_runs,
+    run_ranges,
     stable_argsort,
 )
 from productrecs.engines.browse.session_index import SessionIndex
@@ -27,7 +30,6 @@ from productrecs.engines.browse.session_knn import (
     SessionOptions,
     read_only_layout,
 )
-from productrecs.engines.partition_jobs import Allocate, allocate_in_memory, run_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

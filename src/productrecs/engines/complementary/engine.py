@@ -115,7 +115,6 @@ class ComplementaryEngine(Engine[ComplementAndCopurchaseModel]):
             inputs.copurchase_options,
             lines.buyers,
             inputs.variants,
-            inputs.runner,
         )
 
     def item_hashes(self, arrays: Arrays) -> Iterator[Words]:

@@ -39,10 +39,8 @@ from productrecs.engines.copurchase.variant_pooling import (
     VariantPooling,
     build_variant_pooling,
 )
-from productrecs.engines.partition_jobs import HERE, JobRunner
 
 _ROUNDS = 8
-_JOBS_PER_WORKER: Final = 4  # so that workers of different speed end together
 
 
 def promote_for_coverage(
@@ -139,7 +137,6 @@ def fit_copurchase(
     buyers: Ints | None = None,
     *,
     variants: VariantGroups | None = None,
-    runner: JobRunner = HERE,
 ) -> CopurchaseModels:
     """Return every item's strongest companions from parallel arrays, one entry a line.
 
@@ -155,7 +152,7 @@ def fit_copurchase(
         ValueError: when an item number lies outside 0..n_items-1.
     """
     lines = _distinct_baskets(baskets, items, ages_days, n_items, buyers)
-    return fit_baskets(lines, options or CopurchaseOptions(), variants, runner)
+    return fit_baskets(lines, options or CopurchaseOptions(), variants)
 
 
 def fit_widest_copurchase(
@@ -166,11 +163,10 @@ def fit_widest_copurchase(
     options: CopurchaseOptions,
     buyers: Ints | None,
     variants: VariantGroups | None,
-    runner: JobRunner = HERE,
 ) -> CopurchaseModel:
     """Return the model of `fit_copurchase` with the highest coverage, and make no other."""
     lines = _distinct_baskets(baskets, items, ages_days, n_items, buyers)
-    return fit_baskets(lines, options, variants, runner, widest_only=True).widest
+    return fit_baskets(lines, options, variants, widest_only=True).widest
 
 
 def _distinct_baskets(
@@ -188,11 +184,10 @@ def fit_baskets(
     lines: Baskets,
     options: CopurchaseOptions,
     variants: VariantGroups | None = None,
-    runner: JobRunner = HERE,
     *,
     widest_only: bool = False,
 ) -> CopurchaseModels:
-    """Return the models of gathered baskets; each job of `runner` counts some owners.
+    """Return the models of gathered baskets.
 
     With `widest_only`, only the one with the highest coverage.
     """
@@ -209,14 +204,12 @@ def fit_baskets(
     widest_only &= pooling is not None
     categories = None if variants is None else variants.categories
     evidence = PairGrader(lines, categories, options)
-    counting = _PairCountingJob(
+    inputs = _PairCountingInputs(
         lines, weights, sales, pooling, evidence, options, widest_only
     )
-    for item_pairs, pooled_pairs in runner.run(
-        _strongest_pairs, counting, _owner_blocks_by_job(lines, runner)
-    ):
-        plain.add(item_pairs)
-        pooled.add(pooled_pairs)
+    item_pairs, pooled_pairs = _strongest_pairs(inputs)
+    plain.add(item_pairs)
+    pooled.add(pooled_pairs)
     if widest_only:
         return CopurchaseModels(pooled.take_model(), None)
     return CopurchaseModels(
@@ -224,8 +217,8 @@ def fit_baskets(
     )
 
 
-class _PairCountingJob(NamedTuple):
-    """What every job of a fit reads."""
+class _PairCountingInputs(NamedTuple):
+    """What the counting of pairs reads."""
 
     lines: Baskets
     weights: Floats
@@ -243,26 +236,14 @@ class _SelectedPairs(NamedTuple):
     evidence: Bytes
 
 
-def _owner_blocks_by_job(lines: Baskets, runner: JobRunner) -> list[tuple[list[Ints]]]:
-    """Return the blocks of owners of each job.
-
-    Borders of blocks are the same for every runner: ties in a block are broken alike.
-    """
-    blocks = owner_blocks(lines)
-    if runner.workers == 1:
-        return [(blocks,)]
-    size = -(-len(blocks) // (_JOBS_PER_WORKER * runner.workers))
-    return [(blocks[at : at + size],) for at in range(0, len(blocks), size)]
-
-
 def _strongest_pairs(
-    counting: _PairCountingJob, blocks: list[Ints]
+    inputs: _PairCountingInputs,
 ) -> tuple[list[_SelectedPairs], list[_SelectedPairs]]:
-    """Return the strongest pairs of some owners: their own, and pooled by variants."""
-    lines, weights, sales, pooling, pair_evidence, options, widest_only = counting
+    """Return every owner's strongest pairs: its own, and pooled by variants."""
+    lines, weights, sales, pooling, pair_evidence, options, widest_only = inputs
     plain: list[_SelectedPairs] = []
     pooled: list[_SelectedPairs] = []
-    for owners, counted in count_pairs(lines, weights, blocks):
+    for owners, counted in count_pairs(lines, weights, owner_blocks(lines)):
         pairs = (
             counted if pooling is None else pooling.with_borrowed_baskets(counted, owners)
         )

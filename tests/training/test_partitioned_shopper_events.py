@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from productrecs.engines.copurchase import CopurchaseOptions, fit_copurchase, pair_counts
-from productrecs.engines.partition_jobs import HERE, run_ranges
+from productrecs.engines.array_types_and_sorting import run_ranges
 from productrecs.records.events.event_log import repository as event_log
 from productrecs.records.purchases.sold_lines import repository as sold_lines
 from productrecs.training import training_inputs
@@ -23,24 +22,11 @@ from tests.records.orders.import_support import new_store
 from tests.training.test_incremental import Life, read_on, trained
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from productrecs.storage.sql.database import Database
 
 N_ITEMS, EVENTS, SEED = 64, 60, 5
-
-
-class Workers:
-    """A runner that asks for many jobs, takes all inputs first and forgets nothing."""
-
-    workers = 3
-
-    def run(
-        self, function: Callable[..., Any], shared: object, jobs: Iterable[tuple[Any, ...]]
-    ) -> Iterator[Any]:
-        """Run the jobs at once."""
-        return iter([function(shared, *job) for job in list(jobs)])
 
 
 def test_any_partition_gives_the_model_of_the_whole(
@@ -147,23 +133,6 @@ def test_a_full_disk_is_an_error_before_any_page_is_written(
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(OSError, match="no space for 8000"):
         events.allocate(1_000, np.int64)
-
-
-def test_pairs_of_several_jobs_are_those_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pair_counts.owner_blocks, "__defaults__", (300,))
-    rng = np.random.default_rng(8)
-    baskets, items = rng.integers(400, size=1_500), rng.integers(60, size=1_500)
-    ages = rng.random(1_500).astype(np.float32) * 90
-    arguments = (baskets, items.astype(np.int32), ages, 60, CopurchaseOptions(), baskets)
-
-    one, several = (
-        fit_copurchase(*arguments, runner=runner).to_arrays()
-        for runner in (HERE, Workers())
-    )
-
-    assert one.keys() == several.keys()
-    for name, array in one.items():
-        np.testing.assert_array_equal(several[name], array, err_msg=name)
 
 
 @pytest.mark.parametrize(
