@@ -66,8 +66,9 @@ class RegisteredCache(Enum):
         "store", 96 * MIB, _BYTES, Invalidation.FINGERPRINT,
     )  # fmt: skip
     SEARCH_RESULTS = CacheSpec(
-        "bodies of search replies", "store", 40 * MIB, _BYTES, Invalidation.INPUTS
-    )
+        "bodies of search replies, all but the last used compressed",
+        "store", 20 * MIB, _BYTES, Invalidation.INPUTS,
+    )  # fmt: skip
     SHOPPER_HISTORIES = CacheSpec(
         "shoppers' histories", "store", 60_000, _ENTRIES, Invalidation.LOG
     )
