@@ -27,7 +27,7 @@ from productrecs.storage.sql.tables import items
 
 _CHUNK: Final = 500
 _FIELDS: Final = tuple(FIELD_DEFAULTS)
-_PAGE: Final = 10_000
+_PAGE: Final = 1_000
 _COLUMNS: Final = (
     "number, item_id, present, change_seq, title, product_url, image_url, price, "
     "availability, stock_qty, categories, available_from, available_until, created_at, "
