@@ -1,7 +1,8 @@
 """Clients: writes the typed clients of `clients/` from the service's OpenAPI description.
 
 `python -m tools.clients` writes them. The types of the TypeScript client come from
-openapi-typescript (`npm ci` in clients/typescript installs it); all else is made here.
+openapi-typescript, and its JavaScript from the TypeScript compiler (`npm ci` in
+clients/typescript installs both); all else is made here.
 """
 
 from __future__ import annotations
@@ -82,6 +83,14 @@ def main() -> None:
     document = service_description()
     for path, text in (python_files(document) | typescript_files(document)).items():
         path.write_text(text, "utf-8")
+    compile_typescript(TYPESCRIPT / "lib")
+
+
+def compile_typescript(folder: Path) -> None:
+    """Write the TypeScript client as JavaScript and its declarations into `folder`."""
+    compiler = TYPESCRIPT / "node_modules/.bin/tsc"
+    command = [compiler, "-p", TYPESCRIPT, "--outDir", folder]
+    subprocess.run(command, check=True)  # noqa: S603 - the command is ours
 
 
 def service_description() -> dict[str, Any]:

@@ -153,16 +153,18 @@ async def late_failure(call: Awaitable[object]) -> list[object]:
 
 
 def in_typescript(place: Place, folder: Path) -> Answers:
-    """Return what `typed_client.ts` prints; it compiles without an error."""
-    (folder / "node_modules").symlink_to(clients.TYPESCRIPT / "node_modules")
-    shutil.copytree(clients.TYPESCRIPT / "src", folder / "src")
+    """Return what `typed_client.ts` prints; the client is installed as the guide says."""
+    package = folder / "client"  # without what makes it
+    unused = shutil.ignore_patterns("node_modules", "src")
+    shutil.copytree(clients.TYPESCRIPT, package, ignore=unused)
     shutil.copy(ROOT / "tests/api/typed_client.ts", folder)
     (folder / "package.json").write_text('{"type": "module"}')
+    run("npm", "install", "--offline", "--no-audit", "--no-fund", package, folder=folder)
     settings = json.loads((clients.TYPESCRIPT / "tsconfig.json").read_text())
-    settings["compilerOptions"] |= {"rootDir": ".", "declaration": False}
+    settings["compilerOptions"] |= {"rootDir": ".", "declaration": False, "outDir": "dist"}
     settings["include"] = ["typed_client.ts"]
     (folder / "tsconfig.json").write_text(json.dumps(settings))
-    run(folder / "node_modules/.bin/tsc", "-p", ".", folder=folder)
+    run(clients.TYPESCRIPT / "node_modules/.bin/tsc", "-p", ".", folder=folder)
     account = place.account
     arguments = (place.url, account.publishable, account.secret, place.busy, place.nobody)
     printed = run("node", "dist/typed_client.js", *arguments, folder=folder)
@@ -243,6 +245,15 @@ def test_the_python_client_is_made_from_the_description() -> None:
 def test_the_typescript_client_is_made_from_the_description() -> None:
     for path, text in clients.typescript_files(clients.service_description()).items():
         assert path.read_text("utf-8") == text, f"{path.name}: python -m tools.clients"
+
+
+@needs_node
+def test_the_javascript_of_the_client_is_that_of_its_typescript(tmp_path: Path) -> None:
+    clients.compile_typescript(tmp_path)
+
+    made = {path.name: path.read_text("utf-8") for path in tmp_path.iterdir()}
+    committed = (clients.TYPESCRIPT / "lib").iterdir()
+    assert made == {path.name: path.read_text("utf-8") for path in committed}
 
 
 def test_a_generated_python_client_pushes_an_item(

@@ -1,5 +1,5 @@
 // Uses the TypeScript client: node typed_client.js ADDRESS PUBLISHABLE SECRET LATE-ADDRESS NO-ADDRESS
-import { type Product, ProductRecs, ProductRecsError, type SearchReply } from "./src/index.js";
+import { type Product, ProductRecs, ProductRecsError, type SearchReply } from "productrecs-client";
 
 declare const process: { argv: string[] };
 
