@@ -4,6 +4,7 @@ import contextlib
 import logging
 import random
 import shutil
+import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -189,10 +190,16 @@ class Services:
             self.database,
             self.clock,
             self.numbers,
-            self.settings.data,
+            self._folder_for_temporary_files,
             self.settings.plans,
             self.upload_folder,
         )
+
+    @property
+    def _folder_for_temporary_files(self) -> Path:
+        """The data folder; the system's where a command runs away from the service's."""
+        folder = self.settings.data
+        return folder if folder.is_dir() else Path(tempfile.gettempdir())
 
     @property
     def upload_folder(self) -> UploadFolder:

@@ -402,3 +402,20 @@ def test_events_without_any_that_can_be_read_are_refused(
 
 def test_an_empty_file_is_nothing_to_worry_about(shell: CommandLine, shop: str) -> None:
     assert "0 lines" in shell("import-events", shop, "-", stdin="")
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("database_kind", ["postgres"], indirect=True)
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [("import-items", "id,title\na,Tent\n"), ("import-orders", "order_id,item_id\n1,a\n")],
+)
+def test_files_are_imported_on_a_machine_without_the_data_folder(
+    shell: CommandLine, shop: str, tmp_path: Path, command: str, file: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    ordered = ["--ordered-today"] if command == "import-orders" else []
+
+    shell(command, shop, "-", *ordered, stdin=file, PRODUCTRECS_DATA=str(elsewhere))
+
+    assert not elsewhere.exists()

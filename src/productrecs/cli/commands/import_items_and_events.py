@@ -88,7 +88,7 @@ def import_items(  # noqa: PLR0913 - one argument for each option
     )
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        with open_import_source(file, services.settings.data) as source:
+        with open_import_source(file, services.imports.folder) as source:
             if dry_run:
                 report = push_items(services.imports, store, source, options, progress)
             else:
@@ -182,7 +182,7 @@ def import_events(domain: str, file: str, *, as_json: bool, data: Path | None) -
     with open_services(data) as services:
         store = find_store(services.database, domain)
         with (
-            open_import_source(file, services.settings.data, may_be_empty=True) as source,
+            open_import_source(file, services.imports.folder, may_be_empty=True) as source,
             progress("events", source.size) as on_bytes,
         ):
             report = import_event_file(services.imports, store, source, on_bytes)

@@ -69,7 +69,7 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
     columns = read_mapping(mapping, "orders") if mapping else None
     with open_services(data) as services:
         store = find_store(services.database, domain)
-        with open_import_source(file, services.settings.data) as source:
+        with open_import_source(file, services.imports.folder) as source:
             file_format = OrderFileFormat(kind) if kind else None
             orders = inspect_order_file(
                 services.imports, store, source.file, file_format, columns, pattern
