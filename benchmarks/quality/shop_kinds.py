@@ -31,7 +31,7 @@ from benchmarks.quality.made_shops import KINDS, orders_of
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.training.training_inputs import Purchases
+from productrecs.training.training_inputs import OrderLineArrays
 from productrecs.training.tuning.repository import (
     Changes,
     changes_of,
@@ -157,12 +157,12 @@ def _add(
         report.add(Figure(named, value, "share", floor, ratio, target, good, note))
 
 
-def purchases_of(test: Trial) -> Purchases:
+def purchases_of(test: Trial) -> OrderLineArrays:
     """Return the orders that are learned from, as training reads them."""
     learned = test.orders.times < test.now_ms
     orders, items, times = test.orders.lines_of(learned)
     count = len(items)
-    return Purchases(
+    return OrderLineArrays(
         line_seqs=np.arange(count),
         baskets=orders,
         items=items,

@@ -29,8 +29,8 @@ from productrecs.storage.files.object_store import (
     ObjectStore,
     ObjectStoreUnavailableError,
 )
+from productrecs.storage.files.object_store_snapshots import KINDS, SnapshotStore
 from productrecs.storage.files.snapshot_cache import SnapshotCache
-from productrecs.storage.files.snapshots import KINDS, SnapshotStore
 from productrecs.storage.jobs.job_queue import JobQueue
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import ItemNumberCache
@@ -41,7 +41,7 @@ from productrecs.tenancy.users.totp_secret_cipher import KEY_FILE, SecretCipher
 from productrecs.training.installed_models import InstalledModels
 from productrecs.training.repository import serving_snapshots
 from productrecs.training.search.multilingual_text_model import (
-    MultilingualModel,
+    MultilingualModelFiles,
     load_multilingual_text_model,
 )
 from productrecs.training.search.packaged_text_model import load_packaged_text_model
@@ -163,7 +163,7 @@ class Services:
             _log.exception("text model rejected")
             return None
 
-    def multilingual_model(self) -> MultilingualModel | None:
+    def multilingual_model(self) -> MultilingualModelFiles | None:
         """Return the packaged multilingual model; None beside an operator's text model."""
         if not self.settings.has_packaged_search_model:
             return None

@@ -21,7 +21,7 @@ from productrecs.features.recommendations.recommendation_request import (
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.fit_models import fit_all_models
 from productrecs.training.trained_models import TrainedModels
-from productrecs.training.training_inputs import Purchases, TrainingInputs
+from productrecs.training.training_inputs import OrderLineArrays, TrainingInputs
 from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
 
 ITEMS = ("tent", "mat", "stove", "pot")
@@ -30,7 +30,7 @@ DAY = 86_400_000
 CUSTOMERS = 120
 
 
-def purchases(orders_at_once: int) -> Purchases:
+def purchases(orders_at_once: int) -> OrderLineArrays:
     """Return two orders of each customer, and orders of both by others, the latest."""
     orders = [(one, (TENT, MAT), one) for one in range(1, CUSTOMERS + 1)]
     orders += [(buyer, (STOVE, POT), CUSTOMERS + day) for buyer, _, day in orders]
@@ -45,7 +45,7 @@ def purchases(orders_at_once: int) -> Purchases:
     ]
     baskets, items, buyers, times = np.array(lines, np.int64).T
     count = len(lines)
-    return Purchases(
+    return OrderLineArrays(
         line_seqs=np.arange(count),
         baskets=baskets,
         items=items.astype(np.int32),

@@ -6,14 +6,14 @@ import pytest
 
 from productrecs.core import memory_budget
 from productrecs.core.errors import QueueFullError
-from productrecs.core.memory_budget import MIB, SMALL, ByteBudget, Claim
+from productrecs.core.memory_budget import MIB, SMALL, ByteBudget, ByteClaim
 
 TOTAL = 160 * MIB
 
 
-def fill(budget: ByteBudget, claimant: str, size: int) -> list[Claim]:
+def fill(budget: ByteBudget, claimant: str, size: int) -> list[ByteClaim]:
     """Return as many claims of a size as a claimant gets."""
-    claims: list[Claim] = []
+    claims: list[ByteClaim] = []
     while True:
         try:
             claims.append(budget.claim(claimant).grow(size))

@@ -17,9 +17,9 @@ from productrecs.processes.process_messages import (
     Connection,
     FrameDecoder,
     ParentConnection,
-    Progress,
-    Ready,
-    Stop,
+    ProgressMessage,
+    ReadyMessage,
+    StopMessage,
     encode_frame,
 )
 
@@ -58,7 +58,7 @@ def test_a_message_comes_with_its_attachment(
 
 
 def test_messages_come_whole_however_they_are_cut() -> None:
-    sent = [Ready(), Progress(0.5), Ready(), Progress(1.0)]
+    sent = [ReadyMessage(), ProgressMessage(0.5), ReadyMessage(), ProgressMessage(1.0)]
     whole = b"".join(map(encode_frame, sent))
 
     for size in (1, 2, 3, 7, len(whole)):
@@ -77,7 +77,7 @@ def test_messages_come_whole_however_they_are_cut() -> None:
         HEAD.pack(5, 0) + b"abc",
         HEAD.pack(3, 0) + b"abc",
         HEAD.pack(1 << 31, 1 << 31),
-        encode_frame(Stop()),
+        encode_frame(StopMessage()),
     ],
     ids=["nothing", "half a head", "half a message", "garbage", "gigabytes", "another"],
 )
@@ -100,9 +100,9 @@ def test_receive_times_out_when_a_process_sends_nothing(
     with pytest.raises(TimeoutError):
         here.receive(FROM_CHILD, 0.01)
     assert not here.poll(0.01)
-    there.sendall(encode_frame(Ready()))
+    there.sendall(encode_frame(ReadyMessage()))
     assert here.poll(5)
-    assert here.receive(FROM_CHILD)[0] == Ready()
+    assert here.receive(FROM_CHILD)[0] == ReadyMessage()
     there.close()
     assert here.poll(5)
 
@@ -116,11 +116,11 @@ def test_a_child_stops_when_its_parent_says_so_or_is_gone(
     child = ParentConnection(there)
     child.stop_with_parent(stopped.set)
     child.ready()
-    assert here.receive(FROM_CHILD, 5.0)[0] == Ready()
+    assert here.receive(FROM_CHILD, 5.0)[0] == ReadyMessage()
     assert not stopped.is_set()
 
     if how == "a message":
-        here.send(Stop())
+        here.send(StopMessage())
     else:
         here.close()
 

@@ -27,7 +27,7 @@ from productrecs.training import training_inputs as inputs_module
 from productrecs.training.fit_models import fit_all_models
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import TrainedModels
-from productrecs.training.training_inputs import Purchases, TrainingInputs
+from productrecs.training.training_inputs import OrderLineArrays, TrainingInputs
 from tests.records.orders.import_support import NOON, import_text, new_store
 
 if TYPE_CHECKING:
@@ -226,11 +226,11 @@ def test_reading_on_gives_the_model_of_the_whole_log(
 def test_control_lines_that_are_not_replaced_are_found(
     sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never_replaced(old: Purchases, fresh: Purchases) -> Purchases:
-        return Purchases(
+    def never_replaced(old: OrderLineArrays, fresh: OrderLineArrays) -> OrderLineArrays:
+        return OrderLineArrays(
             **{
                 name: np.concatenate((getattr(old, name), getattr(fresh, name)))
-                for name in Purchases.__dataclass_fields__
+                for name in OrderLineArrays.__dataclass_fields__
             }
         )
 

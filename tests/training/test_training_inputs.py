@@ -14,7 +14,7 @@ from productrecs.training.order_and_cart_lines import (
     order_and_cart_lines,
 )
 from productrecs.training.partitioned_shopper_events import ShopperEventArrays
-from productrecs.training.training_inputs import CatalogInputs, FitCache, Purchases
+from productrecs.training.training_inputs import CatalogInputs, FitCache, OrderLineArrays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,11 +138,11 @@ def test_an_empty_catalog_has_no_categories() -> None:
     assert found == [False, False, True, False]
 
 
-def purchases(*lines: tuple[int, int, int, int]) -> Purchases:
+def purchases(*lines: tuple[int, int, int, int]) -> OrderLineArrays:
     """Return lines of (order, item, minute, visitor)."""
     orders, items, minutes, visitors = np.array(lines, np.int64).reshape(-1, 4).T
     count = len(lines)
-    return Purchases(
+    return OrderLineArrays(
         line_seqs=np.arange(count),
         baskets=orders,
         items=items.astype(np.int32),
@@ -196,7 +196,7 @@ def carted(*events: tuple[int, int, int]) -> ShopperEventArrays:
     )
 
 
-def baskets(bought: Purchases, done: ShopperEventArrays) -> set[tuple[int, ...]]:
+def baskets(bought: OrderLineArrays, done: ShopperEventArrays) -> set[tuple[int, ...]]:
     lines = order_and_cart_lines(bought, done, NOW)
     assert lines is not None
     return {

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.storage.files.object_store import ObjectStore
+from productrecs.storage.files.object_store_snapshots import KINDS, SnapshotStore
 from productrecs.storage.files.snapshot_cache import SnapshotCache
-from productrecs.storage.files.snapshots import KINDS, SnapshotStore
 from tests.support.object_server import object_server
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, see
 from tests.support.service import Service, eventually

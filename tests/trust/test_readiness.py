@@ -26,7 +26,7 @@ from productrecs.core.errors import (
 from productrecs.http.pipeline.readiness_checks import UNFIT_SECONDS
 from productrecs.storage.sql import integrity_check
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.integrity_check import DamageFile, IntegrityChecker
+from productrecs.storage.sql.integrity_check import DamageReportFile, IntegrityChecker
 from productrecs.storage.sql.storage_failures import FAILURE_MEMORY_SECONDS, StorageFailures
 from tests.support.service import Merchant, Service, eventually
 from tests.trust.test_full_disk import RESUMES_WITHIN, fill
@@ -247,7 +247,10 @@ def test_a_write_to_damage_is_refused_and_said(data_folder: Path) -> None:
 def test_damage_is_noted_until_a_check_finds_none(
     sqlite_database: Database, data_folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    note, watch = DamageFile(data_folder), IntegrityChecker(sqlite_database, data_folder)
+    note, watch = (
+        DamageReportFile(data_folder),
+        IntegrityChecker(sqlite_database, data_folder),
+    )
     sqlite_database.overwrite_deleted()
     watch.check()
     assert note.read() is None

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.storage.jobs.job_queue import Job, JobQueue, NewJob, RetryPolicy
-from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
+from productrecs.storage.jobs.recurring_jobs import RecurringJobs
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.tables import jobs
@@ -39,7 +39,7 @@ class Shift:
         chance = random.Random(3)  # noqa: S311 - spreads retries, keeps no secret
         self.queue = JobQueue(database, system_ms, chance, QUICK)
         self._database = database
-        turns = PeriodicTasks(database, self.queue, system_ms)
+        turns = RecurringJobs(database, self.queue, system_ms)
         self.worker = JobWorker(self.queue, {"work": handler}, JobSchedule(turns, ()))
         with database.transaction() as transaction:
             self.queue.enqueue(transaction, NewJob(StoreId("st_one"), "work"))
@@ -169,9 +169,9 @@ def test_a_handler_stops_when_another_worker_has_taken_over_its_job(
 HOURLY = timedelta(hours=1)
 
 
-def turns_in(database: Database) -> PeriodicTasks:
+def turns_in(database: Database) -> RecurringJobs:
     chance = random.Random(1)  # noqa: S311 - spreads retries, keeps no secret
-    return PeriodicTasks(database, JobQueue(database, system_ms, chance), system_ms)
+    return RecurringJobs(database, JobQueue(database, system_ms, chance), system_ms)
 
 
 def enqueued(database: Database) -> list[tuple[str, str]]:

@@ -28,13 +28,13 @@ from productrecs.services import (
 from productrecs.settings import from_environment
 from productrecs.storage.files.model_files import publish_arrays
 from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
-from productrecs.storage.files.snapshots import MODELS, SnapshotName
+from productrecs.storage.files.object_store_snapshots import MODELS, SnapshotName
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     delete_store,
     register_store,
 )
-from productrecs.training.repository import TrainedModel, TrainingRepository
+from productrecs.training.repository import TrainedModelRecord, TrainingRepository
 from productrecs.worker.file_import_jobs import OrderUploadJobs
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.object_store_jobs import ObjectStoreJobs
@@ -67,7 +67,7 @@ def train(services: Services, store_id: StoreId) -> SnapshotName:
     model_id = publish_arrays(services.models / store_id, {"a": np.arange(9)}, {})
     with services.database.transaction() as transaction:
         TrainingRepository(transaction, store_id).serve_unless_older(
-            TrainedModel(model_id, 1, 1, "", NOON)
+            TrainedModelRecord(model_id, 1, 1, "", NOON)
         )
     return SnapshotName(store_id, MODELS, model_id)
 

@@ -19,7 +19,7 @@ from productrecs.settings import from_environment
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
-from productrecs.worker.search_indexer import SearchIndexer
+from productrecs.worker.search_indexer import SearchIndexerLoop
 from tests.support.service import Service, eventually
 from tests.support.text_models import ALIKE, model
 
@@ -55,7 +55,7 @@ def test_the_operators_model_embeds_products_and_queries(services: Services) -> 
             LockedStoreLog(services.database, transaction, store.store_id), patches, 1
         )
     accounts = AccountDirectory(services.database)
-    indexing = SearchIndexer(services)
+    indexing = SearchIndexerLoop(services)
     working = threading.Thread(target=indexing.run)
     working.start()
     shops = OpenStores(services, accounts)
@@ -83,6 +83,6 @@ def test_a_model_that_is_not_the_one_described_is_refused_at_start(
     assert path is not None
     path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(ModelFileError):
-        SearchIndexer(services)
+        SearchIndexerLoop(services)
     with pytest.raises(ModelFileError):
         OpenStores(services, AccountDirectory(services.database))

@@ -26,7 +26,7 @@ class CacheLimitUnit(StrEnum):
     SECONDS = "seconds"
 
 
-class Invalidation(StrEnum):
+class InvalidationRule(StrEnum):
     """When a cached value stops being used, apart from eviction at the limit."""
 
     NEVER = "never: the value follows from its key"
@@ -46,11 +46,11 @@ class CacheSpec:
     scope: str
     limit: int
     unit: CacheLimitUnit
-    invalidation: Invalidation
+    invalidation: InvalidationRule
 
 
 _ENTRIES, _BYTES = CacheLimitUnit.ENTRIES, CacheLimitUnit.BYTES
-_NEVER, _OWNER = Invalidation.NEVER, Invalidation.OWNER
+_NEVER, _OWNER = InvalidationRule.NEVER, InvalidationRule.OWNER
 
 
 class RegisteredCache(Enum):
@@ -59,31 +59,31 @@ class RegisteredCache(Enum):
     # Answering requests
     OPEN_STORES = CacheSpec(
         "open stores: catalog, rules, models and the caches below",
-        "process", 1_024 * MIB, _BYTES, Invalidation.VERSION,
+        "process", 1_024 * MIB, _BYTES, InvalidationRule.VERSION,
     )  # fmt: skip
     RECOMMENDATION_LISTS = CacheSpec(
         "lists and their bodies for requests without a shopper",
-        "store", 96 * MIB, _BYTES, Invalidation.FINGERPRINT,
+        "store", 96 * MIB, _BYTES, InvalidationRule.FINGERPRINT,
     )  # fmt: skip
     SEARCH_RESULTS = CacheSpec(
         "bodies of search replies, all but the last used compressed",
-        "store", 20 * MIB, _BYTES, Invalidation.INPUTS,
+        "store", 20 * MIB, _BYTES, InvalidationRule.INPUTS,
     )  # fmt: skip
     SHOPPER_HISTORIES = CacheSpec(
-        "shoppers' histories", "store", 60_000, _ENTRIES, Invalidation.LOG
+        "shoppers' histories", "store", 60_000, _ENTRIES, InvalidationRule.LOG
     )
     ELIGIBLE_ITEMS = CacheSpec(
         "items that each set of rules lets into a list",
-        "store", 256, _ENTRIES, Invalidation.INPUTS,
+        "store", 256, _ENTRIES, InvalidationRule.INPUTS,
     )  # fmt: skip
     FILTERED_ITEMS = CacheSpec(
         "items that each set of rules and a call's filters let into a list",
-        "store", 32, _ENTRIES, Invalidation.INPUTS,
+        "store", 32, _ENTRIES, InvalidationRule.INPUTS,
     )  # fmt: skip
     PRICE_LISTS = CacheSpec(
         "the catalog with the prices of each price list in use (16 bytes an item), and "
         "the items that filters let into its lists",
-        "store", 16, _ENTRIES, Invalidation.INPUTS,
+        "store", 16, _ENTRIES, InvalidationRule.INPUTS,
     )  # fmt: skip
     BASKET_CANDIDATES = CacheSpec(
         "candidates for a basket (a kilobyte each)", "model", 4_096, _ENTRIES, _OWNER
@@ -98,11 +98,11 @@ class RegisteredCache(Enum):
     )  # fmt: skip
     ACTIVITY_COUNTS = CacheSpec(
         "events and orders of 30 days, where counting is slow",
-        "store", 60, CacheLimitUnit.SECONDS, Invalidation.EXPIRY,
+        "store", 60, CacheLimitUnit.SECONDS, InvalidationRule.EXPIRY,
     )  # fmt: skip
     PHOTO_STORES = CacheSpec(
         "stores' picture indexes, in mapped files",
-        "photo search process", 64, _ENTRIES, Invalidation.VERSION,
+        "photo search process", 64, _ENTRIES, InvalidationRule.VERSION,
     )  # fmt: skip
     CARD_FONTS = CacheSpec(
         "the font of mails' pictures, by its size",
@@ -110,7 +110,7 @@ class RegisteredCache(Enum):
     )  # fmt: skip
     MAIL_PICTURES = CacheSpec(
         "drawn pictures for mails, about 30 kB each",
-        "process", 512, _ENTRIES, Invalidation.EXPIRY,
+        "process", 512, _ENTRIES, InvalidationRule.EXPIRY,
     )  # fmt: skip
     MAIL_CHOICES = CacheSpec(
         "products just chosen for mails, until the database has them",
@@ -136,15 +136,15 @@ class RegisteredCache(Enum):
     )
     FLAGGED_SHOPPERS = CacheSpec(
         "shopper ids with an inhuman rate, for a day",
-        "process", 20_000, _ENTRIES, Invalidation.EXPIRY,
+        "process", 20_000, _ENTRIES, InvalidationRule.EXPIRY,
     )  # fmt: skip
     NETWORK_SHARES = CacheSpec(
         "visits and purchases of each network and day that count in models",
-        "process", 20_000, _ENTRIES, Invalidation.EXPIRY,
+        "process", 20_000, _ENTRIES, InvalidationRule.EXPIRY,
     )  # fmt: skip
     NETWORK_DAYS = CacheSpec(
         "visits and purchases of each store and day that count in models",
-        "process", 4_096, _ENTRIES, Invalidation.EXPIRY,
+        "process", 4_096, _ENTRIES, InvalidationRule.EXPIRY,
     )  # fmt: skip
     CLIENT_NETWORKS = CacheSpec(
         "networks of client addresses", "process", 4_096, _ENTRIES, _NEVER
@@ -179,18 +179,22 @@ class RegisteredCache(Enum):
     # Workers
     TRAINING_INPUTS = CacheSpec(
         "stores' records for training (30 bytes each)",
-        "worker", 20_000_000, CacheLimitUnit.RECORDS, Invalidation.LOG,
+        "worker", 20_000_000, CacheLimitUnit.RECORDS, InvalidationRule.LOG,
     )  # fmt: skip
     TRAINING_EVENTS = CacheSpec(
         "a store's events that are not yet in a file (21 bytes each)",
-        "worker", 4_000_000, CacheLimitUnit.RECORDS, Invalidation.LOG,
+        "worker", 4_000_000, CacheLimitUnit.RECORDS, InvalidationRule.LOG,
     )  # fmt: skip
     FITS = CacheSpec(
-        "each fitter's last result", "store in training", 64, _ENTRIES, Invalidation.INPUTS
+        "each fitter's last result",
+        "store in training",
+        64,
+        _ENTRIES,
+        InvalidationRule.INPUTS,
     )
     TOUCHPOINTS = CacheSpec(
         "touchpoints for attribution (24 bytes each)",
-        "worker", 2_000_000, CacheLimitUnit.RECORDS, Invalidation.LOG,
+        "worker", 2_000_000, CacheLimitUnit.RECORDS, InvalidationRule.LOG,
     )  # fmt: skip
     LOCAL_DAYS = CacheSpec(
         "days of moments in a time zone", "attribution step", 100_000, _ENTRIES, _NEVER

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import BinaryIO, Final, TypeAlias
 
-from productrecs.core.csv_column_names import find_columns
+from productrecs.core.csv_column_matching import find_columns
 from productrecs.core.csv_writer import unescape_formula
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.timestamps import TimeFormat, detect_day_first, written_date_to_iso

@@ -43,9 +43,9 @@ class ByteBudget:
         self._claimed: dict[Hashable, int] = {}
         self.held = 0
 
-    def claim(self, claimant: Hashable) -> Claim:
+    def claim(self, claimant: Hashable) -> ByteClaim:
         """Return an empty claim."""
-        return Claim(self, claimant)
+        return ByteClaim(self, claimant)
 
     def reserve(self, claimant: Hashable, extra: int, *, is_small: bool) -> None:
         """Record that a claimant holds `extra` bytes.
@@ -77,7 +77,7 @@ class ByteBudget:
             self._claimed.pop(claimant, None)
 
 
-class Claim:
+class ByteClaim:
     """The bytes that one request, or one queued write, holds of a budget."""
 
     __slots__ = ("_budget", "_claimant", "size")
@@ -108,11 +108,11 @@ class Claim:
         """Release all bytes; idempotent."""
         self.shrink(0)
 
-    def another(self) -> Claim:
+    def another(self) -> ByteClaim:
         """Return an empty claim for the same claimant."""
-        return Claim(self._budget, self._claimant)
+        return ByteClaim(self._budget, self._claimant)
 
-    def transfer(self) -> Claim:
+    def transfer(self) -> ByteClaim:
         """Move the bytes of this claim to a new one, and return that."""
         target = self.another()
         target.size, self.size = self.size, 0

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from productrecs.dashboard.change_descriptions import (
-    Snapshot,
+    SnapshotManifest,
     changeable_value_texts,
     describe_difference,
 )
@@ -58,7 +58,9 @@ def run_audited_change(
     return reply
 
 
-def _add_difference_to_audit_log(visit: Visit, entry_id: str, before: Snapshot) -> None:
+def _add_difference_to_audit_log(
+    visit: Visit, entry_id: str, before: SnapshotManifest
+) -> None:
     try:
         changed = describe_difference(visit, before, changeable_value_texts(visit))
     except UnknownStoreError:  # the change deleted the store

@@ -53,7 +53,7 @@ from productrecs.tenancy.users.repository import InvitationRepository, UserRepos
 Value: TypeAlias = str | tuple[str, ...]
 """A text, or the ids of products."""
 Words: TypeAlias = dict[str, Value]
-Snapshot: TypeAlias = dict[tuple[str, str], Words]
+SnapshotManifest: TypeAlias = dict[tuple[str, str], Words]
 """What is stored, by what it is and its id; its name is the word ""."""
 Entries: TypeAlias = Iterator[tuple[tuple[str, str], Words]]
 """What each thing is and its id, with its words."""
@@ -90,7 +90,7 @@ _SETTING_CHOICES: Final = MappingProxyType(
 )
 
 
-def changeable_value_texts(visit: Visit) -> Snapshot:
+def changeable_value_texts(visit: Visit) -> SnapshotManifest:
     """Return what the visit's page can change, as it is stored now."""
     found = {("setting", ""): _setting_texts(visit)}
     for path, read in _READERS.items():
@@ -99,7 +99,9 @@ def changeable_value_texts(visit: Visit) -> Snapshot:
     return found
 
 
-def describe_difference(visit: Visit, before: Snapshot, after: Snapshot) -> str:
+def describe_difference(
+    visit: Visit, before: SnapshotManifest, after: SnapshotManifest
+) -> str:
     """Return what changed; "" if nothing did."""
     parts = []
     for key in dict.fromkeys([*before, *after]):

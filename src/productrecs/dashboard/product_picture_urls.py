@@ -15,7 +15,7 @@ import msgspec
 
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.pictures.fetch_picture import absolute_url
-from productrecs.serving.cards import safe_url
+from productrecs.serving.product_cards import safe_url
 
 _SAMPLE: Final = 400  # products sampled for hosts: a catalog has few hosts
 _MOST_HOSTS: Final = 12

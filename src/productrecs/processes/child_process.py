@@ -263,7 +263,7 @@ _Request = TypeVar("_Request")
 _Reply = TypeVar("_Reply")
 
 
-class ProcessTimeouts(NamedTuple):
+class WorkerTimeouts(NamedTuple):
     """Time limits of a worker process, in elapsed seconds."""
 
     reply: float
@@ -275,7 +275,7 @@ class WorkerProcess:
     """One worker process, started on first use; for one thread at a time."""
 
     def __init__(
-        self, module: str, arguments: Sequence[str], timeouts: ProcessTimeouts
+        self, module: str, arguments: Sequence[str], timeouts: WorkerTimeouts
     ) -> None:
         """Run `module`, with its connection's file descriptor before the arguments."""
         self._module, self._arguments = module, tuple(arguments)

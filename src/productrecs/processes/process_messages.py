@@ -29,28 +29,28 @@ _encode: Final = Encoder().encode
 _Message = TypeVar("_Message")
 
 
-class Ready(Struct, array_like=True, tag="ready"):
+class ReadyMessage(Struct, array_like=True, tag="ready"):
     """A child process or the writer process is ready."""
 
 
-class Stop(Struct, array_like=True, tag="stop"):
+class StopMessage(Struct, array_like=True, tag="stop"):
     """The parent asks its child process to stop."""
 
 
-class Progress(Struct, array_like=True, tag="progress"):
+class ProgressMessage(Struct, array_like=True, tag="progress"):
     """The share of its work that a child process has done."""
 
     share: float
 
 
-class Alive(Struct, array_like=True, tag="alive"):
+class AliveMessage(Struct, array_like=True, tag="alive"):
     """A child process is at work; one that says so and then falls silent hangs."""
 
 
-FROM_CHILD: Final = Decoder(Ready | Progress | Alive)
+FROM_CHILD: Final = Decoder(ReadyMessage | ProgressMessage | AliveMessage)
 ALIVE_SECONDS: Final = 2.0
 """How often a child process says that it is at work."""
-_FROM_PARENT: Final = Decoder(Stop)
+_FROM_PARENT: Final = Decoder(StopMessage)
 
 
 def encode_frame(message: object, attached: int = 0) -> bytes:
@@ -183,16 +183,16 @@ class ParentConnection(Connection):
 
     def ready(self) -> None:
         """Report that this process is ready to work."""
-        self._report(Ready())
+        self._report(ReadyMessage())
 
     def progress(self, share: float) -> None:
         """Report the share of the work that is done."""
-        self._report(Progress(share))
+        self._report(ProgressMessage(share))
 
     def alive(self) -> None:
         """Report that this process is at work; never wait for the parent."""
         with suppress(OSError):  # the parent is gone, or reads nothing
-            self._socket.send(encode_frame(Alive()), socket.MSG_DONTWAIT)
+            self._socket.send(encode_frame(AliveMessage()), socket.MSG_DONTWAIT)
 
     def report_alive(self, is_responsive: Callable[[], bool]) -> None:
         """Report from a thread that this process is at work, while `is_responsive`."""
@@ -206,7 +206,7 @@ class ParentConnection(Connection):
         threading.Thread(target=report, name="alive", daemon=True).start()
 
     def stop_with_parent(self, stop: Callable[[], None]) -> None:
-        """Call `stop`, from a thread, when the parent sends Stop or ends."""
+        """Call `stop`, from a thread, when the parent sends `StopMessage` or ends."""
 
         def wait() -> None:
             try:

@@ -21,7 +21,7 @@ from typing import Final
 
 from productrecs.core.program_version import PROGRAM_VERSION
 from productrecs.processes.child_process import ChildProcess, fork_child, start_program
-from productrecs.processes.process_messages import FROM_CHILD, Alive, Stop
+from productrecs.processes.process_messages import FROM_CHILD, AliveMessage, StopMessage
 
 _log = logging.getLogger(__name__)
 
@@ -211,7 +211,7 @@ class Supervisor:
             self._selector.unregister(connection)
             return
         running.heard_at = time.monotonic()
-        if isinstance(message, Alive):
+        if isinstance(message, AliveMessage):
             running.says_alive = True
             return
         running.is_ready = True
@@ -317,7 +317,7 @@ class Supervisor:
         self._on_stop()
         for running in self._running:
             with contextlib.suppress(OSError):
-                running.child.connection.send(Stop(), seconds=0.0)
+                running.child.connection.send(StopMessage(), seconds=0.0)
             running.child.process.terminate()
         deadline = time.monotonic() + self._limits.stop
         while self._running and self._signals == 1 and time.monotonic() < deadline:

@@ -32,11 +32,16 @@ from productrecs.records.merchandising.rule_book import RulesView
 from productrecs.records.placements.repository import PlacementsAndBundles
 from productrecs.records.search_counts.repository import read_question_counts
 from productrecs.services import Services
-from productrecs.serving.cards import make_card
 from productrecs.serving.list_cache import ListCache
+from productrecs.serving.product_cards import make_card
 from productrecs.serving.search_cache import SearchCache
 from productrecs.storage.files.model_files import BrokenModelError
-from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
+from productrecs.storage.files.object_store_snapshots import (
+    MODELS,
+    PICTURES,
+    SEARCH,
+    SnapshotName,
+)
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.store_counters_and_versions import (

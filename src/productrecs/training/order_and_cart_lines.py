@@ -10,12 +10,12 @@ from productrecs.engines.browse import sessionize
 from productrecs.engines.engine_protocol import BasketLines
 from productrecs.records.events.event import EventKind
 from productrecs.training.partitioned_shopper_events import ShopperEventArrays
-from productrecs.training.training_inputs import Purchases
+from productrecs.training.training_inputs import OrderLineArrays
 
 _GIFT_SHARE: Final = 0.2  # of the orders
 
 
-def order_lines(purchases: Purchases, now_ms: int) -> BasketLines:
+def order_lines(purchases: OrderLineArrays, now_ms: int) -> BasketLines:
     """Return copies of the lines that belong to an order."""
     in_order = counted_line_mask(purchases)
     return BasketLines(
@@ -27,7 +27,7 @@ def order_lines(purchases: Purchases, now_ms: int) -> BasketLines:
 
 
 def order_and_cart_lines(
-    purchases: Purchases, behaviour: ShopperEventArrays, now_ms: int
+    purchases: OrderLineArrays, behaviour: ShopperEventArrays, now_ms: int
 ) -> BasketLines | None:
     """Return the orders, each with the other items in the cart of the same visit.
 
@@ -65,7 +65,7 @@ def _ages_days(times: Ints, now_ms: int) -> Scores:
     return ((now_ms - times) / DAY_MS).clip(min=0).astype(np.float32)
 
 
-def counted_line_mask(purchases: Purchases) -> Bools:
+def counted_line_mask(purchases: OrderLineArrays) -> Bools:
     """Return which lines belong to an order: not void, not returned, and no gifts.
 
     A gift is an item that nobody paid for, in a fifth of the orders or more. Where no line

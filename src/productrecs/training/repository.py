@@ -11,7 +11,12 @@ from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
-from productrecs.storage.files.snapshots import MODELS, PICTURES, SEARCH, SnapshotName
+from productrecs.storage.files.object_store_snapshots import (
+    MODELS,
+    PICTURES,
+    SEARCH,
+    SnapshotName,
+)
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.store_counters_and_versions import (
     head_fields,
@@ -47,7 +52,7 @@ class TrainingLogHead:
 
 
 @dataclass(frozen=True, slots=True)
-class TrainedModel:
+class TrainedModelRecord:
     """The input state and id of a trained model."""
 
     model_id: str
@@ -164,7 +169,7 @@ class TrainingRepository:
         item = items_of_store(*names, store_id=self._store_id)
         yield from self._pages(sa.select(item).where(item.c.change_seq > after_seq))
 
-    def serving_model(self) -> TrainedModel | None:
+    def serving_model(self) -> TrainedModelRecord | None:
         """Return the serving model's record; None before the first training."""
         heads = heads_of_all_stores("model_id")
         query = (
@@ -183,7 +188,7 @@ class TrainingRepository:
             .where(models.c.store_id == self._store_id)
         )
         row = self._transaction.execute(query).first()
-        return None if row is None else TrainedModel(*row)
+        return None if row is None else TrainedModelRecord(*row)
 
     def oldest_untrained_fact_ms(self, applied_seq: int) -> int | None:
         """Return when the oldest live fact that is in no model was received.
@@ -195,7 +200,7 @@ class TrainingRepository:
         times = (log.first_live_at(applied_seq), sold_lines.first_live_at(applied_seq))
         return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
-    def serve_unless_older(self, model: TrainedModel) -> None:
+    def serve_unless_older(self, model: TrainedModelRecord) -> None:
         """Let `model` serve from now on, unless a newer one already serves.
 
         Raises:

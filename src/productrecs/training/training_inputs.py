@@ -26,7 +26,7 @@ from productrecs.training.partitioned_shopper_events import (
 )
 from productrecs.training.repository import TrainingLogHead, TrainingRepository
 from productrecs.training.search.click_boost_inputs import (
-    SearchInputs,
+    ClickBoostInputs,
     SearchInteractionRows,
 )
 
@@ -185,7 +185,7 @@ def _floats(values: Sequence[Any]) -> Floats:
 
 
 @dataclass(slots=True)
-class Purchases:
+class OrderLineArrays:
     """Order lines, by `line_seq`: parallel arrays, one entry a line."""
 
     line_seqs: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -226,8 +226,8 @@ class TrainingInputs:
         self.removals = removals
         self.applied_seq = 0
         self.events = ShopperEvents(self._folder)
-        self.purchases = Purchases()
-        self.searches = SearchInputs()
+        self.purchases = OrderLineArrays()
+        self.searches = ClickBoostInputs()
         self.indicators = InterestSignalInputs()
         self.catalog = CatalogInputs()
         self.fit_cache = FitCache()
@@ -287,7 +287,7 @@ class TrainingInputs:
             )
         self.applied_seq = up_to_seq
 
-    def add_purchases(self, pages: Sequence[Purchases]) -> None:
+    def add_purchases(self, pages: Sequence[OrderLineArrays]) -> None:
         """Add changed lines; each replaces its earlier version."""
         if pages:
             self.purchases = _replace_lines(self.purchases, concatenate_rows(pages))
@@ -324,12 +324,12 @@ def _behaviour_from(page: Sequence[tuple[Any, ...]]) -> ShopperEventArrays:
     )
 
 
-def _purchases_from(rows: Sequence[tuple[Any, ...]]) -> Purchases:
+def _purchases_from(rows: Sequence[tuple[Any, ...]]) -> OrderLineArrays:
     line_seqs, baskets, items, quantities, totals, times, voids, *shopper_columns = zip(
         *rows, strict=True
     )
     buyers, sessions = shopper_columns
-    return Purchases(
+    return OrderLineArrays(
         line_seqs=_ints(line_seqs),
         baskets=_ints(baskets, missing=-1),
         items=np.array(items, np.int32),
@@ -344,7 +344,7 @@ def _purchases_from(rows: Sequence[tuple[Any, ...]]) -> Purchases:
     )
 
 
-def bought_rows(purchases: Purchases) -> SearchInteractionRows:
+def bought_rows(purchases: OrderLineArrays) -> SearchInteractionRows:
     """Return the lines that were bought and not returned, to attribute them to searches."""
     lines = select_rows(purchases, purchases.is_active & (purchases.quantities > 0))
     return SearchInteractionRows(
@@ -363,12 +363,12 @@ def _visitor_hashes(names: Sequence[str | None]) -> Ints:
     return np.array([codes[name] for name in names], dtype=np.int64)
 
 
-def _replace_lines(old: Purchases, added: Purchases) -> Purchases:
-    names = Purchases.__dataclass_fields__
+def _replace_lines(old: OrderLineArrays, added: OrderLineArrays) -> OrderLineArrays:
+    names = OrderLineArrays.__dataclass_fields__
     if len(old.line_seqs):
         remaining = select_rows(old, ~np.isin(old.line_seqs, added.line_seqs))
         added = concatenate_rows([remaining, added])
     if np.all(np.diff(added.line_seqs) > 0):
         return added
     order = np.argsort(added.line_seqs, kind="stable")
-    return Purchases(**{name: getattr(added, name)[order] for name in names})
+    return OrderLineArrays(**{name: getattr(added, name)[order] for name in names})

@@ -20,8 +20,8 @@ from productrecs.core.idle_priority import run_at_idle_priority
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.files.model_files import publish_arrays, remove_other_models
+from productrecs.storage.files.object_store_snapshots import MODELS, SnapshotName
 from productrecs.storage.files.snapshot_cache import SnapshotCache
-from productrecs.storage.files.snapshots import MODELS, SnapshotName
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -29,7 +29,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.fit_models import fit_all_models
 from productrecs.training.repository import (
-    TrainedModel,
+    TrainedModelRecord,
     TrainingLogHead,
     TrainingProgress,
     TrainingRepository,
@@ -58,7 +58,7 @@ def train_store(
     inputs: TrainingInputs,
     progress: Progress,
     idle_seconds: float = 0.0,
-) -> TrainedModel:
+) -> TrainedModelRecord:
     """Train `store` on its whole log; return the serving model.
 
     The caller passes the same `inputs` again, so that the next training reads only new
@@ -87,7 +87,7 @@ def train_store(
             model_id = publish_arrays(folder, arrays, facts, head.model_id)
         snapshot = SnapshotName(store.store_id, MODELS, model_id)
         deps.snapshots.publish(snapshot, head.model_id)
-        model = TrainedModel(
+        model = TrainedModelRecord(
             model_id=model_id,
             applied_seq=head.seq,
             catalog_seq=head.catalog_seq,
@@ -162,7 +162,7 @@ class Trainer:
         self._paused_until: dict[StoreId, float] = {}
         self._cpu_seconds: dict[StoreId, float] = {}  # CPU seconds of the last training
 
-    def train(self, store: Store, progress: Progress) -> TrainedModel:
+    def train(self, store: Store, progress: Progress) -> TrainedModelRecord:
         """Return the model that now serves `store`.
 
         Raises:

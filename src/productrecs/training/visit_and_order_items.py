@@ -11,7 +11,7 @@ from productrecs.engines.browse import InteractionType, sessionize
 from productrecs.records.events.event import EventKind
 from productrecs.training.order_and_cart_lines import counted_line_mask
 from productrecs.training.partitioned_shopper_events import ShopperEventArrays
-from productrecs.training.training_inputs import Purchases
+from productrecs.training.training_inputs import OrderLineArrays
 
 INTERACTION_BY_EVENT: Final[Mapping[int, InteractionType]] = MappingProxyType(
     {
@@ -27,7 +27,7 @@ INTERACTION_BY_EVENT: Final[Mapping[int, InteractionType]] = MappingProxyType(
 MAX_GROUP_ITEMS: Final = 50
 
 
-class ItemGroups(NamedTuple):
+class VisitOrOrderItems(NamedTuple):
     """Visits or orders of at least two distinct items, by their start.
 
     Items of group g in time order: items[offsets[g]:offsets[g + 1]].
@@ -70,15 +70,15 @@ class ItemGroups(NamedTuple):
         return items
 
 
-def group_visits(behaviour: ShopperEventArrays) -> ItemGroups:
+def group_visits(behaviour: ShopperEventArrays) -> VisitOrOrderItems:
     """Return the visits of shoppers."""
     codes = sessionize(behaviour.visitors, behaviour.times)
-    return ItemGroups.of(codes, behaviour.items, behaviour.times)
+    return VisitOrOrderItems.of(codes, behaviour.items, behaviour.times)
 
 
-def group_orders(purchases: Purchases) -> ItemGroups:
+def group_orders(purchases: OrderLineArrays) -> VisitOrOrderItems:
     """Return the orders; returns and lines without an order are left out."""
     in_order = counted_line_mask(purchases)
-    return ItemGroups.of(
+    return VisitOrOrderItems.of(
         purchases.baskets[in_order], purchases.items[in_order], purchases.times[in_order]
     )

@@ -18,10 +18,10 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.features.search.relevance.relevance_history import stores_to_measure
 from productrecs.processes.child_process import ChildProcess, start_program
-from productrecs.processes.process_messages import FROM_CHILD, Progress
+from productrecs.processes.process_messages import FROM_CHILD, ProgressMessage
 from productrecs.services import Services
 from productrecs.storage.jobs.job_queue import Job, NewJob
-from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
+from productrecs.storage.jobs.recurring_jobs import RecurringJobs
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.demand.repository import (
@@ -91,7 +91,7 @@ def _report_progress_until_end(child: ChildProcess, progress: JobProgress) -> No
                 message, _ = child.connection.receive(FROM_CHILD, _POLL_SECONDS)
             except ConnectionError:
                 return
-            if isinstance(message, Progress):
+            if isinstance(message, ProgressMessage):
                 share = max(share, min(1.0, message.share))
         progress.report(share)
 
@@ -209,7 +209,7 @@ def build_command_job_worker(services: Services) -> JobWorker:
             stores=forecast_jobs.stores_with_tracked_stock,
         ),
     )
-    periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
+    periodic_tasks = RecurringJobs(services.database, services.queue, services.system_clock)
     return JobWorker(services.queue, handlers, JobSchedule(periodic_tasks, tasks))
 
 

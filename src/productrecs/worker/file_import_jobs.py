@@ -41,7 +41,7 @@ from productrecs.records.uploads.undo.repository import expire_changes
 from productrecs.records.uploads.undo.undo_import import undo_file_import
 from productrecs.services import Services, claim_or_check_shared_objects
 from productrecs.storage.jobs.job_queue import Job, NewJob
-from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
+from productrecs.storage.jobs.recurring_jobs import RecurringJobs
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
     LockedStoreLog,
@@ -368,7 +368,7 @@ def build_file_importer(
 
 
 def _schedule(services: Services, tasks: Sequence[PeriodicJob]) -> JobSchedule:
-    periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
+    periodic_tasks = RecurringJobs(services.database, services.queue, services.system_clock)
     return JobSchedule(periodic_tasks, tasks)
 
 
@@ -431,7 +431,7 @@ def build_upload_importer(services: Services) -> JobWorker:
         PeriodicJob(JOB, every=timedelta(seconds=30), stores=uploads.stores_to_import),
         PeriodicJob("sweep-uploads", every=timedelta(hours=1)),
     )
-    periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
+    periodic_tasks = RecurringJobs(services.database, services.queue, services.system_clock)
     return JobWorker(services.queue, handlers, JobSchedule(periodic_tasks, tasks))
 
 

@@ -10,7 +10,7 @@ from productrecs.services import (
     claim_or_check_shared_objects,
     remove_copies_of_deleted_stores,
 )
-from productrecs.storage.files.snapshots import (
+from productrecs.storage.files.object_store_snapshots import (
     GRACE_SECONDS,
     SEARCH,
     SnapshotName,

@@ -26,7 +26,7 @@ from productrecs.storage.backup.create_backup import (
 )
 from productrecs.storage.files.object_store import ObjectStore
 from productrecs.storage.jobs.job_queue import Job
-from productrecs.storage.jobs.recurring_jobs import PeriodicTasks
+from productrecs.storage.jobs.recurring_jobs import RecurringJobs
 from productrecs.worker.job_worker import (
     JobProgress,
     JobSchedule,
@@ -182,7 +182,7 @@ def build_backup_worker(services: Services) -> JobWorker:
         backup = make_scheduled_backup_and_delete_old(services, begin)
         _log.info("backup stored", extra={"backup": backup.name, "bytes": backup.size})
 
-    periodic_tasks = PeriodicTasks(services.database, services.queue, services.system_clock)
+    periodic_tasks = RecurringJobs(services.database, services.queue, services.system_clock)
     schedule = JobSchedule(
         periodic_tasks, nightly_schedule(BACKUP_JOB, services.system_clock)
     )

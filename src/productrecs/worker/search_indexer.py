@@ -19,8 +19,8 @@ from productrecs.core.errors import StorageError, operator_text
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.services import Services
 from productrecs.storage.files.object_store import ObjectStoreUnavailableError
+from productrecs.storage.files.object_store_snapshots import SnapshotStore
 from productrecs.storage.files.search_index_files import exclusive_writer
-from productrecs.storage.files.snapshots import SnapshotStore
 from productrecs.storage.jobs.leases import Lease
 from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -53,7 +53,7 @@ def _pause(seconds: float) -> float:
     return min(_MAX_PAUSE_SECONDS, max(_PAUSE_SECONDS, _PAUSE_FACTOR * seconds))
 
 
-class SearchIndexer:
+class SearchIndexerLoop:
     """Follows every store's catalog until `stop`."""
 
     def __init__(self, services: Services) -> None:

@@ -40,7 +40,7 @@ _SIGNATURE_DIGITS: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Week:
+class ReportWeek:
     """A week of a store that has ended."""
 
     first_day: date
@@ -48,7 +48,7 @@ class Week:
     due_at: int  # its report
 
 
-def newest_due_week(settings: StoreSettings, now_ms: int) -> Week:
+def newest_due_week(settings: StoreSettings, now_ms: int) -> ReportWeek:
     """Return the newest week whose report is due."""
     now = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(settings.zone)
     this_week = settings.week_of(now.date())
@@ -56,7 +56,7 @@ def newest_due_week(settings: StoreSettings, now_ms: int) -> Week:
         this_week -= timedelta(days=7)
     due = datetime.combine(this_week, _SENT_AT, settings.zone)
     first_day, last_day = (this_week - timedelta(days=back) for back in (7, 1))
-    return Week(first_day, last_day, round(due.timestamp() * 1000))
+    return ReportWeek(first_day, last_day, round(due.timestamp() * 1000))
 
 
 def stores_with_due_reports(services: Services, stores: Iterable[Store]) -> list[StoreId]:
@@ -106,7 +106,7 @@ def mail_weekly_reports(services: Services, store: Store) -> int:
     return sent
 
 
-def weekly_report_text(services: Services, store: Store, week: Week) -> str:
+def weekly_report_text(services: Services, store: Store, week: ReportWeek) -> str:
     """Return the report of a week, without the lines about the e-mail itself."""
     days = (week.first_day.isoformat(), week.last_day.isoformat())
     report = make_report(services, store, "attribution", ReportQuery(*days))

@@ -28,7 +28,7 @@ from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.storage_usage import DataKind, DataSize, replace_sizes_of_day
 from productrecs.storage.sql.tables import jobs, stores
-from productrecs.storage.sql.tables.account_tables import duties
+from productrecs.storage.sql.tables.account_and_job_tables import duties
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse
 from productrecs.tenancy.accounts.store_management import find_or_create_owner, find_store
 from productrecs.tenancy.billing.call_meter import month_at

@@ -21,7 +21,7 @@ from productrecs.cli.doctor.installation_checks import (
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.timestamps import iso
 from productrecs.settings import Settings
-from productrecs.storage.sql.dialects import Replication
+from productrecs.storage.sql.dialects import ReplicationStatus
 from tests.support.service import Service as RunningService
 
 if TYPE_CHECKING:
@@ -126,16 +126,16 @@ def test_a_wrong_proxy_header_is_reported_with_its_remedy(
 @pytest.mark.parametrize(
     ("found", "level", "words"),
     [
-        (Replication("on", "", 0, 0), Level.OK, "backups are the only copy"),
-        (Replication("on", "two", 2, 1), Level.OK, "waits for 1 of 2 standbys"),
-        (Replication("on", "", 2, 0), Level.NOTE, "follow asynchronously"),
-        (Replication("local", "two", 1, 1), Level.NOTE, "promoted standby may lack"),
-        (Replication("off", "two", 1, 1), Level.WRONG, "loses acknowledged events"),
-        (Replication("on", "two", 0, 0), Level.WRONG, "writes wait"),
+        (ReplicationStatus("on", "", 0, 0), Level.OK, "backups are the only copy"),
+        (ReplicationStatus("on", "two", 2, 1), Level.OK, "waits for 1 of 2 standbys"),
+        (ReplicationStatus("on", "", 2, 0), Level.NOTE, "follow asynchronously"),
+        (ReplicationStatus("local", "two", 1, 1), Level.NOTE, "promoted standby may lack"),
+        (ReplicationStatus("off", "two", 1, 1), Level.WRONG, "loses acknowledged events"),
+        (ReplicationStatus("on", "two", 0, 0), Level.WRONG, "writes wait"),
     ],
 )
 def test_a_replication_that_may_lose_acknowledged_writes_is_reported(
-    found: Replication, level: Level, words: str
+    found: ReplicationStatus, level: Level, words: str
 ) -> None:
     result = replication_result(found)
 

@@ -21,7 +21,7 @@ from productrecs.features.recommendations.backtest import (
 from productrecs.records.events.event import EventKind
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.partitioned_shopper_events import ShopperEventArrays
-from productrecs.training.training_inputs import Purchases, TrainingInputs
+from productrecs.training.training_inputs import OrderLineArrays, TrainingInputs
 
 HOUR: Final = 3_600_000
 N_ITEMS: Final = 60
@@ -37,7 +37,7 @@ def store_with(
     inputs = TrainingInputs()
     codes = np.repeat(np.arange(len(orders)), [len(one) for one in orders])
     items = np.array([item for one in orders for item in one], np.int32)
-    inputs.purchases = Purchases(
+    inputs.purchases = OrderLineArrays(
         line_seqs=np.arange(len(items)),
         baskets=codes,
         items=items,

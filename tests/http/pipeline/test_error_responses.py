@@ -56,7 +56,7 @@ ELSEWHERE = (
     "productrecs.services.ForeignObjectsError",  # purging, and doctor
     "productrecs.worker.scheduled_backups",  # on the command line and by the worker
     "productrecs.storage.sql.removed_rows",  # told by the dashboard
-    "productrecs.storage.files.snapshots",  # fetching in the background
+    "productrecs.storage.files.object_store_snapshots",  # fetching in the background
     "productrecs.records.catalog.availability",  # told as a 422 by the schema
     "productrecs.core.time_window",  # likewise
     "productrecs.records.merchandising.",  # changed on the command line

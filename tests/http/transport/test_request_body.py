@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.core.errors import QueueFullError
-from productrecs.core.memory_budget import MIB, ByteBudget, Claim
+from productrecs.core.memory_budget import MIB, ByteBudget, ByteClaim
 from productrecs.http.transport.request_body import (
     EVENTS_LIMIT,
     BodyTooLargeError,
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, MutableMapping
 
 
-def read_body(receive: Any, headers: Any, limit: int, claim: Claim | None = None) -> Any:
+def read_body(
+    receive: Any, headers: Any, limit: int, claim: ByteClaim | None = None
+) -> Any:
     """Read a body, with room for it unless a claim says otherwise."""
     return read_body_with(receive, headers, limit, claim or ByteBudget().claim("shop"))
 

@@ -21,7 +21,7 @@ from productrecs.records.catalog.price_lists import (
     parse_list_name,
 )
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.serving.cards import make_card
+from productrecs.serving.product_cards import make_card
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings

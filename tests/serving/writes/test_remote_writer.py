@@ -18,7 +18,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import OrderReceipt
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.services import Services, build_services
-from productrecs.serving.writes.write_client import RemoteWriter
+from productrecs.serving.writes.write_client import WriterProcessClient
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.serving.writes.write_server import WriteServer
 from productrecs.settings import from_environment
@@ -91,7 +91,7 @@ def stored(services: Services, store: StoreId) -> int:
 
 
 async def with_writer(path: Path, act: Any, limit: int = 10_000) -> Any:
-    writer = RemoteWriter(path, StorageFailures(), limit)
+    writer = WriterProcessClient(path, StorageFailures(), limit)
     await writer.start()
     try:
         return await act(writer)
@@ -102,7 +102,7 @@ async def with_writer(path: Path, act: Any, limit: int = 10_000) -> Any:
 def test_events_and_orders_of_two_processes_are_each_answered(
     services: Services, store: StoreId, door: socket.socket, tmp_path: Path
 ) -> None:
-    async def send(writer: RemoteWriter) -> list[Any]:
+    async def send(writer: WriterProcessClient) -> list[Any]:
         sent = [
             writer.submit(WriteKind.EVENTS, store, [[view(f"i{number}")], [view("again")]])
             for number in range(100)
@@ -130,7 +130,7 @@ def test_events_and_orders_of_two_processes_are_each_answered(
 def test_an_error_comes_back_as_what_it_is(
     services: Services, door: socket.socket, tmp_path: Path
 ) -> None:
-    async def send(writer: RemoteWriter) -> None:
+    async def send(writer: WriterProcessClient) -> None:
         with pytest.raises(StoreDeletedError, match="deleted"):
             await writer.submit(WriteKind.EVENTS, "nobody", [[view("tent")]])
 
@@ -141,7 +141,7 @@ def test_an_error_comes_back_as_what_it_is(
 def test_what_comes_before_the_writer_does_waits_for_it(
     services: Services, store: StoreId, door: socket.socket, tmp_path: Path
 ) -> None:
-    async def send(writer: RemoteWriter) -> object:
+    async def send(writer: WriterProcessClient) -> object:
         sent = writer.submit(WriteKind.EVENTS, store, [[view("tent")]])
         await asyncio.sleep(0.05)
         assert not sent.done()
@@ -167,7 +167,7 @@ def test_writes_sent_to_a_dying_writer_fail_and_unsent_writes_wait(
         deaf.bind(str(path))
         deaf.listen()
 
-        async def send(writer: RemoteWriter) -> list[Any]:
+        async def send(writer: WriterProcessClient) -> list[Any]:
             sent = writer.submit(WriteKind.EVENTS, store, [[view("sent")]])
             connection, _ = await asyncio.to_thread(deaf.accept)
             await asyncio.to_thread(connection.recv, 1)
@@ -192,7 +192,7 @@ def test_writes_sent_to_a_dying_writer_fail_and_unsent_writes_wait(
 
 def test_too_many_waiting_writes_are_refused(store: StoreId, tmp_path: Path) -> None:
     async def send() -> None:
-        writer = RemoteWriter(tmp_path / "nobody", StorageFailures(), limit=2)
+        writer = WriterProcessClient(tmp_path / "nobody", StorageFailures(), limit=2)
         for _ in range(2):
             writer.submit(WriteKind.EVENTS, store, [[view("tent")]])
         with pytest.raises(QueueFullError):
@@ -204,7 +204,7 @@ def test_too_many_waiting_writes_are_refused(store: StoreId, tmp_path: Path) -> 
 def test_a_stop_waits_for_those_who_are_connected(
     services: Services, store: StoreId, door: socket.socket, tmp_path: Path
 ) -> None:
-    async def send(writer: RemoteWriter) -> list[Any]:
+    async def send(writer: WriterProcessClient) -> list[Any]:
         first = await writer.submit(WriteKind.EVENTS, store, [[view("before")]])
         server.stop()
         await asyncio.sleep(0.2)

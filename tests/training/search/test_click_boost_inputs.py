@@ -12,10 +12,10 @@ from productrecs.core.ids import visitor_hash
 from productrecs.engines.click_boosts import CART, CLICK, PURCHASE
 from productrecs.records.events.event import EventKind
 from productrecs.training.search.click_boost_inputs import (
-    SearchInputs,
+    ClickBoostInputs,
     SearchInteractionRows,
 )
-from productrecs.training.training_inputs import Purchases, bought_rows
+from productrecs.training.training_inputs import OrderLineArrays, bought_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def bought(lines: list[tuple[Any, ...]]) -> SearchInteractionRows:
         for one, buyer in zip(sessions, buyers, strict=True)
     ]
     return bought_rows(
-        Purchases(
+        OrderLineArrays(
             line_seqs=np.array(line_seqs, np.int64),
             items=np.array(items, np.int32),
             quantities=np.ones(len(items), np.int64),
@@ -70,7 +70,7 @@ def chosen(
     rows: list[tuple[Any, ...]], lines: list[tuple[Any, ...]] | None = None
 ) -> list[tuple[str, int, float]]:
     """Return (query, item, weight) of every choice, sorted."""
-    inputs = SearchInputs()
+    inputs = ClickBoostInputs()
     inputs.read_searches(cast("EventLogRepository", Log(rows)), 0, 1)
     found = inputs.interactions(NOW, bought(lines or []))
     return sorted(

@@ -13,8 +13,13 @@ from productrecs.engines.text.search_index import IndexQuery
 from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.storage.files.object_store import ObjectStore
+from productrecs.storage.files.object_store_snapshots import (
+    KINDS,
+    SEARCH,
+    SnapshotName,
+    SnapshotStore,
+)
 from productrecs.storage.files.snapshot_cache import LocalIndexSnapshot, SnapshotCache
-from productrecs.storage.files.snapshots import KINDS, SEARCH, SnapshotName, SnapshotStore
 from productrecs.storage.jobs.leases import LEASE_MS, Lease
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory

@@ -25,7 +25,7 @@ from productrecs.training.search.semantic_space_builder import (
     SemanticSpaceBuilder,
 )
 from productrecs.training.search.semantic_space_files import (
-    StoredSpace,
+    StoredSemanticSpace,
     read_space,
     write_space,
 )
@@ -284,7 +284,7 @@ def test_vectors_of_a_large_catalog_are_mapped_from_their_file_and_checked(
     codes = np.random.default_rng(3).integers(-127, 128, (9_000, size), dtype=np.int8)
     projection = Projection(np.zeros(size, np.float32), np.eye(size, dtype=np.float32))
     space = SemanticSpace(projection, codes, 0.5)
-    write_space(tmp_path, StoredSpace(space, "a model", len(codes)))
+    write_space(tmp_path, StoredSemanticSpace(space, "a model", len(codes)))
 
     stored = read_space(tmp_path)
     assert stored is not None

@@ -12,7 +12,7 @@ from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.storage.sql.tables import insights
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.training.training_inputs import Purchases, TrainingInputs
+from productrecs.training.training_inputs import OrderLineArrays, TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 from productrecs.training.tuning import tune_store
 from productrecs.training.tuning.repository import (
@@ -43,11 +43,11 @@ N_ITEMS: Final = 120
 ORDERS: Final = 2_400
 
 
-def bought(contents: list[list[int]], hours_apart: int = 4) -> Purchases:
+def bought(contents: list[list[int]], hours_apart: int = 4) -> OrderLineArrays:
     """Return orders one after the other."""
     codes = np.repeat(np.arange(len(contents)), [len(one) for one in contents])
     items = np.array([item for one in contents for item in one], np.int32)
-    return Purchases(
+    return OrderLineArrays(
         line_seqs=np.arange(len(items)),
         baskets=codes,
         items=items,

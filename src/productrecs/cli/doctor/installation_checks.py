@@ -46,7 +46,7 @@ from productrecs.storage.files.object_store import (
     MissingObjectError,
     ObjectStoreUnavailableError,
 )
-from productrecs.storage.sql.dialects import Replication
+from productrecs.storage.sql.dialects import ReplicationStatus
 from productrecs.training.search.multilingual_text_model import load_multilingual_text_model
 from productrecs.training.search.packaged_text_model import load_packaged_text_model
 from productrecs.training.search.text_embedder import TextModel
@@ -176,7 +176,7 @@ def check_replication(services: Services) -> Iterator[CheckResult]:
         yield replication_result(found)
 
 
-def replication_result(replication: Replication) -> CheckResult:
+def replication_result(replication: ReplicationStatus) -> CheckResult:
     """Return what a replication means for acknowledged facts."""
     if replication.synchronous_commit in {"off", "local"}:
         message = f"synchronous_commit is {replication.synchronous_commit}"

@@ -12,7 +12,7 @@ from productrecs.records.purchases.sold_lines.repository import SoldLineReposito
 from productrecs.storage.jobs.job_queue import JobState
 from productrecs.storage.sql.store_counters_and_versions import head_fields
 from productrecs.storage.sql.tables import dashboard_second_factors, jobs
-from productrecs.storage.sql.tables.account_tables import duties
+from productrecs.storage.sql.tables.account_and_job_tables import duties
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,9 +92,9 @@ def _build_background_loop(
 
         return WriteServer(services, socket.socket(fileno=fd))
     if lane == INDEXES:
-        from productrecs.worker.search_indexer import SearchIndexer  # noqa: PLC0415
+        from productrecs.worker.search_indexer import SearchIndexerLoop  # noqa: PLC0415
 
-        return SearchIndexer(services)
+        return SearchIndexerLoop(services)
     if lane == PICTURES:
         from productrecs.worker.child_process_jobs import ParallelLoops  # noqa: PLC0415
         from productrecs.worker.picture_jobs import build_picture_worker  # noqa: PLC0415

@@ -44,7 +44,7 @@ from productrecs.storage.sql.stored_insights import (
 )
 from productrecs.training.demand.demand_inputs import DemandInputs, read_demand_inputs
 from productrecs.training.demand.past_forecasts import PastForecaster
-from productrecs.training.demand.repository import DemandRepository, StockOut
+from productrecs.training.demand.repository import DemandRepository, StockOutPeriod
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -312,7 +312,7 @@ def _forecast_run_from(first_day: str) -> ForecastRun:
     return ForecastRun(0, first_day, "units", [], {}, None, None, 0, 0, 0.0)
 
 
-def _first_recorded_day(inputs: DemandInputs, outs: Sequence[StockOut]) -> str | None:
+def _first_recorded_day(inputs: DemandInputs, outs: Sequence[StockOutPeriod]) -> str | None:
     """Return the day of the first recorded stock-out; None without any."""
     if not outs:
         return None
@@ -321,7 +321,7 @@ def _first_recorded_day(inputs: DemandInputs, outs: Sequence[StockOut]) -> str |
 
 
 def _recorded_report_rows(
-    inputs: DemandInputs, replay: Replay, outs: Sequence[StockOut], now_ms: int
+    inputs: DemandInputs, replay: Replay, outs: Sequence[StockOutPeriod], now_ms: int
 ) -> list[list[Any]]:
     """Return the row of the recorded days without stock at noon.
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, BinaryIO, Final
 
-from productrecs.core.csv_column_names import simplified
+from productrecs.core.csv_column_matching import simplified
 from productrecs.core.csv_reader import (
     HISTORY_LAYOUT,
     BrokenRow,

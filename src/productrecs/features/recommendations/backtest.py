@@ -29,7 +29,7 @@ from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.visit_and_order_items import (
     MAX_GROUP_ITEMS,
-    ItemGroups,
+    VisitOrOrderItems,
     group_orders,
     group_visits,
 )
@@ -224,7 +224,7 @@ class BacktestTaskResult:
     scores: tuple[MethodMetrics, ...] = ()
 
 
-def first_test_group(groups: ItemGroups) -> int:
+def first_test_group(groups: VisitOrOrderItems) -> int:
     """Return the number of the first group of the test part."""
     count = len(groups.starts)
     for share in _TEST_SHARES:
@@ -285,7 +285,7 @@ def replay_mix_lists(
 
 
 def _cases(
-    task: BacktestTask, groups: ItemGroups, first: int, limit: int
+    task: BacktestTask, groups: VisitOrOrderItems, first: int, limit: int
 ) -> list[EvaluationCase]:
     """Return up to `limit` evaluation cases, sampled evenly from group `first` on."""
     cases = [
@@ -319,7 +319,7 @@ def _has_enough(cases: list[EvaluationCase]) -> bool:
 
 def _task_result(
     task: BacktestTask,
-    groups: ItemGroups,
+    groups: VisitOrOrderItems,
     first: int,
     cases: list[EvaluationCase],
     scores: tuple[MethodMetrics, ...] = (),

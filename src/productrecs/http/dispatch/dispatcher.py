@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.memory_budget import Claim
+from productrecs.core.memory_budget import ByteClaim
 from productrecs.http.dispatch.admission import Admission, AdmissionRequest, admit
 from productrecs.http.dispatch.fast_path import FastPath
 from productrecs.http.dispatch.http_exchange import (
@@ -204,7 +204,7 @@ class Dispatcher:
         return admission
 
     async def _try_fast_handler(
-        self, exchange: HttpExchange, receive: Receive, context: Context, claim: Claim
+        self, exchange: HttpExchange, receive: Receive, context: Context, claim: ByteClaim
     ) -> bool:
         """Answer by the route's short way; return whether it could."""
         admission, route, scope = exchange.admission, exchange.route, exchange.scope

@@ -23,7 +23,7 @@ from productrecs.core.errors import (
 from productrecs.storage.files.object_store import ObjectStore
 from productrecs.storage.jobs.job_queue import job_backlogs
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.integrity_check import DamageFile
+from productrecs.storage.sql.integrity_check import DamageReportFile
 from productrecs.storage.sql.migrations import schema_upgrade
 
 _log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class DependencyMonitor:
         self._objects = objects
         self._database = database
         self._folder = folder
-        self._damage_file = DamageFile(folder)
+        self._damage_file = DamageReportFile(folder)
         self._clock = clock
         self._schema = Readiness()
         self._jobs: dict[str, str] = {}

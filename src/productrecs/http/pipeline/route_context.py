@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from productrecs.core.clock import Clock
 from productrecs.core.errors import StorageBusyError
-from productrecs.core.memory_budget import ByteBudget, Claim
+from productrecs.core.memory_budget import ByteBudget, ByteClaim
 from productrecs.http.limits.bot_detection import BotDetector
 from productrecs.http.limits.client_address import peer_of
 from productrecs.http.limits.customer_ids_per_network import CustomerIdsPerNetworkLimit
@@ -107,7 +107,7 @@ class RequestContext:
     caller: Caller | None
     request_id: str
     readiness: Callable[[], Readiness]
-    claim: Claim  # the memory of its body
+    claim: ByteClaim  # the memory of its body
 
     @property
     def known_caller(self) -> Caller:
@@ -128,7 +128,7 @@ class QuickCall:
     scope: MutableMapping[str, Any]
     headers: Mapping[bytes, bytes]  # names are in lower case
     receive: Callable[[], Awaitable[MutableMapping[str, Any]]]
-    claim: Claim  # the memory of its body
+    claim: ByteClaim  # the memory of its body
     is_misuse: bool  # of the key, by a page
 
     @property

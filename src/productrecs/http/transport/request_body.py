@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, TypeAlias
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.memory_budget import Claim
+from productrecs.core.memory_budget import ByteClaim
 from productrecs.schemas.events import EVENT_LIMIT
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -35,7 +35,7 @@ class ClientDisconnectedError(ProductRecsError):
 
 
 async def read_body(
-    receive: Receive, headers: Headers, limit: int, claim: Claim, *, weight: int = 1
+    receive: Receive, headers: Headers, limit: int, claim: ByteClaim, *, weight: int = 1
 ) -> bytes:
     """Return the whole body of an ASGI request, at most `limit` bytes.
 
@@ -51,7 +51,7 @@ async def read_body(
     return await _collect_body(receive, limit, limit, claim, weight)
 
 
-async def read_event_body(receive: Receive, headers: Headers, claim: Claim) -> bytes:
+async def read_event_body(receive: Receive, headers: Headers, claim: ByteClaim) -> bytes:
     """Return the whole body of `POST /v1/events`: 64 KiB for one event, 1 MiB for many.
 
     Raises:
@@ -89,7 +89,7 @@ def _is_identity(value: bytes) -> bool:
 
 
 async def _collect_body(
-    receive: Receive, limit: int, array_limit: int, claim: Claim, weight: int
+    receive: Receive, limit: int, array_limit: int, claim: ByteClaim, weight: int
 ) -> bytes:
     """Return the whole body: up to `limit` bytes, or `array_limit` for a JSON array."""
     body = io.BytesIO()  # grows in place: the body is in memory only once

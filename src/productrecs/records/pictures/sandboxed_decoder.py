@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.msgpack import Decoder
 
 from productrecs.engines.visual.image_transforms import Descriptor
-from productrecs.processes.child_process import ProcessTimeouts, WorkerProcess
+from productrecs.processes.child_process import WorkerProcess, WorkerTimeouts
 from productrecs.records.pictures.decode_picture import NotAPictureError, PictureRefusal
 from productrecs.records.pictures.decoder_process import (
     DESCRIBE,
@@ -87,7 +87,7 @@ class SandboxedDecoder:
         models = (str(detector or ""), str(embedder or ""), str(text_reader or ""))
         arguments = (str(seconds), *models)
         self._child = WorkerProcess(
-            decoder_module(), arguments, ProcessTimeouts(wait_seconds)
+            decoder_module(), arguments, WorkerTimeouts(wait_seconds)
         )
         self._reply_count = 0
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
     from pathlib import Path
 
-    from productrecs.core.memory_budget import Claim
+    from productrecs.core.memory_budget import ByteClaim
     from productrecs.serving.writes.background_writes import BackgroundRecord
     from productrecs.storage.sql.database import Database
     from productrecs.storage.sql.group_commit import BatchHandler
@@ -99,10 +99,10 @@ class WriteClient:
         self._failures = database.failures
         self._handlers = handlers
         self._local = GroupCommit(database, exit_after_disk_failure)
-        self._remote: RemoteWriter | None = None
+        self._remote: WriterProcessClient | None = None
         self.background = BackgroundWriter(database)
         if address is not None:
-            self._remote = RemoteWriter(address, database.failures)
+            self._remote = WriterProcessClient(address, database.failures)
         else:
             database.checkpoint_in_background()
 
@@ -121,7 +121,7 @@ class WriteClient:
         kind: WriteKind,
         store_id: str,
         payload: object,
-        claim: Claim | None = None,
+        claim: ByteClaim | None = None,
     ) -> Coroutine[Any, Any, Any]:
         """Submit a write at once, and return an awaitable of its result.
 
@@ -187,10 +187,10 @@ class _PendingWrite(NamedTuple):
     """A submitted write: its future and its memory claim."""
 
     future: asyncio.Future[Any]
-    claim: Claim | None
+    claim: ByteClaim | None
 
 
-class RemoteWriter(asyncio.Protocol):
+class WriterProcessClient(asyncio.Protocol):
     """Client of the writer process, which may crash and be restarted.
 
     After a crash, sent writes without an answer fail as unconfirmed: they may be stored.
@@ -229,7 +229,11 @@ class RemoteWriter(asyncio.Protocol):
         return seconds_gone < RECONNECT_SECONDS
 
     def submit(
-        self, kind: WriteKind, store_id: str, payload: object, claim: Claim | None = None
+        self,
+        kind: WriteKind,
+        store_id: str,
+        payload: object,
+        claim: ByteClaim | None = None,
     ) -> asyncio.Future[Any]:
         """Return a future of the result, done once the write is durable."""
         if len(self._pending) >= self._limit or self._is_closing:

@@ -1,7 +1,7 @@
 """Write messages between the API processes and the writer process.
 
 They are frames (`processes.process_messages`) over a Unix socket in a private folder. The
-writer sends the first message: `Ready` says that it accepts requests.
+writer sends the first message: `ReadyMessage` says that it accepts requests.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.msgpack import Decoder
 
-from productrecs.processes.process_messages import Ready, encode_frame
+from productrecs.processes.process_messages import ReadyMessage, encode_frame
 from productrecs.records.events.event import NewEvent
 from productrecs.records.orders.ingest_events_and_orders import (
     OrderReceipt,
@@ -82,7 +82,7 @@ class WriteFailed(msgspec.Struct, array_like=True, tag="failed"):
 
 
 decode_request: Final = Decoder(WriteRequest).decode
-decode_reply: Final = Decoder(Ready | WritesDone | WriteResult | WriteFailed).decode
+decode_reply: Final = Decoder(ReadyMessage | WritesDone | WriteResult | WriteFailed).decode
 _payloads: Final[Mapping[WriteKind, Decoder[Any]]] = {
     WriteKind.EVENTS: Decoder(Groups),
     WriteKind.ORDER: Decoder(NewOrder),

@@ -13,7 +13,7 @@ import uvloop
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.memory_budget import MIB, ByteBudget
-from productrecs.processes.process_messages import FrameDecoder, Ready, encode_frame
+from productrecs.processes.process_messages import FrameDecoder, ReadyMessage, encode_frame
 from productrecs.serving.writes.write_client import exit_after_disk_failure
 from productrecs.serving.writes.write_handlers import write_handlers
 from productrecs.serving.writes.write_messages import (
@@ -93,9 +93,9 @@ class _ApiConnection(asyncio.Protocol):
         return self._transport is None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send `Ready`: the writer is up."""
+        """Send `ReadyMessage`: the writer is up."""
         self._transport = cast("asyncio.WriteTransport", transport)
-        self._transport.write(encode_frame(Ready()))
+        self._transport.write(encode_frame(ReadyMessage()))
 
     def connection_lost(self, _error: Exception | None) -> None:
         """Close; writes that were received are still committed."""

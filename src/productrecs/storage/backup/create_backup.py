@@ -197,14 +197,14 @@ _SCHEMA: Final = "alembic_version"
 
 
 @dataclass(frozen=True, slots=True)
-class DatabaseSummary:
+class SchemaAndRowCounts:
     """The schema's last migration, and how many rows each table has."""
 
     schema: str
     rows: dict[str, int]
 
 
-def verify_database(path: Path) -> DatabaseSummary:
+def verify_database(path: Path) -> SchemaAndRowCounts:
     """Read every page and index of a database that no other process has open.
 
     Raises:
@@ -216,7 +216,7 @@ def verify_database(path: Path) -> DatabaseSummary:
             result = connection.execute("PRAGMA integrity_check(1)").fetchone()
             if result != ("ok",):
                 raise damaged_backup(f"SQLite finds: {result[0] if result else 'nothing'}")
-            return DatabaseSummary(
+            return SchemaAndRowCounts(
                 _read_schema(connection), _count_rows_by_table(connection)
             )
         finally:

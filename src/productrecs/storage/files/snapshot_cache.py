@@ -26,8 +26,7 @@ from productrecs.storage.files.object_store import (
     MissingObjectError,
     ObjectStoreUnavailableError,
 )
-from productrecs.storage.files.search_index_files import IndexFolder, exclusive_writer
-from productrecs.storage.files.snapshots import (
+from productrecs.storage.files.object_store_snapshots import (
     MODELS,
     SEARCH,
     Content,
@@ -37,6 +36,7 @@ from productrecs.storage.files.snapshots import (
     SnapshotName,
     SnapshotStore,
 )
+from productrecs.storage.files.search_index_files import IndexFolder, exclusive_writer
 
 _log = logging.getLogger(__name__)
 

@@ -27,7 +27,7 @@ from productrecs.core.ids import StoreId, random_text
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.tables import jobs
-from productrecs.storage.sql.tables.account_tables import job_totals
+from productrecs.storage.sql.tables.account_and_job_tables import job_totals
 
 _ALL_STORES: Final = "*"  # rows of the installation, not of a store
 

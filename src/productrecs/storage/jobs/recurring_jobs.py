@@ -15,10 +15,10 @@ from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.tables import stores
-from productrecs.storage.sql.tables.account_tables import duties
+from productrecs.storage.sql.tables.account_and_job_tables import duties
 
 
-class PeriodicTasks:
+class RecurringJobs:
     """Periodic tasks of all stores. Uses the machine's clock."""
 
     def __init__(self, database: Database, queue: JobQueue, clock: Clock) -> None:

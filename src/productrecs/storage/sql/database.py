@@ -17,7 +17,7 @@ from productrecs.core.errors import (
     UnsafeStorageError,
 )
 from productrecs.storage.sql.dialects import (
-    DatabaseFinding,
+    DatabaseProblem,
     Dialect,
     RawReader,
     raw_connection,
@@ -178,7 +178,7 @@ class Database:
                 "UPDATE alembic_version SET version_num = version_num"
             )
 
-    def find_damage(self) -> DatabaseFinding | None:
+    def find_damage(self) -> DatabaseProblem | None:
         """Return the damage in the stored data, if any; reads all of it.
 
         Raises:

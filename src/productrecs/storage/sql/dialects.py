@@ -106,14 +106,14 @@ def insert_columns(table: sa.Table) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DatabaseFinding:
+class DatabaseProblem:
     """A problem of a database that can be opened, and its remedy."""
 
     message: str
     remedy: str
 
 
-class Replication(NamedTuple):
+class ReplicationStatus(NamedTuple):
     """How a database server copies its commits to standbys."""
 
     synchronous_commit: str  # the server's setting
@@ -184,13 +184,13 @@ class Dialect(Protocol):
     def after_migration(self, connection: sa.Connection) -> None:
         """Update the database's statistics for a changed schema."""
 
-    def find_damage(self, connection: sa.Connection) -> DatabaseFinding | None:
+    def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:
         """Return the damage in the stored data, if any; reads all of it."""
 
-    def find_problems(self, connection: sa.Connection) -> list[DatabaseFinding]:
+    def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:
         """Return other problems of the database's files."""
 
-    def replication(self, connection: sa.Connection) -> Replication | None:
+    def replication(self, connection: sa.Connection) -> ReplicationStatus | None:
         """Return how the server replicates; None without a server."""
 
     def translate(self, error: BaseException | None) -> StorageError | None:

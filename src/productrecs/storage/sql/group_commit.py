@@ -26,7 +26,7 @@ from productrecs.core.errors import (
     UnconfirmedWriteError,
     operator_text,
 )
-from productrecs.core.memory_budget import Claim
+from productrecs.core.memory_budget import ByteClaim
 from productrecs.storage.sql.database import Database
 
 _log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class _QueuedWrite:
     own_transaction: bool
     loop: asyncio.AbstractEventLoop
     waiter: CommitWaiter
-    claim: Claim | None
+    claim: ByteClaim | None
 
 
 _Outcome = tuple[_QueuedWrite, Any, BaseException | None]
@@ -161,7 +161,7 @@ class GroupCommit:
         payload: object,
         *,
         own_transaction: bool = False,
-        claim: Claim | None = None,
+        claim: ByteClaim | None = None,
     ) -> asyncio.Future[Any]:
         """Return a future that has the result once the write is durable.
 
@@ -186,7 +186,7 @@ class GroupCommit:
         waiter: CommitWaiter,
         *,
         own_transaction: bool = False,
-        claim: Claim | None = None,
+        claim: ByteClaim | None = None,
     ) -> None:
         """Queue a write as `submit` does, and answer `waiter` in the running loop.
 

@@ -24,7 +24,7 @@ _PAUSE_PER_SECOND: Final = 200.0
 _LOG_AGAIN_SECONDS: Final = 3_600.0
 
 
-class DamageFile:
+class DamageReportFile:
     """The file that reports damage of a data folder's database."""
 
     def __init__(self, folder: Path) -> None:
@@ -56,7 +56,7 @@ class IntegrityChecker:
     def __init__(self, database: Database, folder: Path) -> None:
         """Check `database`; store the damage file in `folder`."""
         self._database = database
-        self._damage_file = DamageFile(folder)
+        self._damage_file = DamageReportFile(folder)
         self._logged_damage = ""
         self._logged_at = 0.0
 

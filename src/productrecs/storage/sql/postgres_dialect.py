@@ -26,9 +26,9 @@ from productrecs.storage.sql.dialects import (
     LOOKUP_PLACEHOLDER,
     RAW_CONNECTION_KEY,
     ROWS_PLACEHOLDER,
-    DatabaseFinding,
+    DatabaseProblem,
     RawReader,
-    Replication,
+    ReplicationStatus,
     Row,
     encode_parameters,
     insert_columns,
@@ -154,17 +154,17 @@ class PostgresDialect:
     def after_migration(self, connection: sa.Connection) -> None:
         """Do nothing: the server runs ANALYZE automatically."""
 
-    def find_damage(self, connection: sa.Connection) -> DatabaseFinding | None:  # noqa: ARG002
+    def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:  # noqa: ARG002
         """Return None: the server checks its pages as it reads them."""
         return None
 
-    def find_problems(self, connection: sa.Connection) -> list[DatabaseFinding]:  # noqa: ARG002
+    def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:  # noqa: ARG002
         """Return no problems: the server reports them in its own log."""
         return []
 
-    def replication(self, connection: sa.Connection) -> Replication:
+    def replication(self, connection: sa.Connection) -> ReplicationStatus:
         """Return how the server replicates."""
-        return Replication(*connection.exec_driver_sql(_REPLICATION).one())
+        return ReplicationStatus(*connection.exec_driver_sql(_REPLICATION).one())
 
     def translate(self, error: BaseException | None) -> StorageError | None:
         """Return our error for one of psycopg's."""

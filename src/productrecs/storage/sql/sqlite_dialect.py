@@ -34,7 +34,7 @@ from productrecs.storage.sql.dialects import (
     LOOKUP_PLACEHOLDER,
     RAW_CONNECTION_KEY,
     ROWS_PLACEHOLDER,
-    DatabaseFinding,
+    DatabaseProblem,
     RawReader,
     Row,
     encode_parameters,
@@ -325,7 +325,7 @@ class SqliteDialect:
         """Set the query planner's index statistics."""
         _set_planner_statistics(connection)
 
-    def find_damage(self, connection: sa.Connection) -> DatabaseFinding | None:
+    def find_damage(self, connection: sa.Connection) -> DatabaseProblem | None:
         """Read every page of the file and of its write-ahead log."""
         try:
             result = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
@@ -336,12 +336,12 @@ class SqliteDialect:
         if result == "ok":
             return None
         message = f"{self.path} is damaged: {result}"
-        return DatabaseFinding(message, "stop the service and restore a backup")
+        return DatabaseProblem(message, "stop the service and restore a backup")
 
     def replication(self, connection: sa.Connection) -> None:
         """Return None: there is no server."""
 
-    def find_problems(self, connection: sa.Connection) -> list[DatabaseFinding]:  # noqa: ARG002
+    def find_problems(self, connection: sa.Connection) -> list[DatabaseProblem]:  # noqa: ARG002
         """Check whether the write-ahead log is truncated as it should be."""
         found = []
         log = self.path.with_name(self.path.name + "-wal")
@@ -351,7 +351,7 @@ class SqliteDialect:
                 f"the write-ahead log has {size / 1000000.0:.0f} MB: a read transaction "
                 "does not end"
             )
-            found.append(DatabaseFinding(message, "restart the service"))
+            found.append(DatabaseProblem(message, "restart the service"))
         return found
 
     def translate(self, error: BaseException | None) -> StorageError | None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
     from productrecs.tenancy.accounts.store_settings import StoreSettings
-    from productrecs.training.demand.repository import ForecastItemFacts, StockOut
+    from productrecs.training.demand.repository import ForecastItemFacts, StockOutPeriod
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +322,7 @@ def _past_sale_days(
 def _exclude_stock_out_days(
     on_sale: Bools,
     amounts: Amounts,
-    stock_outs: Sequence[StockOut],
+    stock_outs: Sequence[StockOutPeriod],
     numbers: Ints,
     days: StoreDays,
 ) -> None:

@@ -38,7 +38,7 @@ class ForecastItemFacts(NamedTuple):
     available_until: str | None
 
 
-class StockOut(NamedTuple):
+class StockOutPeriod(NamedTuple):
     """A period in which an item was out of stock; `until` is None while it lasts."""
 
     item: int
@@ -98,13 +98,13 @@ class DemandRepository:
         query = sa.select(item)
         return [_item_facts(row) for row in self._transaction.execute(query).mappings()]
 
-    def stock_outs(self, since_ms: int) -> list[StockOut]:
+    def stock_outs(self, since_ms: int) -> list[StockOutPeriod]:
         """Return the stock-outs that ended after `since_ms` or have not ended."""
         query = sa.select(stock_outs.c.item, stock_outs.c.since, stock_outs.c.until).where(
             stock_outs.c.store_id == self._store_id,
             sa.or_(stock_outs.c.until.is_(None), stock_outs.c.until >= since_ms),
         )
-        return [StockOut(*row) for row in self._transaction.execute(query)]
+        return [StockOutPeriod(*row) for row in self._transaction.execute(query)]
 
     def sold_out_numbers(self) -> set[int]:
         """Return the numbers of the catalog's items that are out of stock now."""

@@ -64,7 +64,7 @@ class _PagedInteractionRows:
 
 
 @dataclass(slots=True)
-class SearchInputs:
+class ClickBoostInputs:
     """One store's searches, and the carts since the first of them."""
 
     terms: list[str] = field(default_factory=list)  # by number

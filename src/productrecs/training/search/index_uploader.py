@@ -19,18 +19,18 @@ from productrecs.storage.files.object_store import (
     MissingObjectError,
     ObjectStoreUnavailableError,
 )
-from productrecs.storage.files.search_index_files import IndexFolder
-from productrecs.storage.files.snapshot_cache import (
-    LocalIndexSnapshot,
-    fetch_index,
-    publish_index,
-)
-from productrecs.storage.files.snapshots import (
+from productrecs.storage.files.object_store_snapshots import (
     SEARCH,
     DamagedObjectError,
     FileState,
     SnapshotName,
     SnapshotStore,
+)
+from productrecs.storage.files.search_index_files import IndexFolder
+from productrecs.storage.files.snapshot_cache import (
+    LocalIndexSnapshot,
+    fetch_index,
+    publish_index,
 )
 from productrecs.storage.jobs.leases import Lease
 from productrecs.storage.sql.database import Database

@@ -107,7 +107,7 @@ def _network_arrays() -> list[_NetworkArray]:
 
 
 @dataclass(frozen=True, slots=True)
-class MultilingualModel:
+class MultilingualModelFiles:
     """A converted model: its folder, and the name stored with its vectors."""
 
     folder: Path
@@ -116,7 +116,7 @@ class MultilingualModel:
 
 def load_multilingual_text_model(
     folder: Path, weights: PackagedFile = WEIGHTS, pieces: PackagedFile = PIECES
-) -> MultilingualModel | None:
+) -> MultilingualModelFiles | None:
     """Return the packaged model; None if it is not installed.
 
     The first call writes it below `folder`: two seconds, 80 MB.
@@ -137,7 +137,7 @@ def load_multilingual_text_model(
         except (OSError, ValueError, KeyError, struct.error) as error:
             message = f"the text model of {weights.module} cannot be written: {error}"
             raise ModelFileError(message) from error
-    return MultilingualModel(target, name)
+    return MultilingualModelFiles(target, name)
 
 
 def _write_model_folder(target: Path, weights: bytes, pieces: bytes) -> None:
@@ -258,7 +258,7 @@ class UnigramTokenizer:
 class MultilingualEmbedder:
     """The multilingual text model, loaded on first use; safe to share between threads."""
 
-    def __init__(self, model: MultilingualModel) -> None:
+    def __init__(self, model: MultilingualModelFiles) -> None:
         """Load nothing yet."""
         self.model = model
         self._loading = threading.Lock()

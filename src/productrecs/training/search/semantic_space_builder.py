@@ -40,7 +40,7 @@ from productrecs.training.search.semantic_space_files import (
     MEANING,
     ProductVectors,
     SpaceKind,
-    StoredSpace,
+    StoredSemanticSpace,
     embedded_text,
     read_space,
     stored_model,
@@ -283,7 +283,7 @@ def embed_products(
 
 def fit_space(
     vectors: ProductVectors, words: Iterable[str], embedder: TextEncoder
-) -> StoredSpace:
+) -> StoredSemanticSpace:
     """Return the space fitted to a catalog's vectors; `words` are of its titles.
 
     Raises:
@@ -293,7 +293,7 @@ def fit_space(
     if not len(embedded_rows):
         empty = np.zeros((1, vectors.codes.shape[1]), np.float32)
         space = SemanticSpace(Projection.fit(empty), vectors.codes, 1.0)
-        return StoredSpace(space, vectors.model, 0)
+        return StoredSemanticSpace(space, vectors.model, 0)
     sample = embedded_rows[:: -(-len(embedded_rows) // _FITTED_ON)]
     projection = Projection.fit(vectors.codes[sample])
     codes = _project_codes(vectors, projection)
@@ -308,12 +308,14 @@ def fit_space(
     threshold_value = min(least, kind.max_threshold)
     if is_small:
         threshold_value = max(threshold_value, MIN_THRESHOLD_SMALL)
-    return StoredSpace(
+    return StoredSemanticSpace(
         SemanticSpace(projection, codes, threshold_value), vectors.model, len(embedded_rows)
     )
 
 
-def _reuse_space(vectors: ProductVectors, before: StoredSpace | None) -> StoredSpace | None:
+def _reuse_space(
+    vectors: ProductVectors, before: StoredSemanticSpace | None
+) -> StoredSemanticSpace | None:
     """Return the vectors in the previous space; None if a new one must be fitted."""
     if before is None or before.model != vectors.model:
         return None

@@ -158,7 +158,7 @@ def _grow(array: Any, shape: tuple[int, ...]) -> Any:
     return longer
 
 
-class StoredSpace(NamedTuple):
+class StoredSemanticSpace(NamedTuple):
     """A serving space, and the model and sample it was fitted on."""
 
     space: SemanticSpace
@@ -197,7 +197,9 @@ def delete_previous_vectors(root: Path, model: str) -> None:
             path.unlink(missing_ok=True)
 
 
-def write_space(folder: Path, stored: StoredSpace, kind: SpaceKind = MEANING) -> None:
+def write_space(
+    folder: Path, stored: StoredSemanticSpace, kind: SpaceKind = MEANING
+) -> None:
     """Write the space that serves from now on.
 
     Raises:
@@ -207,7 +209,7 @@ def write_space(folder: Path, stored: StoredSpace, kind: SpaceKind = MEANING) ->
     _write_arrays(folder / kind.space_file, stored.space.to_arrays() | arrays)
 
 
-def read_space(folder: Path, kind: SpaceKind = MEANING) -> StoredSpace | None:
+def read_space(folder: Path, kind: SpaceKind = MEANING) -> StoredSemanticSpace | None:
     """Return the space that serves; None when it is missing or damaged.
 
     The vectors of a large catalog are mapped, so that processes share their memory.
@@ -217,7 +219,7 @@ def read_space(folder: Path, kind: SpaceKind = MEANING) -> StoredSpace | None:
         return None
     try:
         space = SemanticSpace.from_arrays(arrays)
-        return StoredSpace(space, str(arrays["model"]), int(arrays["fitted_on"]))
+        return StoredSemanticSpace(space, str(arrays["model"]), int(arrays["fitted_on"]))
     except _UNREADABLE:
         _log.exception("semantic space rejected", extra={"folder": folder.name})
         return None

@@ -158,7 +158,7 @@ class QueryEmbedders(NamedTuple):
         return self.by_model(model)
 
 
-class ServedSpace:
+class ServedSemanticSpace:
     """One semantic space of a store; one thread refreshes it, any number search it."""
 
     def __init__(self, folder: Path, queries: QueryEmbedders, kind: SpaceKind) -> None:
@@ -234,8 +234,8 @@ class ServedSemanticSpaces:
 
     def __init__(self, folder: Path, queries: QueryEmbedders) -> None:
         """Start without vectors; `refresh` reads them."""
-        self._meaning = ServedSpace(folder, queries, MEANING)
-        self._languages = ServedSpace(folder, queries, LANGUAGES)
+        self._meaning = ServedSemanticSpace(folder, queries, MEANING)
+        self._languages = ServedSemanticSpace(folder, queries, LANGUAGES)
 
     def refresh(self) -> bool:
         """Read the spaces that changed; return whether any did."""

@@ -27,7 +27,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.training.order_and_cart_lines import order_lines
 from productrecs.training.partitioned_shopper_events import select_rows
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.training_inputs import Purchases, read_log
+from productrecs.training.training_inputs import OrderLineArrays, read_log
 from productrecs.training.tuning.repository import (
     TUNED_INSIGHT,
     Changes,
@@ -35,7 +35,7 @@ from productrecs.training.tuning.repository import (
     TunedParameters,
     with_changes,
 )
-from productrecs.training.visit_and_order_items import ItemGroups, group_orders
+from productrecs.training.visit_and_order_items import VisitOrOrderItems, group_orders
 
 MAX_LINES: Final = 300_000  # newest lines; more do not change the result
 _ANCHORS: Final = 10  # anchors per order
@@ -120,7 +120,7 @@ class HeldOutPeriod(NamedTuple):
     test_groups: Ints  # indexes of groups
 
 
-def held_out_periods(groups: ItemGroups) -> list[HeldOutPeriod]:
+def held_out_periods(groups: VisitOrOrderItems) -> list[HeldOutPeriod]:
     """Return the held-out periods, the oldest first; none with too little data."""
     count = len(groups.starts)
     size = int(count * SPLIT_SHARE)
@@ -137,11 +137,11 @@ class OrderSplit(NamedTuple):
     """A held-out period, and the lines before it."""
 
     split: HeldOutPeriod
-    before: Purchases
+    before: OrderLineArrays
 
 
 def tune_copurchase_options(
-    purchases: Purchases,
+    purchases: OrderLineArrays,
     n_items: int,
     on_trial: Callable[[], None],
     variants: VariantGroups | None = None,
@@ -179,7 +179,7 @@ def tune_copurchase_options(
     return grid_search(evaluate, evaluate(_PLAIN_COUNTS).coverage)
 
 
-def _training_lines(purchases: Purchases, until_ms: int) -> Purchases:
+def _training_lines(purchases: OrderLineArrays, until_ms: int) -> OrderLineArrays:
     """Return the newest lines before a moment, without very large orders."""
     earlier = select_rows(purchases, purchases.times < until_ms)
     _, basket_index = np.unique(earlier.baskets, return_inverse=True)

@@ -42,8 +42,8 @@ from productrecs.storage.files.model_files import (
     read_facts,
     remove_other_models,
 )
+from productrecs.storage.files.object_store_snapshots import PICTURES, SnapshotName
 from productrecs.storage.files.snapshot_cache import SnapshotCache
-from productrecs.storage.files.snapshots import PICTURES, SnapshotName
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.training.repository import TRAINING_KINDS, TrainingRepository

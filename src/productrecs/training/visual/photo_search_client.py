@@ -16,7 +16,7 @@ from msgspec.msgpack import Decoder
 from productrecs.core.errors import ProductRecsError
 from productrecs.engines.array_types_and_sorting import Bools, RankedItems
 from productrecs.engines.visual.visual_similarity import MatchConfidence
-from productrecs.processes.child_process import ProcessTimeouts, WorkerProcess
+from productrecs.processes.child_process import WorkerProcess, WorkerTimeouts
 from productrecs.records.pictures.decode_picture import PictureRefusal
 from productrecs.records.pictures.sandboxed_decoder import WAIT_SECONDS
 from productrecs.training.visual.photo_matcher import PhotoHits, RegionMatch, RegionMatches
@@ -189,7 +189,7 @@ class PhotoWorkerClient:
             if priority == NORMAL_PRIORITY
             else self._idle_seconds
         )
-        timeouts = ProcessTimeouts(reply=seconds, exit=_EXIT_SECONDS)
+        timeouts = WorkerTimeouts(reply=seconds, exit=_EXIT_SECONDS)
         return WorkerProcess(PHOTO_WORKER_MODULE, (priority, *self._models), timeouts)
 
 

@@ -12,7 +12,7 @@ from productrecs.storage.sql.group_commit import BatchHandler, CommitWaiter, Gro
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from productrecs.core.memory_budget import Claim
+    from productrecs.core.memory_budget import ByteClaim
 
 _LATER_SECONDS = 0.05
 _put = GroupCommit.put
@@ -26,7 +26,7 @@ def _answer_at_once(
     waiter: CommitWaiter,
     *,
     own_transaction: bool = False,
-    claim: Claim | None = None,
+    claim: ByteClaim | None = None,
 ) -> None:
     if own_transaction:
         _put(

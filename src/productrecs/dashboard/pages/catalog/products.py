@@ -36,7 +36,7 @@ from productrecs.records.merchandising.rule import Rule, RuleAction, RuleContent
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.pictures.fetch_picture import absolute_url
 from productrecs.records.pictures.repository import PictureRepository
-from productrecs.serving.cards import safe_url
+from productrecs.serving.product_cards import safe_url
 
 PRODUCTS_PATH: Final = "/dashboard/products"
 PAGE_SIZE: Final = 25

@@ -44,7 +44,7 @@ from productrecs.http.pipeline.route_declaration import LOOK_PICTURE_PATH
 from productrecs.http.routes.public.embed_code import live_script_tags, widget_element
 from productrecs.http.routes.widget.looks import look_with_products_fields
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.serving.cards import safe_url
+from productrecs.serving.product_cards import safe_url
 
 WIDGETS_PATH: Final = "/dashboard/widgets"
 PREVIEW_PATH: Final = f"{WIDGETS_PATH}/preview"

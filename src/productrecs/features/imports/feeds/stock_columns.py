@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import BinaryIO, Final
 
-from productrecs.core.csv_column_names import simplified
+from productrecs.core.csv_column_matching import simplified
 from productrecs.core.csv_reader import BrokenRow, CsvFormat, read_rows
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.orders.order_history_line import normalise_number

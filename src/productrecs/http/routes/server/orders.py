@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 from fastapi import Request, Response
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.memory_budget import Claim
+from productrecs.core.memory_budget import ByteClaim
 from productrecs.http.limits.client_address import (
     address_of_client,
     peer_of,
@@ -113,7 +113,7 @@ async def receive_order(request: Request) -> Response:
 
 
 async def _store_order(
-    exchange: "RequestContext", scope: "Scope", data: bytes, claim: Claim
+    exchange: "RequestContext", scope: "Scope", data: bytes, claim: ByteClaim
 ) -> tuple["OrderReceipt", list[str]]:
     """Return the receipt of the order in a body, once it is on the disk; and warnings."""
     context, caller = exchange.context, exchange.known_caller

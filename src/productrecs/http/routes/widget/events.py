@@ -76,7 +76,7 @@ from productrecs.tenancy.accounts.shopper_identity import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from productrecs.core.memory_budget import Claim
+    from productrecs.core.memory_budget import ByteClaim
     from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
     from productrecs.serving.cached_store import CachedStore
     from productrecs.tenancy.accounts.api_keys import SecretKeys
@@ -247,7 +247,7 @@ async def store_events_of_body(
     context: Context,
     store: Store,
     data: bytes,
-    claim: Claim,
+    claim: ByteClaim,
     headers: Mapping[bytes, bytes],
     peer: str,
 ) -> bytes:

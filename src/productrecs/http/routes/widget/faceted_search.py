@@ -41,7 +41,7 @@ from productrecs.http.routes.widget.list_parameters import (
 from productrecs.records.catalog.attribute_index import ValueCount
 from productrecs.records.catalog.item_filters import attribute_kind
 from productrecs.serving.card_replies import search_page_body
-from productrecs.serving.cards import product_url_of, title_of
+from productrecs.serving.product_cards import product_url_of, title_of
 
 _ALL, _NONE = "all", "none"
 _FIELD: Final = "|".join(FilterField)

@@ -3,7 +3,7 @@
 Every primary key begins with `store_id`, so that the schema shards by store.
 """
 
-from productrecs.storage.sql.tables.account_tables import (
+from productrecs.storage.sql.tables.account_and_job_tables import (
     access_tokens,
     audit_log,
     counters,

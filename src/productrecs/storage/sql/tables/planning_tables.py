@@ -5,7 +5,7 @@ What the merchant knows in advance, for the demand forecast and what to order.
 
 import sqlalchemy as sa
 
-from productrecs.storage.sql.tables.account_tables import metadata, store_id_column
+from productrecs.storage.sql.tables.account_and_job_tables import metadata, store_id_column
 
 # From whom products are ordered; null: as the store's settings say.
 suppliers = sa.Table(

@@ -4,7 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from productrecs.storage.sql.tables.account_tables import metadata, store_id_column
+from productrecs.storage.sql.tables.account_and_job_tables import metadata, store_id_column
 
 # Table of items: every product id that a store ever sent, with its catalog fields.
 

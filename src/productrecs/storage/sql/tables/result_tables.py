@@ -5,7 +5,7 @@ All of it is computed from records, except the queries and grades that a merchan
 
 import sqlalchemy as sa
 
-from productrecs.storage.sql.tables.account_tables import metadata, store_id_column
+from productrecs.storage.sql.tables.account_and_job_tables import metadata, store_id_column
 
 # Tables of attribution: sales and carts attributed to recommendations and searches.
 # All of it is derived from the log: `attribution_marks.seq` is the position read.

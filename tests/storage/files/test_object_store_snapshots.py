@@ -22,14 +22,14 @@ from productrecs.storage.files.object_store import (
     ObjectStoreAddressError,
     ObjectStoreUnavailableError,
 )
-from productrecs.storage.files.snapshot_cache import SnapshotCache
-from productrecs.storage.files.snapshots import (
+from productrecs.storage.files.object_store_snapshots import (
     KINDS,
     MODELS,
     DamagedObjectError,
     SnapshotName,
     SnapshotStore,
 )
+from productrecs.storage.files.snapshot_cache import SnapshotCache
 from tests.support.object_server import RADOSGW
 
 if TYPE_CHECKING:

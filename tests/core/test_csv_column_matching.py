@@ -2,7 +2,7 @@
 
 import pytest
 
-from productrecs.core.csv_column_names import find_columns
+from productrecs.core.csv_column_matching import find_columns
 from productrecs.features.imports.feeds.column_synonyms import item_column_names
 
 PRICES = item_column_names(("price", "list_price", "cost"))

@@ -71,7 +71,7 @@ class PackedFile(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class SnapshotManifest:
     """A manifest: the files of a snapshot by their path, and facts about it."""
 
     store_id: str
@@ -131,7 +131,7 @@ class SnapshotStore:
     def __init__(self, objects: ObjectStore) -> None:
         """Store them in `objects`."""
         self.objects = objects
-        self._published: dict[tuple[str, str], tuple[str, Snapshot]] = {}
+        self._published: dict[tuple[str, str], tuple[str, SnapshotManifest]] = {}
 
     def publish(
         self,
@@ -141,7 +141,7 @@ class SnapshotStore:
         *,
         serving: str | None = None,
         known_digests: dict[tuple[str, FileState], str] | None = None,
-    ) -> tuple[SnapshotName, Snapshot]:
+    ) -> tuple[SnapshotName, SnapshotManifest]:
         """Upload a snapshot, its manifest last; return its name and the manifest.
 
         A snapshot without a name is named by the SHA-256 of its manifest. Objects of the
@@ -156,7 +156,7 @@ class SnapshotStore:
         is_serving = published is not None and published[0] == serving
         existing = published[1].objects if published is not None and is_serving else set()
         stored = self._upload_files(name.store_id, files, existing, known_digests)
-        snapshot = Snapshot(name.store_id, name.kind, stored, facts or {})
+        snapshot = SnapshotManifest(name.store_id, name.kind, stored, facts or {})
         manifest = snapshot.to_bytes()
         if not name.name:
             name = name._replace(name=hashlib.sha256(manifest).hexdigest())
@@ -201,7 +201,7 @@ class SnapshotStore:
             for path, packed_file in stored.items()
         }
 
-    def snapshot(self, name: SnapshotName) -> Snapshot:
+    def snapshot(self, name: SnapshotName) -> SnapshotManifest:
         """Return the manifest of a snapshot.
 
         Raises:
@@ -209,7 +209,7 @@ class SnapshotStore:
             DamagedObjectError: when it is damaged.
             ObjectStoreUnavailableError: when the store does not answer.
         """
-        return Snapshot.from_bytes(self.objects.get(name.key), name)
+        return SnapshotManifest.from_bytes(self.objects.get(name.key), name)
 
     def has(self, name: SnapshotName) -> bool:
         """Return whether the snapshot was published.
