@@ -20,9 +20,9 @@ from benchmarks.quality.demand_groups import retail_groups
 from benchmarks.report import Figure
 from productrecs.engines.demand.backtest import run_backtest
 from productrecs.engines.demand.calendar_effects import (
+    CalendarDayKind,
     CalendarEffects,
     CalendarEvent,
-    DayKind,
 )
 from productrecs.engines.demand.demand_series import HORIZON, DemandOptions
 from productrecs.engines.demand.forecast import forecast_demand, with_calendar_effects
@@ -82,7 +82,9 @@ def _price_errors(
     first = made_demand.FIRST_DAY
     found = price_elasticity(history(amounts[:, :origin], first), paid)
     last_day = first + ahead + _LENGTH - 1
-    sale = CalendarEvent(DayKind.CAMPAIGN, "Sale", first + ahead, last_day, price=0.7)
+    sale = CalendarEvent(
+        CalendarDayKind.CAMPAIGN, "Sale", first + ahead, last_day, price=0.7
+    )
     return _errors(amounts, first, origin, [sale], found)
 
 
@@ -107,7 +109,9 @@ def _with_campaigns(
             amounts[:, days] = rng.poisson(amounts[:, days] * np.exp(change))
         first = made_demand.FIRST_DAY + start
         name = f"Sale {start}"
-        events.append(CalendarEvent(DayKind.CAMPAIGN, name, first, first + _LENGTH - 1))
+        events.append(
+            CalendarEvent(CalendarDayKind.CAMPAIGN, name, first, first + _LENGTH - 1)
+        )
     return amounts, events
 
 

@@ -7,7 +7,7 @@ from demo_store.storefront.picture_files import PictureFileCache
 from productrecs.features.looks.look import Hotspot, LookContent
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.widgets.repository import WidgetRepository
-from productrecs.features.widgets.widget_config import ConfigChange
+from productrecs.features.widgets.widget_config import WidgetConfigChange
 from productrecs.records.pictures.sandboxed_decoder import (
     BATCH_CPU_SECONDS,
     SandboxedDecoder,
@@ -46,7 +46,7 @@ def publish_looks_and_set_title(
         raise RuntimeError(message)
     with services.database.transaction() as transaction:
         widgets = WidgetRepository(transaction, store.store_id)
-        widgets.change("look", ConfigChange({"strings": _WORDS}), services.clock())
+        widgets.change("look", WidgetConfigChange({"strings": _WORDS}), services.clock())
 
 
 def _look_content(look: DemoLook, anchor: int, picture_id: str) -> LookContent:

@@ -13,8 +13,8 @@ from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.mail_slots.mail_slot import MailResource
 from productrecs.features.mail_slots.opened_mails.repository import (
-    MailCountRepository,
-    MailCounts,
+    MailSlotCountRepository,
+    MailSlotCounts,
 )
 from productrecs.records.pictures.draw_product_card import ProductCard, draw_product_card
 from productrecs.storage.sql.tables import mail_choices
@@ -131,11 +131,11 @@ def product(host: PictureHost, item_id: str, **fields: object) -> dict[str, obje
     return given | fields
 
 
-def counts(service: Service, mailing: Mailing) -> MailCounts:
+def counts(service: Service, mailing: Mailing) -> MailSlotCounts:
     store_id = StoreId(mailing.merchant.account.store_id)
     with service.database() as database, database.reading() as connection:
-        found = MailCountRepository(connection, store_id).by_slot(system_ms())
-    return found.get("newsletter", MailCounts())
+        found = MailSlotCountRepository(connection, store_id).by_slot(system_ms())
+    return found.get("newsletter", MailSlotCounts())
 
 
 @pytest.mark.parametrize("user_id", ["", "c-7"])
@@ -289,7 +289,7 @@ def test_a_click_is_a_click_on_a_recommended_product_once(
         assert mailing.merchant.client.ask("HEAD", path).body == b""
     mailing.merchant.order("o-1", {"item_id": second, "price": 20}, user_id="c-7")
 
-    eventually(lambda: counts(service, mailing) == MailCounts(1, 1, 4))
+    eventually(lambda: counts(service, mailing) == MailSlotCounts(1, 1, 4))
     target = "/integration/report?name=widgets&by=widget"
     server = mailing.merchant.server
 

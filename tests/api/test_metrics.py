@@ -18,9 +18,9 @@ from productrecs.core.clock import HOUR_MS, system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (
-    AttemptResult,
-    Endpoint,
-    EndpointState,
+    DeliveryAttemptResult,
+    WebhookEndpoint,
+    WebhookEndpointState,
     WebhookEvent,
 )
 from productrecs.services import build_services
@@ -305,15 +305,19 @@ def test_webhooks_that_wait_are_counted_for_addresses_that_are_on(
         webhooks = WebhookRepository(transaction, store_id)
         for name in ("on", "off", "gone"):
             url = f"https://{name}.example"
-            webhooks.add_endpoint(Endpoint(name, url, "stored", EndpointState.ON, 0))
+            webhooks.add_endpoint(
+                WebhookEndpoint(name, url, "stored", WebhookEndpointState.ON, 0)
+            )
         for hours in (5, 2, 1):
             now_ms = system_ms() - hours * HOUR_MS
             webhooks.enqueue_for_all(WebhookEvent.PING, {}, now_ms)
             if hours == 5:
                 oldest = webhooks.log("on", 1)[0]
-                webhooks.record_attempt(oldest, AttemptResult(200, "200"), system_ms())
-        webhooks.set_state("off", EndpointState.OFF)
-        webhooks.set_state("gone", EndpointState.GONE)
+                webhooks.record_attempt(
+                    oldest, DeliveryAttemptResult(200, "200"), system_ms()
+                )
+        webhooks.set_state("off", WebhookEndpointState.OFF)
+        webhooks.set_state("gone", WebhookEndpointState.GONE)
 
     with Inside(of_our_own(services)) as inside:
         series = scrape(inside)

@@ -12,8 +12,8 @@ from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.features.product_feed_export.feed_entries import FeedFormat
 from productrecs.features.product_feed_export.feed_fetches.repository import (
-    FeedFetches,
-    FeedFetchRepository,
+    ExportedFeedFetches,
+    ExportedFeedFetchRepository,
 )
 from tests.support.service import Merchant, Reply, Service, eventually, switch_on_feed
 
@@ -49,9 +49,11 @@ def fetch(merchant: Merchant, path: str, headers: Mapping[str, str] | None = Non
     return merchant.client.ask("GET", path, None, dict(headers or {}))
 
 
-def fetches(service: Service, merchant: Merchant) -> dict[FeedFormat, FeedFetches]:
+def fetches(service: Service, merchant: Merchant) -> dict[FeedFormat, ExportedFeedFetches]:
     with service.database() as database, database.reading() as connection:
-        repository = FeedFetchRepository(connection, StoreId(merchant.account.store_id))
+        repository = ExportedFeedFetchRepository(
+            connection, StoreId(merchant.account.store_id)
+        )
         return repository.recent_by_feed(system_ms())
 
 

@@ -24,7 +24,7 @@ from productrecs.engines.array_types_and_sorting import (
 )
 from productrecs.engines.engine_protocol import (
     Engine,
-    Evidence,
+    EngineEvidence,
     Explainer,
     FitFingerprint,
     FitInputs,
@@ -128,12 +128,14 @@ class BoughtNextEngine(Engine[NextItems]):
     def explain(self, model: NextItems, request: ListRequest) -> Explainer:
         """Return a function that counts the customers who bought an item next."""
 
-        def explain(item: int) -> Evidence:
+        def explain(item: int) -> EngineEvidence:
             runs = (model.after(anchor) for anchor in request.basket)
             count = sum(int(counts[items == item].sum()) for items, counts in runs)
             if not count:
-                return Evidence()
-            return Evidence(reasons=(f"Bought in the next order by {count} customers",))
+                return EngineEvidence()
+            return EngineEvidence(
+                reasons=(f"Bought in the next order by {count} customers",)
+            )
 
         return explain
 

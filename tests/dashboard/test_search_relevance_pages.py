@@ -14,7 +14,7 @@ from productrecs.features.search.relevance.relevance_history import (
     measure_and_store_relevance,
     read_measures,
 )
-from productrecs.features.search.relevance.relevance_measure import Grade
+from productrecs.features.search.relevance.relevance_measure import RelevanceGrade
 from productrecs.features.search.relevance.repository import RelevanceRepository
 from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.serving.cached_store import load_store, searchable_store
@@ -82,7 +82,7 @@ def measure(office: Office, store: Store) -> None:
     measure_and_store_relevance(services.database, store, search, services.clock())
 
 
-def grades(office: Office, store: Store) -> dict[str, Grade]:
+def grades(office: Office, store: Store) -> dict[str, RelevanceGrade]:
     with office.services.database.reading() as connection:
         found = RelevanceRepository(connection, store.store_id).judgements()
     return {one.intent: one.grade for one in found}
@@ -106,7 +106,7 @@ def test_a_new_shop_reads_what_it_needs_and_judges_from_the_first_query_on(
     assert "lamp thing" in page
     assert "No product is judged good or fair yet." in page
     assert judged.status == 303
-    assert grades(office, shop) == {"lamp": Grade.GOOD}
+    assert grades(office, shop) == {"lamp": RelevanceGrade.GOOD}
     assert 'value="" aria-pressed="true">Good' in again
     assert "<strong>100" in again
 

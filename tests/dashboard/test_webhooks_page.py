@@ -12,12 +12,12 @@ import pytest
 
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (
-    AttemptResult,
-    Endpoint,
-    EndpointState,
-    Message,
-    MessageState,
+    DeliveryAttemptResult,
+    WebhookEndpoint,
+    WebhookEndpointState,
     WebhookEvent,
+    WebhookMessage,
+    WebhookMessageState,
 )
 from productrecs.storage.sql.audit_log import AuditRepository
 from productrecs.tenancy.users.dashboard_user import Role
@@ -31,12 +31,12 @@ PAGE = "/dashboard/settings/webhooks"
 ADDRESS = "https://hooks.example/T0/secret-token"
 
 
-def endpoints_of(office: Office, store: Store) -> list[Endpoint]:
+def endpoints_of(office: Office, store: Store) -> list[WebhookEndpoint]:
     with office.services.database.reading() as connection:
         return WebhookRepository(connection, store.store_id).endpoints()
 
 
-def log_of(office: Office, store: Store, endpoint_id: str) -> list[Message]:
+def log_of(office: Office, store: Store, endpoint_id: str) -> list[WebhookMessage]:
     with office.services.database.reading() as connection:
         return WebhookRepository(connection, store.store_id).log(endpoint_id, 100)
 
@@ -52,7 +52,7 @@ def test_an_added_address_shows_its_secret_once_and_only_to_the_owner(
     assert added.status == 200
     (secret,) = re.findall(r"whsec_[A-Za-z0-9+/=]+", text_of(added))
     (endpoint,) = endpoints_of(office, store)
-    assert (endpoint.url, endpoint.state) == (ADDRESS, EndpointState.ON)
+    assert (endpoint.url, endpoint.state) == (ADDRESS, WebhookEndpointState.ON)
     assert secret not in endpoint.secret  # stored encrypted
     assert "Store the secret, then send a test." in text_of(added)
     assert office.services.cipher.decrypt(endpoint.secret) == secret
@@ -114,7 +114,7 @@ def test_a_test_message_is_logged_and_can_be_sent_again(
         for attempts in range(10):
             tried = replace(message, attempts=attempts)
             webhooks.record_attempt(
-                tried, AttemptResult(500, "answered 500"), office.now_ms
+                tried, DeliveryAttemptResult(500, "answered 500"), office.now_ms
             )
     failed = text_of(member.get(PAGE))
     assert "answered 500" in failed
@@ -123,7 +123,7 @@ def test_a_test_message_is_logged_and_can_be_sent_again(
     assert member.post(f"{PAGE}/replay", endpoint=id_, number="1").status == 303
 
     (again,) = log_of(office, store, id_)
-    assert (again.state, again.attempts) == (MessageState.PENDING, 0)
+    assert (again.state, again.attempts) == (WebhookMessageState.PENDING, 0)
     assert again.message_id == message.message_id
     assert member.post(f"{PAGE}/replay", endpoint=id_, number="2").status == 404
     assert member.post(f"{PAGE}/replay", endpoint="x", number="1").status == 404
@@ -175,10 +175,10 @@ def test_an_address_is_switched_gets_a_new_secret_and_is_removed_with_its_log(
     member.post(f"{PAGE}/test", endpoint=id_)
 
     member.post(f"{PAGE}/switch", endpoint=id_)
-    assert endpoints_of(office, store)[0].state is EndpointState.OFF
+    assert endpoints_of(office, store)[0].state is WebhookEndpointState.OFF
     assert "Send a test" not in text_of(member.get(PAGE)).partition("Log")[0]
     member.post(f"{PAGE}/switch", endpoint=id_, on="1")
-    assert endpoints_of(office, store)[0].state is EndpointState.ON
+    assert endpoints_of(office, store)[0].state is WebhookEndpointState.ON
     assert "whsec_" in text_of(member.post(f"{PAGE}/secret", endpoint=id_))
     assert endpoints_of(office, store)[0].secret != endpoint.secret
     member.post(f"{PAGE}/remove", endpoint=id_)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.features.widgets.repository import WidgetRepository
-from productrecs.features.widgets.widget_config import ConfigChange, WidgetConfig
+from productrecs.features.widgets.widget_config import WidgetConfig, WidgetConfigChange
 from productrecs.features.widgets.widget_settings import (
     BLACK,
     WHITE,
@@ -92,7 +92,7 @@ def test_every_setting_has_a_field_that_saves_it(office: Office, store: Store) -
 
 
 def test_the_form_as_it_is_shown_changes_nothing(office: Office, store: Store) -> None:
-    change = ConfigChange({"columns": 5, "title": "", "own_key": [1]}, "a{}", None)
+    change = WidgetConfigChange({"columns": 5, "title": "", "own_key": [1]}, "a{}", None)
     with office.services.database.transaction() as transaction:
         repository = WidgetRepository(transaction, store.store_id)
         before = repository.change("recs", change, 0)

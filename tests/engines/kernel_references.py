@@ -15,13 +15,13 @@ if TYPE_CHECKING:
         MatchingSessions,
         SessionArrays,
         SessionQuery,
-        WeightTables,
+        SessionWeightTables,
     )
     from productrecs.engines.copurchase.companion_lookup import CompanionArrays
 
 
 def reference_next_items(
-    layout: SessionArrays, weights: WeightTables, query: SessionQuery, limit: int
+    layout: SessionArrays, weights: SessionWeightTables, query: SessionQuery, limit: int
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
     items, votes = _neighbour_votes(
@@ -58,7 +58,7 @@ def _sum_votes(items: Ints, votes: Floats) -> float:
 
 def _neighbour_votes(
     layout: SessionArrays,
-    weights: WeightTables,
+    weights: SessionWeightTables,
     query: SessionQuery,
     sessions: MatchingSessions,
 ) -> tuple[Ints, Floats]:

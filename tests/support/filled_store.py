@@ -25,20 +25,20 @@ from productrecs.features.search.relevance.query_set import (
     add_query,
     store_or_delete_judgement,
 )
-from productrecs.features.search.relevance.relevance_measure import Grade
+from productrecs.features.search.relevance.relevance_measure import RelevanceGrade
 from productrecs.features.search.search_rule_book import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (
-    AttemptResult,
-    Endpoint,
-    EndpointState,
+    DeliveryAttemptResult,
+    WebhookEndpoint,
+    WebhookEndpointState,
     WebhookEvent,
     new_endpoint_id,
     new_secret,
 )
 from productrecs.features.widgets.repository import WidgetRepository
-from productrecs.features.widgets.widget_config import ConfigChange
+from productrecs.features.widgets.widget_config import WidgetConfigChange
 from productrecs.records.experiments.experiment import (
     PLACEMENT,
     ExperimentContent,
@@ -285,7 +285,7 @@ def _search(filled: Filled, texts: Sequence[str]) -> None:
     with contextlib.suppress(RelevanceError):
         add_query(filled.database, filled.store, texts[0], filled.clock())
         store_or_delete_judgement(
-            filled.database, filled.store, texts[0], 0, Grade.GOOD, filled.clock()
+            filled.database, filled.store, texts[0], 0, RelevanceGrade.GOOD, filled.clock()
         )
 
 
@@ -413,8 +413,12 @@ def _team(filled: Filled, texts: Sequence[str]) -> None:
 def _webhooks(filled: Filled, texts: Sequence[str]) -> None:
     """Fill an endpoint and its log."""
     secret, now_ms = new_secret(), filled.clock()
-    endpoint = Endpoint(
-        new_endpoint_id(), "https://hooks.example/", secret, EndpointState.OFF, now_ms
+    endpoint = WebhookEndpoint(
+        new_endpoint_id(),
+        "https://hooks.example/",
+        secret,
+        WebhookEndpointState.OFF,
+        now_ms,
     )
     filled.ids["endpoint"] = endpoint.endpoint_id
     with filled.database.transaction() as transaction:
@@ -424,7 +428,7 @@ def _webhooks(filled: Filled, texts: Sequence[str]) -> None:
             data = {"store": text}
             webhooks.enqueue(endpoint.endpoint_id, WebhookEvent.PING, data, now_ms)
             newest = webhooks.log(endpoint.endpoint_id, 1)[0]
-            webhooks.record_attempt(newest, AttemptResult(None, text), now_ms)
+            webhooks.record_attempt(newest, DeliveryAttemptResult(None, text), now_ms)
             filled.held["webhooks"] += 1
 
 
@@ -438,7 +442,7 @@ def _others(filled: Filled, texts: Sequence[str]) -> None:
                 change_origins(filled.database, filled.store, add=[origin])
                 filled.held["origins"] += 1
         settings = {"title": text, "cta_text": text, "accent_color": text, text[:60]: text}
-        change = ConfigChange(settings=settings, custom_css=text)
+        change = WidgetConfigChange(settings=settings, custom_css=text)
         kind = ("recs", "fbt", "cart", "search", f"own{number % 20}")[number % 5]
         with (
             contextlib.suppress(ProductRecsError),

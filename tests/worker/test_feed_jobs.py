@@ -18,9 +18,9 @@ from productrecs.features.imports.scheduled_feeds.repository import (
 )
 from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     FETCH_JOB,
-    FeedFetch,
-    FeedFetchOutcome,
     ScheduledFeed,
+    ScheduledFeedFetch,
+    ScheduledFetchOutcome,
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads import order_upload
@@ -82,7 +82,7 @@ class Installation:
             repository = ScheduledFeedRepository(transaction, self.store.store_id)
             repository.save(replace(feed, **changes))
 
-    def fetch(self) -> FeedFetch:
+    def fetch(self) -> ScheduledFeedFetch:
         """Fetch at the next hour, check and import; return the fetch."""
         self.now_ms += HOUR_MS
         with self.services.database.transaction() as transaction:
@@ -101,7 +101,7 @@ class Installation:
             while worker.run_next_job():
                 pass
 
-    def log(self) -> list[FeedFetch]:
+    def log(self) -> list[ScheduledFeedFetch]:
         """Return the log, newest first."""
         with self.services.database.reading() as connection:
             repository = ScheduledFeedRepository(connection, self.store.store_id)
@@ -202,14 +202,14 @@ def test_a_feed_goes_live_and_is_fetched_again_only_when_it_changed(
 ) -> None:
     any_shop.schedule(any_shop.host.put(FIVE, ETag='"1"'))
 
-    assert any_shop.fetch().outcome is FeedFetchOutcome.RECEIVED
+    assert any_shop.fetch().outcome is ScheduledFetchOutcome.RECEIVED
     assert any_shop.prices() == {f"p{number}": number for number in range(1, 6)}
     assert any_shop.last_import().status is ImportStatus.DONE
-    assert any_shop.fetch().outcome is FeedFetchOutcome.UNCHANGED  # by its ETag
+    assert any_shop.fetch().outcome is ScheduledFetchOutcome.UNCHANGED  # by its ETag
     any_shop.host.put(FIVE, ETag='"2"')
-    assert any_shop.fetch().outcome is FeedFetchOutcome.UNCHANGED  # by its content
+    assert any_shop.fetch().outcome is ScheduledFetchOutcome.UNCHANGED  # by its content
     any_shop.host.put(FIVE.replace("Product 1,1", "Product 1,7"), ETag='"3"')
-    assert any_shop.fetch().outcome is FeedFetchOutcome.RECEIVED
+    assert any_shop.fetch().outcome is ScheduledFetchOutcome.RECEIVED
 
     assert any_shop.prices()["p1"] == 7
     assert any_shop.last_import().result["counts"] == {
@@ -255,7 +255,7 @@ def test_a_feed_is_read_as_the_merchant_chose_for_a_file_with_its_headings(
 def test_a_feed_is_due_at_its_interval(shop: Installation) -> None:
     shop.schedule(shop.host.put(FIVE), every_minutes=1440)
     database = shop.services.database
-    assert shop.fetch().outcome is FeedFetchOutcome.RECEIVED
+    assert shop.fetch().outcome is ScheduledFetchOutcome.RECEIVED
 
     for hours, is_due in ((23, False), (24, True)):
         moment = shop.now_ms + hours * HOUR_MS
@@ -372,7 +372,7 @@ def test_the_team_hears_of_a_feed_that_keeps_failing_once(shop: Installation) ->
     shop.schedule(shop.host.url("/gone.csv"))
 
     for _ in range(ALARM_FAILURES + 2):
-        assert shop.fetch().outcome is FeedFetchOutcome.FAILED
+        assert shop.fetch().outcome is ScheduledFetchOutcome.FAILED
 
     [mail] = shop.mails.mails
     assert "your product feed fails" in mail["subject"]
@@ -441,7 +441,7 @@ def test_two_workers_record_one_fetch(any_shop: Installation) -> None:
         with any_shop.services.database.transaction() as transaction:
             repository = ScheduledFeedRepository(transaction, any_shop.store.store_id)
             after = replace(feed, next_ms=feed.next_ms + HOUR_MS)
-            fetch = FeedFetch(any_shop.now_ms, FeedFetchOutcome.UNCHANGED)
+            fetch = ScheduledFeedFetch(any_shop.now_ms, ScheduledFetchOutcome.UNCHANGED)
             results.append(repository.record_fetch(feed, after, fetch))
 
     threads = [threading.Thread(target=record) for _ in range(2)]

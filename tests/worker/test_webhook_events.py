@@ -17,8 +17,8 @@ from productrecs.features.experiments.repository import (
 )
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (
-    Endpoint,
-    EndpointState,
+    WebhookEndpoint,
+    WebhookEndpointState,
     WebhookEvent,
     new_secret,
 )
@@ -64,8 +64,12 @@ class Scanner:
 
     def add_endpoint(self) -> None:
         """Add an address, from whose time on facts count."""
-        endpoint = Endpoint(
-            "e", "https://hooks.example/", new_secret(), EndpointState.ON, self.now[0]
+        endpoint = WebhookEndpoint(
+            "e",
+            "https://hooks.example/",
+            new_secret(),
+            WebhookEndpointState.ON,
+            self.now[0],
         )
         with self.services.database.transaction() as transaction:
             WebhookRepository(transaction, self.store.store_id).add_endpoint(endpoint)

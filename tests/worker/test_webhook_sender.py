@@ -17,12 +17,12 @@ from productrecs.core.clock import DAY_MS, HOUR_MS, SECOND_MS, system_ms
 from productrecs.features.webhooks.repository import WebhookRepository, due_messages
 from productrecs.features.webhooks.webhook import (
     RETRY_WAITS_MS,
-    AttemptResult,
-    Endpoint,
-    EndpointState,
-    Message,
-    MessageState,
+    DeliveryAttemptResult,
+    WebhookEndpoint,
+    WebhookEndpointState,
     WebhookEvent,
+    WebhookMessage,
+    WebhookMessageState,
     new_secret,
     signed_headers,
 )
@@ -61,7 +61,9 @@ class Outbox:
         with database.transaction() as transaction:
             for place, url in enumerate(urls):
                 stored = self.services.cipher.encrypt(secret)
-                endpoint = Endpoint(str(place), url, stored, EndpointState.ON, place)
+                endpoint = WebhookEndpoint(
+                    str(place), url, stored, WebhookEndpointState.ON, place
+                )
                 WebhookRepository(transaction, store.store_id).add_endpoint(endpoint)
         return store.store_id
 
@@ -71,13 +73,15 @@ class Outbox:
             webhooks = WebhookRepository(transaction, store_id)
             webhooks.enqueue_for_all(event, data, self.now[0])
 
-    def log(self, store_id: StoreId, endpoint_id: str = "0") -> list[Message]:
+    def log(self, store_id: StoreId, endpoint_id: str = "0") -> list[WebhookMessage]:
         """Return an endpoint's messages, oldest first."""
         with self.services.database.reading() as connection:
             webhooks = WebhookRepository(connection, store_id)
             return list(reversed(webhooks.log(endpoint_id, 100)))
 
-    def states(self, store_id: StoreId, endpoint_id: str = "0") -> list[MessageState]:
+    def states(
+        self, store_id: StoreId, endpoint_id: str = "0"
+    ) -> list[WebhookMessageState]:
         """Return the states of an endpoint's messages, oldest first."""
         return [message.state for message in self.log(store_id, endpoint_id)]
 
@@ -123,7 +127,7 @@ def test_each_endpoint_gets_each_message_once_in_order_and_signed(
         found = receiver.of(path)
         assert [one.message["data"]["place"] for one in found] == list(range(5))
         assert len({one.headers["webhook-id"] for one in found}) == 5
-    assert outbox.states(store_id) == [MessageState.DELIVERED] * 5
+    assert outbox.states(store_id) == [WebhookMessageState.DELIVERED] * 5
     assert (outbox.log(other_id), receiver.of("/c")) == ([], [])
     request = receiver.requests[0]
     sent_at = int(request.headers["webhook-timestamp"])
@@ -145,8 +149,8 @@ def test_a_failing_message_holds_back_its_own_event_only(
         eventually(lambda: outbox.log(store_id)[0].attempts == 1, 20)
         receiver.statuses["/a"] = 204
         outbox.send(store_id, IMPORT, place=2)
-        eventually(lambda: outbox.states(store_id)[2] is MessageState.DELIVERED, 20)
-        assert outbox.states(store_id)[:2] == [MessageState.PENDING] * 2
+        eventually(lambda: outbox.states(store_id)[2] is WebhookMessageState.DELIVERED, 20)
+        assert outbox.states(store_id)[:2] == [WebhookMessageState.PENDING] * 2
         outbox.now[0] += RETRY_WAITS_MS[0]
         eventually(lambda: len(receiver.requests) == 4, 20)
 
@@ -167,7 +171,7 @@ def test_a_message_is_retried_for_three_days_and_can_be_sent_again_by_hand(
         for attempt in range(1, len(RETRY_WAITS_MS) + 2):
             eventually(lambda: outbox.log(store_id)[0].attempts == attempt, 20)  # noqa: B023
             outbox.now[0] = max(outbox.now[0], outbox.log(store_id)[0].next_at)
-        assert outbox.states(store_id) == [MessageState.FAILED]
+        assert outbox.states(store_id) == [WebhookMessageState.FAILED]
         assert outbox.log(store_id)[0].reply == "answered 500"
         assert 2.9 * DAY_MS < outbox.now[0] - began < 3.1 * DAY_MS
         receiver.statuses["/a"] = 204
@@ -175,7 +179,7 @@ def test_a_message_is_retried_for_three_days_and_can_be_sent_again_by_hand(
             webhooks = WebhookRepository(transaction, store_id)
             assert webhooks.requeue("0", 1, outbox.now[0])
             assert not webhooks.requeue("0", 2, outbox.now[0])
-        eventually(lambda: outbox.states(store_id) == [MessageState.DELIVERED], 20)
+        eventually(lambda: outbox.states(store_id) == [WebhookMessageState.DELIVERED], 20)
 
     assert len({one.headers["webhook-id"] for one in receiver.requests}) == 1
 
@@ -191,7 +195,7 @@ def test_slow_receivers_of_one_store_do_not_hold_up_another_store(
     with outbox.sending():
         eventually(lambda: len(receiver.requests) == 1, 20)
         outbox.send(store_id, STOCK)
-        eventually(lambda: outbox.states(store_id) == [MessageState.DELIVERED], 8)
+        eventually(lambda: outbox.states(store_id) == [WebhookMessageState.DELIVERED], 8)
         assert len(receiver.requests) == 2
         receiver.release()
 
@@ -203,10 +207,10 @@ def test_new_messages_go_before_those_that_failed_before(outbox: Outbox) -> None
     (message,) = outbox.log(failed_id)
     with outbox.services.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, failed_id)
-        webhooks.record_attempt(message, AttemptResult(500, ""), outbox.now[0])
+        webhooks.record_attempt(message, DeliveryAttemptResult(500, ""), outbox.now[0])
         # What another process sent meanwhile is not counted twice.
-        webhooks.record_attempt(message, AttemptResult(204, ""), outbox.now[0])
-    assert outbox.states(failed_id) == [MessageState.PENDING]
+        webhooks.record_attempt(message, DeliveryAttemptResult(204, ""), outbox.now[0])
+    assert outbox.states(failed_id) == [WebhookMessageState.PENDING]
     outbox.now[0] += RETRY_WAITS_MS[0]
     outbox.send(store_id, STOCK)
 
@@ -224,7 +228,9 @@ def test_an_endpoint_that_answers_410_gets_nothing_until_it_is_switched_on(
     store_id = outbox.store("a.example", f"{receiver.base}/a", f"{receiver.base}/b")
     outbox.send(store_id, STOCK)
     with outbox.sending():
-        eventually(lambda: outbox.states(store_id, "1") == [MessageState.DELIVERED], 20)
+        eventually(
+            lambda: outbox.states(store_id, "1") == [WebhookMessageState.DELIVERED], 20
+        )
         eventually(lambda: outbox.log(store_id)[0].attempts == 1, 20)
         outbox.send(store_id, STOCK)
         outbox.now[0] += HOUR_MS
@@ -233,9 +239,9 @@ def test_an_endpoint_that_answers_410_gets_nothing_until_it_is_switched_on(
         receiver.statuses["/a"] = 204
         with outbox.services.database.transaction() as transaction:
             webhooks = WebhookRepository(transaction, store_id)
-            assert webhooks.endpoints()[0].state is EndpointState.GONE
-            webhooks.set_state("0", EndpointState.ON)
-        eventually(lambda: outbox.states(store_id) == [MessageState.DELIVERED], 20)
+            assert webhooks.endpoints()[0].state is WebhookEndpointState.GONE
+            webhooks.set_state("0", WebhookEndpointState.ON)
+        eventually(lambda: outbox.states(store_id) == [WebhookMessageState.DELIVERED], 20)
 
 
 def test_a_clock_that_was_set_back_holds_no_message_back(
@@ -245,7 +251,7 @@ def test_a_clock_that_was_set_back_holds_no_message_back(
     outbox.send(store_id, STOCK)
     outbox.now[0] -= 30 * DAY_MS
     with outbox.sending():
-        eventually(lambda: outbox.states(store_id) == [MessageState.DELIVERED], 20)
+        eventually(lambda: outbox.states(store_id) == [WebhookMessageState.DELIVERED], 20)
 
 
 def test_a_secret_that_cannot_be_read_is_said_so(
@@ -274,7 +280,7 @@ def test_the_log_has_thirty_days_and_goes_with_its_endpoint(outbox: Outbox) -> N
         webhooks.set_position("plan", {"a": 1})
         webhooks.purge(outbox.now[0])
         assert [message.number for message in webhooks.log("0", 10)] == [2]
-        assert webhooks.counts_by_state()["0"][MessageState.PENDING] == 1
+        assert webhooks.counts_by_state()["0"][WebhookMessageState.PENDING] == 1
         webhooks.remove_endpoint("0")
         assert (webhooks.endpoints(), webhooks.log("0", 10)) == ([], [])
         assert webhooks.positions() == {}
@@ -298,13 +304,15 @@ def test_a_message_is_sent_again_after_a_kill_while_it_was_sent(
     finally:
         sender.send_signal(signal.SIGKILL)
         sender.wait()
-    assert outbox.states(store_id) == [MessageState.PENDING] * 2
+    assert outbox.states(store_id) == [WebhookMessageState.PENDING] * 2
     with outbox.services.database.transaction() as transaction:
         transaction.execute(leases.update().values(expires_at=0))  # its time is over
     receiver.release()
 
     with outbox.sending():
-        eventually(lambda: outbox.states(store_id) == [MessageState.DELIVERED] * 2, 20)
+        eventually(
+            lambda: outbox.states(store_id) == [WebhookMessageState.DELIVERED] * 2, 20
+        )
 
     places = [one.message["data"]["place"] for one in receiver.requests]
     assert places == [1, 1, 2]
@@ -321,6 +329,8 @@ def test_two_senders_send_nothing_twice(outbox: Outbox, receiver: WebhookReceive
             outbox.now[0] += SECOND_MS
             receiver.release()
             eventually(lambda: len(receiver.requests) == 6, 20)
-        eventually(lambda: outbox.states(store_id) == [MessageState.DELIVERED] * 3, 20)
+        eventually(
+            lambda: outbox.states(store_id) == [WebhookMessageState.DELIVERED] * 3, 20
+        )
 
     assert len(receiver.requests) == 6

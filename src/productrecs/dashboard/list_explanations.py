@@ -12,10 +12,10 @@ from productrecs.dashboard.page import Visit
 from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.explain import (
     AppliedRule,
-    BoughtWith,
+    BoughtTogetherCount,
+    CandidateRefusalReason,
     ExplainedProduct,
-    Explanation,
-    RefusalReason,
+    ListExplanation,
     explain_recommendations,
     explain_trending,
 )
@@ -33,11 +33,11 @@ from productrecs.records.merchandising.rule import Rule, RuleAction
 TitleOf = Callable[[str], str]
 _HIDDEN: Final = MappingProxyType(
     {
-        RefusalReason.ASKED_ABOUT: "it is the product of the page",
-        RefusalReason.BOUGHT: "the shopper has bought it",
-        RefusalReason.EXCLUDED: "excluded by a rule",
-        RefusalReason.RESTING: "its category was just bought",
-        RefusalReason.FILTERED: "does not match the filter",
+        CandidateRefusalReason.ASKED_ABOUT: "it is the product of the page",
+        CandidateRefusalReason.BOUGHT: "the shopper has bought it",
+        CandidateRefusalReason.EXCLUDED: "excluded by a rule",
+        CandidateRefusalReason.RESTING: "its category was just bought",
+        CandidateRefusalReason.FILTERED: "does not match the filter",
         HiddenReason.DELETED: "deleted from the catalog",
         HiddenReason.DISCONTINUED: "discontinued",
         HiddenReason.SOLD_OUT: "out of stock",
@@ -84,7 +84,7 @@ class ExplainedList:
 
 
 def explained_list(
-    visit: Visit, explanation: Explanation, before: Sequence[str] | None = None
+    visit: Visit, explanation: ListExplanation, before: Sequence[str] | None = None
 ) -> ExplainedList:
     """Return an explained list; `before` is the list that it replaces."""
     ids = list(dict.fromkeys(_mentioned_item_ids(explanation)))
@@ -114,7 +114,8 @@ def explained_list(
     left_out = tuple(
         OmittedCandidate(product.item_id, title_of(product.item_id), _HIDDEN[product.why])
         for product in explanation.struck
-        if product.item_id is not None and product.why is not RefusalReason.ASKED_ABOUT
+        if product.item_id is not None
+        and product.why is not CandidateRefusalReason.ASKED_ABOUT
     )
     return ExplainedList(tuple(products), left_out)
 
@@ -127,7 +128,7 @@ def position_change(item_id: str, place: int, before: Sequence[str]) -> str:
     return "" if old == place else "up" if place < old else "down"
 
 
-def _mentioned_item_ids(explanation: Explanation) -> Iterator[str]:
+def _mentioned_item_ids(explanation: ListExplanation) -> Iterator[str]:
     yield from (
         product.item_id for product in explanation.struck if product.item_id is not None
     )
@@ -183,7 +184,7 @@ def _order_reasons(
 
 
 def _shared_baskets_text(
-    visit: Visit, partner: BoughtWith, baskets_hold: str, title_of: TitleOf
+    visit: Visit, partner: BoughtTogetherCount, baskets_hold: str, title_of: TitleOf
 ) -> str:
     count, title = visit.formats.number(partner.baskets), title_of(partner.item_id)
     variants = ", variants included" if partner.has_variants else ""
@@ -240,7 +241,7 @@ def explain_source_list(
 
 def _explanation_of_source(
     visit: Visit, state: StoreState, source: str, item_id: str | None, filters: Filters
-) -> Explanation:
+) -> ListExplanation:
     num, now_ms = state.settings.rec_num, visit.now_ms
     if source == TRENDING:
         return explain_trending(state, num, now_ms, filters)

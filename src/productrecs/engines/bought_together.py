@@ -13,7 +13,7 @@ from productrecs.engines.copurchase import (
 )
 from productrecs.engines.engine_protocol import (
     Engine,
-    Evidence,
+    EngineEvidence,
     Explainer,
     FitFingerprint,
     FitInputs,
@@ -76,7 +76,7 @@ class BuyEngine(Engine[CopurchaseModels]):
     def explain(self, model: CopurchaseModels, request: ListRequest) -> Explainer:
         """Return a function that names the products in common baskets."""
         pairs = model.widest if request.pools_variants else model.plain
-        return lambda item: Evidence(
+        return lambda item: EngineEvidence(
             bought_with=shared_basket_counts(
                 pairs.shared_basket_count, request.basket, item
             )

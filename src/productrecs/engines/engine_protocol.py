@@ -220,7 +220,7 @@ class SimilarVisitViews:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EngineEvidence:
     """Why an engine proposes an item; `reasons` are sentences of its own."""
 
     bought_with: tuple[SharedBasketCount, ...] = ()
@@ -231,9 +231,9 @@ class Evidence:
     category: str | None = None  # whose best sellers it is one of
     reasons: tuple[str, ...] = ()
 
-    def joined(self, other: "Evidence") -> "Evidence":
+    def joined(self, other: "EngineEvidence") -> "EngineEvidence":
         """Return the evidence of both; each kind comes from one engine."""
-        return Evidence(
+        return EngineEvidence(
             **{
                 part.name: getattr(other, part.name) or getattr(self, part.name)
                 for part in fields(self)
@@ -241,8 +241,8 @@ class Evidence:
         )
 
 
-NO_EVIDENCE: Final = Evidence()
-Explainer = Callable[[int], Evidence]
+NO_EVIDENCE: Final = EngineEvidence()
+Explainer = Callable[[int], EngineEvidence]
 
 
 class Engine(Generic[Model]):

@@ -16,13 +16,16 @@ from productrecs.engines.recently_viewed_new_and_bundle import (
     NewEngine,
     RecentlyViewedEngine,
 )
-from productrecs.engines.trending_and_category import CategoryEngine, TrendingEngine
-from productrecs.engines.visually_similar import SimilarEngine
+from productrecs.engines.trending_and_category import (
+    CategoryBestSellerEngine,
+    TrendingEngine,
+)
+from productrecs.engines.visually_similar import VisuallySimilarEngine
 
 BUY: Final = BuyEngine()
 BROWSE: Final = BrowseEngine()
 COMPLEMENTARY: Final = ComplementaryEngine()
-SIMILAR: Final = SimilarEngine()
+SIMILAR: Final = VisuallySimilarEngine()
 TRENDING: Final = TrendingEngine()
 BUY_AGAIN: Final = BuyAgainEngine()
 BUNDLE: Final = BundleEngine()
@@ -32,7 +35,7 @@ ENGINES: Final[tuple[Engine[Any], ...]] = (
     BROWSE,
     COMPLEMENTARY,
     SIMILAR,
-    CategoryEngine(),
+    CategoryBestSellerEngine(),
     TRENDING,
     RecentlyViewedEngine(),
     BUY_AGAIN,

@@ -17,7 +17,7 @@ from productrecs.engines.engine_protocol import (
     MAX_ORDER,
     EligibleProducts,
     Engine,
-    Evidence,
+    EngineEvidence,
     Explainer,
     FitInputs,
     ListRequest,
@@ -203,7 +203,7 @@ class TrendingEngine(Engine[TrendingModel]):
         return eligible.trending_then_newest()
 
 
-class CategoryEngine(Engine[None]):
+class CategoryBestSellerEngine(Engine[None]):
     """Fills lists up with the best sellers of the anchors' categories."""
 
     name: ClassVar = "category"
@@ -223,8 +223,10 @@ class CategoryEngine(Engine[None]):
         """Return a function that names the category whose best seller an item is."""
         names = request.eligible.narrowest_categories(request.backfill_anchors())
 
-        def explain(item: int) -> Evidence:
+        def explain(item: int) -> EngineEvidence:
             categories = request.eligible.categories_of(item)
-            return Evidence(category=next((n for n in names if n in categories), None))
+            return EngineEvidence(
+                category=next((n for n in names if n in categories), None)
+            )
 
         return explain

@@ -15,7 +15,7 @@ _MIN_NEIGHBOURS: Final = 20
 _MAX_ANCHORS: Final = 5
 
 
-class SimilarEngine(Engine[VisualModel]):
+class VisuallySimilarEngine(Engine[VisualModel]):
     """Recommends what looks like a product; its model has a schedule of its own."""
 
     name: ClassVar = "similar"

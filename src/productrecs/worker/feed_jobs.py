@@ -22,9 +22,9 @@ from productrecs.features.imports.scheduled_feeds.repository import (
 from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     FETCH_JOB,
     SENT_BY,
-    FeedFetch,
-    FeedFetchOutcome,
     ScheduledFeed,
+    ScheduledFeedFetch,
+    ScheduledFetchOutcome,
     file_name_of,
 )
 from productrecs.records.uploads.file_import import (
@@ -101,7 +101,7 @@ class FeedFetchHandler:
         feed: ScheduledFeed,
         last: FileImport | None,
         progress: JobProgress,
-    ) -> FeedFetch | None:
+    ) -> ScheduledFeedFetch | None:
         """Return the fetch; None if the merchant, or another worker, was faster."""
         folder, upload_id = self._services.upload_folder, new_upload_id()
         is_kept = False
@@ -145,8 +145,8 @@ class FeedFetchHandler:
 
     def _record_unchanged(
         self, store: Store, feed: ScheduledFeed, download: FeedDownload | None
-    ) -> FeedFetch | None:
-        fetch = FeedFetch(self._services.clock(), FeedFetchOutcome.UNCHANGED)
+    ) -> ScheduledFeedFetch | None:
+        fetch = ScheduledFeedFetch(self._services.clock(), ScheduledFetchOutcome.UNCHANGED)
         after = replace(feed, failures=0)
         if download is not None:
             after = replace(after, etag=download.etag, modified=download.modified)
@@ -155,9 +155,11 @@ class FeedFetchHandler:
 
     def _record_failure(
         self, store: Store, feed: ScheduledFeed, problem: str
-    ) -> FeedFetch | None:
+    ) -> ScheduledFeedFetch | None:
         failures = feed.failures + 1
-        fetch = FeedFetch(self._services.clock(), FeedFetchOutcome.FAILED, problem)
+        fetch = ScheduledFeedFetch(
+            self._services.clock(), ScheduledFetchOutcome.FAILED, problem
+        )
         found = self._record_fetch(store, feed, replace(feed, failures=failures), fetch)
         if found is not None and failures == ALARM_FAILURES:
             text = (
@@ -174,7 +176,7 @@ class FeedFetchHandler:
         last: FileImport | None,
         upload_id: str,
         download: FeedDownload,
-    ) -> FeedFetch | None:
+    ) -> ScheduledFeedFetch | None:
         """Enqueue the check of a new file; it replaces one that waits for the merchant.
 
         Raises:
@@ -197,8 +199,8 @@ class FeedFetchHandler:
             digest=download.digest,
             import_id=upload_id,
         )
-        fetch = FeedFetch(
-            now_ms, FeedFetchOutcome.RECEIVED, size=download.size, import_id=upload_id
+        fetch = ScheduledFeedFetch(
+            now_ms, ScheduledFetchOutcome.RECEIVED, size=download.size, import_id=upload_id
         )
         with services.database.transaction() as transaction:
             repository = ScheduledFeedRepository(transaction, store_id)
@@ -213,8 +215,12 @@ class FeedFetchHandler:
         return fetch
 
     def _record_fetch(
-        self, store: Store, feed: ScheduledFeed, after: ScheduledFeed, fetch: FeedFetch
-    ) -> FeedFetch | None:
+        self,
+        store: Store,
+        feed: ScheduledFeed,
+        after: ScheduledFeed,
+        fetch: ScheduledFeedFetch,
+    ) -> ScheduledFeedFetch | None:
         with self._services.database.transaction() as transaction:
             repository = ScheduledFeedRepository(transaction, store.store_id)
             is_first = repository.record_fetch(

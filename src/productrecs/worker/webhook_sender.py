@@ -16,7 +16,7 @@ from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.features.webhooks.repository import WebhookRepository, due_messages
 from productrecs.features.webhooks.send_message import send_message
-from productrecs.features.webhooks.webhook import AttemptResult, DueMessage
+from productrecs.features.webhooks.webhook import DeliveryAttemptResult, DueWebhookMessage
 from productrecs.services import Services
 from productrecs.storage.jobs.leases import LEASE_MS, Lease
 from productrecs.storage.sql.storage_failures import OutageLogLimiter
@@ -80,7 +80,7 @@ class WebhookSender:
             )
         if not self._renew_lease_if_needed(is_needed=bool(found or busy)):
             return
-        first_by_store = dict[StoreId, DueMessage]()
+        first_by_store = dict[StoreId, DueWebhookMessage]()
         for due in found:
             first_by_store.setdefault(due.store_id, due)
         for due in list(first_by_store.values())[:free]:
@@ -96,7 +96,7 @@ class WebhookSender:
                 self._renew_at = time.monotonic() + _RENEW_SECONDS
         return self._renew_at > 0.0
 
-    def _send(self, due: DueMessage) -> None:
+    def _send(self, due: DueWebhookMessage) -> None:
         services = self._services
         try:
             attempt = self._attempt(due)
@@ -113,12 +113,12 @@ class WebhookSender:
                 self._busy.discard(due.store_id)
             self._wake.set()
 
-    def _attempt(self, due: DueMessage) -> AttemptResult:
+    def _attempt(self, due: DueWebhookMessage) -> DeliveryAttemptResult:
         services = self._services
         try:
             secret = services.cipher.decrypt(due.endpoint.secret)
         except UnreadableSecretError:
-            return AttemptResult(None, _UNREADABLE)
+            return DeliveryAttemptResult(None, _UNREADABLE)
         trusted = services.settings.webhook_hosts
         now_ms = services.system_clock()
         return send_message(due.message, due.endpoint.url, secret, now_ms, trusted)

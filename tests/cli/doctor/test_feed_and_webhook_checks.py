@@ -8,9 +8,9 @@ from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, system_ms
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (
     RETRY_WAITS_MS,
-    AttemptResult,
-    Endpoint,
-    EndpointState,
+    DeliveryAttemptResult,
+    WebhookEndpoint,
+    WebhookEndpointState,
     WebhookEvent,
 )
 from productrecs.services import Services
@@ -24,7 +24,9 @@ URL = "https://hooks.example.com/secret-path"
 def deliver(webhooks: WebhookRepository, status: int | None, now_ms: int) -> None:
     """Store what the newest message's next attempt got."""
     newest = webhooks.log("1", 1)[0]
-    webhooks.record_attempt(newest, AttemptResult(status, f"answer {status}"), now_ms)
+    webhooks.record_attempt(
+        newest, DeliveryAttemptResult(status, f"answer {status}"), now_ms
+    )
 
 
 def fresh(webhooks: WebhookRepository) -> None:
@@ -47,7 +49,7 @@ def failing(webhooks: WebhookRepository) -> None:
 
 def switched_off(webhooks: WebhookRepository) -> None:
     failing(webhooks)
-    webhooks.set_state("1", EndpointState.OFF)
+    webhooks.set_state("1", WebhookEndpointState.OFF)
 
 
 def failed(webhooks: WebhookRepository) -> None:
@@ -88,7 +90,9 @@ def test_webhooks_that_do_not_arrive_are_found(
     store = find_store(services.database, shop)
     with services.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, store.store_id)
-        webhooks.add_endpoint(Endpoint("1", URL, "stored", EndpointState.ON, 0))
+        webhooks.add_endpoint(
+            WebhookEndpoint("1", URL, "stored", WebhookEndpointState.ON, 0)
+        )
         happens(webhooks)
 
     found = [line for line in wrongs(shell, level) if "webhooks" in line]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from productrecs.engines.demand.calendar_effects import (
+    CalendarDayKind,
     CalendarEffects,
     CalendarEvent,
-    DayKind,
 )
 from productrecs.engines.demand.demand_series import HORIZON, DailyDemand
 from productrecs.engines.demand.forecast import with_calendar_effects
@@ -18,7 +18,7 @@ DAYS = 200
 
 
 def event(
-    kind: DayKind,
+    kind: CalendarDayKind,
     name: str,
     first: int,
     last: int,
@@ -29,13 +29,15 @@ def event(
 
 def campaigns(*starts: int, days: int = 7) -> list[CalendarEvent]:
     return [
-        event(DayKind.CAMPAIGN, f"Sale {start}", start, start + days - 1)
+        event(CalendarDayKind.CAMPAIGN, f"Sale {start}", start, start + days - 1)
         for start in starts
     ]
 
 
 def holidays(*days: int, name: str = "") -> list[CalendarEvent]:
-    return [event(DayKind.HOLIDAY, name or f"Holiday {day}", day, day) for day in days]
+    return [
+        event(CalendarDayKind.HOLIDAY, name or f"Holiday {day}", day, day) for day in days
+    ]
 
 
 def with_factor(factor: float, *events: CalendarEvent, seed: int = 2) -> DailyDemand:
@@ -92,7 +94,9 @@ def test_a_past_campaign_does_not_raise_the_level() -> None:
 
 def test_what_the_merchant_expects_counts_as_it_is() -> None:
     past = campaigns(50, 100, 150)
-    ahead = CalendarEvent(DayKind.CAMPAIGN, "Big", FIRST + DAYS, FIRST + DAYS, None, 2.5)
+    ahead = CalendarEvent(
+        CalendarDayKind.CAMPAIGN, "Big", FIRST + DAYS, FIRST + DAYS, None, 2.5
+    )
 
     effects = CalendarEffects(with_factor(1.2, *past), [*past, ahead])
 
@@ -102,7 +106,7 @@ def test_what_the_merchant_expects_counts_as_it_is() -> None:
 def test_a_campaign_of_one_category_leaves_the_others_alone() -> None:
     items = np.arange(30) < 10
     ahead = CalendarEvent(
-        DayKind.CAMPAIGN, "Tents", FIRST + DAYS, FIRST + DAYS + 6, items, 2.0
+        CalendarDayKind.CAMPAIGN, "Tents", FIRST + DAYS, FIRST + DAYS + 6, items, 2.0
     )
     demand = with_factor(1.0)
     usual = forecast(demand)
@@ -147,7 +151,7 @@ def test_a_holiday_is_like_itself_a_year_before_and_not_like_the_others() -> Non
 
 
 def test_planned_closed_days_are_zero_and_the_days_after_as_usual() -> None:
-    closed = event(DayKind.CLOSURE, "Summer", DAYS + 3, DAYS + 9)
+    closed = event(CalendarDayKind.CLOSURE, "Summer", DAYS + 3, DAYS + 9)
     demand = with_factor(1.0)
     usual = forecast(demand)
 
@@ -161,7 +165,7 @@ def test_planned_closed_days_are_zero_and_the_days_after_as_usual() -> None:
 
 
 def test_past_closed_days_say_nothing_about_demand() -> None:
-    closed = [event(DayKind.CLOSURE, "Summer", 180, 193)]
+    closed = [event(CalendarDayKind.CLOSURE, "Summer", 180, 193)]
     demand = demand_of(with_factor(0.0, *closed).amounts)
 
     removed = CalendarEffects(demand, closed).history_without_events()

@@ -9,7 +9,7 @@ from productrecs.engines.text.search_index import IndexHits, QueryRelaxation
 from productrecs.engines.text.semantic_space import (
     DIMENSIONS,
     REDUCED_FROM,
-    Projection,
+    EmbeddingProjection,
     SemanticSpace,
     Vectors,
     make_pseudo_words,
@@ -38,7 +38,7 @@ def around(centres: int, each: int, seed: int = 3) -> Vectors:
 @pytest.mark.parametrize("count", [50, 2 * REDUCED_FROM])
 def test_neighbours_stay_neighbours_in_few_numbers(count: int) -> None:
     vectors = around(count // 10, 10)
-    projection = Projection.fit(vectors)
+    projection = EmbeddingProjection.fit(vectors)
     space = SemanticSpace(projection, quantize(projection.reduce(vectors)), 0.5)
     visible = np.ones(count, dtype=np.bool_)
 
@@ -57,7 +57,7 @@ def test_what_is_not_visible_or_has_no_vector_or_is_too_far_is_not_similar() -> 
     vectors = around(5, 10)
     codes = quantize(vectors)
     codes[3] = 0
-    space = SemanticSpace(Projection.fit(vectors), codes, 0.5)
+    space = SemanticSpace(EmbeddingProjection.fit(vectors), codes, 0.5)
     visible = np.ones(8, dtype=np.bool_)  # the view knows fewer products than the space
     visible[[1, 2]] = False
 
@@ -74,7 +74,9 @@ def test_what_is_not_visible_or_has_no_vector_or_is_too_far_is_not_similar() -> 
 def test_a_large_catalog_is_searched_to_its_last_product() -> None:
     count = 24_000  # several blocks of the compiled scan, the last one not full
     codes = quantize(np.random.default_rng(8).standard_normal((count, SIZE), np.float32))
-    space = SemanticSpace(Projection.fit(np.eye(3, SIZE, dtype=np.float32)), codes, 0.2)
+    space = SemanticSpace(
+        EmbeddingProjection.fit(np.eye(3, SIZE, dtype=np.float32)), codes, 0.2
+    )
     visible = np.ones(count, dtype=np.bool_)
     visible[:10] = False
     rows = unit(codes.astype(np.float32))
@@ -94,7 +96,7 @@ def test_a_large_catalog_is_searched_to_its_last_product() -> None:
 def test_words_that_the_encoder_knows_may_be_a_little_less_similar() -> None:
     vectors = np.eye(3, SIZE, dtype=np.float32)
     query = unit(np.array([[0.47, *[0.0] * 198, 0.88]], dtype=np.float32))[0]
-    space = SemanticSpace(Projection.fit(vectors), quantize(vectors), 0.5)
+    space = SemanticSpace(EmbeddingProjection.fit(vectors), quantize(vectors), 0.5)
     visible = np.ones(3, dtype=np.bool_)
 
     assert space.nearest(query, visible, 3).items == []
@@ -103,7 +105,7 @@ def test_words_that_the_encoder_knows_may_be_a_little_less_similar() -> None:
 
 def test_the_threshold_is_above_what_invented_words_reach() -> None:
     vectors = around(20, 10)
-    projection, codes = Projection.fit(vectors), quantize(vectors)
+    projection, codes = EmbeddingProjection.fit(vectors), quantize(vectors)
     invented = around(100, 1, seed=4)
 
     least = similarity_threshold([invented], projection, codes)
@@ -130,7 +132,7 @@ def test_invented_words_are_halves_of_two_known_ones_and_no_known_word() -> None
 
 def test_a_space_is_stored_as_arrays_and_others_are_refused() -> None:
     vectors = around(5, 10)
-    space = SemanticSpace(Projection.fit(vectors), quantize(vectors), 0.5)
+    space = SemanticSpace(EmbeddingProjection.fit(vectors), quantize(vectors), 0.5)
     arrays = space.to_arrays()
 
     again = SemanticSpace.from_arrays(arrays)
@@ -187,7 +189,9 @@ def test_the_scan_by_signs_finds_nearly_all_products_above_the_threshold() -> No
     rng = np.random.default_rng(4)
     vectors = unit(vectors + rng.normal(0, 0.06, vectors.shape).astype(np.float32))
     codes, least = quantize(vectors), 0.5
-    projection = Projection(np.zeros(SIZE, np.float32), np.eye(SIZE, dtype=np.float32))
+    projection = EmbeddingProjection(
+        np.zeros(SIZE, np.float32), np.eye(SIZE, dtype=np.float32)
+    )
     space = SemanticSpace(projection, codes, least)
     rows, visible = unit(codes.astype(np.float32)), np.ones(len(codes), np.bool_)
 

@@ -14,7 +14,7 @@ from productrecs.features.assistants.attribution_counts import (
     attributed_searches,
     countable_value,
 )
-from productrecs.features.assistants.repository import AttributionCountRepository
+from productrecs.features.assistants.repository import AssistantAttributionRepository
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -64,7 +64,9 @@ def test_counts_are_those_of_one_store_and_end_after_30_days(database: Database)
         at_ms = NOW_MS - days_ago * DAY_MS
         searches = attributed_searches(store_id, {"source": source}, at_ms)
         with database.transaction() as transaction:
-            AttributionCountRepository(transaction, store_id).count_and_delete_old(searches)
+            AssistantAttributionRepository(transaction, store_id).count_and_delete_old(
+                searches
+            )
 
     add(STORE, "old", 30)
     add(StoreId("st_b"), "elsewhere")
@@ -73,7 +75,9 @@ def test_counts_are_those_of_one_store_and_end_after_30_days(database: Database)
     add(STORE, "chat")
 
     with database.reading() as connection:
-        counts = AttributionCountRepository(connection, STORE).recent_by_parameter(NOW_MS)
+        counts = AssistantAttributionRepository(connection, STORE).recent_by_parameter(
+            NOW_MS
+        )
     assert counts == {"source": {"chat": 3}, "medium": {}, "campaign": {}}
 
 
@@ -86,8 +90,10 @@ def test_values_after_the_first_50_are_counted_together(database: Database) -> N
     ]
 
     with database.transaction() as transaction:
-        AttributionCountRepository(transaction, STORE).count_and_delete_old(searches)
-        counts = AttributionCountRepository(transaction, STORE).recent_by_parameter(NOW_MS)
+        AssistantAttributionRepository(transaction, STORE).count_and_delete_old(searches)
+        counts = AssistantAttributionRepository(transaction, STORE).recent_by_parameter(
+            NOW_MS
+        )
 
     assert len(counts["campaign"]) == MAX_VALUES + 1
     assert counts["campaign"][OTHER] == 10

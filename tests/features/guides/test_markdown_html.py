@@ -20,7 +20,7 @@ from productrecs.features.guides.developer_guide_rendering import (
 )
 from productrecs.features.guides.markdown_html import (
     PLACEHOLDERS,
-    Heading,
+    GuideHeading,
     anchor_of,
     highlight_code,
     render_markdown,
@@ -33,8 +33,8 @@ def test_headings_can_be_linked_to() -> None:
     page = render_markdown("# A\n\n## Who is `who`?\n\n### key_missing\n")
 
     assert page.headings == (
-        Heading(2, "who-is-who", "Who is who?"),
-        Heading(3, "key_missing", "key_missing"),
+        GuideHeading(2, "who-is-who", "Who is who?"),
+        GuideHeading(3, "key_missing", "key_missing"),
     )
     assert '<h2 id="who-is-who">' in page.html
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.features.imports import import_source
-from productrecs.features.imports.import_source import JsonArray, NotAnArrayError
+from productrecs.features.imports.import_source import JsonArrayReader, NotAnArrayError
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -20,7 +20,7 @@ VALUES = st.recursive(
 
 def members(text: str | bytes) -> list[object]:
     content = text.encode() if isinstance(text, str) else text
-    array = JsonArray(io.BytesIO(content), 1_000_000, lambda _bytes: None)
+    array = JsonArrayReader(io.BytesIO(content), 1_000_000, lambda _bytes: None)
     return [json.loads(member) for member in array]
 
 
@@ -63,7 +63,7 @@ def test_a_member_may_not_be_endless() -> None:
 def test_a_long_array_is_read_in_bounded_memory() -> None:
     item = json.dumps({"id": "a", "title": "x" * 2_000}).encode()
     content = b"[" + b",".join([item] * 20_000) + b"]"
-    array = JsonArray(io.BytesIO(content), 1_000_000, lambda _bytes: None)
+    array = JsonArrayReader(io.BytesIO(content), 1_000_000, lambda _bytes: None)
 
     tracemalloc.start()
     count = sum(1 for _ in array)

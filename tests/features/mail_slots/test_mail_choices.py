@@ -15,8 +15,8 @@ from productrecs.features.mail_slots.mail_slot import (
     MailResource,
 )
 from productrecs.features.mail_slots.opened_mails.repository import (
-    MailCountRepository,
-    MailCounts,
+    MailSlotCountRepository,
+    MailSlotCounts,
     count_mail_engagements_and_delete_old,
     read_mail_products,
     store_mail_products_and_delete_old,
@@ -99,5 +99,5 @@ def test_calls_are_counted_by_slot_for_thirty_days(database: Database) -> None:
             count_mail_engagements_and_delete_old(transaction, batch)
 
     with database.reading() as connection:
-        counts = MailCountRepository(connection, STORE).by_slot(TODAY * DAY_MS)
-    assert counts == {"news": MailCounts(1, 2, 3), "receipt": MailCounts(1, 0, 0)}
+        counts = MailSlotCountRepository(connection, STORE).by_slot(TODAY * DAY_MS)
+    assert counts == {"news": MailSlotCounts(1, 2, 3), "receipt": MailSlotCounts(1, 0, 0)}

@@ -12,8 +12,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from productrecs.features.product_feed_export.feed_entries import (
-    ExclusionReason,
     FeedCounts,
+    FeedExclusionReason,
     FeedFormat,
     ProductLabeller,
     feed_products,
@@ -217,16 +217,16 @@ def test_only_codes_with_the_right_check_digit_are_sent(
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        ({"title": "<p></p>"}, ExclusionReason.NO_TITLE),
-        ({"product_url": None}, ExclusionReason.NO_PAGE),
-        ({"product_url": "/p/tent"}, ExclusionReason.NO_PAGE),
-        ({"image_url": "javascript:alert(1)"}, ExclusionReason.NO_PICTURE),
-        ({"price": 0.0}, ExclusionReason.NO_PRICE),
-        ({"price": None}, ExclusionReason.NO_PRICE),
+        ({"title": "<p></p>"}, FeedExclusionReason.NO_TITLE),
+        ({"product_url": None}, FeedExclusionReason.NO_PAGE),
+        ({"product_url": "/p/tent"}, FeedExclusionReason.NO_PAGE),
+        ({"image_url": "javascript:alert(1)"}, FeedExclusionReason.NO_PICTURE),
+        ({"price": 0.0}, FeedExclusionReason.NO_PRICE),
+        ({"price": None}, FeedExclusionReason.NO_PRICE),
     ],
 )
 def test_a_product_that_lacks_something_is_left_out_and_counted(
-    given: dict[str, Any], reason: ExclusionReason
+    given: dict[str, Any], reason: FeedExclusionReason
 ) -> None:
     for feed in FeedFormat:
         text, count = feed_of(feed, item("bad", **given), item("good"))
@@ -241,7 +241,7 @@ def test_a_long_id_is_left_out_where_the_platform_refuses_it() -> None:
     long = item("x" * 60)
 
     counted = feed_of(FeedFormat.GOOGLE, long)[1].left_out_counts
-    assert counted == {ExclusionReason.LONG_ID: 1}
+    assert counted == {FeedExclusionReason.LONG_ID: 1}
     assert feed_of(FeedFormat.META, long)[1].products == 1
 
 

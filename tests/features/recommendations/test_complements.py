@@ -17,8 +17,8 @@ from productrecs.engines.complementary import (
 from productrecs.engines.copurchase import CopurchaseModel, fit_copurchase
 from productrecs.engines.registry import BUY, COMPLEMENTARY
 from productrecs.features.recommendations.explain import (
-    BoughtWith,
-    MatchingCategories,
+    BoughtTogetherCount,
+    ComplementaryCategories,
     explain_recommendations,
 )
 from productrecs.features.recommendations.recommend import recommend
@@ -105,7 +105,7 @@ def test_an_item_without_purchases_is_completed_by_what_goes_with_its_kind(
 
     assert found[0] == (STOVE, EngineName.COMPLEMENTARY, found[0].score)
     assert stove.completes == ()
-    assert isinstance(stove.goes_with, MatchingCategories)
+    assert isinstance(stove.goes_with, ComplementaryCategories)
     assert (stove.goes_with.category, stove.goes_with.beside) == ("Stoves", "Tents")
     assert stove.goes_with.baskets >= 60
     assert stove.goes_with.lift > 1
@@ -137,7 +137,7 @@ def test_the_explanation_names_the_evidence_of_a_complement(shop: StoreState) ->
     stove = why(shop, "stove", "tent")
 
     assert stove.source is EngineName.COMPLEMENTARY
-    assert stove.completes == (BoughtWith("tent", 60),)
+    assert stove.completes == (BoughtTogetherCount("tent", 60),)
     assert stove.goes_with is None
     assert {voice.engine for voice in stove.voices} == {
         EngineName.COMPLEMENTARY,
@@ -158,5 +158,5 @@ def test_what_lay_in_the_cart_beside_what_was_bought_counts(shop: StoreState) ->
 
     found = {one.item: one.engine for one in picks(shop, "tent")}
     assert found[MAT] is EngineName.COMPLEMENTARY
-    assert why(shop, "mat", "tent").completes == (BoughtWith("tent", 30),)
+    assert why(shop, "mat", "tent").completes == (BoughtTogetherCount("tent", 30),)
     assert why(shop, "mat", "tent").bought_with == ()

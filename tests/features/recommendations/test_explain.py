@@ -11,9 +11,9 @@ from productrecs.engines.engine_protocol import SimilarVisitViews
 from productrecs.features.recommendations import explain as module
 from productrecs.features.recommendations.explain import (
     AppliedRule,
-    BoughtWith,
+    BoughtTogetherCount,
+    CandidateRefusalReason,
     HiddenProduct,
-    RefusalReason,
     explain_recommendations,
     explain_trending,
 )
@@ -139,7 +139,7 @@ def test_who_spoke_for_a_product_and_how_loudly(shop: StoreState) -> None:
     assert explanation.proposals["browse"] == 2
     assert {voice.engine for voice in lamp.voices} == {EngineName.BROWSE, EngineName.BUY}
     assert sum(voice.share or 0 for voice in lamp.voices) == pytest.approx(lamp.score)
-    assert lamp.bought_with == (BoughtWith("tent", 1),)
+    assert lamp.bought_with == (BoughtTogetherCount("tent", 1),)
     assert lamp.seen_by == SimilarVisitViews(visits=2, of=2)
     assert lamp.trending_rank is None
 
@@ -149,7 +149,7 @@ def test_one_engine_alone_has_no_share(shop: StoreState) -> None:
 
     assert (first.item_id, first.voices[0].rank, first.voices[0].share) == ("peg", 1, None)
     assert first.voices[0].score == first.score
-    assert first.bought_with == (BoughtWith("tent", 3),)
+    assert first.bought_with == (BoughtTogetherCount("tent", 3),)
     assert first.trending_rank == 3
 
 
@@ -192,9 +192,9 @@ def test_what_was_struck_out_and_why(shop: StoreState) -> None:
 
     why = {one.item_id: one.why for one in explanation.struck}
     assert why == {
-        "tent": RefusalReason.ASKED_ABOUT,
-        "peg": RefusalReason.BOUGHT,
-        "lamp": RefusalReason.EXCLUDED,
+        "tent": CandidateRefusalReason.ASKED_ABOUT,
+        "peg": CandidateRefusalReason.BOUGHT,
+        "lamp": CandidateRefusalReason.EXCLUDED,
         "sold": HiddenReason.SOLD_OUT,
     }
     lamp = next(one for one in explanation.struck if one.item_id == "lamp")
@@ -248,7 +248,10 @@ def test_the_explanation_separates_a_filter_of_the_call_from_a_rule(
     trending = explain_trending(shop, 3, NOW, filters)
 
     why = {one.item_id: one.why for one in explanation.struck}
-    assert (why["peg"], why["lamp"]) == (RefusalReason.FILTERED, RefusalReason.EXCLUDED)
+    assert (why["peg"], why["lamp"]) == (
+        CandidateRefusalReason.FILTERED,
+        CandidateRefusalReason.EXCLUDED,
+    )
     assert explanation.products == ()
     assert [one.item_id for one in trending.products][:2] == ["bolt", "rope"]
 
@@ -266,7 +269,7 @@ def test_the_explanation_of_trending_names_its_rules(shop: StoreState) -> None:
     assert [one.trending_rank for one in explanation.products] == [1, None, 3]
     assert explanation.products[1].pinned_by == 2
     assert [(one.item_id, one.why) for one in explanation.struck] == [
-        ("rope", RefusalReason.EXCLUDED)
+        ("rope", CandidateRefusalReason.EXCLUDED)
     ]
 
 

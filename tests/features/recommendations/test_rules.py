@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from productrecs.features.recommendations import recommend, reranking, trending
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
-    ListPlan,
     Pick,
     RecommendationRequest,
+    ResolvedPlacement,
     Source,
 )
 from productrecs.features.recommendations.trending import trending_list
@@ -97,7 +97,8 @@ REQUESTS = st.builds(
     item_id=st.sampled_from([None, "i0", "i7"]),
     basket=st.sampled_from([(), ("i3",), ("i1", "i8", "i12")]),
     placement=st.just(""),
-    plan=st.none() | st.sampled_from([ListPlan("", strategy) for strategy in Strategy]),
+    plan=st.none()
+    | st.sampled_from([ResolvedPlacement("", strategy) for strategy in Strategy]),
 )
 HISTORIES = st.one_of(
     st.just(()),

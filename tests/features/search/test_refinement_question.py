@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.features.search.product_search import SearchableStore
-    from productrecs.features.search.refinement_question import Refinement
+    from productrecs.features.search.refinement_question import RefinementQuestion
 
 NOW: Final = 1_772_366_400_000
 
@@ -45,14 +45,14 @@ COLOURS: Final = ("Red", "Blue", "Green", "Black", "White", "Pink", "Gold", "Gre
 
 def refinement_among(
     folder: Path, items: Sequence[Item], query: str = "shoe ", filters: Sequence[str] = ()
-) -> Refinement | None:
+) -> RefinementQuestion | None:
     """Return the question that a search is answered with."""
     return ask(make_store(folder, items), query, filters)
 
 
 def ask(
     store: SearchableStore, query: str = "shoe ", filters: Sequence[str] = ()
-) -> Refinement | None:
+) -> RefinementQuestion | None:
     request = ResultsPageRequest(
         SearchRequest(query, 12), parse_filters(list(filters)), refine=True
     )

@@ -10,10 +10,10 @@ import pytest
 
 from productrecs.features.webhooks.send_message import send_message
 from productrecs.features.webhooks.webhook import (
-    AttemptResult,
-    Message,
-    MessageState,
+    DeliveryAttemptResult,
     WebhookEvent,
+    WebhookMessage,
+    WebhookMessageState,
     signed_headers,
 )
 from tests.support.webhook_receiver import HOST, WebhookReceiver, receiving
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-MESSAGE = Message(
-    "e", 7, WebhookEvent.PING, '{"a":"ü"}', 0, MessageState.PENDING, 0, 0, None, ""
+MESSAGE = WebhookMessage(
+    "e", 7, WebhookEvent.PING, '{"a":"ü"}', 0, WebhookMessageState.PENDING, 0, 0, None, ""
 )
 NOW_MS = 1_614_265_330_000
 
@@ -34,7 +34,7 @@ def receiver() -> Iterator[WebhookReceiver]:
         yield opened
 
 
-def send(url: str, seconds: float = 5.0, trusted: str = HOST) -> AttemptResult:
+def send(url: str, seconds: float = 5.0, trusted: str = HOST) -> DeliveryAttemptResult:
     return send_message(MESSAGE, url, SECRET, NOW_MS, {trusted}, seconds=seconds)
 
 
@@ -58,7 +58,7 @@ def test_any_answer_but_a_2xx_is_a_failure_and_no_redirect_is_followed(
 ) -> None:
     attempt = send(f"{receiver.base}/{status}")
 
-    assert attempt == AttemptResult(status, f"answered {status}", wait_ms)
+    assert attempt == DeliveryAttemptResult(status, f"answered {status}", wait_ms)
     assert not attempt.is_delivered
     assert attempt.is_gone is (status == 410)
     assert receiver.of("/moved") == []
@@ -69,7 +69,7 @@ def test_a_receiver_that_does_not_answer_is_left_in_time(receiver: WebhookReceiv
 
     attempt = send(f"{receiver.base}/slow", seconds=0.3)
 
-    assert attempt == AttemptResult(None, "no answer within 0 seconds")
+    assert attempt == DeliveryAttemptResult(None, "no answer within 0 seconds")
     assert time.monotonic() - began < 8
 
 

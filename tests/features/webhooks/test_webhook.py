@@ -12,11 +12,11 @@ import pytest
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.features.webhooks.webhook import (
     RETRY_WAITS_MS,
-    AttemptResult,
-    Message,
-    MessageState,
+    DeliveryAttemptResult,
     WebhookError,
     WebhookEvent,
+    WebhookMessage,
+    WebhookMessageState,
     message_body,
     new_secret,
     next_attempt_at,
@@ -24,7 +24,9 @@ from productrecs.features.webhooks.webhook import (
     signed_headers,
 )
 
-MESSAGE = Message("e", 1, WebhookEvent.PING, "{}", 0, MessageState.PENDING, 0, 0, None, "")
+MESSAGE = WebhookMessage(
+    "e", 1, WebhookEvent.PING, "{}", 0, WebhookMessageState.PENDING, 0, 0, None, ""
+)
 
 
 def test_the_signature_is_that_of_the_published_example() -> None:
@@ -95,7 +97,7 @@ def test_retries_go_on_for_three_days_with_longer_and_longer_waits() -> None:
     now, waits = 0, []
     for attempts in range(100):
         due_at = next_attempt_at(
-            replace(MESSAGE, attempts=attempts), AttemptResult(500, ""), now
+            replace(MESSAGE, attempts=attempts), DeliveryAttemptResult(500, ""), now
         )
         if due_at is None:
             break
@@ -109,5 +111,5 @@ def test_retries_go_on_for_three_days_with_longer_and_longer_waits() -> None:
 
 def test_a_receiver_may_ask_for_a_longer_wait_of_a_day_at_most() -> None:
     for asked_ms, waited_ms in ((HOUR_MS, HOUR_MS), (9 * DAY_MS, DAY_MS), (1, 5_000)):
-        attempt = AttemptResult(503, "", asked_ms)
+        attempt = DeliveryAttemptResult(503, "", asked_ms)
         assert next_attempt_at(MESSAGE, attempt, 10) == 10 + waited_ms

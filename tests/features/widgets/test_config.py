@@ -6,8 +6,8 @@ import pytest
 
 from productrecs.features.widgets.widget_config import (
     MAX_SETTINGS,
-    ConfigChange,
     WidgetConfig,
+    WidgetConfigChange,
     WidgetConfigTooLargeError,
     is_widget_type,
 )
@@ -20,16 +20,18 @@ NAMES = [setting.name for setting in WIDGET_SETTINGS]
 
 
 def test_an_object_under_a_key_is_replaced_whole() -> None:
-    assert SET.merged_with(ConfigChange({"mine": {"b": 2}})).settings["mine"] == {"b": 2}
+    assert SET.merged_with(WidgetConfigChange({"mine": {"b": 2}})).settings["mine"] == {
+        "b": 2
+    }
 
 
 def test_as_many_settings_as_may_be_are_kept_and_no_more() -> None:
     most = {f"key-{number}": number for number in range(MAX_SETTINGS)}
-    full = WidgetConfig().merged_with(ConfigChange(most))
+    full = WidgetConfig().merged_with(WidgetConfigChange(most))
 
     with pytest.raises(WidgetConfigTooLargeError):
-        full.merged_with(ConfigChange({"one more": 1}))
-    swapped = full.merged_with(ConfigChange({"one more": 1, "key-0": None}))
+        full.merged_with(WidgetConfigChange({"one more": 1}))
+    swapped = full.merged_with(WidgetConfigChange({"one more": 1, "key-0": None}))
     assert len(swapped.settings) == MAX_SETTINGS
 
 

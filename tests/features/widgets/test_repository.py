@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from productrecs.features.widgets.repository import WidgetRepository, read_config
 from productrecs.features.widgets.widget_config import (
     MAX_TYPES,
-    ConfigChange,
     TooManyWidgetTypesError,
     WidgetConfig,
+    WidgetConfigChange,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.tables import widget_configs
@@ -41,7 +41,10 @@ def other_id(database: Database) -> StoreId:
 
 
 def put(
-    database: Database, store_id: StoreId, change: ConfigChange, widget_type: str = "recs"
+    database: Database,
+    store_id: StoreId,
+    change: WidgetConfigChange,
+    widget_type: str = "recs",
 ) -> WidgetConfig:
     with database.transaction() as transaction:
         return WidgetRepository(transaction, store_id).change(widget_type, change, NOON)
@@ -66,9 +69,9 @@ def rows(database: Database) -> int:
 def test_a_widget_without_settings_is_not_kept(
     database: Database, store_id: StoreId
 ) -> None:
-    put(database, store_id, ConfigChange({"layout": "grid"}, "a{}", scoped=True))
+    put(database, store_id, WidgetConfigChange({"layout": "grid"}, "a{}", scoped=True))
 
-    put(database, store_id, ConfigChange({"layout": None}, None, scoped=None))
+    put(database, store_id, WidgetConfigChange({"layout": None}, None, scoped=None))
 
     assert get(database, store_id) == WidgetConfig()
     assert rows(database) == 0
@@ -78,25 +81,25 @@ def test_a_store_has_so_many_types_and_no_more(
     database: Database, store_id: StoreId, other_id: StoreId
 ) -> None:
     for number in range(MAX_TYPES):
-        put(database, store_id, ConfigChange({"gap": 1}), f"type-{number}")
+        put(database, store_id, WidgetConfigChange({"gap": 1}), f"type-{number}")
 
     with pytest.raises(TooManyWidgetTypesError):
-        put(database, store_id, ConfigChange({"gap": 1}), "one-more")
+        put(database, store_id, WidgetConfigChange({"gap": 1}), "one-more")
 
-    put(database, store_id, ConfigChange({"gap": 2}), "type-0")
-    put(database, other_id, ConfigChange({"gap": 1}), "one-more")
-    put(database, store_id, ConfigChange({"gap": None}), "type-1")
-    put(database, store_id, ConfigChange({"gap": 1}), "one-more")
+    put(database, store_id, WidgetConfigChange({"gap": 2}), "type-0")
+    put(database, other_id, WidgetConfigChange({"gap": 1}), "one-more")
+    put(database, store_id, WidgetConfigChange({"gap": None}), "type-1")
+    put(database, store_id, WidgetConfigChange({"gap": 1}), "one-more")
     assert rows(database) == MAX_TYPES + 1
 
 
 def test_a_deleted_store_keeps_and_gets_nothing(
     database: Database, store_id: StoreId
 ) -> None:
-    put(database, store_id, ConfigChange({"layout": "grid"}))
+    put(database, store_id, WidgetConfigChange({"layout": "grid"}))
     delete_store(database, find_store(database, "shop.example"))
 
     with pytest.raises(StoreDeletedError):
-        put(database, store_id, ConfigChange({"layout": "grid"}))
+        put(database, store_id, WidgetConfigChange({"layout": "grid"}))
 
     assert rows(database) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from productrecs.features.widgets.widget_config import ConfigChange, WidgetConfig
+from productrecs.features.widgets.widget_config import WidgetConfig, WidgetConfigChange
 from productrecs.features.widgets.widget_config_update import (
     WidgetConfigBody,
     parse_widget_config,
@@ -165,6 +165,6 @@ def test_every_problem_is_reported_at_once() -> None:
 def test_a_body_as_it_comes_is_read() -> None:
     sent = '{"settings":{"title":"Für dich","mine":{"a":[1,2.5,null]}},"scoped":true}'
 
-    assert parse_widget_config(parse_json(sent.encode())) == ConfigChange(
+    assert parse_widget_config(parse_json(sent.encode())) == WidgetConfigChange(
         {"title": "Für dich", "mine": {"a": [1, 2.5, None]}}, scoped=True
     )

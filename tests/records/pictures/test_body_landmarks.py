@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 from PIL import Image, ImageDraw
 
-from productrecs.engines.visual.garment_places import Body, find_garment_places
+from productrecs.engines.visual.garment_places import PersonLandmarks, find_garment_places
 from productrecs.records.pictures import pose_model_conversion
 from productrecs.records.pictures.body_landmarks import BodyFinder
 from productrecs.records.pictures.onnx_graph_writer import OnnxGraphWriter
@@ -164,7 +164,7 @@ def test_garments_outside_the_photo_are_left_out() -> None:
     landmarks = np.full((39, 2), 150.0)
     landmarks[11:13, 1], landmarks[23:25, 1] = 100, 300
     landmarks[25:27, 1], landmarks[27:29, 1] = 500, 700
-    body = Body(landmarks, np.ones((64, 64), np.bool_), (0.0, 0.0, 800.0))
+    body = PersonLandmarks(landmarks, np.ones((64, 64), np.bool_), (0.0, 0.0, 800.0))
 
     places = find_garment_places(body, 400, 300)
 

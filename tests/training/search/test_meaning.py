@@ -12,7 +12,7 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.engines.text.search_index import IndexQuery, QueryRelaxation
-from productrecs.engines.text.semantic_space import Projection, SemanticSpace
+from productrecs.engines.text.semantic_space import EmbeddingProjection, SemanticSpace
 from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.pictures.onnx_model_file import ModelFileError
@@ -282,7 +282,9 @@ def test_vectors_of_a_large_catalog_are_mapped_from_their_file_and_checked(
 ) -> None:
     size = 128
     codes = np.random.default_rng(3).integers(-127, 128, (9_000, size), dtype=np.int8)
-    projection = Projection(np.zeros(size, np.float32), np.eye(size, dtype=np.float32))
+    projection = EmbeddingProjection(
+        np.zeros(size, np.float32), np.eye(size, dtype=np.float32)
+    )
     space = SemanticSpace(projection, codes, 0.5)
     write_space(tmp_path, StoredSemanticSpace(space, "a model", len(codes)))
 

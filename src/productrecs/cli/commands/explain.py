@@ -12,11 +12,11 @@ from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.features.recommendations.explain import (
     AppliedRule,
+    ComplementaryCategories,
     EngineVote,
     ExplainedProduct,
-    Explanation,
     HiddenProduct,
-    MatchingCategories,
+    ListExplanation,
     explain_placement,
     explain_recommendations,
     explain_trending,
@@ -61,7 +61,7 @@ class _ExplainOptions(TypedDict):
 class _ExplainedList(NamedTuple):
     """A list with its reasons, and the titles of its products."""
 
-    explanation: Explanation
+    explanation: ListExplanation
     arm: str | None  # of the holdout test
     test: str  # of the placement; empty without one
     variant: str  # of that test
@@ -208,7 +208,7 @@ def _holdout(store: Store) -> ArmSplit:
     return holdout_split(store.settings.holdout_test, store.settings.holdout_percent)
 
 
-def _mentioned_item_ids(explanation: Explanation) -> Iterator[str]:
+def _mentioned_item_ids(explanation: ListExplanation) -> Iterator[str]:
     """Yield the ids of all products in the reasons."""
     yield from (*explanation.anchors, *explanation.recent)
     yield from (one.item_id for one in explanation.struck if one.item_id is not None)
@@ -250,7 +250,7 @@ def _arm_lines(explained: _ExplainedList) -> Iterator[str]:
         yield "HELD OUT: this shopper gets an empty list; without the test:"
 
 
-def _header_lines(explanation: Explanation, title_of: TitleOf) -> Iterator[str]:
+def _header_lines(explanation: ListExplanation, title_of: TitleOf) -> Iterator[str]:
     about = ", ".join(map(title_of, explanation.anchors)) or "no product"
     if explanation.placement:
         yield f"placement {explanation.placement}"
@@ -317,7 +317,7 @@ def _visit_lines(product: ExplainedProduct) -> Iterator[str]:
         yield "follows the products that such visits see next"
 
 
-def _category_pair_text(pair: MatchingCategories) -> str:
+def _category_pair_text(pair: ComplementaryCategories) -> str:
     cooccurrence = f"{pair.baskets} times together, {pair.lift:.1f} x chance"
     return f"{pair.category} go with {pair.beside}: {cooccurrence}"
 

@@ -20,7 +20,7 @@ from productrecs.features.imports.order_file_reader import (
     OrderFileFormat,
     inspect_order_file,
 )
-from productrecs.features.imports.order_import import OrderDryRun, OrderImport
+from productrecs.features.imports.order_import import OrderDryRunReport, OrderImport
 from productrecs.records.orders.order_history_import import (
     OrderHistoryImportReport,
 )
@@ -131,7 +131,7 @@ def _print_undated_rows(report: OrderHistoryImportReport, *, dry_run: bool) -> N
 
 
 def _import_summary(report: OrderHistoryImportReport) -> str:
-    if isinstance(report, OrderDryRun):
+    if isinstance(report, OrderDryRunReport):
         lines = counted(report.lines, "line")
         period = f", {report.first} to {report.last}," if report.first else ""
         repeated_text = f" ({report.lines_repeated:,} of them repeated in the file)"

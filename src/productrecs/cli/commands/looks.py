@@ -12,6 +12,12 @@ from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
+from productrecs.features.looks.hotspot_proposals import (
+    HotspotProposal,
+    load_or_fetch_look_picture,
+    propose_hotspots,
+    spots_in_picture,
+)
 from productrecs.features.looks.look import (
     Hotspot,
     Look,
@@ -20,12 +26,6 @@ from productrecs.features.looks.look import (
     validate_box,
 )
 from productrecs.features.looks.look_editor import LookEditor
-from productrecs.features.looks.photo_analysis import (
-    HotspotProposal,
-    load_or_fetch_look_picture,
-    propose_hotspots,
-    spots_in_picture,
-)
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,

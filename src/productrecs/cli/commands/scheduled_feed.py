@@ -12,9 +12,9 @@ from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
 from productrecs.features.imports.scheduled_feeds.feed_editor import (
-    FeedEditor,
-    FeedForm,
     NoFeedError,
+    ScheduledFeedEditor,
+    ScheduledFeedForm,
 )
 from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.features.imports.scheduled_feeds.scheduled_feed import INTERVALS
@@ -102,7 +102,7 @@ def set_(
     Example: productrecs feed set shop.example.com https://shop.example.com/feed.xml
     """
     secret = sys.stdin.readline() if header == "-" else header
-    form = FeedForm(
+    form = ScheduledFeedForm(
         url,
         secret,
         int(every),
@@ -165,15 +165,15 @@ def remove(domain: str, *, data: Path | None) -> None:
 
 
 def _edit(
-    domain: str, data: Path | None, change: Callable[[FeedEditor, int], None]
+    domain: str, data: Path | None, change: Callable[[ScheduledFeedEditor, int], None]
 ) -> None:
     with open_services(data) as services:
         store = find_store(services.database, domain)
         change(_feed_editor(services, store), services.system_clock())
 
 
-def _feed_editor(services: Services, store: Store) -> FeedEditor:
-    return FeedEditor(
+def _feed_editor(services: Services, store: Store) -> ScheduledFeedEditor:
+    return ScheduledFeedEditor(
         services.database,
         services.queue,
         services.cipher,

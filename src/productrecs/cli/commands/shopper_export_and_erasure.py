@@ -12,7 +12,7 @@ from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.plural import counted
 from productrecs.core.timestamps import iso
-from productrecs.features.privacy.repository import Erasure
+from productrecs.features.privacy.repository import ErasureRequest
 from productrecs.features.privacy.shopper_export import (
     exported_shopper_records,
     shopper_names,
@@ -122,7 +122,7 @@ def erasures(domain: str, *, as_json: bool, data: Path | None) -> None:
         )
 
 
-def _erasure_facts(erasure: Erasure) -> dict[str, object]:
+def _erasure_facts(erasure: ErasureRequest) -> dict[str, object]:
     state = "under way" if erasure.cleared_seq is None else "learning anew"
     return {
         "erasure": erasure.erasure_id,

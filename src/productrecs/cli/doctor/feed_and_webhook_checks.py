@@ -11,9 +11,9 @@ from productrecs.features.imports.scheduled_feeds.repository import ScheduledFee
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (
     LOG_DAYS,
-    EndpointState,
-    Message,
-    MessageState,
+    WebhookEndpointState,
+    WebhookMessage,
+    WebhookMessageState,
 )
 from productrecs.records.uploads.file_import import ImportStatus
 from productrecs.records.uploads.repository import FileImportRepository
@@ -51,23 +51,23 @@ def check_webhooks(services: Services, store: Store) -> Iterator[CheckResult]:
             oldest = repository.oldest_pending(endpoint.endpoint_id)
             # Only the host: an address can contain a password.
             subject = f"its webhooks to {urlsplit(endpoint.url).hostname}"
-            if endpoint.state is EndpointState.GONE:
+            if endpoint.state is WebhookEndpointState.GONE:
                 message = f"{subject} are off, because the receiver answered 410"
                 yield problem(store.domain, message, f"remove it, or switch it on: {_PAGE}")
-            elif endpoint.state is EndpointState.ON and oldest is not None:
+            elif endpoint.state is WebhookEndpointState.ON and oldest is not None:
                 yield from _check_waiting(
                     store,
-                    f"{counts[MessageState.PENDING]:,} of {subject}",
+                    f"{counts[WebhookMessageState.PENDING]:,} of {subject}",
                     oldest,
                     services.system_clock(),
                 )
-            if failed := counts.get(MessageState.FAILED, 0):
+            if failed := counts.get(WebhookMessageState.FAILED, 0):
                 message = f"{failed:,} of {subject} failed in the last {LOG_DAYS} days"
                 yield notice(store.domain, message, f"send them again: {_PAGE}")
 
 
 def _check_waiting(
-    store: Store, subject: str, oldest: Message, now_ms: int
+    store: Store, subject: str, oldest: WebhookMessage, now_ms: int
 ) -> Iterator[CheckResult]:
     since = f"since {iso(oldest.created_at)}"
     if oldest.attempts:

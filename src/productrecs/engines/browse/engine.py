@@ -20,7 +20,7 @@ from productrecs.engines.array_types_and_sorting import (
 from productrecs.engines.browse.session_index import SessionIndex
 from productrecs.engines.engine_protocol import (
     Engine,
-    Evidence,
+    EngineEvidence,
     Explainer,
     FitInputs,
     ListContext,
@@ -95,7 +95,7 @@ class BrowseEngine(Engine[SessionIndex]):
         count, views = model.count_neighbours_by_item(
             visit, request.visitor, request.interactions
         )
-        return lambda item: Evidence(
+        return lambda item: EngineEvidence(
             seen_by=SimilarVisitViews(views.get(item, 0), count),
             return_share=model.return_share(visit, item) or None,
         )

@@ -25,7 +25,7 @@ from productrecs.engines.browse.session_knn import (
     SessionArrays,
     SessionOptions,
     SessionQuery,
-    WeightTables,
+    SessionWeightTables,
     next_items_and_scores,
     read_only_layout,
     weight_tables,
@@ -206,7 +206,7 @@ class SessionIndex:
 
     def _query_weights(
         self, query: SessionQuery, interactions: Mapping[int, int]
-    ) -> WeightTables:
+    ) -> SessionWeightTables:
         """Return the weights for a query with interactions above a view."""
         if not interactions or not self.weights_interactions:
             return self._weights

@@ -53,7 +53,7 @@ class SessionArrays(_SessionArrays):
         return addresses(*self)
 
 
-class _WeightTables(NamedTuple):
+class _SessionWeightTables(NamedTuple):
     """Decay weights of `SessionOptions`, as tables."""
 
     match: Floats  # [prefix] by position in the visit, newest first
@@ -63,7 +63,7 @@ class _WeightTables(NamedTuple):
     seen: float  # factor of the neighbours' votes for the visit's earlier items
 
 
-class WeightTables(_WeightTables):
+class SessionWeightTables(_SessionWeightTables):
     """The tables, as the kernel takes them."""
 
     @cached_property
@@ -90,14 +90,14 @@ class MatchingSessions(NamedTuple):
     matches: Ints  # newest matching visit position
 
 
-def weight_tables(options: SessionOptions, returns: Floats) -> WeightTables:
+def weight_tables(options: SessionOptions, returns: Floats) -> SessionWeightTables:
     """Return the tables of `options`; `returns` is cut or padded to `prefix`."""
     positions = np.arange(options.prefix)
     offsets = np.arange(-options.longest, options.longest + 1)
     by_distance = 1.0 / (1.0 + np.abs(offsets) / options.distance_scale)
     by_position = np.zeros(options.prefix)
     by_position[: len(returns)] = options.returns * returns[: options.prefix]
-    return WeightTables(
+    return SessionWeightTables(
         match=np.exp(-positions / options.match_scale),
         vote=np.exp(-positions / options.vote_scale),
         distance=np.where(offsets < 0, options.backward, 1.0) * by_distance,
@@ -188,7 +188,7 @@ class SessionOptions:
 
 
 def nearest_sessions(
-    layout: SessionArrays, weights: WeightTables, query: SessionQuery
+    layout: SessionArrays, weights: SessionWeightTables, query: SessionQuery
 ) -> MatchingSessions:
     """Return the most similar of the recent sessions."""
     recent = _recent_sessions(layout, weights, query)
@@ -199,7 +199,7 @@ def nearest_sessions(
 
 
 def _recent_sessions(
-    layout: SessionArrays, weights: WeightTables, query: SessionQuery
+    layout: SessionArrays, weights: SessionWeightTables, query: SessionQuery
 ) -> MatchingSessions:
     """Return the newest sessions that share an item with the visit."""
     posting_lists = [
@@ -265,7 +265,7 @@ def thread_scratch(n_items: int, recent_sessions: int) -> tuple[SessionScratch, 
 
 
 def next_items_and_scores(
-    layout: SessionArrays, weights: WeightTables, query: SessionQuery, limit: int
+    layout: SessionArrays, weights: SessionWeightTables, query: SessionQuery, limit: int
 ) -> tuple[Items, Floats]:
     """Return up to `limit` items that neighbouring sessions vote for, best first."""
     scratch, pointers = thread_scratch(len(layout.rarity), query.recent_sessions)

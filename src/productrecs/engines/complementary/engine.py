@@ -29,7 +29,7 @@ from productrecs.engines.copurchase import (
 from productrecs.engines.engine_protocol import (
     CategoryPairLift,
     Engine,
-    Evidence,
+    EngineEvidence,
     Explainer,
     FitFingerprint,
     FitInputs,
@@ -144,18 +144,18 @@ class ComplementaryEngine(Engine[ComplementAndCopurchaseModel]):
     ) -> Explainer:
         """Return a function that names common baskets, else the lift of the categories."""
 
-        def explain(item: int) -> Evidence:
+        def explain(item: int) -> EngineEvidence:
             completes = shared_basket_counts(
                 model.pairs.shared_basket_count, request.anchors, item
             )
             if completes:
-                return Evidence(completes=completes)
+                return EngineEvidence(completes=completes)
             for anchor in request.anchors:
                 lift = model.model.category_lift(anchor, item)
                 if lift is not None:
-                    return Evidence(
+                    return EngineEvidence(
                         goes_with=CategoryPairLift(anchor, lift.baskets, lift.lift)
                     )
-            return Evidence()
+            return EngineEvidence()
 
         return explain

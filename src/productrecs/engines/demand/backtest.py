@@ -64,7 +64,7 @@ _NORMAL_P90: Final = 1.2816
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BacktestResult:
+class DemandBacktestResult:
     """Backtest result: how to forecast each class of items."""
 
     ensemble_weights: EnsembleWeights
@@ -74,7 +74,7 @@ class BacktestResult:
 
 
 @dataclass(frozen=True, slots=True)
-class MethodScores:
+class MethodAccuracy:
     """Accuracy of one forecast method for items."""
 
     rmsse: float
@@ -90,9 +90,9 @@ class ItemBacktest:
 
     items: int  # with sales on at least 28 days; rmsse and pinball are theirs
     origins: int
-    ours: MethodScores
-    naive: MethodScores  # seasonal naive: last week, with 8 weeks' quantiles by weekday
-    moving: MethodScores  # moving average: the last 28 days, with the quantiles of 56
+    ours: MethodAccuracy
+    naive: MethodAccuracy  # seasonal naive: last week, with 8 weeks' quantiles by weekday
+    moving: MethodAccuracy  # moving average: the last 28 days, with the quantiles of 56
 
 
 @dataclass(slots=True, eq=False)
@@ -110,12 +110,12 @@ class _PastMethodForecasts:
 
 def run_backtest(
     demand: DailyDemand, options: DemandOptions, progress: Callable[[float], None]
-) -> BacktestResult:
+) -> DemandBacktestResult:
     """Return the backtest result; without enough history, the uncalibrated ladder."""
     evaluated_items = _evaluated_items(demand)
     origins = backtest_origins(demand.days, options)
     if not origins or not len(evaluated_items):
-        return BacktestResult(
+        return DemandBacktestResult(
             statistical_only_weights(), no_calibration(), np.full(CLASSES, 1.5), None
         )
     model = None
@@ -220,7 +220,7 @@ def _fit_and_score_ensemble(
     has_model: bool,
     demand: DailyDemand,
     evaluated_items: Ints,
-) -> BacktestResult:
+) -> DemandBacktestResult:
     by_method = zip(*past_forecasts.methods, strict=True)
     methods = MethodForecasts(*(_concatenate(list(paths)) for paths in by_method))
     actual = np.concatenate(past_forecasts.actual)
@@ -233,7 +233,7 @@ def _fit_and_score_ensemble(
     )
     origins = np.concatenate(past_forecasts.origins)
     past = PastForecasts(ensemble_paths, actual, on_sale, levels, classes, origins)
-    return BacktestResult(
+    return DemandBacktestResult(
         ensemble_weights,
         fit_interval_calibration(past),
         _sum_overdispersion(past),
@@ -289,7 +289,7 @@ def _item_accuracy(
     actual, is_on_sale = past.actual, past.on_sale
     sold = max(float(actual.sum(dtype=np.float64)), 1e-9)
 
-    def score_method(means: Amounts, bands: Amounts) -> MethodScores:
+    def score_method(means: Amounts, bands: Amounts) -> MethodAccuracy:
         errors = ((actual - means) ** 2).mean(axis=1)[is_measured]
         losses = [
             float(
@@ -303,7 +303,7 @@ def _item_accuracy(
             for share, band in zip(QUANTILES, bands, strict=True)
         ]
         inside = (actual >= bands[0]) & (actual <= bands[2]) & is_on_sale
-        return MethodScores(
+        return MethodAccuracy(
             rmsse=float(np.sqrt(errors / squared_changes[is_measured]).mean())
             if is_measured.any()
             else 0.0,

@@ -21,8 +21,8 @@ from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths, s
 from productrecs.engines.demand.forecast_features import item_levels, store_totals
 from productrecs.engines.demand.forecast_methods import method_forecasts
 from productrecs.engines.demand.store_total_forecast import (
-    TotalBacktest,
-    TotalForecast,
+    StoreTotalBacktest,
+    StoreTotalForecast,
     backtest_totals,
     error_quantiles,
     forecast_total,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from productrecs.engines.array_types_and_sorting import Bools, Floats
     from productrecs.engines.demand.backtest import (
-        BacktestResult,
+        DemandBacktestResult,
         ItemBacktest,
     )
     from productrecs.engines.demand.calendar_effects import CalendarEffects
@@ -44,7 +44,7 @@ _ORIGINS_REPORTED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class TotalAccuracy:
+class StoreTotalAccuracy:
     """Accuracy of the store total's past forecasts, compared with the baselines."""
 
     wape: float
@@ -62,8 +62,8 @@ class DemandForecast:
     paths: ForecastPaths  # [items, HORIZON]
     uses_model: Bools  # [items]
     sum_overdispersion: Floats  # [items] of sums of days
-    total: TotalForecast
-    accuracy: TotalAccuracy | None  # None when the history is too short
+    total: StoreTotalForecast
+    accuracy: StoreTotalAccuracy | None  # None when the history is too short
     item_backtest: ItemBacktest | None
 
 
@@ -72,7 +72,7 @@ def forecast_demand(
     on_sale: Bools,
     options: DemandOptions,
     progress: Callable[[float], None],
-    backtest: BacktestResult,
+    backtest: DemandBacktestResult,
 ) -> DemandForecast:
     """Return the forecast of every item and of the store, by the `backtest`'s weights.
 
@@ -126,7 +126,7 @@ def with_calendar_effects(
 def _uncalibrated_item_paths(
     demand: DailyDemand,
     options: DemandOptions,
-    backtest: BacktestResult,
+    backtest: DemandBacktestResult,
     progress: Callable[[float], None],
 ) -> tuple[ForecastPaths, Bools]:
     """Return the paths before calibration, and which items the model contributed to."""
@@ -148,7 +148,9 @@ def _paths_from_day(paths: ForecastPaths, days_before: int) -> ForecastPaths:
     return ForecastPaths(paths.mean[:, day_index], paths.quantiles[:, :, day_index])
 
 
-def _total_accuracy(totals: Floats, history: TotalBacktest) -> TotalAccuracy | None:
+def _total_accuracy(
+    totals: Floats, history: StoreTotalBacktest
+) -> StoreTotalAccuracy | None:
     """Return the newest origins' accuracy; each interval is calibrated on the others."""
     if history.origins < 4:  # noqa: PLR2004 - too few for an accuracy
         return None
@@ -172,7 +174,7 @@ def _total_accuracy(totals: Floats, history: TotalBacktest) -> TotalAccuracy | N
     def rmsse(expected: Floats) -> float:
         return float(np.sqrt(((actual - expected) ** 2).mean(axis=1) / scale).mean())
 
-    return TotalAccuracy(
+    return StoreTotalAccuracy(
         wape=float(np.abs(actual - forecast).sum() / actual.sum()),
         rmsse=rmsse(forecast),
         bias=float(forecast.sum() / actual.sum()) - 1,

@@ -53,7 +53,7 @@ FIRST_ORIGIN: Final = 5 * WEEK
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TotalForecast:
+class StoreTotalForecast:
     """The store's forecast: mean [28], quantiles [3, 28]; sums [3] of 7 and 28 days."""
 
     mean: Floats
@@ -62,20 +62,20 @@ class TotalForecast:
     next_28_days: Floats
     closed: Bools  # [28]
 
-    def multiply(self, factors: Floats) -> TotalForecast:
+    def multiply(self, factors: Floats) -> StoreTotalForecast:
         """Return the forecast with each day multiplied by one of `factors` [28]."""
         mean = self.mean * factors
         sums = [
             period * (mean[:days].sum() / max(float(self.mean[:days].sum()), _MIN_SUM))
             for period, days in ((self.next_7_days, WEEK), (self.next_28_days, HORIZON))
         ]
-        return TotalForecast(
+        return StoreTotalForecast(
             mean, self.quantiles * factors, sums[0], sums[1], self.closed | (factors == 0)
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TotalBacktest:
+class StoreTotalBacktest:
     """Forecasts at earlier origins: [origins, 28], newest first.
 
     Each `forecast` mixes the methods as the errors known at its origin say.
@@ -202,7 +202,7 @@ def _forecast_components(totals: Floats, first_day: int) -> ForecastComponents:
     )
 
 
-def backtest_totals(totals: Floats, first_day: int) -> TotalBacktest:
+def backtest_totals(totals: Floats, first_day: int) -> StoreTotalBacktest:
     """Return the forecasts from one horizon ago, one week earlier, and so on."""
     origins = range(len(totals) - HORIZON, FIRST_ORIGIN - 1, -WEEK)
     newest_origins = list(origins)[:_MAX_ORIGINS]
@@ -220,7 +220,7 @@ def backtest_totals(totals: Floats, first_day: int) -> TotalBacktest:
 
 def _mix_methods(
     methods: Floats, actual: Floats, naive: Floats, moving: Floats
-) -> TotalBacktest:
+) -> StoreTotalBacktest:
     """Return the backtest of the best mixture; each origin knows only completed ones."""
     options = equal_share_mixtures(_METHODS)
     mixtures = np.einsum("om,rmd->rod", options, methods)  # [origins, mixtures, days]
@@ -230,14 +230,14 @@ def _mix_methods(
         completed = errors[row + HORIZON // WEEK :]
         is_known = len(completed) >= _MIN_ORIGINS
         forecast[row] = mixtures[row, completed.sum(axis=0).argmin() if is_known else 0]
-    return TotalBacktest(
+    return StoreTotalBacktest(
         forecast, actual, naive, moving, options[errors.sum(axis=0).argmin()]
     )
 
 
 def forecast_total(
-    totals: Floats, first_day: int, backtest: TotalBacktest
-) -> TotalForecast:
+    totals: Floats, first_day: int, backtest: StoreTotalBacktest
+) -> StoreTotalForecast:
     """Return the forecast by the best mixture in `backtest`, with a calibrated interval."""
     forecaster, days = StoreTotalForecaster(totals, first_day), len(totals)
     is_closed = forecaster.components_after(days).closed
@@ -255,12 +255,12 @@ def forecast_total(
         * mean[:length].sum()
         for length in (WEEK, HORIZON)
     ]
-    return TotalForecast(mean, quantiles, sums[0], sums[1], is_closed)
+    return StoreTotalForecast(mean, quantiles, sums[0], sums[1], is_closed)
 
 
 def shift_forecast(
-    total: TotalForecast, totals: Floats, first_day: int, shift_days: int
-) -> TotalForecast:
+    total: StoreTotalForecast, totals: Floats, first_day: int, shift_days: int
+) -> StoreTotalForecast:
     """Return the HORIZON days that begin `shift_days` days later (below a week).
 
     Days beyond the last week repeat it; closed days are 0.
@@ -280,7 +280,7 @@ def shift_forecast(
             (total.next_28_days, HORIZON),
         )
     ]
-    return TotalForecast(mean, quantiles, sums[0], sums[1], is_closed)
+    return StoreTotalForecast(mean, quantiles, sums[0], sums[1], is_closed)
 
 
 def error_quantiles(forecast: Floats, actual: Floats) -> Floats:
@@ -305,7 +305,7 @@ def _conformal_quantile(ratios: Floats, share: float) -> float:
 
 def _total_forecast_without_past_errors(
     totals: Floats, mean: Floats, is_closed: Bools
-) -> TotalForecast:
+) -> StoreTotalForecast:
     """Return an interval from the variance of days, without past errors."""
     open_totals = totals[totals > 0]
     average = open_totals.mean() if len(open_totals) else 0.0
@@ -321,7 +321,7 @@ def _total_forecast_without_past_errors(
         )
         for length in (WEEK, HORIZON)
     ]
-    return TotalForecast(mean, quantiles, sums[0], sums[1], is_closed)
+    return StoreTotalForecast(mean, quantiles, sums[0], sums[1], is_closed)
 
 
 def _weighted_level(

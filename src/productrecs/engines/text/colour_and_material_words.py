@@ -102,7 +102,7 @@ _SHORT_WORDS: Final = frozenset({"blu", "rot"})
 _MIN_LETTERS_OF_VALUE: Final = 3
 
 
-class AttributeMeaning(NamedTuple):
+class ColourOrMaterialWords(NamedTuple):
     """A colour or material: its words in English and the store's language, and in all."""
 
     attribute: str
@@ -143,7 +143,7 @@ def without_excluded_attributes(text: str, language: str) -> str:
 
 @memoized(RegisteredCache.LANGUAGES)
 def words_of_colours(language: str) -> frozenset[str]:
-    """Return the words that may mean a colour, see `AttributeMeaning`."""
+    """Return the words that may mean a colour, see `ColourOrMaterialWords`."""
     return frozenset(
         word
         for word, meanings in attribute_meanings_by_word(language).items()
@@ -152,21 +152,23 @@ def words_of_colours(language: str) -> frozenset[str]:
 
 
 @memoized(RegisteredCache.LANGUAGES)
-def attribute_meanings_by_word(language: str) -> Mapping[str, tuple[AttributeMeaning, ...]]:
+def attribute_meanings_by_word(
+    language: str,
+) -> Mapping[str, tuple[ColourOrMaterialWords, ...]]:
     """Return for each word the colours and materials that it may mean.
 
     English and `language` come first. A word of a third language counts if it has four
     letters or more and means one thing.
     """
-    meanings_by_word: dict[str, tuple[AttributeMeaning, ...]] = {}
-    foreign_meanings: dict[str, set[AttributeMeaning]] = {}
+    meanings_by_word: dict[str, tuple[ColourOrMaterialWords, ...]] = {}
+    foreign_meanings: dict[str, set[ColourOrMaterialWords]] = {}
     for name, table in ((COLOR, _COLORS), (MATERIAL, _MATERIALS)):
         for row in zip(*(texts.split("|") for texts in table.values()), strict=True):
             by_language = dict(zip(table, map(_all_forms, row), strict=True))
             words = by_language["en"] | by_language.get(language, frozenset())
             others = frozenset[str]().union(*by_language.values()) - words
             values = {word for word in others if len(word) >= _MIN_LETTERS_OF_VALUE}
-            meaning = AttributeMeaning(name, words, words | values)
+            meaning = ColourOrMaterialWords(name, words, words | values)
             for word in words:
                 meanings_by_word[word] = (*meanings_by_word.get(word, ()), meaning)
             for word in others:

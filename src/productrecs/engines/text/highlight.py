@@ -24,13 +24,13 @@ _CONTEXT_BEFORE: Final = 40  # maximum characters before the first match in a fr
 _MAX_CHARACTERS: Final = 4_000  # characters of a long text that are searched for matches
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A range of a text; `end` is exclusive."""
 
     start: int
     end: int
 
-    def overlaps(self, other: "Span") -> bool:
+    def overlaps(self, other: "TextSpan") -> bool:
         """Return whether the ranges share a character."""
         return self.start < other.end and other.start < self.end
 
@@ -70,17 +70,18 @@ class Highlighter:
             return None
         start, end = _fragment_range(plain_text, spans)
         fragment_spans = [
-            Span(span.start - start, span.end - start)
+            TextSpan(span.start - start, span.end - start)
             for span in spans
             if span.start >= start and span.end <= end
         ]
         before, after = "\u2026" if start else "", "\u2026" if end < len(plain_text) else ""
         return before + _as_html(plain_text[start:end], fragment_spans) + after
 
-    def match_spans(self, text: str) -> list[Span]:
+    def match_spans(self, text: str) -> list[TextSpan]:
         """Return the matching ranges of `text`, in order, without overlaps."""
         runs = [
-            (Span(*match.span()), fold_text(match.group())) for match in _RUN.finditer(text)
+            (TextSpan(*match.span()), fold_text(match.group()))
+            for match in _RUN.finditer(text)
         ]
         word_spans = [(span, word) for span, word in runs if word.isalnum()]
         stems = self.language.stems([word for _, word in word_spans])
@@ -93,9 +94,9 @@ class Highlighter:
         ]
         return _merge_spans([*matches, *self._code_spans(text)])
 
-    def _code_spans(self, text: str) -> list[Span]:
+    def _code_spans(self, text: str) -> list[TextSpan]:
         """Return matches of several tokens: "10 mm", "t-shirt", "WR-44526"."""
-        parts = [Span(*match.span()) for match in _PART.finditer(text)]
+        parts = [TextSpan(*match.span()) for match in _PART.finditer(text)]
         matches = []
         for index, (start, end) in enumerate(parts):
             if not _LINKED.search(text, start, end):
@@ -115,26 +116,26 @@ class Highlighter:
         return any(word in self.words and word not in single_words for word in words)
 
 
-def _trim_punctuation(text: str, start: int, end: int) -> Span:
+def _trim_punctuation(text: str, start: int, end: int) -> TextSpan:
     part = text[start:end]
     left = len(part) - len(part.lstrip(_PUNCTUATION))
-    return Span(start + left, start + max(len(part.rstrip(_PUNCTUATION)), left))
+    return TextSpan(start + left, start + max(len(part.rstrip(_PUNCTUATION)), left))
 
 
-def _merge_spans(spans: Sequence[Span]) -> list[Span]:
-    merged: list[Span] = []
+def _merge_spans(spans: Sequence[TextSpan]) -> list[TextSpan]:
+    merged: list[TextSpan] = []
     for span in sorted(spans):
         if merged and span.start < merged[-1].end:
-            merged[-1] = Span(merged[-1].start, max(span.end, merged[-1].end))
+            merged[-1] = TextSpan(merged[-1].start, max(span.end, merged[-1].end))
         elif span.end > span.start:
             merged.append(span)
     return merged
 
 
-def _fragment_range(text: str, spans: Sequence[Span]) -> Span:
+def _fragment_range(text: str, spans: Sequence[TextSpan]) -> TextSpan:
     """Return the range of a fragment: it ends at blanks and contains the most matches."""
 
-    def match_count(first: Span) -> int:
+    def match_count(first: TextSpan) -> int:
         return sum(first.start <= span.start < first.start + _FRAGMENT for span in spans)
 
     first = max(spans, key=lambda span: (match_count(span), -span.start))
@@ -145,10 +146,10 @@ def _fragment_range(text: str, spans: Sequence[Span]) -> Span:
     if end < len(text):
         blank = text.rfind(" ", first.end, end)
         end = blank if blank > 0 else end
-    return Span(start, end)
+    return TextSpan(start, end)
 
 
-def _as_html(text: str, spans: Sequence[Span]) -> str:
+def _as_html(text: str, spans: Sequence[TextSpan]) -> str:
     html_parts, at = [], 0
     for start, end in spans:
         html_parts += [html.escape(text[at:start]), "<mark>", html.escape(text[start:end])]

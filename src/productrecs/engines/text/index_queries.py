@@ -34,7 +34,7 @@ _FIELDS: Final = (
     (TITLE, WEIGHTS.title),
     (CATEGORIES, WEIGHTS.categories),
     (DESCRIPTION, WEIGHTS.description),
-)  # order of DocumentCounts
+)  # order of StemDocumentCounts
 _SHORT_FIELDS: Final = _FIELDS[:2]
 Fields = Sequence[tuple[str, float]]
 _SLOP: Final = 1

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
-from productrecs.engines.text.highlight import Span
+from productrecs.engines.text.highlight import TextSpan
 from productrecs.engines.text.measurement_units import UNITS
 from productrecs.engines.text.tokenizer import fold_text, query_words
 
@@ -22,7 +22,7 @@ class PricePhrase:
 
     low: float | None
     high: float | None
-    span: Span
+    span: TextSpan
 
 
 _BELOW: Final = {
@@ -217,7 +217,7 @@ def price_phrases_in(text: str, currency: str, language: str) -> list[PricePhras
             )
             if not is_plain and grammar.currency.search(match.group()) is None:
                 continue
-            span = Span(positions[match.start()], positions[match.end() - 1] + 1)
+            span = TextSpan(positions[match.start()], positions[match.end() - 1] + 1)
             if any(span.overlaps(phrase.span) for phrase in phrases):
                 continue
             low, high = _price_limits(kind, match)

@@ -71,7 +71,7 @@ _FIT_BATCH: Final = 2_048
 
 
 @dataclass(frozen=True, slots=True)
-class Projection:
+class EmbeddingProjection:
     """Projection of an encoder's vectors to one store's space."""
 
     mean: Vectors  # [size]
@@ -154,7 +154,9 @@ class SimilarProducts:
 class SemanticSpace:
     """Products' vectors of one store; thread-safe."""
 
-    def __init__(self, projection: Projection, codes: Codes, threshold: float) -> None:
+    def __init__(
+        self, projection: EmbeddingProjection, codes: Codes, threshold: float
+    ) -> None:
         """Store the vectors by item number; `threshold` is the similarity threshold."""
         self.projection = projection
         self.codes = np.ascontiguousarray(codes)
@@ -235,12 +237,12 @@ class SemanticSpace:
         if shapes != (*mean.shape, basis.shape[-1]) or codes.dtype != np.int8:
             message = "the arrays of the semantic space do not fit together"
             raise ValueError(message)
-        return cls(Projection(mean, basis), codes, float(arrays["least"]))
+        return cls(EmbeddingProjection(mean, basis), codes, float(arrays["least"]))
 
 
 def similarity_threshold(
     pseudo_words: Sequence[Vectors],
-    projection: Projection,
+    projection: EmbeddingProjection,
     codes: Codes,
     share: float = MAX_PSEUDO_WORD_SHARE,
 ) -> float:

@@ -17,7 +17,7 @@ from productrecs.engines.text.clothing_sizes import (
     WAIST,
     YEARS,
 )
-from productrecs.engines.text.highlight import Span
+from productrecs.engines.text.highlight import TextSpan
 from productrecs.engines.text.measurement_units import UNITS
 from productrecs.engines.text.price_phrases import (
     PREPOSITIONS,
@@ -34,7 +34,7 @@ class SizePhrase:
     value: str
     system: str | None
     is_marked: bool  # whether a word such as "size" or a system says that it is a size
-    span: Span
+    span: TextSpan
     needs_clothes: bool = False  # whether it is a size only beside the name of clothes
 
 
@@ -152,10 +152,10 @@ def sizes_in(text: str) -> list[SizePhrase]:
     """Return the sizes that a text may name, in order; they do not overlap."""
     folded, positions = fold_with_positions(text)
     phrases: list[SizePhrase] = []
-    taken: list[Span] = []
+    taken: list[TextSpan] = []
     for read_size, pattern in _SIZE_READERS:
         for match in pattern.finditer(folded):
-            span = Span(positions[match.start()], positions[match.end() - 1] + 1)
+            span = TextSpan(positions[match.start()], positions[match.end() - 1] + 1)
             if any(span.overlaps(other) for other in taken):
                 continue
             taken.append(span)
@@ -164,15 +164,15 @@ def sizes_in(text: str) -> list[SizePhrase]:
     return sorted(phrases, key=lambda phrase: phrase.span)
 
 
-def _waist_size(match: re.Match[str], span: Span) -> SizePhrase:
+def _waist_size(match: re.Match[str], span: TextSpan) -> SizePhrase:
     return SizePhrase(match[1] or match[2], WAIST, is_marked=True, span=span)
 
 
-def _length_size(match: re.Match[str], span: Span) -> SizePhrase:
+def _length_size(match: re.Match[str], span: TextSpan) -> SizePhrase:
     return SizePhrase(match[1] or match[2], LENGTH, is_marked=True, span=span)
 
 
-def _child_size(match: re.Match[str], span: Span) -> SizePhrase | None:
+def _child_size(match: re.Match[str], span: TextSpan) -> SizePhrase | None:
     """Return the upper of two ages or heights; none if more than one size is between."""
     system = _CHILD_UNIT_OF.get(match["unit"].strip(" -"), YEARS)
     value, first = int(match["value"]), int(match["first"] or match["value"])
@@ -181,13 +181,13 @@ def _child_size(match: re.Match[str], span: Span) -> SizePhrase | None:
     return SizePhrase(str(value), system, is_marked=True, span=span, needs_clothes=True)
 
 
-def _marked_size(match: re.Match[str], span: Span) -> SizePhrase:
+def _marked_size(match: re.Match[str], span: TextSpan) -> SizePhrase:
     system = (match["system"] or match["after"] or "").strip()
     value = size_key(match["value"])
     return SizePhrase(value, _SYSTEMS.get(system), is_marked=True, span=span)
 
 
-def _plain_size(match: re.Match[str], span: Span) -> SizePhrase:
+def _plain_size(match: re.Match[str], span: TextSpan) -> SizePhrase:
     value = match["value"]
     return SizePhrase(
         size_key(value),

@@ -236,7 +236,7 @@ _COUNTS_BYTES: Final = 300
 _CODE_BYTES: Final = 120
 
 
-class DocumentCounts(NamedTuple):
+class StemDocumentCounts(NamedTuple):
     """The number of products with a stem, by field."""
 
     title: int
@@ -254,19 +254,19 @@ class DocumentFrequencies:
         self._words: BoundedCache[str, int] = BoundedCache(
             RegisteredCache.TERM_FREQUENCIES, _CODE_BYTES
         )
-        self._stems: BoundedCache[str, DocumentCounts] = BoundedCache(
+        self._stems: BoundedCache[str, StemDocumentCounts] = BoundedCache(
             RegisteredCache.TERM_FREQUENCIES, _COUNTS_BYTES
         )
         self._codes: BoundedCache[str, int] = BoundedCache(
             RegisteredCache.TERM_FREQUENCIES, _CODE_BYTES
         )
 
-    def counts(self, stem: str) -> DocumentCounts:
+    def counts(self, stem: str) -> StemDocumentCounts:
         """Return the number of titles, categories, descriptions and heads with a stem."""
         cached = self._stems.get(stem)
         if cached is None:
             count = self._count
-            cached = DocumentCounts(
+            cached = StemDocumentCounts(
                 count(TITLE, stem),
                 count(CATEGORIES, stem),
                 count(DESCRIPTION, stem),

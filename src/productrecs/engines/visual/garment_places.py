@@ -20,7 +20,7 @@ _LEAST_VISIBLE: Final = 0.5  # share of a place that is within the photo
 _LEAST_TORSO: Final = 0.05  # of the photo's height: nobody so small shows garments
 
 
-class Body(NamedTuple):
+class PersonLandmarks(NamedTuple):
     """A person in a photo: landmarks in pixels, and which cells of a square show it."""
 
     landmarks: Floats  # [n, 2]: x, y
@@ -36,7 +36,7 @@ class _Rows(NamedTuple):
     fill: float
 
 
-def find_garment_places(body: Body, height: int, width: int) -> Boxes:
+def find_garment_places(body: PersonLandmarks, height: int, width: int) -> Boxes:
     """Return the places of garments of a person, as fractions of a photo of this size.
 
     A top, trousers or a skirt, a dress or a coat, and shoes; those mostly outside are left
@@ -60,7 +60,7 @@ def find_garment_places(body: Body, height: int, width: int) -> Boxes:
 
 
 def _box_of_rows(
-    body: Body, rows: _Rows, height: int, width: int
+    body: PersonLandmarks, rows: _Rows, height: int, width: int
 ) -> tuple[float, float, float, float] | None:
     left, top, side = body.square
     cells = len(body.mask)

@@ -31,7 +31,7 @@ _VALUE: Final = re.compile(r"[^\W_][\w .+-]{0,39}")
 _MAX_DIGITS: Final = 6  # a year and a month; ids, phone and card numbers have more
 
 
-class AttributedSearch(NamedTuple):
+class AttributedAssistantSearch(NamedTuple):
     """A search with one parameter of its attribution, on a day (UTC, since 1970)."""
 
     store_id: StoreId
@@ -46,7 +46,7 @@ class AttributedSearch(NamedTuple):
 
 def attributed_searches(
     store_id: StoreId, attribution: Mapping[str, str] | None, now_ms: int
-) -> list[AttributedSearch]:
+) -> list[AttributedAssistantSearch]:
     """Return what to count of one search: each of `PARAMETERS` that its attribution has."""
     searches = []
     for parameter, names in PARAMETERS.items():
@@ -54,7 +54,9 @@ def attributed_searches(
         text = next(filter(None, texts), "")
         if text:
             value = countable_value(text)
-            searches.append(AttributedSearch(store_id, parameter, value, now_ms // DAY_MS))
+            searches.append(
+                AttributedAssistantSearch(store_id, parameter, value, now_ms // DAY_MS)
+            )
     return searches
 
 

@@ -134,20 +134,20 @@ class CatalogCall(Struct, kw_only=True):
         return self.filters or CallFilters()
 
 
-class Like(Struct):
+class LookAlikeQuery(Struct):
     """What products are wanted that look like it: a product, or a photo in base64."""
 
     id: Text | None = None
     image: str | None = None
 
 
-class Complements(Struct):
+class ComplementsQuery(Struct):
     """Products whose complements are wanted."""
 
     ids: Annotated[list[Text], Meta(min_length=1, max_length=MAX_COMPLEMENTED)]
 
 
-class LookOf(Struct):
+class LookQuery(Struct):
     """The product whose look is wanted."""
 
     id: Text
@@ -157,9 +157,9 @@ class SearchCall(CatalogCall):
     """A search for products: by words, filters, or what the products are related to."""
 
     query: Text | None = None
-    like: Like | None = None
-    complements: Complements | None = None
-    looks: LookOf | None = None
+    like: LookAlikeQuery | None = None
+    complements: ComplementsQuery | None = None
+    looks: LookQuery | None = None
     pagination: Pagination | None = None
     cursor: Text | None = None  # some clients send it outside of `pagination`
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from productrecs.core.ids import StoreId
-    from productrecs.features.assistants.attribution_counts import AttributedSearch
+    from productrecs.features.assistants.attribution_counts import AttributedAssistantSearch
     from productrecs.features.assistants.browser_tools import BrowserTool
     from productrecs.features.assistants.ucp_profile import CatalogOperation
 
@@ -145,7 +145,7 @@ def count_assistant_calls(
         AssistantCallRepository(transaction, store_id).count_and_delete_old(calls)
 
 
-class AttributionCountRepository:
+class AssistantAttributionRepository:
     """One store's counts, inside one transaction; never commits."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
@@ -153,7 +153,7 @@ class AttributionCountRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def count_and_delete_old(self, searches: Sequence[AttributedSearch]) -> None:
+    def count_and_delete_old(self, searches: Sequence[AttributedAssistantSearch]) -> None:
         """Count searches on their days; older days than 30 are deleted."""
         known = self._values()
         counts = Counter[tuple[str, str, int]]()
@@ -213,11 +213,11 @@ class AttributionCountRepository:
 
 
 def count_attributed_searches(
-    transaction: sa.Connection, batch: Sequence[AttributedSearch]
+    transaction: sa.Connection, batch: Sequence[AttributedAssistantSearch]
 ) -> None:
     """Count a batch of searches of any stores."""
     for store_id, searches in AccountRepository(transaction).lock_each_store(batch):
-        AttributionCountRepository(transaction, store_id).count_and_delete_old(searches)
+        AssistantAttributionRepository(transaction, store_id).count_and_delete_old(searches)
 
 
 def _delete_old_days(

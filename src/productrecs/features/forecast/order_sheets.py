@@ -57,7 +57,7 @@ _COLUMNS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class OrderLine:
+class OrderSheetLine:
     """One product of an order sheet; `over_budget` are the units that money lacked for."""
 
     action: StockAction
@@ -76,7 +76,7 @@ class OrderSheet:
     """What to order from one supplier ("" without one)."""
 
     supplier: str
-    lines: tuple[OrderLine, ...]
+    lines: tuple[OrderSheetLine, ...]
     minimum_order: float
 
     @property
@@ -103,10 +103,10 @@ def plan_order_sheets(
     the supplier's minimum order takes more packs of the products that last shortest. A
     `budget` above 0 goes to the products that lose most sales for the money.
     """
-    by_supplier: dict[str, list[OrderLine]] = defaultdict(list)
+    by_supplier: dict[str, list[OrderSheetLine]] = defaultdict(list)
     for action in actions:
         if _is_due(action, today):
-            line = OrderLine(action, action.order_quantity or 0)
+            line = OrderSheetLine(action, action.order_quantity or 0)
             by_supplier[action.supplier or ""].append(line)
     lines = {
         name: _fill_to_minimum_order(due, minimum_orders.get(name, 0.0))
@@ -130,7 +130,7 @@ def _is_due(action: StockAction, today: date) -> bool:
     return action.order_date < today + timedelta(days=action.order_every_days)
 
 
-def _urgency(line: OrderLine) -> tuple[date, float, str]:
+def _urgency(line: OrderSheetLine) -> tuple[date, float, str]:
     return (
         line.action.order_date or date.max,
         -(line.action.revenue_at_risk or 0.0),
@@ -138,7 +138,9 @@ def _urgency(line: OrderLine) -> tuple[date, float, str]:
     )
 
 
-def _fill_to_minimum_order(lines: list[OrderLine], minimum: float) -> list[OrderLine]:
+def _fill_to_minimum_order(
+    lines: list[OrderSheetLine], minimum: float
+) -> list[OrderSheetLine]:
     """Return the lines with as many more packs as the minimum order needs.
 
     Each next pack goes to the product whose order would last shortest.
@@ -170,8 +172,8 @@ def _days_covered(action: StockAction, quantity: int) -> float:
 
 
 def _split_quantities_at_budget(
-    lines: dict[str, list[OrderLine]], budget: float
-) -> dict[str, list[OrderLine]]:
+    lines: dict[str, list[OrderSheetLine]], budget: float
+) -> dict[str, list[OrderSheetLine]]:
     """Return the lines that `budget` pays, in packs; those of unknown cost are free."""
     left, kept = budget, {name: list(own) for name, own in lines.items()}
     order = sorted(
@@ -195,7 +197,7 @@ def _split_quantities_at_budget(
 _ROUNDING: Final = 1e-9
 
 
-def _loss_per_money(line: OrderLine) -> tuple[float, date | None, str]:
+def _loss_per_money(line: OrderSheetLine) -> tuple[float, date | None, str]:
     lost = line.action.revenue_at_risk or 0.0
     return (
         -lost / max(line.cost or 0.0, _ROUNDING),
@@ -277,7 +279,7 @@ def _figures(sheets: Sequence[OrderSheet]) -> tuple[Figure, ...]:
     )
 
 
-def _row(sheet: OrderSheet, line: OrderLine) -> tuple[ReportValue, ...]:
+def _row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...]:
     action = line.action
     return (
         sheet.supplier,

@@ -49,7 +49,7 @@ _OUTLINED: Final = {"h2", "h3"}
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class GuideHeading:
     """A heading that links can target."""
 
     level: int
@@ -62,7 +62,7 @@ class RenderedGuide:
     """A guide's HTML, and its headings in order."""
 
     html: str
-    headings: tuple[Heading, ...]
+    headings: tuple[GuideHeading, ...]
 
 
 def render_markdown(markdown: str) -> RenderedGuide:
@@ -91,14 +91,14 @@ def anchor_of(heading: str) -> str:
     return cleaned.replace(" ", "-")
 
 
-def _set_anchors_and_collect_headings(tokens: Sequence[Token]) -> list[Heading]:
+def _set_anchors_and_collect_headings(tokens: Sequence[Token]) -> list[GuideHeading]:
     headings = []
     for opening, inline in pairwise(tokens):
         if opening.type == "heading_open":
             text = "".join(child.content for child in inline.children or ())
             opening.attrSet("id", anchor_of(text))
             if opening.tag in _OUTLINED:
-                headings.append(Heading(int(opening.tag[1]), anchor_of(text), text))
+                headings.append(GuideHeading(int(opening.tag[1]), anchor_of(text), text))
     return headings
 
 

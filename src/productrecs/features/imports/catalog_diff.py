@@ -21,7 +21,7 @@ MAX_EXAMPLES: Final = 10
 _BATCH_SIZE: Final = 1_000
 
 
-class ChangeKind(StrEnum):
+class CatalogChangeKind(StrEnum):
     """What happens to a product. One with a new price is also `changed`."""
 
     NEW = "new"
@@ -37,17 +37,17 @@ class CatalogDiff:
     Memory holds a hash per changed product: a file may have a million.
     """
 
-    _ids: dict[ChangeKind, set[int]] = field(
-        default_factory=lambda: {kind: set() for kind in ChangeKind}
+    _ids: dict[CatalogChangeKind, set[int]] = field(
+        default_factory=lambda: {kind: set() for kind in CatalogChangeKind}
     )
-    _examples: dict[ChangeKind, list[dict[str, Any]]] = field(
-        default_factory=lambda: {kind: [] for kind in ChangeKind}
+    _examples: dict[CatalogChangeKind, list[dict[str, Any]]] = field(
+        default_factory=lambda: {kind: [] for kind in CatalogChangeKind}
     )
 
     def add(self, stored: Item | None, patch: ItemPatch) -> None:
         """Count what a patch does to an item of the catalog, or to none."""
         if stored is None:
-            self._count(ChangeKind.NEW, patch.item_id, patch.fields.get("title"))
+            self._count(CatalogChangeKind.NEW, patch.item_id, patch.fields.get("title"))
             return
         after = stored.with_patch(patch)
         if after == stored:
@@ -55,18 +55,21 @@ class CatalogDiff:
         if _is_removed(after) and not _is_removed(stored):
             self.add_removed(stored)
             return
-        self._count(ChangeKind.CHANGED, stored.item_id, after.title)
+        self._count(CatalogChangeKind.CHANGED, stored.item_id, after.title)
         if stored.price is not None and after.price != stored.price:
             prices = {"before": stored.price, "after": after.price}
-            self._count(ChangeKind.PRICE, stored.item_id, after.title, prices)
+            self._count(CatalogChangeKind.PRICE, stored.item_id, after.title, prices)
 
     def add_removed(self, stored: Item) -> None:
         """Count an item that leaves the lists."""
-        self._count(ChangeKind.REMOVED, stored.item_id, stored.title)
+        self._count(CatalogChangeKind.REMOVED, stored.item_id, stored.title)
 
     def _brake_reason(self, catalog_size: int) -> str:
         """Return why a person must agree to the changes; empty if nobody must."""
-        removed, repriced = self._ids[ChangeKind.REMOVED], self._ids[ChangeKind.PRICE]
+        removed, repriced = (
+            self._ids[CatalogChangeKind.REMOVED],
+            self._ids[CatalogChangeKind.PRICE],
+        )
         affected = len(removed | repriced)
         if affected * 100 <= catalog_size * BRAKE_PERCENT:
             return ""
@@ -80,13 +83,13 @@ class CatalogDiff:
         """Return the counts and examples as JSON, and a `brake` if someone has to agree."""
         kinds = {
             kind.value: {"count": len(self._ids[kind]), "examples": self._examples[kind]}
-            for kind in ChangeKind
+            for kind in CatalogChangeKind
         }
         return {**kinds, "brake": self._brake_reason(catalog_size)}
 
     def _count(
         self,
-        kind: ChangeKind,
+        kind: CatalogChangeKind,
         item_id: str,
         title: object,
         values: Mapping[str, object] | None = None,

@@ -46,7 +46,7 @@ from productrecs.features.imports.order_file_reader import (
     OrderFileFormat,
     inspect_order_file,
 )
-from productrecs.features.imports.order_import import OrderDryRun, OrderImport
+from productrecs.features.imports.order_import import OrderDryRunReport, OrderImport
 from productrecs.features.imports.pending_table_erasure import (
     ErasedShopperRows,
     erased_name_test,
@@ -406,7 +406,7 @@ def _day(time_text: str, zone: tzinfo) -> str:
 
 
 def _order_notes(
-    report: OrderDryRun, file_import: FileImport, settings: StoreSettings
+    report: OrderDryRunReport, file_import: FileImport, settings: StoreSettings
 ) -> list[str]:
     notes, zone, currency = [], settings.zone, settings.currency
     if report.first and report.last:

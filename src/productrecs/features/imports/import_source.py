@@ -183,7 +183,7 @@ class NotAnArrayError(ProductRecsError):
     """The file is not JSON, or neither an array nor an object with one."""
 
 
-class JsonArray:
+class JsonArrayReader:
     """Yields the texts of an array's members; the array is the file, or its `items`."""
 
     def __init__(

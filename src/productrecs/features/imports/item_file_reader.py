@@ -31,7 +31,7 @@ from productrecs.features.imports.feeds.stock_columns import (
     with_stock_column_by_values,
 )
 from productrecs.features.imports.feeds.value_parsing import FeedReading
-from productrecs.features.imports.import_source import ImportSource, JsonArray
+from productrecs.features.imports.import_source import ImportSource, JsonArrayReader
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
 from productrecs.records.orders.order_history_line import normalise_number
@@ -257,7 +257,7 @@ def _read_json_array(
     file: BinaryIO, reading: FeedReading, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
     file.seek(0)
-    values = JsonArray(file, MAX_ITEM_BYTES, on_bytes)
+    values = JsonArrayReader(file, MAX_ITEM_BYTES, on_bytes)
     for number, text in enumerate(values, start=1):
         yield _json_item(number, text.encode(), reading)
 

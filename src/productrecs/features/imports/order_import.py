@@ -32,7 +32,7 @@ _MAX_COMPARED: Final = 2_000_000  # lines of a dry run that are compared: 200 MB
 
 
 @dataclass(slots=True)
-class OrderDryRun(OrderHistoryImportReport):
+class OrderDryRunReport(OrderHistoryImportReport):
     """The result of a dry run; nothing was imported.
 
     `orders` and `items` are counted once each, `unknown_items` are those not in the
@@ -97,14 +97,14 @@ class OrderImport:
         self._report_columns_and_notes(file, reader, report)
         return report
 
-    def dry_run(self, file: BinaryIO) -> OrderDryRun:
+    def dry_run(self, file: BinaryIO) -> OrderDryRunReport:
         """Report what the file holds; store nothing.
 
         Raises:
             NoOrderTimesError: as `run`.
         """
         self._require_a_readable_time(file)
-        report, line_keys = OrderDryRun(max_errors=self.max_errors), set[int]()
+        report, line_keys = OrderDryRunReport(max_errors=self.max_errors), set[int]()
         orders_seen, items, times = set[int](), set[str](), set[int]()
         reader, time_index = self.orders.reader(), time_column(self.orders.csv_format)
         report.adds_repeats = self.adds_repeats or reader.sums

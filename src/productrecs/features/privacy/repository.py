@@ -36,7 +36,7 @@ _BUSY: Final = (_CHECKING, *_UNFINISHED)
 
 
 @dataclass(frozen=True, slots=True)
-class Erasure:
+class ErasureRequest:
     """One erasure request; `names` are stored until their records are deleted."""
 
     erasure_id: int
@@ -268,7 +268,7 @@ class ErasureRepository:
         self._transaction = transaction
         self._store_id = store_id
 
-    def all(self) -> list[Erasure]:
+    def all(self) -> list[ErasureRequest]:
         """Return every erasure, the oldest first."""
         columns = erasures.c
         query = (
@@ -285,7 +285,7 @@ class ErasureRepository:
             .order_by(columns.erasure_id)
         )
         return [
-            Erasure(row[0], row[1], tuple(json.loads(row[2] or "[]")), *row[3:])
+            ErasureRequest(row[0], row[1], tuple(json.loads(row[2] or "[]")), *row[3:])
             for row in self._transaction.execute(query)
         ]
 

@@ -20,8 +20,8 @@ from typing import Final
 from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId
 from productrecs.features.privacy.repository import (
-    Erasure,
     ErasureRepository,
+    ErasureRequest,
     ShopperRepository,
     all_shopper_names,
 )
@@ -154,7 +154,7 @@ class ShopperEraser:
         """The object store that machines share, if any."""
         return None if self.snapshots.shared is None else self.snapshots.shared.objects
 
-    def request_erasure(self, store_id: StoreId, name: str) -> Erasure:
+    def request_erasure(self, store_id: StoreId, name: str) -> ErasureRequest:
         """Record an erasure request; from now on new records of the shopper are refused.
 
         `name` is any of their ids, a customer's or a session's.
@@ -171,11 +171,11 @@ class ShopperEraser:
             }
             ErasedNameRepository(transaction, store_id).add(erased_at)
             ErasureRepository(transaction, store_id).add(erasure_id, now_ms, names)
-        return Erasure(erasure_id, now_ms, names, 0, 0, None, None)
+        return ErasureRequest(erasure_id, now_ms, names, 0, 0, None, None)
 
     def continue_erasures(
         self, store_id: StoreId, is_over: Callable[[], bool] = lambda: False
-    ) -> list[Erasure]:
+    ) -> list[ErasureRequest]:
         """Continue the store's erasures as far as possible; return the unfinished ones.
 
         Raises:
@@ -204,16 +204,16 @@ class ShopperEraser:
                     )
         return self._unfinished_erasures(store_id)
 
-    def all(self, store_id: StoreId) -> list[Erasure]:
+    def all(self, store_id: StoreId) -> list[ErasureRequest]:
         """Return every erasure of a store, the oldest first."""
         with self.database.reading() as connection:
             return ErasureRepository(connection, store_id).all()
 
-    def _unfinished_erasures(self, store_id: StoreId) -> list[Erasure]:
+    def _unfinished_erasures(self, store_id: StoreId) -> list[ErasureRequest]:
         return [erasure for erasure in self.all(store_id) if erasure.done_at is None]
 
     def _delete_records(
-        self, store_id: StoreId, erasure: Erasure, is_over: Callable[[], bool]
+        self, store_id: StoreId, erasure: ErasureRequest, is_over: Callable[[], bool]
     ) -> bool:
         """Delete all records of a shopper; return False if interrupted."""
         names = erasure.names
@@ -256,7 +256,7 @@ class ShopperEraser:
             )
         return True
 
-    def _delete_batch(self, store_id: StoreId, erasure: Erasure) -> bool:
+    def _delete_batch(self, store_id: StoreId, erasure: ErasureRequest) -> bool:
         with self.database.transaction() as transaction:
             log = EventRepository(transaction, store_id)
             purchases = PurchaseRepository(transaction, store_id)
@@ -278,7 +278,7 @@ class ShopperEraser:
                 with self.database.transaction() as transaction:
                     rows(transaction, store_id).clear_sessions(keys[start : start + BATCH])
 
-    def _purge_derived_data(self, store_id: StoreId, cleared: list[Erasure]) -> bool:
+    def _purge_derived_data(self, store_id: StoreId, cleared: list[ErasureRequest]) -> bool:
         """Purge data derived from erased records; return whether all of it is purged.
 
         Files whose import began earlier are imported first, without the shopper, and

@@ -44,7 +44,7 @@ class FeedFormat(StrEnum):
     OPENAI = "openai.jsonl"
 
 
-class ExclusionReason(StrEnum):
+class FeedExclusionReason(StrEnum):
     """Why a product is not in a feed; the value follows "with"."""
 
     NO_TITLE = "no title"
@@ -93,10 +93,12 @@ class FeedCounts:
     """How many products a feed has, and which it left out by reason."""
 
     products: int = 0
-    left_out: dict[ExclusionReason, list[str]] = field(default_factory=dict)  # first ids
-    left_out_counts: dict[ExclusionReason, int] = field(default_factory=dict)
+    left_out: dict[FeedExclusionReason, list[str]] = field(
+        default_factory=dict
+    )  # first ids
+    left_out_counts: dict[FeedExclusionReason, int] = field(default_factory=dict)
 
-    def leave_out(self, reason: ExclusionReason, item_id: str) -> None:
+    def leave_out(self, reason: FeedExclusionReason, item_id: str) -> None:
         """Count a product that is left out, and keep the first ids."""
         self.left_out_counts[reason] = self.left_out_counts.get(reason, 0) + 1
         examples = self.left_out.setdefault(reason, [])
@@ -169,11 +171,11 @@ def feed_products(
         title, price = html_to_title(item.title), item.price
         page, picture = _web_address(item.product_url), _web_address(item.image_url)
         for reason, is_fine in (
-            (ExclusionReason.LONG_ID, len(item.item_id) <= longest_id),
-            (ExclusionReason.NO_TITLE, title),
-            (ExclusionReason.NO_PAGE, page),
-            (ExclusionReason.NO_PICTURE, picture),
-            (ExclusionReason.NO_PRICE, price is not None and price > 0),
+            (FeedExclusionReason.LONG_ID, len(item.item_id) <= longest_id),
+            (FeedExclusionReason.NO_TITLE, title),
+            (FeedExclusionReason.NO_PAGE, page),
+            (FeedExclusionReason.NO_PICTURE, picture),
+            (FeedExclusionReason.NO_PRICE, price is not None and price > 0),
         ):
             if not is_fine:
                 counts.leave_out(reason, item.item_id)

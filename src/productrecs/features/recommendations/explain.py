@@ -10,7 +10,7 @@ from enum import StrEnum
 from productrecs.engines.array_types_and_sorting import RankedItems
 from productrecs.engines.engine_protocol import (
     CategoryPairLift,
-    Evidence,
+    EngineEvidence,
     Explainer,
     SharedBasketCount,
     SimilarVisitViews,
@@ -39,7 +39,7 @@ from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.merchandising.rule import ListKind, Rule, RuleAction
 
 
-class RefusalReason(StrEnum):
+class CandidateRefusalReason(StrEnum):
     """Why a list does not show a candidate."""
 
     ASKED_ABOUT = "asked_about"  # an anchor: the page's product, or in the cart
@@ -64,7 +64,7 @@ class EngineVote:
 
 
 @dataclass(frozen=True, slots=True)
-class BoughtWith:
+class BoughtTogetherCount:
     """The number of baskets that hold a product and an anchor.
 
     With `has_variants`, baskets with a variant of either of them count too.
@@ -76,7 +76,7 @@ class BoughtWith:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchingCategories:
+class ComplementaryCategories:
     """Two categories that are bought together: the number of baskets, and the lift.
 
     The first is the product's, the second that of the list's anchors.
@@ -106,11 +106,13 @@ class ExplainedProduct:
     source: EngineName
     score: float
     voices: tuple[EngineVote, ...] = ()
-    bought_with: tuple[BoughtWith, ...] = ()
+    bought_with: tuple[BoughtTogetherCount, ...] = ()
     completes: tuple[
-        BoughtWith, ...
+        BoughtTogetherCount, ...
     ] = ()  # co-occurrences with anchors of other categories, in baskets or converted carts
-    goes_with: MatchingCategories | None = None  # if the categories are the only evidence
+    goes_with: ComplementaryCategories | None = (
+        None  # if the categories are the only evidence
+    )
     seen_by: SimilarVisitViews | None = None
     return_share: float | None = None  # share of visit steps that return to it
     category: str | None = None  # source category in the backfill
@@ -130,13 +132,13 @@ class HiddenProduct:
     """A candidate or pinned product that is not shown; None where its id is gone."""
 
     item_id: str | None
-    why: RefusalReason | HiddenReason
+    why: CandidateRefusalReason | HiddenReason
     voices: tuple[EngineVote, ...] = ()
     rules: tuple[AppliedRule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class ListExplanation:
     """A list with its reasons; `products` are those of the reply, in order.
 
     `proposals` is the number of candidates of each engine, `weights` the weight of
@@ -161,7 +163,7 @@ def explain_recommendations(
     request: RecommendationRequest,
     histories: Sequence[ShopperHistory],
     now_ms: int,
-) -> Explanation:
+) -> ListExplanation:
     """Return the list that `recommend` returns for the same arguments, with its reasons."""
     return _explain_list(
         store, request, decide_list(store, request, histories, now_ms), now_ms
@@ -173,7 +175,7 @@ def explain_placement(
     placed: PlacementRequests,
     histories: Sequence[ShopperHistory],
     now_ms: int,
-) -> Explanation:
+) -> ListExplanation:
     """Return the list of `recommend_placement` for the same arguments, with its reasons.
 
     Products of the fallback follow; candidates that were left out are the strategy's.
@@ -194,7 +196,7 @@ def explain_placement(
         replace(products[ids[pick.item] or ""], score=pick.score)
         for pick in placement_decisions.picks
     )
-    main = explanations[0] if explanations else Explanation("", "", (), (), {}, {}, 0)
+    main = explanations[0] if explanations else ListExplanation("", "", (), (), {}, {}, 0)
     is_hidden = not listed and content.minimum > 0
     return replace(
         main,
@@ -207,7 +209,7 @@ def explain_placement(
 
 def _explain_list(
     store: StoreState, request: RecommendationRequest, decision: ListDecision, now_ms: int
-) -> Explanation:
+) -> ListExplanation:
     explainer = _Explainer(store, decision, request, now_ms)
     context = decision.call.context
     hidden = tuple(explainer.hidden_products())
@@ -216,7 +218,7 @@ def _explain_list(
     listable = [
         item for item in decision.ranking.items.tolist() if explainer.may_show(item)
     ]
-    return Explanation(
+    return ListExplanation(
         source=request.source,
         page_type=context.page_type,
         products=tuple(explainer.explain_product(pick) for pick in decision.picks),
@@ -234,7 +236,7 @@ def _explain_list(
 
 def explain_trending(
     store: StoreState, num: int, now_ms: int, filters: Filters = NO_FILTERS
-) -> Explanation:
+) -> ListExplanation:
     """Return the list of `trending_list` for the same arguments, with its reasons."""
     book, place = store.book, ListKind(PLACE)
     picks = trending_list(store, num, now_ms, filters=filters)
@@ -255,13 +257,13 @@ def explain_trending(
     struck = [
         HiddenProduct(
             ids[item],
-            RefusalReason.EXCLUDED,
+            CandidateRefusalReason.EXCLUDED,
             rules=_applied_rules(book.rules_about_item(item, place)),
         )
         for item in store.models.trending[:num].tolist()
         if book is not None and item in book.rules_for_list(place).excluded
     ]
-    return Explanation(PLACE, PLACE, tuple(products), tuple(struck), {}, {}, 0)
+    return ListExplanation(PLACE, PLACE, tuple(products), tuple(struck), {}, {}, 0)
 
 
 class _Explainer:
@@ -319,12 +321,12 @@ class _Explainer:
             reasons=evidence.reasons,
         )
 
-    def _evidence(self, pick: Pick, votes: Sequence[EngineVote]) -> Evidence:
+    def _evidence(self, pick: Pick, votes: Sequence[EngineVote]) -> EngineEvidence:
         """Return the evidence of the engines that propose a product."""
         engines = {vote.engine: None for vote in votes} | {pick.engine: None}
         if self._decision.call.context.remembered_purchases:
             engines[EngineName.BUY] = None
-        evidence = Evidence()
+        evidence = EngineEvidence()
         for engine in engines:
             evidence = evidence.joined(self._explainer(engine)(pick.item))
         return evidence
@@ -339,10 +341,10 @@ class _Explainer:
 
     def _with_ids(
         self, item: int, baskets: Sequence[SharedBasketCount]
-    ) -> tuple[BoughtWith, ...]:
+    ) -> tuple[BoughtTogetherCount, ...]:
         ids = self._store.catalog.ids
         return tuple(
-            BoughtWith(
+            BoughtTogetherCount(
                 ids[shared.anchor] or "",
                 shared.baskets,
                 self._has_pooled_variants(item) or self._has_pooled_variants(shared.anchor),
@@ -357,9 +359,9 @@ class _Explainer:
             return False
         return labels[item] != 0 and labels.count(labels[item]) > 1
 
-    def _category_names(self, item: int, pair: CategoryPairLift) -> MatchingCategories:
+    def _category_names(self, item: int, pair: CategoryPairLift) -> ComplementaryCategories:
         narrowest = self._decision.call.eligible.narrowest
-        return MatchingCategories(
+        return ComplementaryCategories(
             narrowest[item], narrowest[pair.anchor], pair.baskets, pair.lift
         )
 
@@ -389,21 +391,21 @@ class _Explainer:
             return False
         return item in self._shown or self._cooldown_factor(item) is None
 
-    def _hidden_reason(self, item: int) -> RefusalReason | HiddenReason | None:
+    def _hidden_reason(self, item: int) -> CandidateRefusalReason | HiddenReason | None:
         if self.may_show(item):
             return None
         if item in self._decision.call.context.anchors:
-            return RefusalReason.ASKED_ABOUT
+            return CandidateRefusalReason.ASKED_ABOUT
         if item in self._decision.call.context.bought:
-            return RefusalReason.BOUGHT
+            return CandidateRefusalReason.BOUGHT
         hidden = self._store.catalog.why_hidden(
             item, self._now_ms, hide_sold_out=self._store.settings.hide_out_of_stock
         )
         if hidden is None and self._decision.call.eligible.may_show(item):
-            return RefusalReason.RESTING
+            return CandidateRefusalReason.RESTING
         if hidden is None and self._unfiltered.may_show(item):
-            return RefusalReason.FILTERED
-        return hidden or RefusalReason.EXCLUDED
+            return CandidateRefusalReason.FILTERED
+        return hidden or CandidateRefusalReason.EXCLUDED
 
     def _rules_about(self, item: int) -> list[Rule]:
         book = self._store.book

@@ -8,9 +8,9 @@ from productrecs.features.recommendations.recommend import (
     decide_list,
 )
 from productrecs.features.recommendations.recommendation_request import (
-    ListPlan,
     Pick,
     RecommendationRequest,
+    ResolvedPlacement,
     Source,
 )
 from productrecs.features.recommendations.reranking import picks_within_limits
@@ -159,7 +159,7 @@ def _strategy_request(
         conditions.append(filters)
     if strategy is Strategy.ON_SALE:
         conditions.append(_ON_SALE)
-    plan = ListPlan(
+    plan = ResolvedPlacement(
         placement.name_for_rules,
         strategy,
         tuple(filters for filters in conditions if filters != NO_FILTERS),

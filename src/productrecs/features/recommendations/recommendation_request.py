@@ -37,7 +37,7 @@ else:  # all registered engines, in registry order
     EngineName = StrEnum("EngineName", [(name.upper(), name) for name in NAMES])
 
 
-class ListPlan(NamedTuple):
+class ResolvedPlacement(NamedTuple):
     """A placement's part of a request, resolved for one page and one shopper."""
 
     placement: str  # its name, for rules
@@ -64,7 +64,7 @@ class RecommendationRequest(NamedTuple):
     with_anchor: bool = False  # whether the reply also contains the product of `item_id`
     filters: Filters = NO_FILTERS  # conditions on every product of the list
     placement: str = ""  # named by the call; `num` 0 then means the placement's
-    plan: ListPlan | None = None
+    plan: ResolvedPlacement | None = None
 
     @property
     def ruled_source(self) -> Source | None:

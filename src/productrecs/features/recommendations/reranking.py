@@ -25,8 +25,8 @@ import numpy as np
 
 from productrecs.engines.array_types_and_sorting import Floats
 from productrecs.features.recommendations.recommendation_request import (
-    ListPlan,
     Pick,
+    ResolvedPlacement,
 )
 from productrecs.features.recommendations.serving_state import EligibleItems, StoreState
 from productrecs.features.recommendations.source_recipes import PageType
@@ -178,7 +178,7 @@ def diverse_backfill(
 def picks_within_limits(
     picks: Sequence[Pick],
     eligible: EligibleItems,
-    plan: ListPlan,
+    plan: ResolvedPlacement,
     listed: Sequence[Pick] = (),
 ) -> list[Pick]:
     """Return the picks within a placement's limits for one category and one brand.

@@ -14,8 +14,8 @@ from productrecs.engines.rank_fusion import RANK_OFFSET
 from productrecs.engines.trending_and_category import category_top_items
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
-    ListPlan,
     RecommendationRequest,
+    ResolvedPlacement,
     Source,
 )
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
@@ -255,7 +255,7 @@ class StoreState:
         page_type: str,
         source: str | None = None,
         filters: Filters = NO_FILTERS,
-        plan: ListPlan | None = None,
+        plan: ResolvedPlacement | None = None,
     ) -> EligibleItems:
         """Return the eligible items of one kind of list; cached until they change.
 

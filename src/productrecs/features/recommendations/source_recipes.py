@@ -9,7 +9,7 @@ from typing import Final
 from productrecs.engines.registry import ENGINES
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
-    ListPlan,
+    ResolvedPlacement,
     Source,
 )
 from productrecs.records.placements.placement import Strategy
@@ -155,7 +155,7 @@ _RECIPES_WITHOUT_PICTURES: Final[Mapping[Source, Recipe]] = MappingProxyType(
 
 
 def recipe_of(
-    source: Source, settings: StoreSettings, plan: ListPlan | None = None
+    source: Source, settings: StoreSettings, plan: ResolvedPlacement | None = None
 ) -> Recipe:
     """Return the recipe of a source, or of a placement's strategy that is no source.
 

@@ -18,8 +18,8 @@ from productrecs.core.report import (
 from productrecs.core.timestamps import iso
 from productrecs.features.reports.rfm_segments import (
     MEANINGS,
-    Customer,
     CustomerSegment,
+    RfmCustomer,
     segment_customers,
 )
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
@@ -218,7 +218,7 @@ def _group_order(group: tuple[tuple[str, ...], Any]) -> list[int]:
     return [places.index(name) for name in group[0]]
 
 
-def _segment_sums(customers: Sequence[Customer]) -> list[list[Any]]:
+def _segment_sums(customers: Sequence[RfmCustomer]) -> list[list[Any]]:
     """Return [segment, value, customers, orders, revenue] of each group."""
     groups: dict[tuple[str, str], list[Any]] = defaultdict(lambda: [0, 0, 0.0])
     for customer in customers:
@@ -229,7 +229,7 @@ def _segment_sums(customers: Sequence[Customer]) -> list[list[Any]]:
     return [[*key, *group] for key, group in sorted(groups.items())]
 
 
-def _listed_customer_rows(customers: Sequence[Customer]) -> list[list[Any]]:
+def _listed_customer_rows(customers: Sequence[RfmCustomer]) -> list[list[Any]]:
     due = sorted(
         (customer for customer in customers if customer.next_day is not None),
         key=lambda customer: (

@@ -54,7 +54,7 @@ MEANINGS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Customer:
+class RfmCustomer:
     """The purchases of one customer so far."""
 
     name: str
@@ -98,7 +98,7 @@ class PurchaseHistories:
 
 def segment_customers(
     pages: Iterable[Sequence[Row]], currency: str, zone: tzinfo, today: date
-) -> list[Customer]:
+) -> list[RfmCustomer]:
     """Return every customer, sorted by revenue, highest first.
 
     Rows are (line_seq, person, ts, basket, quantity, total, currency). A person with
@@ -117,7 +117,7 @@ def segment_customers(
         span = int(histories.last[row] - histories.first[row])
         rhythm = expected_gap(purchase_days, span, histories.usual_gap)
         customers.append(
-            Customer(
+            RfmCustomer(
                 name=names[row],
                 orders=int(histories.orders[row]),
                 revenue=float(histories.revenue[row]),

@@ -31,8 +31,8 @@ from productrecs.features.search.product_code_search import (
 )
 from productrecs.features.search.query_filters import (
     ALL_FIELDS,
-    FilterContext,
     FilterField,
+    QueryFilterContext,
     QueryReading,
     QueryWithAttributesAsWords,
     WordFilter,
@@ -271,7 +271,7 @@ def read_filters_and_find(
     fields = request.query_filters
     if not (store.query_filters and fields and query.has_words):
         return query, _find(store, query, index_query(query))
-    context = FilterContext(
+    context = QueryFilterContext(
         store.catalog, store.index, query.visible, store.currency, fields
     )
     possible = possible_readings(context, query.query.text, query.query.words)

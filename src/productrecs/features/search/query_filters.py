@@ -30,11 +30,11 @@ from productrecs.engines.text.clothing_sizes import (
 )
 from productrecs.engines.text.clothing_sizes import equivalent_sizes as sizes_of_clothes
 from productrecs.engines.text.colour_and_material_words import (
-    AttributeMeaning,
+    ColourOrMaterialWords,
     attribute_meanings_by_word,
     first_attribute_words,
 )
-from productrecs.engines.text.highlight import Span
+from productrecs.engines.text.highlight import TextSpan
 from productrecs.engines.text.price_phrases import may_name_price, price_phrases_in
 from productrecs.engines.text.shoe_sizes import equivalent_sizes as sizes_of_shoes
 from productrecs.engines.text.shoe_sizes import shoes
@@ -104,17 +104,17 @@ class _FoundFilter(NamedTuple):
     """A filter, where the query names it, and the items that it leaves."""
 
     filter: WordFilter
-    span: Span
+    span: TextSpan
     mask: Mask
     is_clear: bool  # whether the words can hardly mean anything else
 
-    def named(self, text: str, span: Span) -> "_FoundFilter":
+    def named(self, text: str, span: TextSpan) -> "_FoundFilter":
         """Return this filter as a query names it, by `text` at `span`."""
         return self._replace(filter=replace(self.filter, text=text), span=span)
 
 
 @dataclass(frozen=True, slots=True)
-class FilterContext:
+class QueryFilterContext:
     """What filters are read with: the catalog, its index and the visible items."""
 
     catalog: CatalogView
@@ -130,7 +130,7 @@ class FilterContext:
 
 
 def possible_readings(
-    context: FilterContext, text: str, words: Sequence[str]
+    context: QueryFilterContext, text: str, words: Sequence[str]
 ) -> list[QueryReading]:
     """Return the ways to read a query, the one with most filters first; often only one.
 
@@ -161,7 +161,7 @@ def possible_readings(
 
 
 def _reading_with_filters(
-    context: FilterContext, text: str, filters: Sequence[_FoundFilter]
+    context: QueryFilterContext, text: str, filters: Sequence[_FoundFilter]
 ) -> QueryReading:
     prices_and_sizes = [
         found_filter
@@ -205,7 +205,7 @@ def _text_without(text: str, filters: Sequence[_FoundFilter]) -> str:
 
 
 def _filters_with_results(
-    context: FilterContext, text: str, words: Sequence[str]
+    context: QueryFilterContext, text: str, words: Sequence[str]
 ) -> list[_FoundFilter]:
     """Return the filters of a query that leave results, each with its place."""
     filters: list[_FoundFilter] = []
@@ -228,7 +228,7 @@ def _filters_with_results(
     ]
 
 
-def _price_filters(context: FilterContext, text: str) -> Iterator[_FoundFilter]:
+def _price_filters(context: QueryFilterContext, text: str) -> Iterator[_FoundFilter]:
     for phrase in price_phrases_in(text, context.currency, context.index.language.code):
         low = -np.inf if phrase.low is None else phrase.low
         high = np.inf if phrase.high is None else phrase.high
@@ -241,14 +241,14 @@ def _price_filters(context: FilterContext, text: str) -> Iterator[_FoundFilter]:
             yield _FoundFilter(price, phrase.span, mask, is_clear=True)
 
 
-def _fit_mask_length(mask: Mask, context: FilterContext) -> Mask:
+def _fit_mask_length(mask: Mask, context: QueryFilterContext) -> Mask:
     """Return a mask of as many items as the visible ones."""
     size = len(context.visible)
     return mask[:size] if len(mask) >= size else np.pad(mask, (0, size - len(mask)))
 
 
 def _size_filters(
-    context: FilterContext, text: str, earlier: Sequence[_FoundFilter]
+    context: QueryFilterContext, text: str, earlier: Sequence[_FoundFilter]
 ) -> list[_FoundFilter]:
     """Return the sizes of a query, except in the words of `earlier` filters."""
     taken = [found_filter.span for found_filter in earlier]
@@ -270,7 +270,7 @@ def _size_filters(
             continue
         if (last_system, size_phrase.system) == (WAIST, LENGTH):  # "W32 L34" is one size
             waist = filters.pop()
-            span = Span(waist.span.start, span.end)
+            span = TextSpan(waist.span.start, span.end)
             named = named._replace(mask=named.mask & waist.mask)
         filters.append(named.named(text[span.start : span.end], span))
         last_system = size_phrase.system
@@ -289,7 +289,7 @@ def _asks_for_sized_products(size: SizePhrase, words: Sequence[str]) -> bool:
 
 
 def _matching_size_ids(
-    context: FilterContext, size: SizePhrase, words: Sequence[str]
+    context: QueryFilterContext, size: SizePhrase, words: Sequence[str]
 ) -> tuple[set[int], list[SizePhrase]]:
     """Return the ids of the catalog's values of a size, and the sizes that it equals.
 
@@ -347,7 +347,7 @@ def _size_value_ids(catalog: CatalogView, size: SizePhrase) -> set[int]:
 
 
 def _may_be_in_systems(
-    context: FilterContext, value_id: int, size: SizePhrase, systems: Set[str | None]
+    context: QueryFilterContext, value_id: int, size: SizePhrase, systems: Set[str | None]
 ) -> bool:
     """Return whether a value of clothes may be a size in one of some systems, or in none.
 
@@ -368,7 +368,7 @@ def _named_size_system(catalog: CatalogView, value_id: int, value: str) -> str |
 
 
 def _include_size_system(
-    context: FilterContext, ids: Collection[int], size: SizePhrase
+    context: QueryFilterContext, ids: Collection[int], size: SizePhrase
 ) -> bool:
     """Return whether values of the catalog are a size in the system that is asked for."""
     if size.system is None:
@@ -381,7 +381,7 @@ def _include_size_system(
     return size.system in systems or (size.system == HEIGHT and bool(ids))
 
 
-def _converted_size_ids(context: FilterContext, size: SizePhrase) -> set[int]:
+def _converted_size_ids(context: QueryFilterContext, size: SizePhrase) -> set[int]:
     """Return the ids of the values of a size, those that name no system if it is usual.
 
     A plain 42 is a height, or a size of the store's usual system, or of EU where that
@@ -414,7 +414,7 @@ def _size_texts_in_titles(size: SizePhrase) -> frozenset[str]:
 
 
 def _attribute_filter(
-    context: FilterContext,
+    context: QueryFilterContext,
     field: FilterField,
     ids: Collection[int],
     titles: frozenset[str],
@@ -437,7 +437,7 @@ def _attribute_filter(
     mask[titled[titled < size]] = True
     counts = [attributes.value(value_id)[1] for value_id in ids]
     value = max(counts, key=lambda value_id: (value_id.count, -len(value_id.value))).value
-    return _FoundFilter(WordFilter(field, "", value), Span(0, 0), mask, is_clear)
+    return _FoundFilter(WordFilter(field, "", value), TextSpan(0, 0), mask, is_clear)
 
 
 def _do_titles_mean_values(
@@ -465,11 +465,11 @@ class _QueryWord(NamedTuple):
     """A piece of a query between blanks: its folded text, and its place."""
 
     text: str
-    span: Span
+    span: TextSpan
 
 
 def _value_filters(
-    context: FilterContext, text: str, earlier: Sequence[_FoundFilter]
+    context: QueryFilterContext, text: str, earlier: Sequence[_FoundFilter]
 ) -> Iterator[_FoundFilter]:
     """Yield the brands, colours and materials of a query; long names before short ones.
 
@@ -477,7 +477,7 @@ def _value_filters(
     """
     taken = [found_filter.span for found_filter in earlier]
     pieces = [
-        _QueryWord(fold_text(match.group()).strip(), Span(*match.span()))
+        _QueryWord(fold_text(match.group()).strip(), TextSpan(*match.span()))
         for match in _PIECE.finditer(text)
     ]
     meanings = attribute_meanings_by_word(context.index.language.code)
@@ -487,7 +487,7 @@ def _value_filters(
             ids = context.catalog.attributes.with_text(phrase)
             if not ids and phrase not in meanings:
                 continue
-            span = Span(pieces[first].span.start, pieces[first + size - 1].span.end)
+            span = TextSpan(pieces[first].span.start, pieces[first + size - 1].span.end)
             is_stop_word = context.index.language.are_stop_words([phrase])
             if is_stop_word or any(span.overlaps(other) for other in taken):
                 continue
@@ -498,16 +498,16 @@ def _value_filters(
                 continue
             before = [piece for piece in pieces[:first] if piece.text in _LINKS][-1:]
             if before and before[0] == pieces[first - 1]:
-                span = Span(before[0].span.start, span.end)
+                span = TextSpan(before[0].span.start, span.end)
             taken.append(span)
             yield named.named(text[span.start : span.end], span)
 
 
 def _largest_filter_of_phrase(
-    context: FilterContext,
+    context: QueryFilterContext,
     phrase: str,
     ids: Sequence[int],
-    meanings: Sequence[AttributeMeaning],
+    meanings: Sequence[ColourOrMaterialWords],
 ) -> _FoundFilter | None:
     """Return the filter of one word or name, by the attribute with most items."""
     attributes = context.catalog.attributes

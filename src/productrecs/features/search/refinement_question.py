@@ -44,7 +44,7 @@ _Key = int | str  # the id of an attribute's value, or the name of a category
 
 
 @dataclass(frozen=True, slots=True)
-class Refinement:
+class RefinementQuestion:
     """The attribute to ask for, as filters name it, and the answers with their counts."""
 
     attribute: str
@@ -68,7 +68,7 @@ def choose_refinement(
     chosen: Mapping[int, float],
     known: Collection[str],
     weights: Mapping[str, float] = _NO_WEIGHTS,
-) -> Refinement | None:
+) -> RefinementQuestion | None:
     """Return the best question about the results `items`, best first; None without one.
 
     `chosen` is how much shoppers chose a product for the query, from 0 to 1. What filters
@@ -177,7 +177,9 @@ def _informative_questions(
     ]
 
 
-def _refinement(catalog: CatalogView, question: _Question, items: Items) -> Refinement:
+def _refinement(
+    catalog: CatalogView, question: _Question, items: Items
+) -> RefinementQuestion:
     answers = [
         ValueCount(_label(catalog, key), _count(catalog, key, items))
         for key in question.keys
@@ -187,8 +189,8 @@ def _refinement(catalog: CatalogView, question: _Question, items: Items) -> Refi
     key = question.keys[0]
     name = key if isinstance(key, str) else catalog.attributes.title_of(key)
     if question.kind in ATTRIBUTE_FIELDS or question.kind == FilterKind.CATEGORIES:
-        return Refinement(question.kind, question.kind, answers)
-    return Refinement(f"{FilterKind.ATTRIBUTES}.{name}", name, answers)
+        return RefinementQuestion(question.kind, question.kind, answers)
+    return RefinementQuestion(f"{FilterKind.ATTRIBUTES}.{name}", name, answers)
 
 
 def _kind(catalog: CatalogView, key: _Key) -> str:

@@ -35,7 +35,10 @@ from productrecs.features.search.product_search import (
     weigh_scores,
 )
 from productrecs.features.search.query_filters import FilterField, WordFilter
-from productrecs.features.search.refinement_question import Refinement, choose_refinement
+from productrecs.features.search.refinement_question import (
+    RefinementQuestion,
+    choose_refinement,
+)
 from productrecs.records.catalog.attribute_index import MAX_COUNTED, ValueCount
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.item import ATTRIBUTE_FIELDS
@@ -48,7 +51,7 @@ _STEPS: Final = (1.0, 2.0, 5.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
-class RangeCount:
+class PriceRangeCount:
     """The number of results that cost from `low` to below `high`; None means no limit."""
 
     low: float | None
@@ -62,7 +65,7 @@ class PriceFacet:
 
     low: float | None
     high: float | None
-    ranges: list[RangeCount]
+    ranges: list[PriceRangeCount]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +95,13 @@ def price_facet(catalog: CatalogView, items: Ints) -> PriceFacet:
     prices = prices[~np.isnan(prices)]
     if not len(prices):
         return PriceFacet(None, None, [])
-    edges, ranges = _range_limits(prices), list[RangeCount]()
+    edges, ranges = _range_limits(prices), list[PriceRangeCount]()
     for low, high in zip([None, *edges], [*edges, None], strict=True):
         above = np.ones(len(prices), np.bool_) if low is None else prices >= low
         below = np.ones(len(prices), np.bool_) if high is None else prices < high
         count = int((above & below).sum())
         if count and edges:
-            ranges.append(RangeCount(low, high, count))
+            ranges.append(PriceRangeCount(low, high, count))
     return PriceFacet(float(prices.min()), float(prices.max()), ranges)
 
 
@@ -187,7 +190,7 @@ class ResultsPage:
     meant: Suggestion | None = None
     filters: tuple[WordFilter, ...] = ()  # that words of the query name
     is_code: bool = False  # whether the query is the code of these products alone
-    refinement: Refinement | None = None
+    refinement: RefinementQuestion | None = None
 
 
 class _MatchedItems(NamedTuple):
@@ -325,7 +328,7 @@ def _refinement(
     query: ResolvedQuery,
     matches: _MatchedItems,
     masks: Mapping[str, Mask],
-) -> Refinement | None:
+) -> RefinementQuestion | None:
     known = {*masks, *(word_filter.field.value for word_filter in query.filters)}
     items = matches.items[: matches.complete]
     return choose_refinement(

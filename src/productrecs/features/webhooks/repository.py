@@ -12,14 +12,14 @@ from productrecs.core.ids import StoreId
 from productrecs.features.webhooks.webhook import (
     LOG_DAYS,
     MAX_WAIT_MS,
-    AttemptResult,
-    DueMessage,
-    Endpoint,
-    EndpointState,
-    Message,
-    MessageState,
+    DeliveryAttemptResult,
+    DueWebhookMessage,
     WebhookBacklog,
+    WebhookEndpoint,
+    WebhookEndpointState,
     WebhookEvent,
+    WebhookMessage,
+    WebhookMessageState,
     message_body,
     next_attempt_at,
 )
@@ -44,7 +44,7 @@ def stores_with_webhooks(connection: sa.Connection) -> list[StoreId]:
 
 def due_messages(
     connection: sa.Connection, now_ms: int, limit: int, busy: Collection[StoreId] = ()
-) -> list[DueMessage]:
+) -> list[DueWebhookMessage]:
     """Return the messages of all stores to send now: new ones before retries.
 
     Of each endpoint and event, only the first pending message can be due. One that is due
@@ -56,7 +56,7 @@ def due_messages(
         earlier.c.store_id == _messages.store_id,
         earlier.c.endpoint_id == _messages.endpoint_id,
         earlier.c.event == _messages.event,
-        earlier.c.state == _state_literal(MessageState.PENDING),
+        earlier.c.state == _state_literal(WebhookMessageState.PENDING),
         earlier.c.number < _messages.number,
     )
     endpoint = [column.label(f"endpoint_{column.name}") for column in webhook_endpoints.c]
@@ -68,8 +68,8 @@ def due_messages(
             & (_endpoints.endpoint_id == _messages.endpoint_id),
         )
         .where(
-            _messages.state == _state_literal(MessageState.PENDING),
-            _endpoints.state == EndpointState.ON.value,
+            _messages.state == _state_literal(WebhookMessageState.PENDING),
+            _endpoints.state == WebhookEndpointState.ON.value,
             sa.or_(_messages.next_at <= now_ms, _messages.next_at > now_ms + MAX_WAIT_MS),
             _messages.store_id.not_in(busy),
             ~is_blocked,
@@ -78,7 +78,7 @@ def due_messages(
         .limit(limit)
     )
     return [
-        DueMessage(
+        DueWebhookMessage(
             StoreId(row["store_id"]), _to_message(row), _to_endpoint(row, "endpoint_")
         )
         for row in connection.execute(query).mappings()
@@ -88,9 +88,9 @@ def due_messages(
 def webhook_backlog(connection: sa.Connection) -> WebhookBacklog:
     """Return the endpoints of all stores by state, and what waits for those that are on."""
     by_state = sa.select(_endpoints.state, sa.func.count()).group_by(_endpoints.state)
-    endpoints = dict.fromkeys(EndpointState, 0)
+    endpoints = dict.fromkeys(WebhookEndpointState, 0)
     for state, count in connection.execute(by_state):
-        endpoints[EndpointState(state)] = int(count)
+        endpoints[WebhookEndpointState(state)] = int(count)
     waiting = (
         sa.select(sa.func.count(), sa.func.min(_messages.created_at))
         .join(
@@ -99,8 +99,8 @@ def webhook_backlog(connection: sa.Connection) -> WebhookBacklog:
             & (_endpoints.endpoint_id == _messages.endpoint_id),
         )
         .where(
-            _messages.state == _state_literal(MessageState.PENDING),
-            _endpoints.state == EndpointState.ON.value,
+            _messages.state == _state_literal(WebhookMessageState.PENDING),
+            _endpoints.state == WebhookEndpointState.ON.value,
         )
     )
     count, since_ms = connection.execute(waiting).one()
@@ -115,7 +115,7 @@ class WebhookRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def endpoints(self) -> list[Endpoint]:
+    def endpoints(self) -> list[WebhookEndpoint]:
         """Return the store's endpoints, oldest first."""
         query = (
             sa.select(webhook_endpoints)
@@ -124,7 +124,7 @@ class WebhookRepository:
         )
         return [_to_endpoint(row) for row in self._connection.execute(query).mappings()]
 
-    def add_endpoint(self, endpoint: Endpoint) -> None:
+    def add_endpoint(self, endpoint: WebhookEndpoint) -> None:
         """Store a new endpoint."""
         row = webhook_endpoints.insert().values(
             store_id=self._store_id,
@@ -149,7 +149,7 @@ class WebhookRepository:
             is_own = webhook_positions.c.store_id == self._store_id
             self._connection.execute(webhook_positions.delete().where(is_own))
 
-    def set_state(self, endpoint_id: str, state: EndpointState) -> None:
+    def set_state(self, endpoint_id: str, state: WebhookEndpointState) -> None:
         """Switch an endpoint on or off; its pending messages wait meanwhile."""
         self._connection.execute(self._endpoint_update(endpoint_id, state=state.value))
 
@@ -193,23 +193,29 @@ class WebhookRepository:
             event=event.value,
             body=message_body(event, data, now_ms),
             created_at=now_ms,
-            state=MessageState.PENDING.value,
+            state=WebhookMessageState.PENDING.value,
             attempts=0,
             next_at=now_ms,
         )
         self._connection.execute(row)
 
-    def record_attempt(self, message: Message, attempt: AttemptResult, now_ms: int) -> None:
+    def record_attempt(
+        self, message: WebhookMessage, attempt: DeliveryAttemptResult, now_ms: int
+    ) -> None:
         """Store what an attempt got, unless another process has stored one meanwhile."""
-        state, next_at = MessageState.DELIVERED, now_ms
+        state, next_at = WebhookMessageState.DELIVERED, now_ms
         if not attempt.is_delivered:
             due_at = next_attempt_at(message, attempt, now_ms)
-            state = MessageState.FAILED if due_at is None else MessageState.PENDING
+            state = (
+                WebhookMessageState.FAILED
+                if due_at is None
+                else WebhookMessageState.PENDING
+            )
             next_at = now_ms if due_at is None else due_at
         changed = self._update_message(
             message.endpoint_id,
             message.number,
-            _messages.state == MessageState.PENDING.value,
+            _messages.state == WebhookMessageState.PENDING.value,
             _messages.attempts == message.attempts,
             state=state.value,
             attempts=message.attempts + 1,
@@ -218,19 +224,21 @@ class WebhookRepository:
             reply=attempt.reply,
         )
         if changed and attempt.is_gone:
-            self.set_state(message.endpoint_id, EndpointState.GONE)
+            self.set_state(message.endpoint_id, WebhookEndpointState.GONE)
 
     def requeue(self, endpoint_id: str, number: int, now_ms: int) -> bool:
         """Make a message due now, again if it was sent; return whether it is known."""
         return self._update_message(
             endpoint_id,
             number,
-            state=MessageState.PENDING.value,
+            state=WebhookMessageState.PENDING.value,
             attempts=0,
             next_at=now_ms,
         )
 
-    def log(self, endpoint_id: str, limit: int, before: int | None = None) -> list[Message]:
+    def log(
+        self, endpoint_id: str, limit: int, before: int | None = None
+    ) -> list[WebhookMessage]:
         """Return an endpoint's messages, newest first, of numbers below `before`."""
         query = (
             sa.select(webhook_messages)
@@ -244,14 +252,14 @@ class WebhookRepository:
         )
         return [_to_message(row) for row in self._connection.execute(query).mappings()]
 
-    def oldest_pending(self, endpoint_id: str) -> Message | None:
+    def oldest_pending(self, endpoint_id: str) -> WebhookMessage | None:
         """Return the endpoint's message that has waited longest, or None."""
         query = (
             sa.select(webhook_messages)
             .where(
                 _messages.store_id == self._store_id,
                 _messages.endpoint_id == endpoint_id,
-                _messages.state == _state_literal(MessageState.PENDING),
+                _messages.state == _state_literal(WebhookMessageState.PENDING),
             )
             .order_by(_messages.created_at, _messages.number)
             .limit(1)
@@ -259,17 +267,17 @@ class WebhookRepository:
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _to_message(row)
 
-    def counts_by_state(self) -> dict[str, dict[MessageState, int]]:
+    def counts_by_state(self) -> dict[str, dict[WebhookMessageState, int]]:
         """Return how many messages of the log are in each state, by endpoint."""
         query = (
             sa.select(_messages.endpoint_id, _messages.state, sa.func.count())
             .where(_messages.store_id == self._store_id)
             .group_by(_messages.endpoint_id, _messages.state)
         )
-        counts: dict[str, dict[MessageState, int]] = {}
+        counts: dict[str, dict[WebhookMessageState, int]] = {}
         for endpoint_id, state, count in self._connection.execute(query):
-            by_state = counts.setdefault(endpoint_id, dict.fromkeys(MessageState, 0))
-            by_state[MessageState(state)] = int(count)
+            by_state = counts.setdefault(endpoint_id, dict.fromkeys(WebhookMessageState, 0))
+            by_state[WebhookMessageState(state)] = int(count)
         return counts
 
     def purge(self, now_ms: int) -> None:
@@ -327,30 +335,30 @@ class WebhookRepository:
         return self._connection.execute(query.values(**values)).rowcount == 1
 
 
-def _state_literal(state: MessageState) -> sa.BindParameter[str]:
+def _state_literal(state: WebhookMessageState) -> sa.BindParameter[str]:
     # A literal: a partial index is used only if the query repeats its condition.
     return sa.literal(state.value, literal_execute=True)
 
 
-def _to_endpoint(row: sa.RowMapping, prefix: str = "") -> Endpoint:
-    return Endpoint(
+def _to_endpoint(row: sa.RowMapping, prefix: str = "") -> WebhookEndpoint:
+    return WebhookEndpoint(
         endpoint_id=row[f"{prefix}endpoint_id"],
         url=row[f"{prefix}url"],
         secret=row[f"{prefix}secret"],
-        state=EndpointState(row[f"{prefix}state"]),
+        state=WebhookEndpointState(row[f"{prefix}state"]),
         created_at=row[f"{prefix}created_at"],
         left_out=frozenset(map(WebhookEvent, (row[f"{prefix}left_out"] or "").split())),
     )
 
 
-def _to_message(row: sa.RowMapping) -> Message:
-    return Message(
+def _to_message(row: sa.RowMapping) -> WebhookMessage:
+    return WebhookMessage(
         endpoint_id=row["endpoint_id"],
         number=row["number"],
         event=WebhookEvent(row["event"]),
         body=row["body"],
         created_at=row["created_at"],
-        state=MessageState(row["state"]),
+        state=WebhookMessageState(row["state"]),
         attempts=row["attempts"],
         next_at=row["next_at"],
         tried_at=row["tried_at"],

@@ -20,9 +20,9 @@ from productrecs.core.outbound_http import (
     resolve_target,
 )
 from productrecs.features.webhooks.webhook import (
-    AttemptResult,
-    Message,
+    DeliveryAttemptResult,
     WebhookError,
+    WebhookMessage,
     parse_endpoint_url,
     signed_headers,
 )
@@ -36,14 +36,14 @@ _BACKOFF_STATUSES: Final = frozenset({429, 503})
 
 
 def send_message(
-    message: Message,
+    message: WebhookMessage,
     url: str,
     secret: str,
     now_ms: int,
     trusted: Collection[str] = (),
     lookup: Resolve = resolve_host,
     seconds: float = SEND_SECONDS,
-) -> AttemptResult:
+) -> DeliveryAttemptResult:
     """Send a message once; return what the receiver answered, or why it did not."""
     until = time.monotonic() + seconds
     body = message.body.encode()
@@ -52,22 +52,24 @@ def send_message(
         target = resolve_target(parse_endpoint_url(url, trusted), trusted, lookup)
         return _post(target, headers, body, until)
     except WebhookError as error:
-        return AttemptResult(None, str(error))
+        return DeliveryAttemptResult(None, str(error))
     except ForbiddenUrlError as error:
-        return AttemptResult(
+        return DeliveryAttemptResult(
             None, f"not sent: {error.with_remedy('PRODUCTRECS_WEBHOOK_HOSTS')}"
         )
     except socket.gaierror:
-        return AttemptResult(None, "its host is not known; check the address")
+        return DeliveryAttemptResult(None, "its host is not known; check the address")
     except (OSError, http.client.HTTPException, ValueError) as error:
         if isinstance(error, TimeoutError) or time.monotonic() >= until:
-            return AttemptResult(None, f"no answer within {seconds:.0f} seconds")
-        return AttemptResult(None, f"the host cannot be reached ({type(error).__name__})")
+            return DeliveryAttemptResult(None, f"no answer within {seconds:.0f} seconds")
+        return DeliveryAttemptResult(
+            None, f"the host cannot be reached ({type(error).__name__})"
+        )
 
 
 def _post(
     target: FetchTarget, signed: dict[str, str], body: bytes, until: float
-) -> AttemptResult:
+) -> DeliveryAttemptResult:
     with connect(target, until) as connection:
         headers = {
             "Host": target.origin,
@@ -88,7 +90,7 @@ def _post(
             wait = response.getheader("retry-after") or ""
             may_wait = response.status in _BACKOFF_STATUSES and wait.isdecimal()
             seconds = int(wait[:6]) if may_wait else 0
-            return AttemptResult(
+            return DeliveryAttemptResult(
                 response.status, f"answered {response.status}", seconds * 1_000
             )
         finally:

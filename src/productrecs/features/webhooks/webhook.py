@@ -66,7 +66,7 @@ class WebhookEvent(StrEnum):
     PING = "ping"  # the test button
 
 
-class EndpointState(StrEnum):
+class WebhookEndpointState(StrEnum):
     """Whether messages are sent to an endpoint."""
 
     ON = "on"
@@ -74,7 +74,7 @@ class EndpointState(StrEnum):
     GONE = "gone"  # it answered 410
 
 
-class MessageState(StrEnum):
+class WebhookMessageState(StrEnum):
     """What became of a message."""
 
     PENDING = "pending"
@@ -87,24 +87,24 @@ class WebhookError(ProductRecsError):
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class WebhookEndpoint:
     """A merchant's address for webhooks."""
 
     endpoint_id: str
     url: str
     secret: str = field(repr=False)  # as it is stored
-    state: EndpointState
+    state: WebhookEndpointState
     created_at: int
     left_out: frozenset[WebhookEvent] = frozenset()
     """The events that it does not get; so it gets those that a later version adds."""
 
     def wants(self, event: WebhookEvent) -> bool:
         """Return whether it gets messages of this event."""
-        return self.state is EndpointState.ON and event not in self.left_out
+        return self.state is WebhookEndpointState.ON and event not in self.left_out
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class WebhookMessage:
     """One message to one endpoint."""
 
     endpoint_id: str
@@ -112,7 +112,7 @@ class Message:
     event: WebhookEvent
     body: str
     created_at: int
-    state: MessageState
+    state: WebhookMessageState
     attempts: int
     next_at: int
     tried_at: int | None
@@ -125,25 +125,25 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class DueMessage:
+class DueWebhookMessage:
     """A message to send now, with its receiver."""
 
     store_id: StoreId
-    message: Message
-    endpoint: Endpoint
+    message: WebhookMessage
+    endpoint: WebhookEndpoint
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookBacklog:
     """The endpoints of all stores, and the messages that wait for those that are on."""
 
-    endpoints: Mapping[EndpointState, int]
+    endpoints: Mapping[WebhookEndpointState, int]
     waiting: int
     since_ms: int | None  # when the oldest of them was stored
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptResult:
+class DeliveryAttemptResult:
     """What one attempt got: the status code, or none, and a text for the log."""
 
     status: int | None
@@ -212,7 +212,9 @@ def parse_endpoint_url(url: str, trusted: Collection[str]) -> str:
     return url
 
 
-def next_attempt_at(message: Message, attempt: AttemptResult, now_ms: int) -> int | None:
+def next_attempt_at(
+    message: WebhookMessage, attempt: DeliveryAttemptResult, now_ms: int
+) -> int | None:
     """Return when a failed message is sent again; None after the last attempt."""
     if message.attempts >= len(RETRY_WAITS_MS):
         return None

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.features.widgets.widget_config import (
     MAX_TYPES,
-    ConfigChange,
     TooManyWidgetTypesError,
     WidgetConfig,
+    WidgetConfigChange,
     is_widget_type,
 )
 from productrecs.storage.sql.dialects import RawReader, RawSql, raw_connection, upsert
@@ -57,7 +57,9 @@ class WidgetRepository:
         rows = self._transaction.execute(query.order_by(widget_configs.c.type))
         return {row[0]: _to_widget_config(row[1:]) for row in rows}
 
-    def change(self, widget_type: str, change: ConfigChange, now_ms: int) -> WidgetConfig:
+    def change(
+        self, widget_type: str, change: WidgetConfigChange, now_ms: int
+    ) -> WidgetConfig:
         """Merge `change` into the saved settings and return them; changes are serialised.
 
         Raises:

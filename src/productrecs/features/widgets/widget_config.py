@@ -34,7 +34,7 @@ class Unchanged(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigChange:
+class WidgetConfigChange:
     """One update; a setting that is None returns to its default."""
 
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class WidgetConfig:
     custom_css: str | None = None
     scoped: bool | None = None
 
-    def merged_with(self, change: ConfigChange) -> Self:
+    def merged_with(self, change: WidgetConfigChange) -> Self:
         """Return the config with `change` merged over it.
 
         Raises:

@@ -17,11 +17,15 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from productrecs.features.widgets.widget_config import MAX_CSS, ConfigChange, Unchanged
+from productrecs.features.widgets.widget_config import (
+    MAX_CSS,
+    Unchanged,
+    WidgetConfigChange,
+)
 from productrecs.features.widgets.widget_settings import (
     WIDGET_SETTINGS,
-    SettingType,
     WidgetSetting,
+    WidgetSettingType,
     read_colour,
 )
 from productrecs.schemas.field_readers import (
@@ -162,22 +166,22 @@ def _pattern_schema(pattern: str) -> Schema:
 
 
 # The reader of each kind of setting, and the JSON schema of its input.
-_FORMS: Final[Mapping[SettingType, Callable[[WidgetSetting], tuple[Reader, Schema]]]] = (
-    MappingProxyType(
-        {
-            SettingType.TEXT: _text_form,
-            SettingType.COLOUR: _colour_form,
-            SettingType.NAME: lambda _: (_pattern_reader(_NAME), _pattern_schema(_NAME)),
-            SettingType.WHOLE: _integer_form,
-            SettingType.SWITCH: lambda _: (_read_switch, {"type": "boolean"}),
-            SettingType.CURRENCY: lambda _: (
-                read_currency_code,
-                _pattern_schema(CURRENCY_CODE),
-            ),
-            SettingType.LOCALE: lambda _: (_read_locale, _pattern_schema(_LOCALE)),
-            SettingType.TEXTS: _texts_form,
-        }
-    )
+_FORMS: Final[
+    Mapping[WidgetSettingType, Callable[[WidgetSetting], tuple[Reader, Schema]]]
+] = MappingProxyType(
+    {
+        WidgetSettingType.TEXT: _text_form,
+        WidgetSettingType.COLOUR: _colour_form,
+        WidgetSettingType.NAME: lambda _: (_pattern_reader(_NAME), _pattern_schema(_NAME)),
+        WidgetSettingType.WHOLE: _integer_form,
+        WidgetSettingType.SWITCH: lambda _: (_read_switch, {"type": "boolean"}),
+        WidgetSettingType.CURRENCY: lambda _: (
+            read_currency_code,
+            _pattern_schema(CURRENCY_CODE),
+        ),
+        WidgetSettingType.LOCALE: lambda _: (_read_locale, _pattern_schema(_LOCALE)),
+        WidgetSettingType.TEXTS: _texts_form,
+    }
 )
 
 
@@ -233,7 +237,7 @@ class WidgetConfigBody(BaseModel):
     )
 
 
-def parse_widget_config(body: object) -> ConfigChange:
+def parse_widget_config(body: object) -> WidgetConfigChange:
     """Return the changes of a widget's settings.
 
     Raises:
@@ -248,7 +252,7 @@ def parse_widget_config(body: object) -> ConfigChange:
     problems = list(_key_problems(settings))
     if problems:
         raise BodyError(problems)
-    return ConfigChange(
+    return WidgetConfigChange(
         settings=settings,
         custom_css=given_fields.get("custom_css", Unchanged.KEEP),
         scoped=given_fields.get("scoped", Unchanged.KEEP),

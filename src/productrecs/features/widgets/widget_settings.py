@@ -205,7 +205,7 @@ DEFAULT_TYPE: Final = "recs"
 _NO_SETTINGS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
-class SettingType(StrEnum):
+class WidgetSettingType(StrEnum):
     """The type of a setting's value."""
 
     TEXT = "text"
@@ -227,7 +227,7 @@ class WidgetSetting:
     """
 
     name: str
-    kind: SettingType
+    kind: WidgetSettingType
     meaning: str
     default: object = None
     by_type: Mapping[str, object] = field(default_factory=lambda: _NO_SETTINGS)
@@ -243,7 +243,7 @@ _MAX_PIXELS: Final = 64
 WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     WidgetSetting(
         "layout",
-        SettingType.NAME,
+        WidgetSettingType.NAME,
         "carousel, grid, list or fbt (main product, add-ons and their sum); any other "
         "name belongs to a theme and is drawn as the type's default",
         "carousel",
@@ -251,14 +251,14 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     ),
     WidgetSetting(
         "title",
-        SettingType.TEXT,
+        WidgetSettingType.TEXT,
         'the heading above the products, "" for none; by default a text for the type '
         "in the language of `locale`",
         maximum=200,
     ),
     WidgetSetting(
         "columns",
-        SettingType.WHOLE,
+        WidgetSettingType.WHOLE,
         "how many products are side by side on a wide screen",
         4,
         by_type=_ONE_COLUMN,
@@ -267,7 +267,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     ),
     WidgetSetting(
         "columns_mobile",
-        SettingType.WHOLE,
+        WidgetSettingType.WHOLE,
         "how many products are side by side on a narrow screen",
         2,
         by_type=_ONE_COLUMN,
@@ -276,7 +276,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     ),
     WidgetSetting(
         "num",
-        SettingType.WHOLE,
+        WidgetSettingType.WHOLE,
         "how many products the widget requests",
         by_type=MappingProxyType({"search": 8}),
         of_store="rec_num",
@@ -285,74 +285,74 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     ),
     WidgetSetting(
         "currency",
-        SettingType.CURRENCY,
+        WidgetSettingType.CURRENCY,
         "the currency of prices",
         of_store="currency",
     ),
     WidgetSetting(
         "locale",
-        SettingType.LOCALE,
+        WidgetSettingType.LOCALE,
         "the language and region in which prices and texts are written",
         of_store="language",
     ),
     WidgetSetting(
         "theme",
-        SettingType.NAME,
+        WidgetSettingType.NAME,
         "auto (follows the page and the shopper's device), light or dark",
         "auto",
     ),
     WidgetSetting(
         "accent_color",
-        SettingType.COLOUR,
+        WidgetSettingType.COLOUR,
         "a CSS colour for buttons and links; null uses the page's own",
         maximum=64,
     ),
     WidgetSetting(
         "corner_radius",
-        SettingType.WHOLE,
+        WidgetSettingType.WHOLE,
         "the radius of corners, in pixels",
         8,
         maximum=_MAX_PIXELS,
     ),
     WidgetSetting(
         "gap",
-        SettingType.WHOLE,
+        WidgetSettingType.WHOLE,
         "the space between products, in pixels",
         16,
         maximum=_MAX_PIXELS,
     ),
     WidgetSetting(
         "image_ratio",
-        SettingType.TEXT,
+        WidgetSettingType.TEXT,
         "the aspect ratio of pictures, as in CSS",
         "1 / 1",
         maximum=32,
     ),
     WidgetSetting(
         "image_fit",
-        SettingType.NAME,
+        WidgetSettingType.NAME,
         "cover (fills the frame) or contain (shows the whole picture)",
         "cover",
     ),
     WidgetSetting(
-        "show_price", SettingType.SWITCH, "whether prices are shown", default=True
+        "show_price", WidgetSettingType.SWITCH, "whether prices are shown", default=True
     ),
     WidgetSetting(
         "show_add_to_cart",
-        SettingType.SWITCH,
+        WidgetSettingType.SWITCH,
         "whether each product has an add-to-cart button",
         default=False,
         by_type=MappingProxyType({"fbt": True, "cart": True}),
     ),
     WidgetSetting(
         "open_in_new_tab",
-        SettingType.SWITCH,
+        WidgetSettingType.SWITCH,
         "whether a product's page opens in a new tab",
         default=False,
     ),
     WidgetSetting(
         "badges",
-        SettingType.TEXTS,
+        WidgetSettingType.TEXTS,
         "a badge on the pictures of a source's products, by the source of the reply: "
         '`{"trending": "Popular"}`',
         {},
@@ -360,7 +360,7 @@ WIDGET_SETTINGS: Final[tuple[WidgetSetting, ...]] = (
     ),
     WidgetSetting(
         "strings",
-        SettingType.TEXTS,
+        WidgetSettingType.TEXTS,
         "texts that replace the widget's own, by name; `/v1/widget-config` lists them "
         "all. `price` is the pattern for 1234: `1.234,00 €`",
         {},

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
-from productrecs.engines.visual.garment_places import Body, find_garment_places
+from productrecs.engines.visual.garment_places import PersonLandmarks, find_garment_places
 from productrecs.engines.visual.image_transforms import Pixels, resize
 from productrecs.engines.visual.region_proposals import Boxes
 from productrecs.records.pictures.onnx_model_file import OnnxModelFile
@@ -47,7 +47,7 @@ class BodyFinder:
             return np.zeros((0, 4), np.float32)
         return find_garment_places(body, height, width)
 
-    def _find_body(self, pixels: Pixels) -> Body | None:
+    def _find_body(self, pixels: Pixels) -> PersonLandmarks | None:
         height, width = pixels.shape[:2]
         whole = max(height, width)
         square = ((width - whole) / 2, (height - whole) / 2, float(whole))
@@ -63,7 +63,7 @@ class BodyFinder:
 
     def _run_network(
         self, pixels: Pixels, square: tuple[float, float, float]
-    ) -> Body | None:
+    ) -> PersonLandmarks | None:
         cut = _cut_square(pixels, square)
         tensor = np.ascontiguousarray((cut / 255).transpose(2, 0, 1)[None], np.float32)
         numbers: _Numbers = self._session.run(None, {self._input: tensor})[0][0]
@@ -73,7 +73,7 @@ class BodyFinder:
         points = numbers[:LANDMARK_NUMBERS].reshape(-1, 5)[:, :2]
         landmarks = points * (side / SIDE) + np.array([left, top], np.float32)
         mask = numbers[LANDMARK_NUMBERS + 1 :].reshape(MASK_CELLS, MASK_CELLS) > 0
-        return Body(landmarks, mask, square)
+        return PersonLandmarks(landmarks, mask, square)
 
 
 def _cut_square(pixels: Pixels, square: tuple[float, float, float]) -> _Numbers:

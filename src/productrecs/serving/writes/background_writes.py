@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from productrecs.core.errors import StorageError, operator_text
-from productrecs.features.assistants.attribution_counts import AttributedSearch
+from productrecs.features.assistants.attribution_counts import AttributedAssistantSearch
 from productrecs.features.assistants.repository import (
     AssistantCall,
     count_assistant_calls,
@@ -270,7 +270,7 @@ _KINDS: Final[dict[type[BackgroundRecord], BackgroundRecordKind]] = {
         4,
         is_loss_logged=False,  # the dashboard only counts fewer
     ),
-    AttributedSearch: BackgroundRecordKind(
+    AttributedAssistantSearch: BackgroundRecordKind(
         "attribution of assistants",
         _in_one_transaction(count_attributed_searches),
         4,

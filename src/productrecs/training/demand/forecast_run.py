@@ -17,9 +17,9 @@ import numpy as np
 
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.engines.demand.backtest import (
-    BacktestResult,
+    DemandBacktestResult,
     ItemBacktest,
-    MethodScores,
+    MethodAccuracy,
     run_backtest,
 )
 from productrecs.engines.demand.calendar_effects import CalendarEffects
@@ -122,7 +122,7 @@ def _run_or_resume_backtest(
     demand: DailyDemand,
     options: DemandOptions,
     progress: Progress,
-) -> BacktestResult:
+) -> DemandBacktestResult:
     """Return the backtest's result, reused from an interrupted run if there is one."""
     with database.reading() as connection:
         draft = DemandRepository(connection, store.store_id).load_draft(fingerprint)
@@ -148,7 +148,7 @@ def _backtest_fingerprint(inputs: DemandInputs, demand: DailyDemand) -> str:
     return digest.hexdigest()
 
 
-def _backtest_to_dict(backtest: BacktestResult) -> dict[str, object]:
+def _backtest_to_dict(backtest: DemandBacktestResult) -> dict[str, object]:
     return {
         "means": backtest.ensemble_weights.means.tolist(),
         "bands": backtest.ensemble_weights.bands.tolist(),
@@ -161,9 +161,9 @@ def _backtest_to_dict(backtest: BacktestResult) -> dict[str, object]:
     }
 
 
-def _backtest_from_dict(draft: Mapping[str, Any]) -> BacktestResult:
+def _backtest_from_dict(draft: Mapping[str, Any]) -> DemandBacktestResult:
     items = draft["judged"]
-    return BacktestResult(
+    return DemandBacktestResult(
         ensemble_weights=EnsembleWeights(
             np.array(draft["means"]), np.array(draft["bands"])
         ),
@@ -175,7 +175,7 @@ def _backtest_from_dict(draft: Mapping[str, Any]) -> BacktestResult:
 
 def _item_backtest_from_dict(stored: Mapping[str, Any]) -> ItemBacktest:
     ours, naive, moving_average = (
-        MethodScores(**stored[method]) for method in ("ours", "naive", "moving")
+        MethodAccuracy(**stored[method]) for method in ("ours", "naive", "moving")
     )
     return ItemBacktest(stored["items"], stored["origins"], ours, naive, moving_average)
 

@@ -20,7 +20,7 @@ from productrecs.engines.text.semantic_space import (
     MIN_THRESHOLD_SMALL,
     REDUCED_FROM,
     Codes,
-    Projection,
+    EmbeddingProjection,
     SemanticSpace,
     make_pseudo_words,
     quantize,
@@ -292,10 +292,10 @@ def fit_space(
     embedded_rows = np.flatnonzero(vectors.codes.any(axis=1))
     if not len(embedded_rows):
         empty = np.zeros((1, vectors.codes.shape[1]), np.float32)
-        space = SemanticSpace(Projection.fit(empty), vectors.codes, 1.0)
+        space = SemanticSpace(EmbeddingProjection.fit(empty), vectors.codes, 1.0)
         return StoredSemanticSpace(space, vectors.model, 0)
     sample = embedded_rows[:: -(-len(embedded_rows) // _FITTED_ON)]
-    projection = Projection.fit(vectors.codes[sample])
+    projection = EmbeddingProjection.fit(vectors.codes[sample])
     codes = _project_codes(vectors, projection)
     is_small = len(embedded_rows) < REDUCED_FROM
     pseudo_words = make_pseudo_words(EVERYDAY_WORDS if is_small else list(words))
@@ -326,7 +326,7 @@ def _reuse_space(
     return before._replace(space=SemanticSpace(projection, codes, threshold_value))
 
 
-def _project_codes(vectors: ProductVectors, projection: Projection) -> Codes:
+def _project_codes(vectors: ProductVectors, projection: EmbeddingProjection) -> Codes:
     """Return all vectors in a space, as int8; items without one are rows of zeros."""
     codes = vectors.codes
     projected = np.zeros((len(codes), projection.basis.shape[1]), np.int8)

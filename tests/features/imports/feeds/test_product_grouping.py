@@ -10,8 +10,8 @@ import pytest
 
 from productrecs.features.imports.feeds import product_grouping
 from productrecs.features.imports.feeds.product_grouping import (
+    FeedOffer,
     FeedProduct,
-    Offer,
     OfferedVariant,
     RejectedRow,
     group_by_product,
@@ -19,10 +19,10 @@ from productrecs.features.imports.feeds.product_grouping import (
 from productrecs.records.catalog.availability import Availability
 
 
-def offers(count: int, variants: int) -> list[Offer]:
+def offers(count: int, variants: int) -> list[FeedOffer]:
     """Return the rows of `count` products, their variants strewn over the file."""
     rows = [
-        Offer(
+        FeedOffer(
             0,
             f"p{number}",
             f"p{number}",
@@ -70,9 +70,11 @@ def test_a_large_file_is_held_in_parts(
     monkeypatch.setattr(product_grouping, "PARTITION_BYTES", 64 << 10)
     count, text = 10_000, "x" * 500
 
-    def rows() -> Iterator[Offer]:
+    def rows() -> Iterator[FeedOffer]:
         for number in range(count):
-            yield Offer(number, f"p{number}", f"p{number}", fields={"description": text})
+            yield FeedOffer(
+                number, f"p{number}", f"p{number}", fields={"description": text}
+            )
 
     tracemalloc.start()
     found = sum(1 for _ in group_by_product(rows(), count * len(text), tmp_path))
@@ -85,7 +87,7 @@ def test_a_large_file_is_held_in_parts(
 
 def test_a_product_of_many_variants_costs_no_more_than_one(tmp_path: Path) -> None:
     rows = (
-        Offer(
+        FeedOffer(
             row, "p", "p", fields={"title": f"Shirt {row}"}, variant=OfferedVariant(stock=1)
         )
         for row in range(30_000)
@@ -139,7 +141,7 @@ def test_a_card_shows_what_can_be_had(
 ) -> None:
     product = FeedProduct("p", 2)
     for row, part in enumerate(parts):
-        product.merge_offer(Offer(row, "p", "p", variant=part))
+        product.merge_offer(FeedOffer(row, "p", "p", variant=part))
 
     fields = product.item_fields()
 
@@ -160,6 +162,6 @@ def test_a_card_shows_what_can_be_had(
 def test_variants_share_what_their_titles_begin_with(titles: list[str], title: str) -> None:
     product = FeedProduct("p", 2)
     for row, one in enumerate(titles):
-        product.merge_offer(Offer(row, "p", "p", fields={"title": one}))
+        product.merge_offer(FeedOffer(row, "p", "p", fields={"title": one}))
 
     assert product.item_fields()["title"] == title

@@ -10,7 +10,7 @@ from productrecs.features.search.relevance.click_judgements import (
     judge_clicks,
     position_weight,
 )
-from productrecs.features.search.relevance.relevance_measure import Grade
+from productrecs.features.search.relevance.relevance_measure import RelevanceGrade
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def clicks(
     return [SearchClick(intent, item, f"s{n}", position, weight) for n in shoppers]
 
 
-GOOD, FAIR = Grade.GOOD, Grade.FAIR
+GOOD, FAIR = RelevanceGrade.GOOD, RelevanceGrade.FAIR
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ GOOD, FAIR = Grade.GOOD, Grade.FAIR
     ],
 )
 def test_products_are_judged_by_their_shoppers(
-    sent: list[SearchClick], judged: dict[int, tuple[Grade, int]]
+    sent: list[SearchClick], judged: dict[int, tuple[RelevanceGrade, int]]
 ) -> None:
     found = list(judge_clicks(sent))
 

@@ -35,8 +35,8 @@ from productrecs.features.search.relevance.relevance_history import (
 )
 from productrecs.features.search.relevance.relevance_measure import (
     MIN_JUDGED,
-    Grade,
     JudgedQuery,
+    RelevanceGrade,
     RelevanceMeasure,
     compare_configurations,
     measure_relevance,
@@ -182,7 +182,7 @@ class RelevanceStore:
             self.store
         )
 
-    def add(self, text: str, **grades: Grade) -> None:
+    def add(self, text: str, **grades: RelevanceGrade) -> None:
         """Add a query by hand, and judge products for it."""
         database = self.services.database
         added = add_query(database, self.store, text, NOON)
@@ -224,7 +224,7 @@ def full(shop: RelevanceStore) -> RelevanceStore:
     """Fill a shop whose every query finds its one good product first."""
     shop.push(**{f"0{n}": f"{word} thing" for n, word in enumerate(WORDS)})
     for n, word in enumerate(WORDS):
-        shop.add(word, **{f"0{n}": Grade.GOOD})
+        shop.add(word, **{f"0{n}": RelevanceGrade.GOOD})
     return shop
 
 
@@ -280,7 +280,13 @@ def test_ndcg_is_that_of_the_definition(shop: RelevanceStore) -> None:
         .scores[0]
         .results.items
     ]
-    grades = dict(zip(found, (Grade.FAIR, Grade.BAD, Grade.GOOD), strict=True))
+    grades = dict(
+        zip(
+            found,
+            (RelevanceGrade.FAIR, RelevanceGrade.BAD, RelevanceGrade.GOOD),
+            strict=True,
+        )
+    )
     shop.add("lamp", **{str(item): grade for item, grade in grades.items()})
 
     measure = shop.measure()
@@ -294,9 +300,9 @@ def test_ndcg_is_that_of_the_definition(shop: RelevanceStore) -> None:
 def test_queries_count_by_their_traffic(shop: RelevanceStore) -> None:
     shop.push(lamp="lamp", tent="tent")
     shop.count(lamp=9, nothing=3)
-    shop.add("lamp", lamp=Grade.GOOD)
+    shop.add("lamp", lamp=RelevanceGrade.GOOD)
     shop.add("nothing")
-    shop.add("tent", lamp=Grade.GOOD)
+    shop.add("tent", lamp=RelevanceGrade.GOOD)
 
     measure = shop.measure()
 
@@ -311,7 +317,7 @@ def test_clicks_judge_and_a_judgement_by_hand_replaces_them(shop: RelevanceStore
     shop.click("Lamps", "box", range(10, 16))
 
     by_clicks = shop.measure()
-    shop.add("lamp", lamp=Grade.BAD, box=Grade.BAD)
+    shop.add("lamp", lamp=RelevanceGrade.BAD, box=RelevanceGrade.BAD)
     by_hand = shop.measure()
 
     assert by_clicks.judged_queries == 1
@@ -320,7 +326,7 @@ def test_clicks_judge_and_a_judgement_by_hand_replaces_them(shop: RelevanceStore
     with shop.services.database.reading() as connection:
         repository = RelevanceRepository(connection, shop.store.store_id)
         found = {(one.by_hand, one.grade) for one in repository.judgements()}
-    assert found == {(False, Grade.GOOD), (True, Grade.BAD)}
+    assert found == {(False, RelevanceGrade.GOOD), (True, RelevanceGrade.BAD)}
 
 
 def test_the_clicks_of_a_long_query_judge_it(shop: RelevanceStore) -> None:
@@ -412,7 +418,7 @@ def test_only_a_loss_of_search_raises_an_alarm(shop: RelevanceStore) -> None:
     shop.measure(NOON)
     # Judgements that the present results do not fulfil, and a product that is sold no more.
     for word in WORDS[:4]:
-        shop.add(word, **{"05": Grade.GOOD})
+        shop.add(word, **{"05": RelevanceGrade.GOOD})
     gone = shop.number("06")
     shop.delete("06")
 
@@ -446,8 +452,8 @@ def test_an_effect_names_wins_losses_and_moves_and_saves_nothing(
 ) -> None:
     shop.push(lamp="lamp", light="lamp light", tent="tent", bag="bag")
     queries = [
-        JudgedQuery("lamp", "lamp", 5.0, {shop.number("light"): Grade.GOOD}),
-        JudgedQuery("tent", "tent", 2.0, {shop.number("tent"): Grade.GOOD}),
+        JudgedQuery("lamp", "lamp", 5.0, {shop.number("light"): RelevanceGrade.GOOD}),
+        JudgedQuery("tent", "tent", 2.0, {shop.number("tent"): RelevanceGrade.GOOD}),
         JudgedQuery("bag", "bag", 1.0, {}),
         JudgedQuery("box", "box", 1.0, {}),
     ]
@@ -505,7 +511,7 @@ def test_stores_do_not_share_queries_judgements_or_measures(
     for one in (shop, other):
         one.push(lamp="lamp")
     shop.count(lamp=9)
-    shop.add("lamp", lamp=Grade.GOOD)
+    shop.add("lamp", lamp=RelevanceGrade.GOOD)
     shop.measure()
 
     assert not other.queries()
@@ -513,7 +519,7 @@ def test_stores_do_not_share_queries_judgements_or_measures(
     assert len(read_measures(services.database, shop.store.store_id)) == 1
     with pytest.raises(RelevanceError):
         store_or_delete_judgement(
-            services.database, other.store, "lamp", 0, Grade.BAD, NOON
+            services.database, other.store, "lamp", 0, RelevanceGrade.BAD, NOON
         )
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from productrecs.features.search.relevance.relevance_measure import (
-    Grade,
     JudgedQuery,
+    RelevanceGrade,
     compare_configurations,
     measure_relevance,
 )
@@ -25,7 +25,9 @@ VARIANTS: Final = [
     for size in ("S", "M", "L", "XL")
 ]  # 0 to 11
 HANGER: Final = len(VARIANTS)
-QUERY: Final = JudgedQuery("shirt", "shirt", 1.0, {0: Grade.GOOD, HANGER: Grade.GOOD})
+QUERY: Final = JudgedQuery(
+    "shirt", "shirt", 1.0, {0: RelevanceGrade.GOOD, HANGER: RelevanceGrade.GOOD}
+)
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,7 @@ from productrecs.features.search.relevance.relevance_history import (
 )
 from productrecs.features.search.relevance.relevance_measure import (
     MIN_JUDGED,
-    Grade,
+    RelevanceGrade,
     is_enough_judged,
     measure_relevance,
 )
@@ -71,7 +71,7 @@ _SHOWN: Final = 20
 _ROWS: Final = 25  # queries that weigh most; others by hand too, or on request
 _JOB: Final = "measure-search"
 _GRADES: Final = MappingProxyType(
-    {"good": Grade.GOOD, "fair": Grade.FAIR, "bad": Grade.BAD}
+    {"good": RelevanceGrade.GOOD, "fair": RelevanceGrade.FAIR, "bad": RelevanceGrade.BAD}
 )
 _CHANGE_PATHS: Final = MappingProxyType(
     {

@@ -31,6 +31,12 @@ from productrecs.dashboard.pages.catalog.looks import (
 )
 from productrecs.dashboard.pages.connect.widgets import look_preview
 from productrecs.dashboard.product_table import titles_of
+from productrecs.features.looks.hotspot_proposals import (
+    HotspotProposal,
+    load_or_fetch_look_picture,
+    propose_hotspots,
+    spots_in_picture,
+)
 from productrecs.features.looks.look import (
     Hotspot,
     Look,
@@ -38,12 +44,6 @@ from productrecs.features.looks.look import (
     LookError,
     LookState,
     UnknownLookError,
-)
-from productrecs.features.looks.photo_analysis import (
-    HotspotProposal,
-    load_or_fetch_look_picture,
-    propose_hotspots,
-    spots_in_picture,
 )
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import MAX_BYTES

@@ -22,8 +22,8 @@ from productrecs.features.mail_slots.mail_slot import (
     slot_path,
 )
 from productrecs.features.mail_slots.opened_mails.repository import (
-    MailCountRepository,
-    MailCounts,
+    MailSlotCountRepository,
+    MailSlotCounts,
 )
 from productrecs.records.pictures.draw_product_card import card_height
 from productrecs.records.placements.placement_editor import PlacementEditor
@@ -159,10 +159,10 @@ def _slot_html(base_url: str, slot: str, signed: str, tool: MailTool, count: int
 
 def _counts_and_sales_by_slot(
     visit: Visit,
-) -> list[tuple[str, MailCounts, ReportValue, float]]:
+) -> list[tuple[str, MailSlotCounts, ReportValue, float]]:
     """Return each slot's counts, and its sales after a click: how many, and how much."""
     with visit.database.reading() as connection:
-        repository = MailCountRepository(connection, visit.store.store_id)
+        repository = MailSlotCountRepository(connection, visit.store.store_id)
         counts = repository.by_slot(visit.now_ms)
     sold = sales_after_clicks(visit, WIDGET_PREFIX)
     return [(slot, counts[slot], *sold.get(slot, ClickSales())) for slot in sorted(counts)]

@@ -7,7 +7,7 @@ from productrecs.dashboard.pages.connect.file_imports import IMPORTS_PATH
 from productrecs.features.product_feed_export.feed_entries import FeedFormat, feed_path
 from productrecs.features.product_feed_export.feed_fetches.repository import (
     FETCH_DAYS,
-    FeedFetchRepository,
+    ExportedFeedFetchRepository,
 )
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 
@@ -32,7 +32,7 @@ def show_feeds(visit: Visit) -> Reply:
     """Show the switch, and each feed's address, last fetch and products left out."""
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
-        fetches = FeedFetchRepository(connection, store.store_id).recent_by_feed(
+        fetches = ExportedFeedFetchRepository(connection, store.store_id).recent_by_feed(
             visit.now_ms
         )
     secret_hash, catalog = store.secrets.secret_hash, visit.cached_store.state.catalog

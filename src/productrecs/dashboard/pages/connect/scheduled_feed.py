@@ -10,17 +10,17 @@ from productrecs.dashboard.pages.connect.file_imports import (
     status_text_and_tone,
 )
 from productrecs.features.imports.scheduled_feeds.feed_editor import (
-    FeedEditor,
-    FeedForm,
     NoFeedError,
+    ScheduledFeedEditor,
+    ScheduledFeedForm,
 )
 from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     INTERVALS,
     LOG_DAYS,
     FeedAddressError,
-    FeedFetch,
-    FeedFetchOutcome,
+    ScheduledFeedFetch,
+    ScheduledFetchOutcome,
 )
 from productrecs.records.uploads.file_import import FileImport, ImportStatus
 from productrecs.records.uploads.repository import FileImportRepository
@@ -33,9 +33,9 @@ FEED_PATH: Final = f"{IMPORTS_PATH}/scheduled-feed"
 _NO_FEED: Final = "Your store has no scheduled feed."
 _SHOWN_FETCHES: Final = 100
 _OUTCOMES: Final = {
-    FeedFetchOutcome.UNCHANGED: ("Unchanged", ""),
-    FeedFetchOutcome.RECEIVED: ("Received", ""),
-    FeedFetchOutcome.FAILED: ("Failed", "bad"),
+    ScheduledFetchOutcome.UNCHANGED: ("Unchanged", ""),
+    ScheduledFetchOutcome.RECEIVED: ("Received", ""),
+    ScheduledFetchOutcome.FAILED: ("Failed", "bad"),
 }
 
 
@@ -50,7 +50,7 @@ def save_feed(visit: Visit) -> Reply:
     The address may have a password: the audit log leaves out fields named `secret`.
     """
     form = visit.form
-    entered = FeedForm(
+    entered = ScheduledFeedForm(
         form["secret_url"],
         form["secret_header"],
         parse_whole_number(form["every"]) or 0,
@@ -98,7 +98,7 @@ def _feed_page(
     *,
     status: int = 200,
     error: str = "",
-    entered: FeedForm | None = None,
+    entered: ScheduledFeedForm | None = None,
 ) -> Reply:
     feed, last = _editor(visit).find()
     store_id = visit.store.store_id
@@ -110,7 +110,7 @@ def _feed_page(
             for fetch in fetches
         ]
     if entered is None and feed is not None:
-        entered = FeedForm(
+        entered = ScheduledFeedForm(
             feed.url, "", feed.every_minutes, feed.is_complete, hour=feed.hour
         )
     is_waiting = last is not None and last.status is ImportStatus.CHECKED
@@ -119,7 +119,7 @@ def _feed_page(
         status=status,
         error=error,
         feed=feed,
-        entered=entered or FeedForm(""),
+        entered=entered or ScheduledFeedForm(""),
         waiting=last if is_waiting else None,
         is_fetching=(feed is not None and feed.next_ms <= visit.system_ms)
         or (last is not None and last.is_in_progress),
@@ -133,7 +133,7 @@ def _feed_page(
     )
 
 
-def _log_row(fetch: FeedFetch, file_import: FileImport | None) -> dict[str, Any]:
+def _log_row(fetch: ScheduledFeedFetch, file_import: FileImport | None) -> dict[str, Any]:
     """Return a line of the log; a file's state is that of its import."""
     result = {} if file_import is None else file_import.result
     return {
@@ -147,9 +147,9 @@ def _log_row(fetch: FeedFetch, file_import: FileImport | None) -> dict[str, Any]
     }
 
 
-def _editor(visit: Visit) -> FeedEditor:
+def _editor(visit: Visit) -> ScheduledFeedEditor:
     services = visit.services
-    return FeedEditor(
+    return ScheduledFeedEditor(
         visit.database,
         services.queue,
         services.cipher,

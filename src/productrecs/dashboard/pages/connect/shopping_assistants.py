@@ -23,8 +23,8 @@ from productrecs.features.assistants.catalog_calls import (
 )
 from productrecs.features.assistants.repository import (
     CALL_DAYS,
+    AssistantAttributionRepository,
     AssistantCallRepository,
-    AttributionCountRepository,
     RecentAssistantCalls,
 )
 from productrecs.features.assistants.ucp_profile import (
@@ -66,7 +66,7 @@ def show_assistants(visit: Visit) -> Reply:
         calls = AssistantCallRepository(connection, store.store_id).recent_by_agent(
             visit.now_ms
         )
-        counts = AttributionCountRepository(connection, store.store_id)
+        counts = AssistantAttributionRepository(connection, store.store_id)
         searches = counts.recent_by_parameter(visit.now_ms)
     clicks = sales_after_clicks(visit, WIDGET_PREFIX)
     sold = _sales_by(clicks, lambda agent, _campaign: agent)

@@ -6,13 +6,13 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.dashboard.page import Form
-from productrecs.features.widgets.widget_config import ConfigChange, WidgetConfig
+from productrecs.features.widgets.widget_config import WidgetConfig, WidgetConfigChange
 from productrecs.features.widgets.widget_config_update import parse_widget_config
 from productrecs.features.widgets.widget_settings import (
     BY_NAME,
     WIDGET_SETTINGS,
-    SettingType,
     WidgetSetting,
+    WidgetSettingType,
     resolve_settings,
 )
 from productrecs.schemas.validation_errors import BodyError
@@ -64,11 +64,11 @@ _CHOICES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "image_fit": ("cover", "contain"),
     }
 )
-_REMEDIES: Final[Mapping[SettingType, str]] = MappingProxyType(
+_REMEDIES: Final[Mapping[WidgetSettingType, str]] = MappingProxyType(
     {
-        SettingType.CURRENCY: "Write the three letters of a currency, such as EUR.",
-        SettingType.LOCALE: "Write a language and region, such as de-AT.",
-        SettingType.NAME: "Write one word of letters and digits.",
+        WidgetSettingType.CURRENCY: "Write the three letters of a currency, such as EUR.",
+        WidgetSettingType.LOCALE: "Write a language and region, such as de-AT.",
+        WidgetSettingType.NAME: "Write one word of letters and digits.",
     }
 )
 _NO_TITLE: Final = "no_title"
@@ -93,7 +93,7 @@ class FormField:
 class ParsedWidgetForm:
     """A parsed form: the change of the saved settings, and the errors."""
 
-    change: ConfigChange
+    change: WidgetConfigChange
     errors: Mapping[str, str]
 
 
@@ -187,9 +187,9 @@ def changed_settings(
     return changes
 
 
-def change_to_defaults(saved: WidgetConfig) -> ConfigChange:
+def change_to_defaults(saved: WidgetConfig) -> WidgetConfigChange:
     """Return the change that resets every setting to its default."""
-    return ConfigChange(dict.fromkeys(saved.settings), None, None)
+    return WidgetConfigChange(dict.fromkeys(saved.settings), None, None)
 
 
 def _remedy(name: str) -> str:
@@ -201,9 +201,9 @@ def _field_kind(setting: WidgetSetting) -> str:
     if setting.name in _CHOICES:
         return "select"
     kinds = {
-        SettingType.WHOLE: "number",
-        SettingType.SWITCH: "switch",
-        SettingType.TEXTS: "lines",
+        WidgetSettingType.WHOLE: "number",
+        WidgetSettingType.SWITCH: "switch",
+        WidgetSettingType.TEXTS: "lines",
     }
     return kinds.get(setting.kind, "text")
 
@@ -224,14 +224,14 @@ def _parse_field(setting: WidgetSetting, form: Form) -> object:
         return ""
     if not text:
         return None
-    if setting.kind is SettingType.WHOLE:
+    if setting.kind is WidgetSettingType.WHOLE:
         if not text.removeprefix("-").isdecimal():
             message = f"Write a whole number from {setting.minimum} to {setting.maximum}."
             raise ValueError(message)
         return int(text[:18])
-    if setting.kind is SettingType.SWITCH:
+    if setting.kind is WidgetSettingType.SWITCH:
         return text == _ON
-    return _parse_named_texts(text) if setting.kind is SettingType.TEXTS else text
+    return _parse_named_texts(text) if setting.kind is WidgetSettingType.TEXTS else text
 
 
 def _parse_named_texts(text: str) -> dict[str, str]:
@@ -250,7 +250,7 @@ def _field_text(setting: WidgetSetting, value: object) -> str:
     """Return a saved value as the text of its field."""
     if value is None:
         return ""
-    if setting.kind is SettingType.SWITCH:
+    if setting.kind is WidgetSettingType.SWITCH:
         return _ON if value else _OFF
     if isinstance(value, Mapping):
         return "\n".join(f"{name} = {text}" for name, text in value.items())
@@ -258,7 +258,7 @@ def _field_text(setting: WidgetSetting, value: object) -> str:
 
 
 def _default_text(setting: WidgetSetting, value: object) -> str:
-    if setting.kind is SettingType.TEXTS:
+    if setting.kind is WidgetSettingType.TEXTS:
         return ""
     return "the page's own" if value is None else _value_text(value)
 

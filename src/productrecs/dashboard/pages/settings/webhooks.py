@@ -16,11 +16,11 @@ from productrecs.features.webhooks.sample_messages import sample_message
 from productrecs.features.webhooks.webhook import (
     LOG_DAYS,
     MAX_ENDPOINTS,
-    Endpoint,
-    EndpointState,
-    MessageState,
+    WebhookEndpoint,
+    WebhookEndpointState,
     WebhookError,
     WebhookEvent,
+    WebhookMessageState,
     new_endpoint_id,
     new_secret,
     parse_endpoint_url,
@@ -30,14 +30,14 @@ from productrecs.tenancy.users.dashboard_user import Role
 WEBHOOKS_PATH: Final = f"{STORE_SETTINGS_PATH}/webhooks"
 _PAGE_SIZE: Final = 25
 _STATES: Final = {
-    EndpointState.ON: ("on", "good"),
-    EndpointState.OFF: ("off", "warn"),
-    EndpointState.GONE: ("off: it answered 410", "bad"),
+    WebhookEndpointState.ON: ("on", "good"),
+    WebhookEndpointState.OFF: ("off", "warn"),
+    WebhookEndpointState.GONE: ("off: it answered 410", "bad"),
 }
 _MESSAGE_STATES: Final = {
-    MessageState.PENDING: ("waiting", "warn"),
-    MessageState.DELIVERED: ("delivered", "good"),
-    MessageState.FAILED: ("failed", "bad"),
+    WebhookMessageState.PENDING: ("waiting", "warn"),
+    WebhookMessageState.DELIVERED: ("delivered", "good"),
+    WebhookMessageState.FAILED: ("failed", "bad"),
 }
 
 
@@ -63,11 +63,11 @@ def add_endpoint(visit: Visit) -> Reply:
     typed, secret = visit.form["address"], new_secret()
     try:
         url = parse_endpoint_url(typed, visit.services.settings.webhook_hosts)
-        endpoint = Endpoint(
+        endpoint = WebhookEndpoint(
             new_endpoint_id(),
             url,
             visit.services.cipher.encrypt(secret),
-            EndpointState.ON,
+            WebhookEndpointState.ON,
             visit.now_ms,
         )
         with visit.database.transaction() as transaction:
@@ -96,7 +96,7 @@ def replace_secret(visit: Visit) -> Reply:
 def switch_endpoint(visit: Visit) -> Reply:
     """Switch an address on or off."""
     endpoint, is_on = _chosen_endpoint(visit), bool(visit.form["on"])
-    state = EndpointState.ON if is_on else EndpointState.OFF
+    state = WebhookEndpointState.ON if is_on else WebhookEndpointState.OFF
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         webhooks.set_state(endpoint.endpoint_id, state)
@@ -157,13 +157,13 @@ def replay_message(visit: Visit) -> Reply:
     )
 
 
-def endpoints_of(visit: Visit) -> list[Endpoint]:
+def endpoints_of(visit: Visit) -> list[WebhookEndpoint]:
     """Return the store's addresses."""
     with visit.services.database.reading() as connection:
         return WebhookRepository(connection, visit.store.store_id).endpoints()
 
 
-def _chosen_endpoint(visit: Visit) -> Endpoint:
+def _chosen_endpoint(visit: Visit) -> WebhookEndpoint:
     for endpoint in endpoints_of(visit):
         if endpoint.endpoint_id == visit.form["endpoint"]:
             return endpoint
@@ -171,7 +171,7 @@ def _chosen_endpoint(visit: Visit) -> Endpoint:
     raise PageNotFoundError(message)
 
 
-def _redirect_to_endpoint(visit: Visit, endpoint: Endpoint, message: str) -> Reply:
+def _redirect_to_endpoint(visit: Visit, endpoint: WebhookEndpoint, message: str) -> Reply:
     query = urlencode({"endpoint": endpoint.endpoint_id})
     return visit.redirect(f"{WEBHOOKS_PATH}?{query}", message)
 
@@ -202,13 +202,15 @@ def _webhooks_page(
                 "address": endpoint.url
                 if visit.may_change
                 else host_without_path(endpoint.url),
-                "is_on": endpoint.state is EndpointState.ON,
+                "is_on": endpoint.state is WebhookEndpointState.ON,
                 "state": _STATES[endpoint.state],
                 "events": [
                     (event.value, text, event not in endpoint.left_out)
                     for event, text in EVENTS.items()
                 ],
-                "counts": counts.get(endpoint.endpoint_id, dict.fromkeys(MessageState, 0)),
+                "counts": counts.get(
+                    endpoint.endpoint_id, dict.fromkeys(WebhookMessageState, 0)
+                ),
                 "secret": secret if endpoint.endpoint_id == chosen else "",
             }
             for endpoint in endpoints
@@ -217,7 +219,7 @@ def _webhooks_page(
         messages=messages[:_PAGE_SIZE],
         is_sending=not before
         and any(
-            not message.attempts and message.state is MessageState.PENDING
+            not message.attempts and message.state is WebhookMessageState.PENDING
             for message in messages
         ),
         older=messages[_PAGE_SIZE - 1].number if len(messages) > _PAGE_SIZE else 0,

@@ -12,7 +12,11 @@ from productrecs.core.time_window import (
     window_end_ms,
     window_start_ms,
 )
-from productrecs.features.imports.feeds.product_grouping import Offer, OfferedVariant, Value
+from productrecs.features.imports.feeds.product_grouping import (
+    FeedOffer,
+    OfferedVariant,
+    Value,
+)
 from productrecs.features.imports.feeds.value_parsing import (
     FeedReading,
     InvalidOfferError,
@@ -79,7 +83,7 @@ PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 _ATTRIBUTES: Final = ("brand", "color", "size", "material", "pattern", "gender")
 
 
-def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
+def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> FeedOffer:
     """Return the offer of one row of a table, or one item of a feed.
 
     Raises:
@@ -90,7 +94,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         message = "it has no id"
         raise InvalidOfferError(message)
     item_id = own_id if reading.each_variant or not group else group
-    return Offer(
+    return FeedOffer(
         row=row,
         product=item_id,
         item_id=item_id,

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from productrecs.core.csv_reader import CsvLayout
 from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.features.imports.feeds.product_grouping import (
-    Offer,
+    FeedOffer,
     OfferedVariant,
     Value,
     current_price,
@@ -101,7 +101,7 @@ def collect_parents(
             reading.parents[sku.strip()] = parent
 
 
-def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
+def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> FeedOffer:
     """Return the offer of one row; a row of a store view joins its product.
 
     Raises:
@@ -113,12 +113,12 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         raise InvalidOfferError(message)
     product = reading.parents.get(sku, sku)
     if cells.get("view", "").strip():
-        return Offer(row=row, product=product, is_main=False)
+        return FeedOffer(row=row, product=product, is_main=False)
     is_variation = product != sku
     is_disabled = cells.get("online", "").strip() == _DISABLED
     is_composed = cells.get("type", "").strip().lower() in _COMPOSED
     sold = _variant(cells, reading)
-    return Offer(
+    return FeedOffer(
         row=row,
         product=product,
         item_id=None if is_variation else sku,

@@ -28,8 +28,8 @@ from productrecs.features.imports.feeds.format_detection import (
     is_xml,
 )
 from productrecs.features.imports.feeds.product_grouping import (
+    FeedOffer,
     FeedProduct,
-    Offer,
     RejectedRow,
     group_by_product,
 )
@@ -51,7 +51,7 @@ class PlatformFormat:
     """
 
     layout: CsvLayout
-    offer: Callable[[int, Cells, FeedReading], Offer]
+    offer: Callable[[int, Cells, FeedReading], FeedOffer]
     provided_fields: Mapping[str, tuple[str, ...]]
     title: str
     collect: Callable[[Callable[[], Iterable[Cells]], FeedReading], None] | None = None
@@ -188,7 +188,7 @@ def _readable_rows(file: BinaryIO, csv_format: CsvFormat) -> Iterator[Cells]:
 
 def _offers(
     rows: Iterator[_Row], platform: PlatformFormat, reading: FeedReading
-) -> Iterator[Offer | RejectedRow]:
+) -> Iterator[FeedOffer | RejectedRow]:
     for number, cells in rows:
         if isinstance(cells, RejectedRow):
             yield cells

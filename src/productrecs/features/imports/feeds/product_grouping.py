@@ -76,7 +76,7 @@ class RejectedRow:
     message: str
 
 
-class Offer(msgspec.Struct, frozen=True):
+class FeedOffer(msgspec.Struct, frozen=True):
     """One row of a feed. Rows with the same `product` are one product, `item_id`.
 
     `is_main` marks the row whose texts the product takes. `variant` is the variant of the
@@ -115,7 +115,7 @@ class FeedProduct:
     _is_counted: bool = False
     _has_uncounted: bool = False
 
-    def merge_offer(self, offer: Offer) -> None:
+    def merge_offer(self, offer: FeedOffer) -> None:
         """Merge one more row."""
         self.rows += 1
         self.item_id = self.item_id or offer.item_id
@@ -162,7 +162,7 @@ class FeedProduct:
             name: value for name, value in sale_fields.items() if value is not None
         }
 
-    def _apply_main_offer(self, offer: Offer) -> None:
+    def _apply_main_offer(self, offer: FeedOffer) -> None:
         title = offer.fields.get("title")
         if isinstance(title, str):
             self._title = (
@@ -279,7 +279,7 @@ _MAX_PARTITIONS: Final = 256
 
 
 def group_by_product(
-    offers: Iterable[Offer | RejectedRow], size: int, folder: Path
+    offers: Iterable[FeedOffer | RejectedRow], size: int, folder: Path
 ) -> Iterator[FeedProduct | RejectedRow]:
     """Yield the products of the offers; for a small file in order of appearance.
 
@@ -303,12 +303,14 @@ def group_by_product(
             files[partition].write(msgspec.json.encode(offer) + b"\n")
         for file in files:
             file.seek(0)
-            yield from _merge_offers(msgspec.json.decode(line, type=Offer) for line in file)
+            yield from _merge_offers(
+                msgspec.json.decode(line, type=FeedOffer) for line in file
+            )
             file.close()
 
 
 def _merge_offers(
-    offers: Iterable[Offer | RejectedRow],
+    offers: Iterable[FeedOffer | RejectedRow],
 ) -> Iterator[FeedProduct | RejectedRow]:
     products: dict[str, FeedProduct] = {}
     for offer in offers:

@@ -7,7 +7,11 @@ from urllib.parse import quote
 
 from productrecs.core.csv_reader import CsvLayout
 from productrecs.core.html_text import html_to_text, html_to_title
-from productrecs.features.imports.feeds.product_grouping import Offer, OfferedVariant, Value
+from productrecs.features.imports.feeds.product_grouping import (
+    FeedOffer,
+    OfferedVariant,
+    Value,
+)
 from productrecs.features.imports.feeds.value_parsing import (
     FeedReading,
     InvalidOfferError,
@@ -79,7 +83,7 @@ _OPTIONS: Final = ("option", "option2", "option3")
 _NO_OPTION: Final = "Default Title"
 
 
-def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
+def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> FeedOffer:
     """Return the offer of one row.
 
     Raises:
@@ -100,7 +104,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
         or cells.get("variant_image", "").strip(),
         "categories": _categories(cells),
     }
-    return Offer(
+    return FeedOffer(
         row=row,
         product=handle,
         item_id=handle,

@@ -15,7 +15,7 @@ from productrecs.core.csv_reader import (
 from productrecs.core.currency_digits import digits_after_point
 from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.features.imports.feeds.product_grouping import (
-    Offer,
+    FeedOffer,
     OfferedVariant,
     Value,
     current_price,
@@ -316,7 +316,7 @@ def _decimal_separator(number: str) -> str | None:
     return None if may_be_thousands else separator
 
 
-def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offer:
+def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> FeedOffer:
     """Return the offer of one row.
 
     Raises:
@@ -333,7 +333,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Offe
     has_variants = kind.startswith("variable")
     if kind == "grouped":
         sold = _variant_of_grouped_product(cells, sold, reading)
-    return Offer(
+    return FeedOffer(
         row=row,
         product=_parent_key(cells, reading) if is_variation else _product_key(own_id, sku),
         item_id=None if is_variation else own_id or sku,

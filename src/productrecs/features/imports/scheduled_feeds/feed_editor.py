@@ -31,7 +31,7 @@ class NoFeedError(ProductRecsError):
 
 
 @dataclass(frozen=True, slots=True)
-class FeedForm:
+class ScheduledFeedForm:
     """What a merchant enters. An empty `header` keeps the stored one on the same host."""
 
     url: str
@@ -44,7 +44,7 @@ class FeedForm:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedEditor:
+class ScheduledFeedEditor:
     """Changes the feed of one store; `trusted` hosts may be private."""
 
     database: Database
@@ -60,7 +60,7 @@ class FeedEditor:
             repository = ScheduledFeedRepository(connection, self.store_id)
             return repository.find_with_last_import()
 
-    def save_and_fetch(self, form: FeedForm, now_ms: int) -> None:
+    def save_and_fetch(self, form: ScheduledFeedForm, now_ms: int) -> None:
         """Store the feed, and fetch it at once.
 
         Raises:

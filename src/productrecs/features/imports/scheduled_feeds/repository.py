@@ -12,9 +12,9 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     LOG_DAYS,
-    FeedFetch,
-    FeedFetchOutcome,
     ScheduledFeed,
+    ScheduledFeedFetch,
+    ScheduledFetchOutcome,
 )
 from productrecs.records.uploads.file_import import FileImport, ImportChoices
 from productrecs.records.uploads.repository import FileImportRepository
@@ -89,7 +89,7 @@ class ScheduledFeedRepository:
         self._connection.execute(changed.values(choices=json.dumps(asdict(choices))))
 
     def record_fetch(
-        self, before: ScheduledFeed, after: ScheduledFeed, fetch: FeedFetch
+        self, before: ScheduledFeed, after: ScheduledFeed, fetch: ScheduledFeedFetch
     ) -> bool:
         """Store the feed after a fetch, and log it.
 
@@ -124,7 +124,7 @@ class ScheduledFeedRepository:
         )
         return True
 
-    def fetches(self, limit: int) -> list[FeedFetch]:
+    def fetches(self, limit: int) -> list[ScheduledFeedFetch]:
         """Return the last fetches, newest first."""
         query = (
             sa.select(scheduled_feed_fetches)
@@ -133,9 +133,9 @@ class ScheduledFeedRepository:
             .limit(limit)
         )
         return [
-            FeedFetch(
+            ScheduledFeedFetch(
                 row["fetched_at"],
-                FeedFetchOutcome(row["outcome"]),
+                ScheduledFetchOutcome(row["outcome"]),
                 row["problem"],
                 row["size"],
                 row["import_id"],

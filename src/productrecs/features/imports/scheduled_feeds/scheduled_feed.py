@@ -63,7 +63,7 @@ class FeedAddressError(ProductRecsError):
     """The address or the header of a feed is not valid; the message is for merchants."""
 
 
-class FeedFetchOutcome(StrEnum):
+class ScheduledFetchOutcome(StrEnum):
     """What a fetch brought."""
 
     RECEIVED = "received"  # its import says what became of it
@@ -112,11 +112,11 @@ class ScheduledFeed:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedFetch:
+class ScheduledFeedFetch:
     """One fetch in the log; `problem` says why it failed."""
 
     fetched_ms: int
-    outcome: FeedFetchOutcome
+    outcome: ScheduledFetchOutcome
     problem: str = ""
     size: int = 0
     import_id: str | None = None

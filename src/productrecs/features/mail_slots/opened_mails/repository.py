@@ -41,7 +41,7 @@ _decode: Final = msgspec.json.Decoder(tuple[MailProduct, ...]).decode
 
 
 @dataclass(frozen=True, slots=True)
-class MailCounts:
+class MailSlotCounts:
     """How often the pictures of a slot were loaded, and its links clicked."""
 
     pictures: int = 0  # without those of proxies
@@ -111,7 +111,7 @@ def _count_column(call: MailEngagement) -> str:
     return "proxy_pictures" if call.is_proxy else "pictures"
 
 
-class MailCountRepository:
+class MailSlotCountRepository:
     """One store's counts, inside one transaction; only reads."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
@@ -119,7 +119,7 @@ class MailCountRepository:
         self._connection = connection
         self._store_id = store_id
 
-    def by_slot(self, now_ms: int) -> dict[str, MailCounts]:
+    def by_slot(self, now_ms: int) -> dict[str, MailSlotCounts]:
         """Return the counts of each slot in the last 30 days."""
         columns = mail_days.c
         sums = (
@@ -134,6 +134,6 @@ class MailCountRepository:
             .group_by(columns.slot)
         )
         return {
-            slot: MailCounts(*map(int, counts))
+            slot: MailSlotCounts(*map(int, counts))
             for slot, *counts in self._connection.execute(query)
         }

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.features.product_feed_export.feed_entries import (
-    ExclusionReason,
     FeedCounts,
+    FeedExclusionReason,
     FeedFormat,
 )
 from productrecs.storage.sql.dialects import upsert
@@ -25,7 +25,7 @@ FETCH_DAYS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
-class FeedFetches:
+class ExportedFeedFetches:
     """The fetches of one feed in the last 30 days, and what the last one held."""
 
     fetches: int
@@ -33,7 +33,7 @@ class FeedFetches:
     last: FeedCounts
 
 
-class FeedFetchRepository:
+class ExportedFeedFetchRepository:
     """One store's fetches, inside one transaction; never commits."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
@@ -70,17 +70,17 @@ class FeedFetchRepository:
         is_old = (columns.store_id == self._store_id) & (columns.day <= day - FETCH_DAYS)
         self._connection.execute(feed_fetches.delete().where(is_old))
 
-    def recent_by_feed(self, now_ms: int) -> dict[FeedFormat, FeedFetches]:
+    def recent_by_feed(self, now_ms: int) -> dict[FeedFormat, ExportedFeedFetches]:
         """Return the fetches of each feed that was fetched in the last 30 days."""
         columns = feed_fetches.c
         query = sa.select(feed_fetches).where(
             columns.store_id == self._store_id, columns.day > now_ms // DAY_MS - FETCH_DAYS
         )
-        by_feed: dict[FeedFormat, FeedFetches] = {}
+        by_feed: dict[FeedFormat, ExportedFeedFetches] = {}
         for row in self._connection.execute(query.order_by(columns.day)).mappings():
             feed = FeedFormat(row["feed"])
             before = by_feed[feed].fetches if feed in by_feed else 0
-            by_feed[feed] = FeedFetches(
+            by_feed[feed] = ExportedFeedFetches(
                 before + row["fetches"], row["last_at"], _to_feed_counts(row)
             )
         return by_feed
@@ -89,7 +89,9 @@ class FeedFetchRepository:
 def _to_feed_counts(row: sa.RowMapping) -> FeedCounts:
     stored = json.loads(row["left_out"])
     reasons = {
-        reason: stored[reason.name] for reason in ExclusionReason if reason.name in stored
+        reason: stored[reason.name]
+        for reason in FeedExclusionReason
+        if reason.name in stored
     }
     return FeedCounts(
         row["products"],

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from productrecs.engines.click_boosts import CLICK
-from productrecs.features.search.relevance.relevance_measure import Grade
+from productrecs.features.search.relevance.relevance_measure import RelevanceGrade
 
 MIN_SHOPPERS_OF_QUERY: Final = 10
 """Fewer different shoppers who clicked judge none of a query's products."""
@@ -42,7 +42,7 @@ class ClickJudgement(NamedTuple):
 
     intent: str
     item: int
-    grade: Grade
+    grade: RelevanceGrade
     shoppers: int
 
 
@@ -79,5 +79,5 @@ def _judge_query(
     for item, corrected in sorted(sums.items()):
         share = corrected / best
         if share >= _FAIR:
-            grade = Grade.GOOD if share >= _GOOD else Grade.FAIR
+            grade = RelevanceGrade.GOOD if share >= _GOOD else RelevanceGrade.FAIR
             yield ClickJudgement(intent, item, grade, len(items[item]))

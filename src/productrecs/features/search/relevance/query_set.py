@@ -14,7 +14,7 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.features.search.product_search import truncate_query
-from productrecs.features.search.relevance.relevance_measure import Grade
+from productrecs.features.search.relevance.relevance_measure import RelevanceGrade
 from productrecs.features.search.relevance.repository import (
     HAND,
     REMOVED,
@@ -185,7 +185,7 @@ def store_or_delete_judgement(
     store: Store,
     text: str,
     item: int,
-    grade: Grade | None,
+    grade: RelevanceGrade | None,
     now_ms: int,
 ) -> None:
     """Store the grade of an item for the query `text`; None deletes it.

@@ -33,7 +33,7 @@ MIN_JUDGED: Final = 10
 """How many judged queries a figure of the whole set needs, unless half are judged."""
 
 
-class Grade(IntEnum):
+class RelevanceGrade(IntEnum):
     """How well a product fits a query; the numbers are stored."""
 
     BAD = 0
@@ -48,7 +48,7 @@ class JudgedQuery:
     intent: str
     text: str
     weight: float  # the searches that it stands for
-    grades: Mapping[int, Grade]
+    grades: Mapping[int, RelevanceGrade]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +135,18 @@ class _NdcgStandard:
         sellable = searchable.catalog.visible(now_ms, hide_sold_out=hides_sold_out)
         return cls(sellable, searchable.groups_for(_request("", collapse=True)))
 
-    def ndcg(self, grades: Mapping[int, Grade], results: QueryResults) -> float | None:
+    def ndcg(
+        self, grades: Mapping[int, RelevanceGrade], results: QueryResults
+    ) -> float | None:
         """Return the NDCG of a list; None without a judged product, or for a redirect."""
-        best_grades: dict[int, Grade] = {}
+        best_grades: dict[int, RelevanceGrade] = {}
         for product, (item, grade) in zip(
             self._products(list(grades)), grades.items(), strict=True
         ):
             if self._is_sellable(item):
-                best_grades[product] = max(grade, best_grades.get(product, Grade.BAD))
+                best_grades[product] = max(
+                    grade, best_grades.get(product, RelevanceGrade.BAD)
+                )
         gains = sorted((_GAINS[grade] for grade in best_grades.values()), reverse=True)
         ideal = _discounted_gain(gains[:DEPTH])
         if not ideal or results.address is not None:
@@ -150,7 +154,7 @@ class _NdcgStandard:
         gains, counted = [], set[int]()
         items = results.items[:DEPTH]
         for product, item in zip(self._products(items), items, strict=True):
-            grade = grades.get(item, best_grades.get(product, Grade.BAD))
+            grade = grades.get(item, best_grades.get(product, RelevanceGrade.BAD))
             gains.append(0.0 if product in counted else _GAINS[grade])
             counted.add(product)
         return _discounted_gain(gains) / ideal

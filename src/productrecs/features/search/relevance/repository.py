@@ -11,10 +11,10 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.click_boosts import CART, PURCHASE
 from productrecs.features.search.relevance.click_judgements import ClickJudgement
 from productrecs.features.search.relevance.relevance_measure import (
-    Grade,
     JudgedQuery,
     QueryResults,
     QueryScore,
+    RelevanceGrade,
 )
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
@@ -67,7 +67,7 @@ class StoredJudgement:
 
     intent: str
     item: int
-    grade: Grade
+    grade: RelevanceGrade
     by_hand: bool
     shoppers: int = 0  # who clicked; 0 by hand
 
@@ -162,12 +162,14 @@ class RelevanceRepository:
             query = query.where(columns.intent == intent)
         rows = self._transaction.execute(query)
         return [
-            StoredJudgement(row[0], int(row[1]), Grade(row[2]), bool(row[3]), int(row[4]))
+            StoredJudgement(
+                row[0], int(row[1]), RelevanceGrade(row[2]), bool(row[3]), int(row[4])
+            )
             for row in rows
         ]
 
     def store_or_delete_judgement(
-        self, intent: str, item: int, grade: Grade | None, now_ms: int
+        self, intent: str, item: int, grade: RelevanceGrade | None, now_ms: int
     ) -> None:
         """Store a judgement by hand; None deletes it."""
         key = {
@@ -346,7 +348,7 @@ def judged_queries(
     queries: Sequence[QuerySetEntry], judgements: Iterable[StoredJudgement]
 ) -> list[JudgedQuery]:
     """Return the queries with their grades; a grade by hand replaces that of clicks."""
-    grades: dict[str, dict[int, Grade]] = {}
+    grades: dict[str, dict[int, RelevanceGrade]] = {}
     for judgement in sorted(judgements, key=lambda judgement: judgement.by_hand):
         grades.setdefault(judgement.intent, {})[judgement.item] = judgement.grade
     return [

@@ -19,7 +19,7 @@ from productrecs.features.product_feed_export.feed_entries import (
     is_feed_signature_valid,
 )
 from productrecs.features.product_feed_export.feed_fetches.repository import (
-    FeedFetchRepository,
+    ExportedFeedFetchRepository,
 )
 from productrecs.features.product_feed_export.feed_formats import media_type
 from productrecs.features.product_feed_export.feed_renderer import FeedRenderer
@@ -101,7 +101,7 @@ async def product_feed(
         return renderer.lines(feed, count)
 
     def count_fetch(work: WriteTransaction) -> None:
-        repository = FeedFetchRepository(work.connection, store.store_id)
+        repository = ExportedFeedFetchRepository(work.connection, store.store_id)
         repository.count_and_delete_old(feed, count, now_ms)
 
     chunks = _join_into_chunks(await asyncio.to_thread(read_lines))

@@ -21,7 +21,7 @@ from productrecs.features.search.query_filters import (
     FilterField,
     WordFilter,
 )
-from productrecs.features.search.refinement_question import Refinement
+from productrecs.features.search.refinement_question import RefinementQuestion
 from productrecs.features.search.results_page import (
     MAX_OFFSET,
     Counts,
@@ -282,7 +282,7 @@ def filter_kind(attribute: str) -> str:
     return attribute_kind(name) if name else kind
 
 
-def _refinement_fields(refinement: Refinement, language: str) -> dict[str, object]:
+def _refinement_fields(refinement: RefinementQuestion, language: str) -> dict[str, object]:
     texts = translations("search", language)
     text = texts.get(f"question_{refinement.attribute}", texts["question_other"])
     return {

@@ -14,7 +14,7 @@ from productrecs.engines.visual.visual_similarity import (
     NeighbourTable,
     PicturedItems,
 )
-from productrecs.features.looks.photo_analysis import (
+from productrecs.features.looks.hotspot_proposals import (
     MAX_PRODUCTS,
     PhotoSpot,
     find_photo_spots,
