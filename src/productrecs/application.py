@@ -33,9 +33,9 @@ from productrecs.http.pipeline.error_responses import (
     retry_after_of,
 )
 from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
-from productrecs.http.pipeline.login_thread_pool import LoginPool
+from productrecs.http.pipeline.login_thread_pool import LoginThreadPool
 from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
-from productrecs.http.pipeline.photo_worker_pool import PhotoPool
+from productrecs.http.pipeline.photo_worker_pool import PhotoSearchPool
 from productrecs.http.pipeline.readiness_checks import DependencyMonitor, Readiness
 from productrecs.http.pipeline.request_metrics import (
     CounterMetric,
@@ -44,7 +44,7 @@ from productrecs.http.pipeline.request_metrics import (
 )
 from productrecs.http.pipeline.route_context import Context
 from productrecs.http.pipeline.search_count_recorder import SearchCountRecorder
-from productrecs.http.pipeline.search_thread_pool import SearchPool
+from productrecs.http.pipeline.search_thread_pool import SearchThreadPool
 from productrecs.http.route_table import ALL_ROUTES
 from productrecs.http.routes.public import health, widget_scripts
 from productrecs.http.transport.error_body import (
@@ -198,9 +198,9 @@ class _ApiProcess:
             parser_pool=ThreadPoolExecutor(1, "parsing"),
             budget=ByteBudget(services.settings.request_memory * MIB),
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
-            search_pool=SearchPool(),
+            search_pool=SearchThreadPool(),
             searches=SearchCountRecorder(background, accounts, services.clock),
-            photo_pool=PhotoPool(
+            photo_pool=PhotoSearchPool(
                 services.settings.image_detector,
                 services.picture_encoders,
                 services.text_reader_folder(),
@@ -213,7 +213,7 @@ class _ApiProcess:
                 services.objects,
             ),
             dashboard_pool=ThreadPoolExecutor(_DASHBOARD_THREADS, "dashboard"),
-            login_pool=LoginPool(),
+            login_pool=LoginThreadPool(),
             login_limits=LoginAttemptLimits(
                 database, services.system_clock, _LOGIN_BURST, _LOGIN_SECONDS
             ),

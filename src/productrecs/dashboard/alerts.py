@@ -39,7 +39,7 @@ _STOCK_ALERTS = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Alert:
+class DashboardAlert:
     """One problem, and the page that fixes it."""
 
     level: str  # bad, warn or note
@@ -48,7 +48,7 @@ class Alert:
     path: str
 
 
-def find_alerts(visit: Visit) -> list[Alert]:
+def find_alerts(visit: Visit) -> list[DashboardAlert]:
     """Return the store's alerts, the most severe first."""
     alerts = [
         *_plan_alerts(visit),
@@ -62,7 +62,7 @@ def find_alerts(visit: Visit) -> list[Alert]:
     return sorted(alerts, key=lambda alert: ("bad", "warn", "note").index(alert.level))
 
 
-def _plan_alerts(visit: Visit) -> Iterator[Alert]:
+def _plan_alerts(visit: Visit) -> Iterator[DashboardAlert]:
     store, fmt = visit.store, visit.formats
     usage = read_plan_usage(
         visit.database, store, visit.services.settings.plans, visit.now_ms
@@ -70,7 +70,7 @@ def _plan_alerts(visit: Visit) -> Iterator[Alert]:
     path, notice = "/dashboard/account", usage.notice
     if notice is not None and notice.status is BillingStatus.SUSPENDED:
         text = "Your plan has ended or was suspended. Lists and searches are empty."
-        yield Alert("bad", text, "See plan", path)
+        yield DashboardAlert("bad", text, "See plan", path)
     elif notice is not None and notice.used is not None:
         used, limit = fmt.number(notice.used), fmt.number(notice.limit)
         if notice.is_cut_off:
@@ -78,17 +78,17 @@ def _plan_alerts(visit: Visit) -> Iterator[Alert]:
                 f"All {limit} calls of this month are used. Lists are empty until the "
                 "month ends."
             )
-            yield Alert("bad", text, "See plan", path)
+            yield DashboardAlert("bad", text, "See plan", path)
         else:
             text = f"{used} of the {limit} calls of this month are used."
-            yield Alert("warn", text, "See plan", path)
+            yield DashboardAlert("warn", text, "See plan", path)
     ends_at = store.subscription.ends_at
     if ends_at is not None and 0 < ends_at - visit.now_ms < _NEAR_END_MS:
         text = f"Your plan {store.subscription.plan} ends on {fmt.time(ends_at)}."
-        yield Alert("warn", text, "See plan", path)
+        yield DashboardAlert("warn", text, "See plan", path)
 
 
-def key_misuse_alerts(visit: Visit) -> Iterator[Alert]:
+def key_misuse_alerts(visit: Visit) -> Iterator[DashboardAlert]:
     """Yield alerts about a leaked secret key, unknown origins and inhuman rates."""
     store = visit.store
     with visit.database.reading() as connection:
@@ -97,7 +97,7 @@ def key_misuse_alerts(visit: Visit) -> Iterator[Alert]:
     if leaks:
         where = f"in a page of {leaks[0].value}" if leaks[0].value else "in an address"
         text = f"Your secret key was sent {where}, so others may know it. Replace it."
-        yield Alert("bad", text, "Replace the key", "/dashboard/account#keys")
+        yield DashboardAlert("bad", text, "Replace the key", "/dashboard/account#keys")
     recent = [misuse for misuse in misuses if misuse.seen_at >= visit.now_ms - _RECENT_MS]
     inhuman_rates = [misuse for misuse in recent if misuse.kind is MisuseKind.INHUMAN_RATE]
     if inhuman_rates:
@@ -110,7 +110,7 @@ def key_misuse_alerts(visit: Visit) -> Iterator[Alert]:
             f"A program uses your publishable key {where}, faster than a person can. Its "
             "events are left out."
         )
-        yield Alert("warn", text, "See the numbers", "/dashboard/impact#doctor")
+        yield DashboardAlert("warn", text, "See the numbers", "/dashboard/impact#doctor")
     foreign_origins = {
         misuse.value for misuse in recent if misuse.kind is MisuseKind.FOREIGN_ORIGIN
     } - {
@@ -122,10 +122,10 @@ def key_misuse_alerts(visit: Visit) -> Iterator[Alert]:
             f"Pages of {min(foreign_origins)} ask for recommendations and are not on your "
             "list."
         )
-        yield Alert("warn", text, "Review origins", "/dashboard/account#origins")
+        yield DashboardAlert("warn", text, "Review origins", "/dashboard/account#origins")
 
 
-def _feed_alerts(visit: Visit) -> Iterator[Alert]:
+def _feed_alerts(visit: Visit) -> Iterator[DashboardAlert]:
     with visit.database.reading() as connection:
         repository = ScheduledFeedRepository(connection, visit.store.store_id)
         feed, last = repository.find_with_last_import()
@@ -134,36 +134,36 @@ def _feed_alerts(visit: Visit) -> Iterator[Alert]:
     if feed is not None and feed.failures and fetch is not None:
         problem = fetch.problem.rstrip(".")
         text = f"Your product feed could not be fetched: {problem}."
-        yield Alert("warn", text, "See the feed", path)
+        yield DashboardAlert("warn", text, "See the feed", path)
     failed = 0 if last is None else int(last.result.get("counts", {}).get("skipped", 0))
     if last is not None and failed:
         what = "row" if failed == 1 else "rows"
         text = f"{visit.formats.number(failed)} {what} of your product feed failed."
-        yield Alert(
+        yield DashboardAlert(
             "warn", text, "See the rows", f"/dashboard/imports/file?file={last.import_id}"
         )
 
 
-def _failed_job_alerts(visit: Visit) -> Iterator[Alert]:
+def _failed_job_alerts(visit: Visit) -> Iterator[DashboardAlert]:
     with visit.database.reading() as connection:
         failed = count_jobs(connection, visit.store.store_id)[JobState.DEAD]
     if failed:
         what = "job has" if failed == 1 else "jobs have"
         text = f"{failed} background {what} failed, such as an import or a training."
-        yield Alert("warn", text, "Read what to do", "/guides/troubleshooting")
+        yield DashboardAlert("warn", text, "Read what to do", "/guides/troubleshooting")
 
 
-def _data_issue_alerts(visit: Visit) -> Iterator[Alert]:
+def _data_issue_alerts(visit: Visit) -> Iterator[DashboardAlert]:
     for issue in find_tracking_issues(visit.database, visit.store, visit.now_ms):
         text = f"{sentence(issue.message)} {sentence(issue.remedy)}"
         level = "bad" if issue.is_serious else "note"
         if issue.code == "pictures_fail":
-            yield Alert(level, text, "See the products", "/dashboard/products")
+            yield DashboardAlert(level, text, "See the products", "/dashboard/products")
         else:
-            yield Alert(level, text, "See the numbers", "/dashboard/impact#doctor")
+            yield DashboardAlert(level, text, "See the numbers", "/dashboard/impact#doctor")
 
 
-def _stock_alerts(visit: Visit) -> Iterator[Alert]:
+def _stock_alerts(visit: Visit) -> Iterator[DashboardAlert]:
     if not visit.store.settings.demand_forecast:
         return
     query = parse_report_query(visit.now_ms, visit.store.settings.zone)
@@ -183,13 +183,13 @@ def _stock_alerts(visit: Visit) -> Iterator[Alert]:
         if titles and count > 1:
             products_text = f"{products_text} and {visit.formats.number(count - 1)} more"
         text = f"{products_text} {singular if count == 1 else plural}."
-        yield Alert("warn", text, "See what to order", "/dashboard/demand#orders")
+        yield DashboardAlert("warn", text, "See what to order", "/dashboard/demand#orders")
 
 
-def _relevance_alerts(visit: Visit) -> Iterator[Alert]:
+def _relevance_alerts(visit: Visit) -> Iterator[DashboardAlert]:
     since_ms = visit.now_ms - ALARM_DAYS * DAY_MS
     measures = read_measures(visit.database, visit.store.store_id, since_ms)
     alarm = unresolved_alarm(measures, visit.now_ms)
     if alarm is not None:
         path = "/dashboard/search/relevance"
-        yield Alert("warn", alarm_text(alarm), "See the queries", path)
+        yield DashboardAlert("warn", alarm_text(alarm), "See the queries", path)

@@ -33,7 +33,7 @@ def _query_fields(choice: str, first: str, last: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class ReportPeriod:
     """The chosen days. If typed dates are invalid, `error` says why and 30 days are shown.
 
     `choice` is 7, 30, 90, a name of `WEEKS` or `LAST_MONTH`; it is empty for custom dates,
@@ -64,7 +64,7 @@ class Period:
         return replace(self.asked, by=names, limit=limit or self.asked.limit)
 
 
-def chosen_period(visit: Visit) -> Period:
+def chosen_period(visit: Visit) -> ReportPeriod:
     """Return the period of a page's query; the default is 30 days."""
     query, zone = visit.query, visit.store.settings.zone
     first, last = query["from"], query["until"] or query["to"]
@@ -79,7 +79,7 @@ def chosen_period(visit: Visit) -> Period:
         except ReportError as problem:
             error = f"{sentence(problem)} The last 30 days are shown."
         else:
-            return Period(
+            return ReportPeriod(
                 query_of_period, "", query_of_period.first_day, query_of_period.last_day
             )
     if choice in WEEKS and not error:
@@ -92,24 +92,24 @@ def chosen_period(visit: Visit) -> Period:
     shown_dates = (
         (first, last) if error else (query_of_period.first_day, query_of_period.last_day)
     )
-    return Period(query_of_period, str(days), *shown_dates, error)
+    return ReportPeriod(query_of_period, str(days), *shown_dates, error)
 
 
-def _period_of_week(visit: Visit, choice: str, today: date) -> Period:
+def _period_of_week(visit: Visit, choice: str, today: date) -> ReportPeriod:
     """Return a week of the store, as far as it has passed."""
     settings = visit.store.settings
     begin = settings.week_of(today) - timedelta(weeks=WEEKS[choice])
     first, last = begin.isoformat(), min(begin + timedelta(days=6), today).isoformat()
     asked = parse_report_query(visit.now_ms, settings.zone, first_day=first, last_day=last)
-    return Period(asked, choice, first, last)
+    return ReportPeriod(asked, choice, first, last)
 
 
-def _period_of_last_month(visit: Visit, today: date) -> Period:
+def _period_of_last_month(visit: Visit, today: date) -> ReportPeriod:
     last_day = today.replace(day=1) - timedelta(days=1)
     first, last = last_day.replace(day=1).isoformat(), last_day.isoformat()
     zone = visit.store.settings.zone
     asked = parse_report_query(visit.now_ms, zone, first_day=first, last_day=last)
-    return Period(asked, LAST_MONTH, first, last)
+    return ReportPeriod(asked, LAST_MONTH, first, last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +187,14 @@ def rows_by_column(report: Report) -> list[dict[str, ReportValue]]:
     return [dict(zip(names, row, strict=True)) for row in report.rows]
 
 
-class ClickSales(NamedTuple):
+class SalesAfterClicks(NamedTuple):
     """Sales after a click in the last 30 days: how many, and their value."""
 
     sales: ReportValue = 0
     revenue: float = 0.0
 
 
-def sales_after_clicks(visit: Visit, prefix: str) -> dict[str, ClickSales]:
+def sales_after_clicks(visit: Visit, prefix: str) -> dict[str, SalesAfterClicks]:
     """Return the sales after clicks in widgets whose names begin with `prefix`.
 
     They are those of the attribution report, by the rest of the widget's name.
@@ -203,7 +203,7 @@ def sales_after_clicks(visit: Visit, prefix: str) -> dict[str, ClickSales]:
     report = make_report(visit.services, visit.store, "attribution", with_every_row(query))
     currency = visit.store.settings.currency
     return {
-        str(row["widget"]).removeprefix(prefix): ClickSales(
+        str(row["widget"]).removeprefix(prefix): SalesAfterClicks(
             row["sales_clicked"], as_number(row["revenue_clicked"]) or 0.0
         )
         for row in rows_by_column(report)

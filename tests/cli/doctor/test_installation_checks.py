@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.cli.doctor import installation_checks
-from productrecs.cli.doctor.check_result import Level
+from productrecs.cli.doctor.check_result import CheckLevel
 from productrecs.cli.doctor.installation_checks import (
     ObservedRequest,
     check_address_and_proxy,
@@ -63,10 +63,10 @@ def test_the_proxy_check_requests_below_the_base_url_and_reports_what_it_saw(
     there, host = check_address_and_proxy(settings)
 
     assert (there.level, there.message) == (
-        Level.OK,
+        CheckLevel.OK,
         f"{address}/recs leads to the service",
     )
-    assert host.level is Level.NOTE
+    assert host.level is CheckLevel.NOTE
     assert "reach the service with the host 'inside:8000'" in host.message
 
 
@@ -87,7 +87,7 @@ def test_a_clock_that_differs_from_the_proxys_is_found(
 
     found = [one for one in check_address_and_proxy(settings) if one.subject == "clock"]
 
-    assert [one.level for one in found] == [Level.WRONG] * is_found
+    assert [one.level for one in found] == [CheckLevel.WRONG] * is_found
     for one in found:
         assert one.message.startswith(f"the clock says {iso(now_ms)}, but that of")
 
@@ -107,15 +107,15 @@ def test_a_proxy_with_correct_headers_gives_no_finding() -> None:
 @pytest.mark.parametrize(
     ("seen", "level", "header"),
     [
-        (WELL._replace(host="127.0.0.1:8000"), Level.NOTE, "proxy_set_header Host"),
-        (WELL._replace(scheme=None), Level.NOTE, "X-Forwarded-Proto"),
-        (WELL._replace(scheme="claimed"), Level.NOTE, "X-Forwarded-Proto"),
-        (WELL._replace(client=None), Level.NOTE, "X-Forwarded-For"),
-        (WELL._replace(client="192.0.2.99"), Level.WRONG, "X-Forwarded-For"),
+        (WELL._replace(host="127.0.0.1:8000"), CheckLevel.NOTE, "proxy_set_header Host"),
+        (WELL._replace(scheme=None), CheckLevel.NOTE, "X-Forwarded-Proto"),
+        (WELL._replace(scheme="claimed"), CheckLevel.NOTE, "X-Forwarded-Proto"),
+        (WELL._replace(client=None), CheckLevel.NOTE, "X-Forwarded-For"),
+        (WELL._replace(client="192.0.2.99"), CheckLevel.WRONG, "X-Forwarded-For"),
     ],
 )
 def test_a_wrong_proxy_header_is_reported_with_its_remedy(
-    seen: ObservedRequest, level: Level, header: str
+    seen: ObservedRequest, level: CheckLevel, header: str
 ) -> None:
     (found,) = check_proxy(BASE, seen)
 
@@ -126,16 +126,24 @@ def test_a_wrong_proxy_header_is_reported_with_its_remedy(
 @pytest.mark.parametrize(
     ("found", "level", "words"),
     [
-        (ReplicationStatus("on", "", 0, 0), Level.OK, "backups are the only copy"),
-        (ReplicationStatus("on", "two", 2, 1), Level.OK, "waits for 1 of 2 standbys"),
-        (ReplicationStatus("on", "", 2, 0), Level.NOTE, "follow asynchronously"),
-        (ReplicationStatus("local", "two", 1, 1), Level.NOTE, "promoted standby may lack"),
-        (ReplicationStatus("off", "two", 1, 1), Level.WRONG, "loses acknowledged events"),
-        (ReplicationStatus("on", "two", 0, 0), Level.WRONG, "writes wait"),
+        (ReplicationStatus("on", "", 0, 0), CheckLevel.OK, "backups are the only copy"),
+        (ReplicationStatus("on", "two", 2, 1), CheckLevel.OK, "waits for 1 of 2 standbys"),
+        (ReplicationStatus("on", "", 2, 0), CheckLevel.NOTE, "follow asynchronously"),
+        (
+            ReplicationStatus("local", "two", 1, 1),
+            CheckLevel.NOTE,
+            "promoted standby may lack",
+        ),
+        (
+            ReplicationStatus("off", "two", 1, 1),
+            CheckLevel.WRONG,
+            "loses acknowledged events",
+        ),
+        (ReplicationStatus("on", "two", 0, 0), CheckLevel.WRONG, "writes wait"),
     ],
 )
 def test_a_replication_that_may_lose_acknowledged_writes_is_reported(
-    found: ReplicationStatus, level: Level, words: str
+    found: ReplicationStatus, level: CheckLevel, words: str
 ) -> None:
     result = replication_result(found)
 
@@ -151,5 +159,5 @@ def test_it_reaches_the_real_service_at_its_base_url(tmp_path: Path) -> None:
         results = list(check_address_and_proxy(settings))
 
     assert [(one.level, one.message) for one in results] == [
-        (Level.OK, f"{base} leads to the service")
+        (CheckLevel.OK, f"{base} leads to the service")
     ]

@@ -11,7 +11,7 @@ import pytest
 from productrecs.core.errors import QueueFullError
 from productrecs.core.ids import StoreId
 from productrecs.http.pipeline import photo_worker_pool
-from productrecs.http.pipeline.photo_worker_pool import FairQueue, PhotoPool
+from productrecs.http.pipeline.photo_worker_pool import PhotoSearchPool, StoreFairQueue
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ class PhotoLoad:
 
 
 async def ask_on(
-    seeing: PhotoPool, store: StoreId, clients: int, pause: float
+    seeing: PhotoSearchPool, store: StoreId, clients: int, pause: float
 ) -> PhotoLoad:
     """Let clients of a store show one photo after the other to a slow lookout."""
     outcome, until = PhotoLoad(), time.monotonic() + SECONDS
@@ -53,7 +53,7 @@ async def ask_on(
 
 async def together() -> tuple[PhotoLoad, PhotoLoad]:
     """Return what a crowd of one store got, and a client of another."""
-    apart = PhotoPool()
+    apart = PhotoSearchPool()
     try:
         crowd = asyncio.create_task(ask_on(apart, CROWD, CLIENTS, 0))
         await asyncio.sleep(0.1)
@@ -65,7 +65,7 @@ async def together() -> tuple[PhotoLoad, PhotoLoad]:
 
 @pytest.fixture(autouse=True)
 def _without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PhotoPool, "_client_of_thread", lambda _: None)
+    monkeypatch.setattr(PhotoSearchPool, "_client_of_thread", lambda _: None)
 
 
 def test_one_client_is_answered_beside_a_crowd_of_another_store() -> None:
@@ -78,14 +78,14 @@ def test_one_client_is_answered_beside_a_crowd_of_another_store() -> None:
 
 
 def test_control_without_turns_the_crowd_takes_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    class FirstCome(FairQueue):
+    class FirstCome(StoreFairQueue):
         def check_capacity(self, _store: Any) -> None:
             super().check_capacity("all alike")
 
         async def acquire(self, _store: Any) -> None:
             await super().acquire("all alike")
 
-    monkeypatch.setattr(photo_worker_pool, "FairQueue", FirstCome)
+    monkeypatch.setattr(photo_worker_pool, "StoreFairQueue", FirstCome)
 
     _, quiet = asyncio.run(together())
 
@@ -93,14 +93,16 @@ def test_control_without_turns_the_crowd_takes_all(monkeypatch: pytest.MonkeyPat
 
 
 def outcomes_of(
-    act: Callable[[FairQueue, list[str]], Awaitable[None]], most_waiting: int = 4
+    act: Callable[[StoreFairQueue, list[str]], Awaitable[None]], most_waiting: int = 4
 ) -> list[str]:
-    queue, outcomes = FairQueue(1, most_waiting), list[str]()
+    queue, outcomes = StoreFairQueue(1, most_waiting), list[str]()
     asyncio.run(act(queue, outcomes))  # type: ignore[arg-type]  # it is a coroutine
     return outcomes
 
 
-async def wait_for(queue: FairQueue, store: str, name: str, outcomes: list[str]) -> None:
+async def wait_for(
+    queue: StoreFairQueue, store: str, name: str, outcomes: list[str]
+) -> None:
     """Wait for a turn, say so, and let the next one have it a moment later."""
     try:
         await queue.acquire(store)
@@ -112,7 +114,7 @@ async def wait_for(queue: FairQueue, store: str, name: str, outcomes: list[str])
     queue.release()
 
 
-async def come(queue: FairQueue, outcomes: list[str], names: str) -> None:
+async def come(queue: StoreFairQueue, outcomes: list[str], names: str) -> None:
     waits = []
     for name in names.split():
         waits.append(asyncio.create_task(wait_for(queue, name[0], name, outcomes)))
@@ -130,7 +132,7 @@ async def come(queue: FairQueue, outcomes: list[str], names: str) -> None:
     ],
 )
 def test_stores_take_turns_and_each_keeps_its_order(names: str, expected: str) -> None:
-    async def act(queue: FairQueue, outcomes: list[str]) -> None:
+    async def act(queue: StoreFairQueue, outcomes: list[str]) -> None:
         await queue.acquire("x")
         coming = asyncio.create_task(come(queue, outcomes, names))
         for _ in range(20):
@@ -152,7 +154,7 @@ def test_stores_take_turns_and_each_keeps_its_order(names: str, expected: str) -
     ],
 )
 def test_of_whoever_has_most_waiting_the_last_leaves(names: str, refused: str) -> None:
-    async def act(queue: FairQueue, outcomes: list[str]) -> None:
+    async def act(queue: StoreFairQueue, outcomes: list[str]) -> None:
         await queue.acquire("x")
         coming = asyncio.create_task(come(queue, outcomes, names))
         for _ in range(20):
@@ -167,7 +169,7 @@ def test_of_whoever_has_most_waiting_the_last_leaves(names: str, refused: str) -
 
 
 def test_a_turn_that_came_to_somebody_who_left_goes_to_the_next() -> None:
-    async def act(queue: FairQueue, outcomes: list[str]) -> None:
+    async def act(queue: StoreFairQueue, outcomes: list[str]) -> None:
         await queue.acquire("x")
         leaving = asyncio.create_task(wait_for(queue, "a", "a1", outcomes))
         staying = asyncio.create_task(wait_for(queue, "b", "b1", outcomes))

@@ -8,11 +8,11 @@ import threading
 import pytest
 
 from productrecs.core.errors import QueueFullError
-from productrecs.http.pipeline.search_thread_pool import SearchPool
+from productrecs.http.pipeline.search_thread_pool import SearchThreadPool
 
 
 def test_a_search_returns_what_it_found_from_another_thread() -> None:
-    searching = SearchPool()
+    searching = SearchThreadPool()
 
     thread_id = asyncio.run(searching.run(threading.get_ident))
 
@@ -21,7 +21,7 @@ def test_a_search_returns_what_it_found_from_another_thread() -> None:
 
 
 def test_what_a_search_raises_reaches_whoever_waits() -> None:
-    searching = SearchPool()
+    searching = SearchThreadPool()
 
     def fail() -> None:
         message = "damaged"
@@ -37,7 +37,7 @@ def test_what_a_search_raises_reaches_whoever_waits() -> None:
 
 
 def test_too_many_searches_are_refused_and_abandoned_ones_not_done() -> None:
-    searching, gate, done = SearchPool(), threading.Event(), []
+    searching, gate, done = SearchThreadPool(), threading.Event(), []
 
     async def crowd() -> None:
         held = [asyncio.create_task(searching.run(gate.wait)) for _ in range(2)]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Level(StrEnum):
+class CheckLevel(StrEnum):
     """Severity; only a problem makes `doctor` fail."""
 
     OK = "ok"
@@ -17,7 +17,7 @@ class CheckResult:
     """One finding about one subject, with its remedy when something is wrong."""
 
     subject: str
-    level: Level
+    level: CheckLevel
     message: str
     remedy: str | None = None
 
@@ -29,14 +29,14 @@ class CheckResult:
 
 def ok(subject: str, message: str) -> CheckResult:
     """Return a finding that everything is in order."""
-    return CheckResult(subject, Level.OK, message)
+    return CheckResult(subject, CheckLevel.OK, message)
 
 
 def notice(subject: str, message: str, remedy: str) -> CheckResult:
     """Return a finding that may be intended."""
-    return CheckResult(subject, Level.NOTE, message, remedy)
+    return CheckResult(subject, CheckLevel.NOTE, message, remedy)
 
 
 def problem(subject: str, message: str, remedy: str) -> CheckResult:
     """Return a finding that has to be fixed."""
-    return CheckResult(subject, Level.WRONG, message, remedy)
+    return CheckResult(subject, CheckLevel.WRONG, message, remedy)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.doctor.check_result import CheckResult, Level, problem
+from productrecs.cli.doctor.check_result import CheckLevel, CheckResult, problem
 from productrecs.cli.doctor.disk_and_clock_checks import (
     check_clock,
     check_data_sizes_and_disk,
@@ -67,7 +67,7 @@ def doctor(domain: str | None, *, as_json: bool, data: Path | None) -> None:
             click.echo(str(result))
     if as_json:
         print_json([asdict(result) for result in results])
-    sys.exit(any(result.level is Level.WRONG for result in results))
+    sys.exit(any(result.level is CheckLevel.WRONG for result in results))
 
 
 def _real_stores(database: Database) -> list[Store]:
@@ -84,7 +84,7 @@ def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
         )
         return
     except DataFolderError as error:
-        yield CheckResult("configuration", Level.WRONG, str(error))
+        yield CheckResult("configuration", CheckLevel.WRONG, str(error))
         return
     yield from check_configuration(settings, os.environ)
     yield from check_address_and_proxy(settings)
@@ -114,19 +114,19 @@ def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
         yield _failure_result(error, settings)
         if isinstance(error, StorageError) and settings.data.is_dir():
             causes = check_folder(settings.data)
-            yield from (cause for cause in causes if cause.level is Level.WRONG)
+            yield from (cause for cause in causes if cause.level is CheckLevel.WRONG)
 
 
 def _failure_result(error: ProductRecsError, settings: Settings) -> CheckResult:
     """Return why no further check can run."""
     message = operator_text(error)
     if isinstance(error, DataFolderError):
-        return CheckResult("disk", Level.WRONG, message)  # with its remedy
+        return CheckResult("disk", CheckLevel.WRONG, message)  # with its remedy
     if isinstance(error, ObjectStoreAddressError):
         remedy = "correct it; the service does not start before"
         return problem("objects", message, remedy)
     if isinstance(error, UnsafeStorageError):
-        return CheckResult("storage", Level.WRONG, message)  # with its remedy
+        return CheckResult("storage", CheckLevel.WRONG, message)  # with its remedy
     remedy = "make sure that the database runs, and correct DATABASE_URL"
     if settings.database_url is None:
         remedy = "see that its disk has space and works, then run this again"

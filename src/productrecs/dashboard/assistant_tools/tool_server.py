@@ -18,7 +18,7 @@ from productrecs.dashboard.assistant_tools.tool import (
     Result,
 )
 from productrecs.dashboard.page import Visit
-from productrecs.http.pipeline.mcp_server import ToolServer, UnknownToolError
+from productrecs.http.pipeline.mcp_server import McpToolServer, UnknownToolError
 from productrecs.tenancy.users.access_tokens.repository import AccessToken
 from productrecs.tenancy.users.dashboard_user import Role
 
@@ -41,7 +41,7 @@ class UnexpectedToolError(ProductRecsError):
     """A tool failed for a reason that the log has."""
 
 
-def server_for(visit: Visit, token: AccessToken) -> ToolServer:
+def server_for(visit: Visit, token: AccessToken) -> McpToolServer:
     """Return the server of a visit with a token; it lists what the token may do."""
 
     async def run(name: str, arguments: Mapping[str, object]) -> Result:
@@ -52,7 +52,7 @@ def server_for(visit: Visit, token: AccessToken) -> ToolServer:
     tools = [_tool_description(tool, _READS) for tool in READING_TOOLS]
     if visit.user.role >= Role.EDITOR:
         tools += [_tool_description(tool, _CHANGES) for tool in CHANGING_TOOLS]
-    return ToolServer(
+    return McpToolServer(
         "productrecs-store",
         title=f"ProductRecs of {visit.store.domain}",
         instructions=(

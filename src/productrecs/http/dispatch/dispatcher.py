@@ -29,7 +29,7 @@ from productrecs.http.limits.rate_limits import TooManyRequestsError
 from productrecs.http.pipeline.authentication import SecretKeyInUrlError, keys_of
 from productrecs.http.pipeline.cors import PREFLIGHT_HEADERS
 from productrecs.http.pipeline.error_responses import ROUTER_CODES
-from productrecs.http.pipeline.live_view_recorder import EventRequestSender
+from productrecs.http.pipeline.live_view_recorder import EventRequestContext
 from productrecs.http.pipeline.readiness_checks import Readiness
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import (
@@ -296,7 +296,7 @@ def _record_refused_event_for_live_view(context: Context, exchange: HttpExchange
     store = caller.store if caller is not None else context.accounts.by_domain(host)
     if store is not None and store.store_id in context.event_watch.stores:
         peer, now_ms = peer_of(exchange.scope), context.clock()
-        sender = EventRequestSender(
+        sender = EventRequestContext(
             *(store.store_id, now_ms, peer, exchange.headers),
             has_key=caller is not None,
             is_order=path == "/v1/orders",

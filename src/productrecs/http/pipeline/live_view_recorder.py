@@ -55,7 +55,7 @@ _MIN_WEIGHT: Final = 2 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class EventRequestSender:
+class EventRequestContext:
     """The store, the time and the sender of a request with events."""
 
     store_id: StoreId
@@ -101,7 +101,10 @@ class LiveViewRecorder:
         self.stores |= {store_id}
 
     def record_request(
-        self, sender: EventRequestSender, data: bytes, error: ProductRecsError | None = None
+        self,
+        sender: EventRequestContext,
+        data: bytes,
+        error: ProductRecsError | None = None,
     ) -> None:
         """Record a request with `data`; `error` is the reason why it was refused."""
         agent = sender.headers.get(b"user-agent", b"").decode("latin-1")
@@ -164,7 +167,7 @@ class LiveViewRecorder:
 
 
 def _identity_checker(
-    sender: EventRequestSender,
+    sender: EventRequestContext,
 ) -> Callable[[Mapping[str, Any]], str] | None:
     """Return what says why the identity of an event or order is refused, or ""."""
     secrets = sender.secrets

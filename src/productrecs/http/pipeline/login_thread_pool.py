@@ -20,7 +20,7 @@ MAX_WAITING: Final = 64
 _LONGEST_REST: Final = 0.25
 
 
-class LoginPool:
+class LoginThreadPool:
     """One thread, and a limited queue."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ import msgspec
 
 from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.core.ids import StoreId
-from productrecs.http.pipeline.photo_worker_pool import FairQueue
+from productrecs.http.pipeline.photo_worker_pool import StoreFairQueue
 from productrecs.records.pictures.draw_product_card import ProductCard
 from productrecs.records.pictures.fetch_picture import (
     PictureUnavailableError,
@@ -50,7 +50,7 @@ class MailPicturePool:
         """Start no process; the first picture starts it."""
         self._trusted_hosts = trusted_hosts
         self._threads = ThreadPoolExecutor(_THREADS, "mail-pictures")
-        self._queue = FairQueue(_THREADS, _MAX_WAITING)
+        self._queue = StoreFairQueue(_THREADS, _MAX_WAITING)
         self._decoder = SandboxedDecoder()
         self._decoding = threading.Lock()
         self._cached: BoundedCache[_Key, _MailPicture] = BoundedCache(

@@ -42,7 +42,7 @@ RunTool = Callable[[str, Mapping[str, object]], Awaitable[dict[str, object]]]
 
 
 @dataclass(frozen=True, slots=True)
-class ToolServer:
+class McpToolServer:
     """One server: its name, its tools, and how long clients may cache their list."""
 
     name: str

@@ -33,7 +33,7 @@ def _queue_full_error() -> QueueFullError:
     return QueueFullError("too many photos at once; retry")
 
 
-class FairQueue:
+class StoreFairQueue:
     """A queue that is fair between stores, with a limit on running and waiting tasks.
 
     Each store's tasks run in order, and stores take turns. When it is full, the newest
@@ -105,7 +105,7 @@ class FairQueue:
             waiter.set_exception(_queue_full_error())
 
 
-class PhotoPool:
+class PhotoSearchPool:
     """Threads for photo searches, each with its own child process."""
 
     def __init__(
@@ -129,7 +129,7 @@ class PhotoPool:
         self._threads = ThreadPoolExecutor(_THREADS, "seeing")
         self._local = threading.local()
         self._clients: list[PhotoWorkerClient] = []
-        self._queue = FairQueue(_THREADS, _MAX_WAITING)
+        self._queue = StoreFairQueue(_THREADS, _MAX_WAITING)
 
     def check_capacity(self, store_id: StoreId) -> None:
         """Check that a photo of a store may enter, before its body is read.

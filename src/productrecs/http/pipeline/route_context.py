@@ -16,13 +16,13 @@ from productrecs.http.limits.rate_limits import RateLimits
 from productrecs.http.limits.usage_metering import UsageMetering
 from productrecs.http.pipeline.authentication import Caller
 from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
-from productrecs.http.pipeline.login_thread_pool import LoginPool
+from productrecs.http.pipeline.login_thread_pool import LoginThreadPool
 from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
-from productrecs.http.pipeline.photo_worker_pool import PhotoPool
+from productrecs.http.pipeline.photo_worker_pool import PhotoSearchPool
 from productrecs.http.pipeline.readiness_checks import DependencyMonitor, Readiness
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.search_count_recorder import SearchCountRecorder
-from productrecs.http.pipeline.search_thread_pool import SearchPool
+from productrecs.http.pipeline.search_thread_pool import SearchThreadPool
 from productrecs.services import Services
 from productrecs.serving.activity_counts import ActivityCounter
 from productrecs.serving.arm_assigner import ArmAssigner
@@ -56,13 +56,13 @@ class Context:
     reading: ThreadPoolExecutor | None
     parser_pool: ThreadPoolExecutor  # large bodies, one at a time
     budget: ByteBudget  # of bodies and of pending writes
-    search_pool: SearchPool
+    search_pool: SearchThreadPool
     searches: SearchCountRecorder
-    photo_pool: PhotoPool
+    photo_pool: PhotoSearchPool
     mail_pictures: MailPicturePool
     dependencies: DependencyMonitor
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
-    login_pool: LoginPool  # answers forms with passwords
+    login_pool: LoginThreadPool  # answers forms with passwords
     login_limits: LoginAttemptLimits
     event_watch: LiveViewRecorder  # the live view of events
     bots: BotDetector

@@ -25,7 +25,7 @@ class _Task(NamedTuple):
     awaited: asyncio.Future[Any]
 
 
-class SearchPool:
+class SearchThreadPool:
     """Search threads; the library releases the GIL while it searches.
 
     An executor would work, but its two futures and their locks cost a tenth more per

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from productrecs.http.pipeline.photo_worker_pool import FairQueue
+from productrecs.http.pipeline.photo_worker_pool import StoreFairQueue
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-_take, _check_room = FairQueue.acquire, FairQueue.check_capacity
+_take, _check_room = StoreFairQueue.acquire, StoreFairQueue.check_capacity
 
 
-async def _take_as_one(self: FairQueue, store: Hashable) -> None:  # noqa: ARG001 - the fault
+async def _take_as_one(self: StoreFairQueue, store: Hashable) -> None:  # noqa: ARG001 - the fault
     await _take(self, "everybody")
 
 
-def _check_as_one(self: FairQueue, store: Hashable) -> None:  # noqa: ARG001 - the fault
+def _check_as_one(self: StoreFairQueue, store: Hashable) -> None:  # noqa: ARG001 - the fault
     _check_room(self, "everybody")
 
 
-FairQueue.acquire = _take_as_one  # type: ignore[method-assign]  # the fault itself
-FairQueue.check_capacity = _check_as_one  # type: ignore[method-assign]  # the fault itself
+StoreFairQueue.acquire = _take_as_one  # type: ignore[method-assign]  # the fault itself
+StoreFairQueue.check_capacity = _check_as_one  # type: ignore[method-assign]  # the fault itself

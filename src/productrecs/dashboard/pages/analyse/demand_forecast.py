@@ -16,7 +16,7 @@ from productrecs.dashboard.charts import (
     ExpectedDay,
     forecast_chart,
 )
-from productrecs.dashboard.mail_choices import gets_mails, turn_mails_on_or_off
+from productrecs.dashboard.mail_subscription_choices import gets_mails, turn_mails_on_or_off
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,

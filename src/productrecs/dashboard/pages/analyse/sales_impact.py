@@ -27,7 +27,7 @@ from productrecs.dashboard.pages.catalog.recommendation_and_search_settings impo
 )
 from productrecs.dashboard.pages.connect.widgets import WIDGET_NAMES
 from productrecs.dashboard.report_period import (
-    Period,
+    ReportPeriod,
     as_number,
     chosen_period,
     figures_by_name,
@@ -208,7 +208,7 @@ def show_attributed_orders(visit: Visit) -> Reply:
 
 
 def _row_with_orders_link(
-    period: Period, row: dict[str, ReportValue], names: tuple[str, ...]
+    period: ReportPeriod, row: dict[str, ReportValue], names: tuple[str, ...]
 ) -> dict[str, object]:
     """Return a row with a link to its orders."""
     if names == ("day",):
@@ -220,7 +220,9 @@ def _row_with_orders_link(
     return {**row, "orders_link": link}
 
 
-def _attributed_sales_chart(visit: Visit, period: Period, days: Report) -> Chart | None:
+def _attributed_sales_chart(
+    visit: Visit, period: ReportPeriod, days: Report
+) -> Chart | None:
     """Return bars of each day, or of each week in a long period."""
     sales_by_day = {
         str(row["day"]): (

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 from productrecs.dashboard.charts import Chart, days_between, share_line_chart
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.mail_choices import gets_mails, turn_mails_on_or_off
+from productrecs.dashboard.mail_subscription_choices import gets_mails, turn_mails_on_or_off
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,

@@ -69,7 +69,7 @@ _RELAXED: Final = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class FoundProduct:
+class PreviewedProduct:
     """One result: the product, its score, and the reasons for its position."""
 
     row: ProductRow
@@ -93,7 +93,7 @@ class SearchPreview:
 
     query: str
     words: tuple[ExplainedWord, ...]
-    products: tuple[FoundProduct, ...]
+    products: tuple[PreviewedProduct, ...]
     relaxed: str
     address: str | None  # the target of a redirect
 
@@ -194,7 +194,7 @@ class SearchPreviewer:
             term.typed: term for term in searchable.index.interpret(resolved.query)
         }
         products = tuple(
-            FoundProduct(
+            PreviewedProduct(
                 rows_by_id[item_id],
                 hit.score,
                 tuple(

@@ -39,7 +39,7 @@ _SWITCHES: Final = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class FieldOption:
+class AutocompleteOption:
     """One option of a field: the value that the form sends, and what a person reads."""
 
     value: str
@@ -59,12 +59,12 @@ def show_options(visit: Visit) -> Reply:
     return visit.render("suggestions.html", options=options)
 
 
-def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[FieldOption]:
+def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[AutocompleteOption]:
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(item_ids)
     present = {item_id: row.item for item_id, row in stored.items() if row.present}
     return [
-        FieldOption(
+        AutocompleteOption(
             item_id,
             present[item_id].title or item_id,
             item_id,
@@ -72,52 +72,56 @@ def _product_options(visit: Visit, item_ids: tuple[str, ...]) -> list[FieldOptio
             has_picture=True,
         )
         if item_id in present
-        else FieldOption(item_id, item_id, "Not in your catalog", is_known=False)
+        else AutocompleteOption(item_id, item_id, "Not in your catalog", is_known=False)
         for item_id in item_ids
     ]
 
 
-def _matching_product_options(visit: Visit, text: str) -> list[FieldOption]:
+def _matching_product_options(visit: Visit, text: str) -> list[AutocompleteOption]:
     found = find_product_ids_and_titles(visit, text, _MOST) if text else []
     return _product_options(visit, tuple(item_id for item_id, _ in found))
 
 
-def _category_options(visit: Visit, names: tuple[str, ...]) -> list[FieldOption]:
+def _category_options(visit: Visit, names: tuple[str, ...]) -> list[AutocompleteOption]:
     return [_category_option(visit, name, name) for name in names]
 
 
-def _category_option(visit: Visit, name: str, value: str, before: str = "") -> FieldOption:
+def _category_option(
+    visit: Visit, name: str, value: str, before: str = ""
+) -> AutocompleteOption:
     count = int(category_mask(visit.cached_store.state.catalog, (name,)).sum())
-    return FieldOption(
+    return AutocompleteOption(
         value, f"{before}{name}", _product_count_text(visit, count), is_known=count > 0
     )
 
 
-def _matching_category_options(visit: Visit, text: str) -> list[FieldOption]:
+def _matching_category_options(visit: Visit, text: str) -> list[AutocompleteOption]:
     return [
-        FieldOption(
+        AutocompleteOption(
             category.value, category.value, _product_count_text(visit, category.count)
         )
         for _, category in _matching_values(text, _all_categories(visit))
     ]
 
 
-def _attribute_options(visit: Visit, lines: tuple[str, ...]) -> list[FieldOption]:
+def _attribute_options(visit: Visit, lines: tuple[str, ...]) -> list[AutocompleteOption]:
     return [_attribute_option(visit, *parse_attribute(line), line) for line in lines]
 
 
-def _attribute_option(visit: Visit, name: str, text: str, value: str) -> FieldOption:
+def _attribute_option(visit: Visit, name: str, text: str, value: str) -> AutocompleteOption:
     count = len(
         set(visit.cached_store.state.catalog.attributes.items_with(name, [text]).tolist())
     )
     label = f"{_attribute_title(name)}: {text}"
-    return FieldOption(value, label, _product_count_text(visit, count), is_known=count > 0)
+    return AutocompleteOption(
+        value, label, _product_count_text(visit, count), is_known=count > 0
+    )
 
 
-def _matching_attribute_options(visit: Visit, text: str) -> list[FieldOption]:
+def _matching_attribute_options(visit: Visit, text: str) -> list[AutocompleteOption]:
     values = visit.cached_store.state.catalog.attributes.values()
     return [
-        FieldOption(
+        AutocompleteOption(
             f"{name}: {value.value}",
             f"{_attribute_title(name)}: {value.value}",
             _product_count_text(visit, value.count),
@@ -126,7 +130,7 @@ def _matching_attribute_options(visit: Visit, text: str) -> list[FieldOption]:
     ]
 
 
-def _filter_options(visit: Visit, texts: tuple[str, ...]) -> list[FieldOption]:
+def _filter_options(visit: Visit, texts: tuple[str, ...]) -> list[AutocompleteOption]:
     return [_filter_option(visit, text) for text in texts]
 
 
@@ -135,13 +139,13 @@ def filter_label(visit: Visit, text: str) -> str:
     return _filter_option(visit, text).label
 
 
-def _filter_option(visit: Visit, text: str) -> FieldOption:
+def _filter_option(visit: Visit, text: str) -> AutocompleteOption:
     if text in _SWITCHES:
-        return FieldOption(text, _SWITCHES[text])
+        return AutocompleteOption(text, _SWITCHES[text])
     try:
         parsed = parse_filters([text])
     except FilterError:
-        return FieldOption(
+        return AutocompleteOption(
             text, text, "Not a filter: choose one from the list", is_known=False
         )
     value = text.partition(":")[2].strip()
@@ -152,15 +156,15 @@ def _filter_option(visit: Visit, text: str) -> FieldOption:
     low, _, high = value.partition("..")
     is_open, high = high.startswith("<"), high.removeprefix("<")
     upto = f"{'below' if is_open else 'up to'} {high}" if high else ""
-    return FieldOption(
+    return AutocompleteOption(
         text, " ".join(filter(None, ["Price", f"from {low}" if low else "", upto]))
     )
 
 
-def _matching_filter_options(visit: Visit, text: str) -> list[FieldOption]:
+def _matching_filter_options(visit: Visit, text: str) -> list[AutocompleteOption]:
     folded = fold_text(text)
     options = [
-        FieldOption(value, label)
+        AutocompleteOption(value, label)
         for value, label in _SWITCHES.items()
         if folded and folded in fold_text(label)
     ]
@@ -172,13 +176,15 @@ def _matching_filter_options(visit: Visit, text: str) -> list[FieldOption]:
             _filter_option(visit, f"price:{price}.."),
         ]
     options += [
-        FieldOption(f"categories:{option.value}", f"Category: {option.value}", option.note)
+        AutocompleteOption(
+            f"categories:{option.value}", f"Category: {option.value}", option.note
+        )
         for option in _matching_category_options(visit, text)
     ]
     for option in _matching_attribute_options(visit, text):
         name, value = parse_attribute(option.value)
         options.append(
-            FieldOption(f"{attribute_kind(name)}:{value}", option.label, option.note)
+            AutocompleteOption(f"{attribute_kind(name)}:{value}", option.label, option.note)
         )
     return options[: 2 * _MOST]
 
@@ -223,8 +229,8 @@ _KINDS: Final[
     dict[
         str,
         tuple[
-            Callable[[Visit, tuple[str, ...]], list[FieldOption]],
-            Callable[[Visit, str], list[FieldOption]],
+            Callable[[Visit, tuple[str, ...]], list[AutocompleteOption]],
+            Callable[[Visit, str], list[AutocompleteOption]],
         ],
     ]
 ] = {

@@ -83,7 +83,7 @@ class RuleRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeRow:
+class RuleChangeRow:
     """One line of the history."""
 
     change: RuleChange
@@ -216,14 +216,14 @@ def schedule_moment_text(visit: Visit, text: str) -> str:
 
 def _change_rows(
     changes: Sequence[RuleChange], titles: Mapping[str, str]
-) -> list[ChangeRow]:
+) -> list[RuleChangeRow]:
     seen: set[int] = set()
     found = []
     for change in changes:
         is_last = change.rule.rule_id not in seen
         seen.add(change.rule.rule_id)
         description = describe_rule(change.rule.content, titles)
-        found.append(ChangeRow(change, description, is_last))
+        found.append(RuleChangeRow(change, description, is_last))
     return found
 
 

@@ -94,7 +94,7 @@ _COUNTS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryRow:
+class ImportHistoryRow:
     """One file in the history; `path` is empty for files of the API until they end."""
 
     name: str
@@ -286,12 +286,12 @@ def _imports_page(visit: Visit, *, status: int = 200, error: str = "") -> Reply:
     )
 
 
-def _row_of_import(file_import: FileImport) -> HistoryRow:
+def _row_of_import(file_import: FileImport) -> ImportHistoryRow:
     counts = file_import.result.get("counts", {})
     kind = str(file_import.result.get("kind") or file_import.choices.kind)
     path = f"{FILE_PATH}?file={file_import.import_id}"
     state = status_text_and_tone(file_import)
-    return HistoryRow(
+    return ImportHistoryRow(
         file_import.file_name,
         kind,
         file_import.submitted_ms,
@@ -303,14 +303,14 @@ def _row_of_import(file_import: FileImport) -> HistoryRow:
     )
 
 
-def _row_of_upload(upload: OrderUpload) -> HistoryRow:
+def _row_of_upload(upload: OrderUpload) -> ImportHistoryRow:
     counts = {
         "inserted": upload.lines_imported,
         "overwritten": upload.lines_updated,
         "skipped": upload.rows_skipped,
     }
     state = _STATES[ImportStatus(upload.status.value)]
-    return HistoryRow(
+    return ImportHistoryRow(
         upload.upload_id, "orders", upload.submitted_ms, "API", None, state, counts, ""
     )
 

@@ -8,7 +8,7 @@ from productrecs.core.report import ReportValue
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.widgets import WIDGETS_PATH
 from productrecs.dashboard.report_period import (
-    ClickSales,
+    SalesAfterClicks,
     recount_note,
     sales_after_clicks,
 )
@@ -165,7 +165,9 @@ def _counts_and_sales_by_slot(
         repository = MailSlotCountRepository(connection, visit.store.store_id)
         counts = repository.by_slot(visit.now_ms)
     sold = sales_after_clicks(visit, WIDGET_PREFIX)
-    return [(slot, counts[slot], *sold.get(slot, ClickSales())) for slot in sorted(counts)]
+    return [
+        (slot, counts[slot], *sold.get(slot, SalesAfterClicks())) for slot in sorted(counts)
+    ]
 
 
 PAGES: Final = (

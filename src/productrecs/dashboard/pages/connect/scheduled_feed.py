@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from productrecs.dashboard.mail_choices import gets_mails, turn_mails_on_or_off
+from productrecs.dashboard.mail_subscription_choices import gets_mails, turn_mails_on_or_off
 from productrecs.dashboard.page import Page, Reply, Visit, parse_whole_number
 from productrecs.dashboard.pages.connect.file_imports import (
     FILE_PATH,

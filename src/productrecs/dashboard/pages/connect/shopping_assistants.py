@@ -10,7 +10,7 @@ from typing import Any, Final
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.file_imports import IMPORTS_PATH
 from productrecs.dashboard.report_period import (
-    ClickSales,
+    SalesAfterClicks,
     recount_note,
     sales_after_clicks,
 )
@@ -85,7 +85,9 @@ def show_assistants(visit: Visit) -> Reply:
         profile=f"{visit.base_url}{catalog_path(store.domain)}/{PROFILE_FILE}",
         agents=[
             _agent_fields(
-                name, calls.get(name, RecentAssistantCalls()), sold.get(name, ClickSales())
+                name,
+                calls.get(name, RecentAssistantCalls()),
+                sold.get(name, SalesAfterClicks()),
             )
             for name in names
         ],
@@ -97,21 +99,21 @@ def show_assistants(visit: Visit) -> Reply:
 
 
 def _sales_by(
-    clicks: Mapping[str, ClickSales], key_of: Callable[[str, str], str]
-) -> dict[str, ClickSales]:
+    clicks: Mapping[str, SalesAfterClicks], key_of: Callable[[str, str], str]
+) -> dict[str, SalesAfterClicks]:
     """Return sales by the assistant or by the campaign of `assistant/campaign`."""
-    sales_by_key: dict[str, ClickSales] = {}
+    sales_by_key: dict[str, SalesAfterClicks] = {}
     for name, clicked in clicks.items():
         agent, _, campaign = name.partition("/")
         if key := key_of(agent, campaign):
-            before = sales_by_key.get(key, ClickSales())
+            before = sales_by_key.get(key, SalesAfterClicks())
             sales = int(before.sales or 0) + int(clicked.sales or 0)
-            sales_by_key[key] = ClickSales(sales, before.revenue + clicked.revenue)
+            sales_by_key[key] = SalesAfterClicks(sales, before.revenue + clicked.revenue)
     return sales_by_key
 
 
 def _attribution_rows(
-    searches: Mapping[str, Mapping[str, int]], sold: Mapping[str, ClickSales]
+    searches: Mapping[str, Mapping[str, int]], sold: Mapping[str, SalesAfterClicks]
 ) -> list[dict[str, Any]]:
     """Return the sources, mediums and campaigns of searches, campaigns with their sales."""
     rows = []
@@ -131,7 +133,7 @@ def _attribution_rows(
 
 
 def _agent_fields(
-    name: str, calls: RecentAssistantCalls, sold: ClickSales
+    name: str, calls: RecentAssistantCalls, sold: SalesAfterClicks
 ) -> dict[str, Any]:
     return {
         "name": "In shoppers' browsers" if name == BROWSER else name,

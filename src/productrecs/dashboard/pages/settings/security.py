@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.mail_choices import gets_mails
+from productrecs.dashboard.mail_subscription_choices import gets_mails
 from productrecs.dashboard.page import (
     LOGIN_PATH,
     NavigationGroup,

@@ -11,7 +11,7 @@ from productrecs.features.guides.developer_guide_index import GUIDES
 from productrecs.features.guides.developer_guide_rendering import BASE
 from productrecs.features.guides.developer_guide_search import snippet
 from productrecs.features.guides.markdown_html import anchor_of
-from productrecs.http.pipeline.mcp_server import ToolServer, UnknownToolError
+from productrecs.http.pipeline.mcp_server import McpToolServer, UnknownToolError
 from productrecs.http.routes.public.developer_guides import LIBRARY, guide_search
 
 PAGE: Final = 12_000
@@ -170,7 +170,7 @@ _CALLS: Final[Mapping[str, tuple[type[Any], Callable[[str, Any], dict[str, objec
 )
 
 
-def server_at(base: str) -> ToolServer:
+def server_at(base: str) -> McpToolServer:
     """Return the server; `base` is the address that the caller used."""
 
     async def run(name: str, arguments: Mapping[str, object]) -> dict[str, object]:
@@ -179,7 +179,7 @@ def server_at(base: str) -> ToolServer:
         arguments_type, tool = _CALLS[name]
         return tool(base, msgspec.convert(arguments, arguments_type))
 
-    return ToolServer(
+    return McpToolServer(
         "productrecs-docs",
         title="ProductRecs guides",
         instructions="Start with list_docs or search_docs; read_doc has the whole guide.",

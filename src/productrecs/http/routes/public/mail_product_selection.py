@@ -64,7 +64,7 @@ _recent_selections: Final[BoundedCache[tuple[StoreId, Mail], _RecentSelection]] 
 )
 
 
-class MailCard(msgspec.Struct):
+class MailProductCard(msgspec.Struct):
     """A product as lists and the catalog have it."""
 
     id: str
@@ -76,14 +76,14 @@ class MailCard(msgspec.Struct):
 
 
 class _RecommendationList(msgspec.Struct):
-    recommendations: list[MailCard]
+    recommendations: list[MailProductCard]
 
 
 _read_list: Final = msgspec.json.Decoder(_RecommendationList).decode
-_read_card: Final = msgspec.json.Decoder(MailCard).decode
+_read_card: Final = msgspec.json.Decoder(MailProductCard).decode
 
 
-class MailQuery(NamedTuple):
+class MailSlotQuery(NamedTuple):
     """What an address asks: the slot, and the mail that it stands in."""
 
     slot: str
@@ -142,14 +142,14 @@ async def _parse_mail_query(
         ),
     ] = 1,
     identity: IdentityQuery = "",
-) -> MailQuery:
+) -> MailSlotQuery:
     """Return what the parameters of an address mean."""
     recipient = usable_user_id(user_id)
     anchors = split_item_ids(item_ids)[:MAX_ANCHORS]
-    return MailQuery(slot, signature, recipient, identity, campaign, anchors, position)
+    return MailSlotQuery(slot, signature, recipient, identity, campaign, anchors, position)
 
 
-MailQueryParameters = Annotated[MailQuery, Depends(_parse_mail_query)]
+MailQueryParameters = Annotated[MailSlotQuery, Depends(_parse_mail_query)]
 
 
 class MailSlotRequest(NamedTuple):
@@ -159,7 +159,7 @@ class MailSlotRequest(NamedTuple):
     context: "Context"
     store: "Store"
     cached_store: CachedStore
-    query: MailQuery
+    query: MailSlotQuery
     now_ms: int
 
     @property
@@ -186,14 +186,14 @@ class MailSlotRequest(NamedTuple):
 
         return may_show_item
 
-    def card(self, product: MailProduct) -> MailCard | None:
+    def card(self, product: MailProduct) -> MailProductCard | None:
         """Return a product as the catalog has it now; None if it is not there."""
         catalog = self.cached_store.state.catalog
         number = catalog.number(product.item_id)
         content = None if number is None else catalog.cards[number]
         return None if content is None else _read_card(content + b"}")
 
-    def price_text(self, card: MailCard) -> str:
+    def price_text(self, card: MailProductCard) -> str:
         """Return a product's price as the shop writes it; empty without one."""
         if card.price is None:
             return ""
@@ -210,7 +210,7 @@ class MailSlotRequest(NamedTuple):
         self.context.write_client.write_later(engagement)
 
 
-async def verify_slot_request(request: Request, query: MailQuery) -> MailSlotRequest:
+async def verify_slot_request(request: Request, query: MailSlotQuery) -> MailSlotRequest:
     """Return the slot of a signed address.
 
     Raises:

@@ -30,7 +30,7 @@ from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.public.landing_page import IS_DEMO
 from productrecs.http.routes.public.mail_product_selection import (
-    MailCard,
+    MailProductCard,
     MailQueryParameters,
     MailSlotRequest,
     load_or_choose_products,
@@ -141,7 +141,7 @@ async def mail_image(
     return Response(jpeg, media_type=_JPEG, headers=headers)
 
 
-async def _card_at_position(slot_request: MailSlotRequest) -> MailCard | None:
+async def _card_at_position(slot_request: MailSlotRequest) -> MailProductCard | None:
     """Return the product that a picture shows; None without one."""
     may_show, index = slot_request.item_check(), slot_request.query.position - 1
     try:
@@ -155,7 +155,7 @@ async def _card_at_position(slot_request: MailSlotRequest) -> MailCard | None:
     return slot_request.card(products[index])
 
 
-def _picture_url(slot_request: MailSlotRequest, card: MailCard) -> str:
+def _picture_url(slot_request: MailSlotRequest, card: MailProductCard) -> str:
     url, host = card.image_url or "", _demo_host(slot_request.request)
     if host and url.startswith("/"):
         return f"http://{host}{url}"
@@ -312,7 +312,7 @@ async def mail_products(request: Request, query: MailQueryParameters) -> Respons
 
 
 def _product_fields(
-    slot_request: MailSlotRequest, position: int, card: MailCard
+    slot_request: MailSlotRequest, position: int, card: MailProductCard
 ) -> dict[str, object]:
     query = slot_request.query
     parameters = {

@@ -21,7 +21,7 @@ from productrecs.http.openapi_responses import (
     with_warnings,
 )
 from productrecs.http.pipeline.json_responses import json_reply
-from productrecs.http.pipeline.live_view_recorder import EventRequestSender
+from productrecs.http.pipeline.live_view_recorder import EventRequestContext
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.pipeline.route_declaration import EITHER, SECRET, Routes
 from productrecs.http.routes.widget.shopper_history_access import (
@@ -150,7 +150,7 @@ def _record_for_live_view(
     if store.store_id not in context.event_watch.stores:
         return
     headers = dict(request.scope["headers"])
-    sender = EventRequestSender(
+    sender = EventRequestContext(
         *(store.store_id, context.clock(), peer_of(request.scope), headers),
         secrets=store.secrets,
         is_order=True,

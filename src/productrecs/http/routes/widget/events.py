@@ -27,7 +27,7 @@ from productrecs.http.openapi_responses import (
     success_response,
     with_warnings,
 )
-from productrecs.http.pipeline.live_view_recorder import EventRequestSender
+from productrecs.http.pipeline.live_view_recorder import EventRequestContext
 from productrecs.http.pipeline.request_metrics import CounterMetric
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, QuickReply, Routes
 from productrecs.http.routes.widget.shopper_history_access import (
@@ -193,7 +193,7 @@ async def _store_events_fast(call: QuickCall) -> QuickReply:
     arguments = (context, store, data, call.claim, call.headers, call.peer)
     if store.store_id not in context.event_watch.stores:
         return QuickReply(await store_events_of_body(*arguments))
-    sender = EventRequestSender(
+    sender = EventRequestContext(
         *(store.store_id, context.clock(), call.peer, call.headers, call.is_misuse),
         bots=context.bots,
         secrets=store.secrets,
