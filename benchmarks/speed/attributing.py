@@ -23,7 +23,7 @@ from productrecs.features.attribution.search_clicks import IntentByTerm
 from productrecs.features.reports.impact.attribution_report import attribution_report
 from productrecs.features.reports.impact.sales_reports import (
     attributed_items_report,
-    sales_report,
+    attributed_sales_report,
     widget_funnel_report,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
@@ -296,7 +296,7 @@ def _items(report: Report, database: Database, store: Store) -> None:
     wanted = parse_report_query(system_ms(), store.settings.zone)
     reports: dict[str, Callable[[], object]] = {
         "credited-items": lambda: attributed_items_report(database, store, wanted),
-        "credited-sales": lambda: sales_report(database, store, wanted),
+        "credited-sales": lambda: attributed_sales_report(database, store, wanted),
         "widgets": lambda: widget_funnel_report(database, store, wanted),
         "search": lambda: search_report(database, store, wanted),
         "search-no-clicks": lambda: search_report(

@@ -38,7 +38,7 @@ from productrecs.features.reports.customer_segments_report import (
 from productrecs.features.reports.impact.attribution_report import attribution_report
 from productrecs.features.reports.impact.sales_reports import (
     attributed_items_report,
-    sales_report,
+    attributed_sales_report,
     widget_funnel_report,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
@@ -81,7 +81,9 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         ),
         "credited-sales": ReportType(
             "the newest of these sales, with their orders",
-            lambda services, store, query: sales_report(services.database, store, query),
+            lambda services, store, query: attributed_sales_report(
+                services.database, store, query
+            ),
         ),
         "credited-items": ReportType(
             "which products were sold that way",

@@ -63,7 +63,7 @@ SEVERAL_STORES = {
     "storage/sql/storage_usage.py: first_event_ms": OPERATOR,
     "storage/jobs/job_queue.py: _due_sql": "a worker claims any store's next job",
     "storage/jobs/job_queue.py: job_backlogs": OPERATOR,
-    "storage/jobs/job_queue.py: waiting_stores": "a periodic task asks for all stores",
+    "storage/jobs/job_queue.py: stores_with_waiting_job": "a task asks for all stores",
     "storage/jobs/job_queue.py: _delete_finished": "old jobs of every store, once an hour",
     "storage/jobs/recurring_jobs.py: enqueue_due": READS_ALL,
     "storage/backup/restore_backup.py: _check_server_unused_and_replaceable": OPERATOR,

@@ -102,7 +102,9 @@ def test_a_replay_is_started_and_shown(office: Office, shop: Filled) -> None:
         waiting = count_jobs(connection, shop.store.store_id)[JobState.QUEUED]
     assert waiting >= 1
     job: Any = type("Job", (), {"store_id": shop.store.store_id})()
-    StoreJobs(office.services).replay_earnings(job, JobProgress(threading.Event()))
+    StoreJobs(office.services).replay_earning_weights_of_store(
+        job, JobProgress(threading.Event())
+    )
     assert "0 orders to replay, 50 are needed" in text_of(member.get(PAGE))
     report = shop.merchant.client.ask(
         "GET", "/integration/report?name=earnings", None, shop.merchant.server

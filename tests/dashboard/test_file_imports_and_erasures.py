@@ -15,7 +15,7 @@ from productrecs.records.uploads.file_import import CHECK_JOB
 from productrecs.services import build_eraser
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.tables import purchase_lines
-from productrecs.worker.file_import_jobs import build_file_checker
+from productrecs.worker.file_import_jobs import build_file_check_worker
 from tests.dashboard.test_file_imports_page import find_import, id_of, press, send, work
 from tests.support.dashboard import text_of
 
@@ -169,7 +169,7 @@ def test_a_shopper_who_is_erased_during_a_check_is_dropped_as_well(
     office: Office, store: Store
 ) -> None:
     path = send(office.member(store), OURS, "orders.csv")
-    checker = build_file_checker(office.services, erases_meanwhile(office.services))
+    checker = build_file_check_worker(office.services, erases_meanwhile(office.services))
 
     while checker.run_next_job():
         pass

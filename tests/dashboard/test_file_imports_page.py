@@ -21,8 +21,8 @@ from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.worker.file_import_jobs import (
     MAX_ATTEMPTS,
     RETENTION_MS,
-    build_file_checker,
-    build_file_importer,
+    build_file_check_worker,
+    build_file_import_worker,
 )
 from productrecs.worker.job_worker import JobInterruptedError
 from tests.support.dashboard import Member, add_store, add_user, text_of
@@ -53,8 +53,8 @@ def work(office: Office) -> None:
     """Let the workers do what is due."""
     files = DashboardFileImporter(office.services.imports)
     for worker in (
-        build_file_checker(office.services, files),
-        build_file_importer(office.services, files),
+        build_file_check_worker(office.services, files),
+        build_file_import_worker(office.services, files),
     ):
         while worker.run_next_job():
             pass
@@ -467,7 +467,7 @@ def test_interruptions_do_not_count_as_attempts(
 
     with monkeypatch.context() as patched:
         patched.setattr(DashboardFileImporter, "drop_erased_rows_and_dry_run", stopped)
-        checker = build_file_checker(office.services, files)
+        checker = build_file_check_worker(office.services, files)
         for _ in range(MAX_ATTEMPTS + 1):
             assert checker.run_next_job()
     assert len(stops) == MAX_ATTEMPTS + 1
@@ -482,7 +482,7 @@ def started(office: Office, store: Store, rows: int) -> str:
     member = office.member(store)
     lines = "".join(f"p{number},Product {number}\n" for number in range(rows))
     path = send(member, f"id,title\n{lines}", "a.csv")
-    checker = build_file_checker(
+    checker = build_file_check_worker(
         office.services, DashboardFileImporter(office.services.imports)
     )
     while checker.run_next_job():
@@ -517,7 +517,7 @@ def test_an_interrupted_import_of_products_goes_on_where_it_stopped(
 def test_imports_of_several_stores_take_turns(office: Office, store: Store) -> None:
     other = add_store(office.services, f"small-{office.now_ms}.example")
     long, short = started(office, store, 4_500), started(office, other, 2)
-    importer = build_file_importer(
+    importer = build_file_import_worker(
         office.services, DashboardFileImporter(office.services.imports), slice_seconds=0.0
     )
 

@@ -17,8 +17,11 @@ from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailSubscriptionRepository,
     MailTopic,
 )
-from productrecs.worker.feed_jobs import build_feed_fetcher
-from productrecs.worker.file_import_jobs import build_file_checker, build_file_importer
+from productrecs.worker.feed_jobs import build_feed_worker
+from productrecs.worker.file_import_jobs import (
+    build_file_check_worker,
+    build_file_import_worker,
+)
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.feeds import HOST, FeedHost
 
@@ -57,9 +60,9 @@ def work(office: Office, store: Store) -> None:
         office.services.queue.enqueue(transaction, NewJob(store.store_id, FETCH_JOB))
     files = DashboardFileImporter(office.services.imports)
     for worker in (
-        build_feed_fetcher(office.services, FeedDownloader({HOST})),
-        build_file_checker(office.services, files),
-        build_file_importer(office.services, files),
+        build_feed_worker(office.services, FeedDownloader({HOST})),
+        build_file_check_worker(office.services, files),
+        build_file_import_worker(office.services, files),
     ):
         while worker.run_next_job():
             pass

@@ -78,7 +78,7 @@ from productrecs.processes.process_messages import ParentConnection
 if sys.argv[2] == "True":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 parent = ParentConnection.inherited(int(sys.argv[1]))
-parent.ready()
+parent.report_ready()
 time.sleep(60)
 """
 

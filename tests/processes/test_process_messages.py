@@ -115,7 +115,7 @@ def test_a_child_stops_when_its_parent_says_so_or_is_gone(
     stopped = threading.Event()
     child = ParentConnection(there)
     child.stop_with_parent(stopped.set)
-    child.ready()
+    child.report_ready()
     assert here.receive(FROM_CHILD, 5.0)[0] == ReadyMessage()
     assert not stopped.is_set()
 

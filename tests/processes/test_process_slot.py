@@ -42,7 +42,7 @@ def test_a_child_opens_the_slot_that_it_is_given(tmp_path: Path) -> None:
     subprocess.run(command, pass_fds=[memory.file], check=True)
 
     assert memory.buckets[3] == 2.5
-    assert ours.fewest_connections() == 7
+    assert ours.fewest_connections_elsewhere() == 7
 
 
 def test_only_other_processes_that_are_ready_count_as_peers() -> None:
@@ -55,19 +55,19 @@ def test_only_other_processes_that_are_ready_count_as_peers() -> None:
     second.publish(2)
     third.publish(9, is_ready=True)
     assert (
-        first.fewest_connections(),
-        second.fewest_connections(),
-        third.fewest_connections(),
+        first.fewest_connections_elsewhere(),
+        second.fewest_connections_elsewhere(),
+        third.fewest_connections_elsewhere(),
     ) == (9, 1, 1)
 
     third.publish(0, is_ready=False)
     assert (
-        first.fewest_connections(),
-        second.fewest_connections(),
-        third.fewest_connections(),
+        first.fewest_connections_elsewhere(),
+        second.fewest_connections_elsewhere(),
+        third.fewest_connections_elsewhere(),
     ) == (math.inf, 1, 1)
     PeerConnections(ProcessSlot("api", 0, memory))  # a successor, which is not ready yet
-    assert second.fewest_connections() == math.inf
+    assert second.fewest_connections_elsewhere() == math.inf
 
 
 def test_the_folder_of_metrics_goes_with_its_service() -> None:
@@ -82,7 +82,7 @@ def test_a_process_alone_shares_nothing() -> None:
 
     alone.store_metrics_in_folder()
 
-    assert PeerConnections(alone).fewest_connections() == math.inf
+    assert PeerConnections(alone).fewest_connections_elsewhere() == math.inf
     assert alone.metrics is None
 
 

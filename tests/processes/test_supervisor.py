@@ -252,7 +252,7 @@ def test_an_orphan_ends_though_its_last_message_was_never_read(tmp_path: Path) -
         )
     assert child.connection.poll(30)  # it is ready
 
-    child.close(10)  # with unread messages: the child's next read fails with ECONNRESET
+    child.end(10)  # with unread messages: the child's next read fails with ECONNRESET
 
     assert child.process.returncode == 0  # it ended by itself
     open_listening_socket("127.0.0.1", port).close()

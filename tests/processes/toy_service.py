@@ -55,11 +55,11 @@ def _work(kind: str, folder: Path, number: int, parent: ParentConnection) -> int
         options = ServerOptions(
             drain_seconds=0.3, timeouts=PATIENCE, parent=parent.fileno()
         )
-        run_server(application, socket.socket(fileno=number), options, parent.ready)
+        run_server(application, socket.socket(fileno=number), options, parent.report_ready)
     if kind == "steady":
         over = threading.Event()
         parent.stop_with_parent(over.set)
-        parent.ready()
+        parent.report_ready()
         over.wait()
     return 0
 

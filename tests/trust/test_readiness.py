@@ -252,20 +252,20 @@ def test_damage_is_noted_until_a_check_finds_none(
         IntegrityChecker(sqlite_database, data_folder),
     )
     sqlite_database.overwrite_deleted()
-    watch.check()
+    watch.check_and_report()
     assert note.read() is None
     whole = shutil.copy(data_folder / "productrecs.db", data_folder / "whole")
     spoil(data_folder, UNREAD)
 
-    watch.check()
-    watch.check()
+    watch.check_and_report()
+    watch.check_and_report()
 
     assert "is damaged" in str(note.read())
     said = [one for one in caplog.records if one.name == integrity_check.__name__]
     assert len(said) == 1  # an hour passes before it is said again
     sqlite_database.close()
     shutil.copy(whole, data_folder / "productrecs.db")
-    IntegrityChecker(Database.open(None, data_folder), data_folder).check()
+    IntegrityChecker(Database.open(None, data_folder), data_folder).check_and_report()
     assert note.read() is None
 
 

@@ -39,8 +39,11 @@ from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailTopic,
 )
 from productrecs.tenancy.users.repository import UserRepository
-from productrecs.worker.feed_jobs import ALARM_FAILURES, build_feed_fetcher
-from productrecs.worker.file_import_jobs import build_file_checker, build_file_importer
+from productrecs.worker.feed_jobs import ALARM_FAILURES, build_feed_worker
+from productrecs.worker.file_import_jobs import (
+    build_file_check_worker,
+    build_file_import_worker,
+)
 from tests.support.dashboard import add_store
 from tests.support.feeds import HOST, Answer, FeedHost
 from tests.support.service import Service
@@ -94,9 +97,9 @@ class Installation:
         """Let all workers do what is enqueued."""
         files = DashboardFileImporter(self.services.imports)
         for worker in (
-            build_feed_fetcher(self.services),
-            build_file_checker(self.services, files),
-            build_file_importer(self.services, files),
+            build_feed_worker(self.services),
+            build_file_check_worker(self.services, files),
+            build_file_import_worker(self.services, files),
         ):
             while worker.run_next_job():
                 pass

@@ -115,7 +115,7 @@ def test_the_worker_purges_what_is_older_than_the_shorter_retention(
     services = build_services(settings)
     jobs = StoreJobs(services)
     job: Any = type("Job", (), {"store_id": shop.store.store_id})()
-    jobs.attribute(job, JobProgress(threading.Event()))
+    jobs.attribute_purchases(job, JobProgress(threading.Event()))
     for store_id in (due := jobs.stores_to_purge()):
         assert store_id == shop.store.store_id
         jobs.purge_events(job, JobProgress(threading.Event()))

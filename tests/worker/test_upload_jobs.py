@@ -29,7 +29,7 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.worker import file_import_jobs
-from productrecs.worker.file_import_jobs import build_upload_importer
+from productrecs.worker.file_import_jobs import build_order_upload_worker
 from tests.records.orders.import_support import NOON, new_store
 from tests.support.migrated import bring
 from tests.support.service import eventually
@@ -93,7 +93,7 @@ def test_a_long_import_lets_another_store_go_before(
         new_store(installation.services.database),
     )
     long, short = installation.upload(large, 2_000), installation.upload(small, 1)
-    importer = build_upload_importer(installation.services)
+    importer = build_order_upload_worker(installation.services)
 
     assert importer.run_next_job()
     status, rows = installation.status(large, long)
@@ -113,7 +113,7 @@ def test_a_long_import_goes_on_while_no_other_store_waits(
     store = new_store(installation.services.database)
     upload_id = installation.upload(store, 500)
 
-    assert build_upload_importer(installation.services).run_next_job()
+    assert build_order_upload_worker(installation.services).run_next_job()
 
     assert installation.status(store, upload_id) == (OrderUploadStatus.DONE, 500)
 
@@ -122,12 +122,12 @@ def test_a_long_import_goes_on_while_no_other_store_waits(
 def test_a_stopped_worker_releases_the_import(installation: ImportInstallation) -> None:
     store = new_store(installation.services.database)
     upload_id = installation.upload(store, 500)
-    stopped = build_upload_importer(installation.services)
+    stopped = build_order_upload_worker(installation.services)
     stopped.stop()
 
     assert stopped.run_next_job()
     assert installation.status(store, upload_id)[0] == OrderUploadStatus.RUNNING
-    assert build_upload_importer(installation.services).run_next_job()
+    assert build_order_upload_worker(installation.services).run_next_job()
 
     assert installation.status(store, upload_id) == (OrderUploadStatus.DONE, 500)
 
@@ -165,7 +165,7 @@ def test_the_file_of_a_deleted_store_is_swept_away(
 @contextlib.contextmanager
 def at_work(services: Services) -> Iterator[None]:
     """Let an importer work as in production while the block runs."""
-    importer = build_upload_importer(services)
+    importer = build_order_upload_worker(services)
     thread = threading.Thread(target=importer.run)
     thread.start()
     try:

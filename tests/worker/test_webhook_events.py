@@ -322,7 +322,7 @@ def test_a_test_that_can_be_stopped_is_told_once(scanner: Scanner) -> None:
             "winter", iso(scanner.now[0])[:10], scanner.now[0], result
         )
         with services.database.transaction() as transaction:
-            ExperimentResultRepository(transaction, store.store_id).store(stored)
+            ExperimentResultRepository(transaction, store.store_id).store_result(stored)
         scans.append(scanner.scan())
 
     assert [len(one) for one in scans] == [0, 1, 0]

@@ -99,7 +99,7 @@ class ChildProcess:
     process: ForkedProcess | subprocess.Popen[bytes]
     connection: Connection
 
-    def close(self, seconds: float = 0.0) -> None:
+    def end(self, seconds: float = 0.0) -> None:
         """Close the connection, which makes the child end; kill it after `seconds`."""
         self.connection.close()
         if seconds and isinstance(self.process, subprocess.Popen):
@@ -164,7 +164,7 @@ def stop_at_signals(stop: Callable[[], None]) -> None:
         signal.signal(number, lambda _number, _frame: signals.put(None))
 
 
-def lower_priority() -> None:
+def lower_priority_and_ignore_stops() -> None:
     """Lower this process's priority; ignore stop signals, end with the connection."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -318,7 +318,7 @@ class WorkerProcess:
     def _end(self, seconds: float) -> None:
         child, self._child = self._child, None
         if child is not None:
-            child.close(seconds)
+            child.end(seconds)
 
     def _running_connection(self) -> Connection:
         """Return the connection to a running process that is ready."""
@@ -345,7 +345,7 @@ def serve_requests(
     handle: Callable[[_Request, bytes], object],
 ) -> None:
     """Answer every request and its attachment until the parent closes the connection."""
-    parent.ready()
+    parent.report_ready()
     while True:
         try:
             request, attachment = parent.receive(requests)

@@ -181,26 +181,26 @@ class ParentConnection(Connection):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(last_signal), 0, 0, 0)
         return super().inherited(number)
 
-    def ready(self) -> None:
+    def report_ready(self) -> None:
         """Report that this process is ready to work."""
         self._report(ReadyMessage())
 
-    def progress(self, share: float) -> None:
+    def report_progress(self, share: float) -> None:
         """Report the share of the work that is done."""
         self._report(ProgressMessage(share))
 
-    def alive(self) -> None:
+    def report_alive(self) -> None:
         """Report that this process is at work; never wait for the parent."""
         with suppress(OSError):  # the parent is gone, or reads nothing
             self._socket.send(encode_frame(AliveMessage()), socket.MSG_DONTWAIT)
 
-    def report_alive(self, is_responsive: Callable[[], bool]) -> None:
+    def start_alive_reports(self, is_responsive: Callable[[], bool]) -> None:
         """Report from a thread that this process is at work, while `is_responsive`."""
 
         def report() -> None:
             while True:
                 if is_responsive():
-                    self.alive()
+                    self.report_alive()
                 time.sleep(ALIVE_SECONDS)
 
         threading.Thread(target=report, name="alive", daemon=True).start()
@@ -219,5 +219,5 @@ class ParentConnection(Connection):
         threading.Thread(target=wait, name="parent", daemon=True).start()
 
     def _report(self, message: object) -> None:
-        with suppress(OSError):  # the parent has ended: `watch` handles it
+        with suppress(OSError):  # the parent has ended: `stop_with_parent` handles it
             self.send(message)

@@ -114,7 +114,7 @@ class PeerConnections:
             self._is_ready = is_ready
         self._cells[self._number] = connections + 1 if self._is_ready else _NOT_READY
 
-    def fewest_connections(self) -> float:
+    def fewest_connections_elsewhere(self) -> float:
         """Return the connections of the other ready process that has the fewest."""
         other_counts = [
             cell

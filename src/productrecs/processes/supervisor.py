@@ -281,7 +281,7 @@ class Supervisor:
             self._running.remove(running)
             with contextlib.suppress(KeyError):
                 self._selector.unregister(running.child.connection)
-            running.child.close()
+            running.child.end()
             self._ends.append((now, running.role.name))
             if self._is_up and not self._signals:
                 self._due.append(
@@ -326,5 +326,5 @@ class Supervisor:
         for running in self._running:
             facts = {"role": running.role.name, "pid": running.child.process.pid}
             _log.warning("process killed", extra=facts)
-            running.child.close()
+            running.child.end()
         return 1 if self._running else 0

@@ -76,7 +76,7 @@ class ArmAssigner:
         known: StoredIdentity,
     ) -> str:
         """Return the arm of a shopper in a test, and record the exposure."""
-        unit = self._unit(store_id, identities, known)
+        unit = self._randomization_unit(store_id, identities, known)
         arm = arm_of(store_id, split, unit)
         now_ms = self._clock()
         for name in dict.fromkeys((*identities, *known.names)):
@@ -84,7 +84,7 @@ class ArmAssigner:
             self._cache_unit((store_id, name), unit)
         return arm
 
-    def _unit(
+    def _randomization_unit(
         self, store_id: StoreId, identities: Sequence[str], known: StoredIdentity
     ) -> str:
         if known.unit is not None:

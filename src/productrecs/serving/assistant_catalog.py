@@ -144,7 +144,7 @@ class AssistantCatalog:
         return {
             "products": written,
             "pagination": pagination,
-        } | self._messages(unknown_ids)
+        } | self._messages_field(unknown_ids)
 
     def related_items(self, call: SearchCall) -> list[int]:
         """Return the items that are like, complete or look with the call's products.
@@ -198,7 +198,7 @@ class AssistantCatalog:
                 first.setdefault(self._product_key(item), item)
         return list(first.values())
 
-    def looks(self, call: SearchCall, image_url_of: Callable[[Look], str]) -> Reply:
+    def look_reply(self, call: SearchCall, image_url_of: Callable[[Look], str]) -> Reply:
         """Return the look that a call asks for, with the products that can be shown."""
         if not call.looks:
             return {}
@@ -270,7 +270,7 @@ class AssistantCatalog:
             scores[item] += 1 / (_RANK_OFFSET + rank)
         return sorted(items, key=lambda item: -scores[item])
 
-    def lookup(self, call: LookupCall) -> Reply:
+    def lookup_reply(self, call: LookupCall) -> Reply:
         """Return the products of ids, each once; blocks while it reads.
 
         Raises:
@@ -291,7 +291,7 @@ class AssistantCatalog:
             self._with_requested_variants(product, inputs[key])
             for key, product in products.items()
         ]
-        return {"products": written} | self._messages(unknown_ids)
+        return {"products": written} | self._messages_field(unknown_ids)
 
     def _with_requested_variants(
         self, product: OfferedProduct, inputs: Mapping[int, list[dict[str, str]]]
@@ -306,7 +306,7 @@ class AssistantCatalog:
         ]
         return written
 
-    def product(self, call: ProductCall) -> Reply | None:
+    def product_reply(self, call: ProductCall) -> Reply | None:
         """Return one product in full, None if there is none; blocks while it reads.
 
         Raises:
@@ -330,7 +330,7 @@ class AssistantCatalog:
             shown.sort(key=lambda variant: variant is not featured)
         return {
             "product": self._serializer.detail_fields(product, selected, shown)
-        } | self._messages([])
+        } | self._messages_field([])
 
     def _resolve_id(self, wanted_id: str) -> tuple[int | None, bool]:
         """Return the item of an id, and whether the id is its own or its product's."""
@@ -401,7 +401,7 @@ class AssistantCatalog:
                 effective_availability(item.availability, item.stock_qty),
             )
 
-    def _messages(self, unknown_ids: Sequence[str]) -> Reply:
+    def _messages_field(self, unknown_ids: Sequence[str]) -> Reply:
         """Return the messages of a reply, if there are any."""
         messages = [
             {"type": "info", "code": "not_found", "content": unknown_id}

@@ -33,7 +33,7 @@ from productrecs.records.placements.repository import PlacementsAndBundles
 from productrecs.records.search_counts.repository import read_question_counts
 from productrecs.services import Services
 from productrecs.serving.list_cache import ListCache
-from productrecs.serving.product_cards import make_card
+from productrecs.serving.product_cards import encode_card_start
 from productrecs.serving.search_cache import SearchCache
 from productrecs.storage.files.model_files import BrokenModelError
 from productrecs.storage.files.object_store_snapshots import (
@@ -111,7 +111,7 @@ def load_store(
     services: Services, store: Store, queries: QueryEmbedders = _NO_TEXT_MODELS
 ) -> CachedStore:
     """Load a store into memory as it is now; `queries` embeds queries for vector search."""
-    catalog = CatalogView(store.store_id, store.settings.zone, make_card)
+    catalog = CatalogView(store.store_id, store.settings.zone, encode_card_start)
     rules = RulesView(store.store_id, store.settings.zone, catalog)
     cached_store = CachedStore(
         state=StoreState(catalog, empty_models(), store.settings, rules),
@@ -239,9 +239,9 @@ def _open_serving_models(
     name = SnapshotName(store_id, MODELS, model_id)
     if not snapshots.is_ready(name):
         return
-    _swap_models(cached_store, models_folder(services.models, store_id), model_id)
+    _load_models_or_refuse(cached_store, models_folder(services.models, store_id), model_id)
     if cached_store.refused_model == model_id:
-        if snapshots.discard(name):
+        if snapshots.discard_once(name):
             cached_store.refused_model = ""  # a damaged local copy is fetched again
         else:
             _enqueue_training(services, store_id)
@@ -314,7 +314,7 @@ def _reject_snapshot(services: Services, name: SnapshotName) -> None:
         _log.warning("training request failed", extra={"store": name.store_id})
 
 
-def _swap_models(cached_store: CachedStore, folder: Path, model_id: str) -> None:
+def _load_models_or_refuse(cached_store: CachedStore, folder: Path, model_id: str) -> None:
     try:
         models = TrainedModels.load(folder, model_id)
         cached_store.state.models = models.replacing(SIMILAR, cached_store.pictures.model)

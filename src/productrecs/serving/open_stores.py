@@ -59,7 +59,7 @@ _GC_THRESHOLDS: Final = (100, 1, 100_000)
 
 
 @contextmanager
-def _without_gc() -> Iterator[None]:
+def _exclude_loaded_from_gc() -> Iterator[None]:
     """Exclude the objects loaded in the block from garbage collection for good.
 
     A large catalog has hundreds of thousands of objects: traversing them paused every
@@ -164,7 +164,7 @@ class OpenStores:
         """Return the store as `open` does, in a thread that may block."""
         cached_store = self.get(store)
         if cached_store is None:
-            with _without_gc():
+            with _exclude_loaded_from_gc():
                 loaded = self._load(store)
             cached_store = self._add_and_evict(store, loaded)
         return cached_store
@@ -191,7 +191,7 @@ class OpenStores:
             self._refresh_store(store.store_id, cached_store)
 
     async def _load_in_thread(self, store: Store) -> CachedStore:
-        with _without_gc():
+        with _exclude_loaded_from_gc():
             cached_store = await asyncio.to_thread(self._load, store)
         await asyncio.to_thread(release_freed_memory)
         return self._add_and_evict(store, cached_store)
@@ -259,7 +259,7 @@ class OpenStores:
         self._accounts.refresh(reader)
         if self._applied_version != self._accounts.version:
             self._applied_version = self._accounts.version
-            self._apply_settings()
+            self._apply_settings_or_evict()
         self._refresh_open_stores(reader)
         self._polls += 1
         if self._polls % _POLLS_PER_TURN == 1:
@@ -295,7 +295,7 @@ class OpenStores:
             except ProductRecsError:
                 _log.exception("store refresh failed")
 
-    def _apply_settings(self) -> None:
+    def _apply_settings_or_evict(self) -> None:
         for store_id, cached_store in list(self._open.items()):
             store = self._accounts.by_id(store_id)
             if (

@@ -19,7 +19,7 @@ class _Card(msgspec.Struct):
     product_url: str | None
 
 
-def make_card(fields: CardFields) -> bytes:
+def encode_card_start(fields: CardFields) -> bytes:
     """Return the start of a product's JSON object: everything except source and score."""
     price = fields.price
     card = _Card(

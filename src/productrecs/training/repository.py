@@ -19,10 +19,10 @@ from productrecs.storage.files.object_store_snapshots import (
 )
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.store_counters_and_versions import (
+    compare_and_set_head,
     head_fields,
     heads_of_all_stores,
     lock_head,
-    replace_in_head,
     set_head,
 )
 from productrecs.storage.sql.tables import models
@@ -255,7 +255,7 @@ def replace_serving_index(
     transaction: sa.Connection, store_id: StoreId, before: str | None, after: str | None
 ) -> bool:
     """Let another search index serve a store; return False if `before` does not serve."""
-    return replace_in_head(transaction, store_id, {"index_id": before}, index_id=after)
+    return compare_and_set_head(transaction, store_id, {"index_id": before}, index_id=after)
 
 
 def reject_snapshot(transaction: sa.Connection, name: SnapshotName) -> None:
@@ -264,4 +264,6 @@ def reject_snapshot(transaction: sa.Connection, name: SnapshotName) -> None:
         replace_serving_index(transaction, name.store_id, name.name, None)
     elif name.kind == PICTURES:
         before = {"visual_id": name.name}
-        replace_in_head(transaction, name.store_id, before, visual_id=None, visual_seq=0)
+        compare_and_set_head(
+            transaction, name.store_id, before, visual_id=None, visual_seq=0
+        )

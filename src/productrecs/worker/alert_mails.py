@@ -69,7 +69,7 @@ def mail_stock_alerts(
     mail = TeamMail(
         "stock alert",
         f"{store.domain}: {count} to order",
-        _mail_text(new_actions, store, services.settings.base_url or ""),
+        _stock_alert_text(new_actions, store, services.settings.base_url or ""),
     )
     sent_count = send_to_team(server, store, readers if new_actions else (), mail)
     if new_actions and not sent_count:
@@ -111,7 +111,9 @@ def stock_action_lines(actions: Sequence[StockAction], most: int) -> str:
     return "\n".join(lines)
 
 
-def _mail_text(new_actions: Sequence[StockAction], store: Store, base_url: str) -> str:
+def _stock_alert_text(
+    new_actions: Sequence[StockAction], store: Store, base_url: str
+) -> str:
     listed_actions = stock_action_lines(new_actions, _MAX_NAMED)
     return (
         f"Last night's forecast of {store.domain} says:\n\n{listed_actions}\n\n"

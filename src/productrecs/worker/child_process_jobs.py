@@ -75,7 +75,7 @@ def run_command_process(arguments: Sequence[str], progress: JobProgress) -> None
             _report_progress_until_end(child, progress)
             status = child.process.wait()
         finally:
-            child.close()
+            child.end()
         if status != 0:
             errors.seek(0)
             error_output = errors.read().decode(errors="replace").strip()[-_LAST_WORDS:]
@@ -108,7 +108,7 @@ class TuningJobs:
         """Return the stores that are due for tuning."""
         return stores_to_tune(self._services.database, self._services.clock())
 
-    def tune(self, job: Job, progress: JobProgress) -> None:
+    def tune_and_enqueue_training(self, job: Job, progress: JobProgress) -> None:
         """Tune a store in a child process, then enqueue a training."""
         store = store_of_job(job, self._accounts)
         run_store_command("tune", store, self._services.settings.data, progress)
@@ -148,7 +148,7 @@ class ForecastJobs:
         """Record products that ran out of stock or are back in stock."""
         track_stock_outs(self._services.database, job.store_id, self._services.clock())
 
-    def forecast(self, job: Job, progress: JobProgress) -> None:
+    def forecast_and_mail_alerts(self, job: Job, progress: JobProgress) -> None:
         """Forecast a store in a child process, and mail stock alerts."""
         store = store_of_job(job, self._accounts)
         track_stock_outs(self._services.database, job.store_id, self._services.clock())
@@ -184,8 +184,8 @@ def build_command_job_worker(services: Services) -> JobWorker:
     forecast_jobs, tuning_jobs = ForecastJobs(services), TuningJobs(services)
     relevance_jobs = RelevanceJobs(services)
     handlers: dict[str, JobHandler] = {
-        "choose-constants": tuning_jobs.tune,
-        "forecast": forecast_jobs.forecast,
+        "choose-constants": tuning_jobs.tune_and_enqueue_training,
+        "forecast": forecast_jobs.forecast_and_mail_alerts,
         "measure-search": relevance_jobs.measure_and_mail_alarm,
         "watch-stock": forecast_jobs.record_stock_outs,
     }
@@ -237,7 +237,7 @@ class ParallelLoops:
     def run(self) -> None:
         """Work until `stop` is called."""
         second_thread = threading.Thread(
-            target=self._run_second, name="second loop", daemon=True
+            target=self._run_second_loop, name="second loop", daemon=True
         )
         second_thread.start()
         try:
@@ -246,7 +246,7 @@ class ParallelLoops:
             self._second.stop()
             second_thread.join()
 
-    def _run_second(self) -> None:
+    def _run_second_loop(self) -> None:
         try:
             self._second.run()
         except Exception:

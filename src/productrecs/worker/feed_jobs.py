@@ -110,10 +110,12 @@ class FeedFetchHandler:
             if download is None or download.digest == feed.digest:
                 return self._record_unchanged(store, feed, download)
             folder.move_to_object_store(upload_id)
-            fetch = self._record_new_file(store, feed, last, upload_id, download)
+            fetch = self._record_file_and_enqueue_check(
+                store, feed, last, upload_id, download
+            )
             is_kept = fetch is not None
         except (FeedUnavailableError, TooManyImportsError) as error:
-            fetch = self._record_failure(store, feed, str(error))
+            fetch = self._record_failure_and_mail_alarm(store, feed, str(error))
         finally:
             if not is_kept:
                 folder.remove(upload_id)
@@ -153,7 +155,7 @@ class FeedFetchHandler:
             fetch = replace(fetch, size=download.size)
         return self._record_fetch(store, feed, after, fetch)
 
-    def _record_failure(
+    def _record_failure_and_mail_alarm(
         self, store: Store, feed: ScheduledFeed, problem: str
     ) -> ScheduledFeedFetch | None:
         failures = feed.failures + 1
@@ -169,7 +171,7 @@ class FeedFetchHandler:
             mail_feed_alarm(self._services, store, "your product feed fails", text)
         return found
 
-    def _record_new_file(
+    def _record_file_and_enqueue_check(
         self,
         store: Store,
         feed: ScheduledFeed,
@@ -234,7 +236,7 @@ class FeedFetchHandler:
         return replace(feed, next_ms=feed.next_fetch_ms(now_ms, zone))
 
 
-def build_feed_fetcher(
+def build_feed_worker(
     services: Services, downloader: FeedDownloader | None = None
 ) -> JobWorker:
     """Return the worker that fetches scheduled feeds."""

@@ -122,7 +122,7 @@ class DashboardFileJobs:
                     "problem": self._problem_text_or_raise(store, file_import, error)
                 }
             self._end_check_or_recheck(store, file_import, preview, erasures)
-            self._requeue(job)
+            self._yield_to_waiting_store(job)
 
     def import_or_undo_files(self, job: Job, progress: JobProgress) -> None:
         """Import the files that a store has started."""
@@ -131,7 +131,7 @@ class DashboardFileJobs:
             if file_import.status is ImportStatus.UNDOING:
                 database, clock = self._services.database, self._services.clock
                 undo_file_import(database, store.store_id, file_import, clock)
-                self._requeue(job)
+                self._yield_to_waiting_store(job)
                 continue
             on_share = self._progress_callback(store, file_import, progress, job)
             try:
@@ -150,9 +150,9 @@ class DashboardFileJobs:
                 self._finish_and_remove_file(
                     store, file_import, ImportStatus.DONE, outcome.result, outcome.rejects
                 )
-            self._requeue(job)
+            self._yield_to_waiting_store(job)
 
-    def expire_files(self, _job: Job, _progress: JobProgress) -> None:
+    def expire_imports(self, _job: Job, _progress: JobProgress) -> None:
         """Expire checked imports that were not started; the sweep deletes their files.
 
         A command that was killed has not said that it ended.
@@ -276,11 +276,11 @@ class DashboardFileJobs:
                     )
             if is_over:
                 checked_at = now
-                self._requeue(job)
+                self._yield_to_waiting_store(job)
 
         return on_share
 
-    def _requeue(self, job: Job) -> None:
+    def _yield_to_waiting_store(self, job: Job) -> None:
         """Yield to another store that waits for the same kind of job.
 
         Raises:
@@ -340,7 +340,9 @@ class DashboardFileJobs:
         self._services.upload_folder.remove(file_import.import_id)
 
 
-def build_file_checker(services: Services, importer: DashboardFileImporter) -> JobWorker:
+def build_file_check_worker(
+    services: Services, importer: DashboardFileImporter
+) -> JobWorker:
     """Return the worker of dry runs."""
     files = DashboardFileJobs(services, importer)
     task = PeriodicJob(CHECK_JOB, every=timedelta(seconds=30), stores=files.stores_to_check)
@@ -349,7 +351,7 @@ def build_file_checker(services: Services, importer: DashboardFileImporter) -> J
     )
 
 
-def build_file_importer(
+def build_file_import_worker(
     services: Services,
     importer: DashboardFileImporter,
     slice_seconds: float = SLICE_SECONDS,
@@ -358,7 +360,7 @@ def build_file_importer(
     files = DashboardFileJobs(services, importer, slice_seconds)
     handlers: dict[str, JobHandler] = {
         IMPORT_JOB: files.import_or_undo_files,
-        "expire-files": files.expire_files,
+        "expire-files": files.expire_imports,
     }
     tasks = [
         PeriodicJob(IMPORT_JOB, every=timedelta(seconds=30), stores=files.stores_to_import),
@@ -420,7 +422,7 @@ class OrderUploadJobs:
             _log.info("stale uploads deleted", extra={"files": count})
 
 
-def build_upload_importer(services: Services) -> JobWorker:
+def build_order_upload_worker(services: Services) -> JobWorker:
     """Return the worker of upload jobs."""
     uploads = OrderUploadJobs(services)
     handlers: dict[str, JobHandler] = {

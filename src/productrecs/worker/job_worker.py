@@ -202,7 +202,7 @@ class JobWorker:
         """Run until `stop` is called; the current job is finished or requeued."""
         _log.info("worker started", extra={"kinds": sorted(self._handlers)})
         while not self._stopping.is_set():
-            self._stopping.wait(self._run_due().total_seconds())
+            self._stopping.wait(self._run_due_and_choose_pause().total_seconds())
         self._on_end()
         _log.info("worker stopped")
 
@@ -235,7 +235,7 @@ class JobWorker:
         release_freed_memory()
         return True
 
-    def _run_due(self) -> timedelta:
+    def _run_due_and_choose_pause(self) -> timedelta:
         """Run due work; return how long to pause."""
         try:
             self._schedule.enqueue_due_jobs()
@@ -269,7 +269,7 @@ class JobWorker:
         """Renew the lease while the block runs."""
         ended = threading.Event()
         renewal = threading.Thread(
-            target=self._renew_lease,
+            target=self._renew_lease_until,
             args=(job, progress, ended),
             name="heartbeat",
             daemon=True,
@@ -281,7 +281,9 @@ class JobWorker:
             ended.set()
             renewal.join()
 
-    def _renew_lease(self, job: Job, progress: JobProgress, over: threading.Event) -> None:
+    def _renew_lease_until(
+        self, job: Job, progress: JobProgress, over: threading.Event
+    ) -> None:
         pause = self._queue.policy.lease_ms / 1000 / _RENEWALS_PER_LEASE
         while not over.wait(pause):
             try:

@@ -121,7 +121,9 @@ class PictureDescribers:
         self._previous = None if previous is None else self._describer(previous)
         return True
 
-    def of_store(self, serving: str, stored: Collection[str]) -> StoreDescribers | None:
+    def describers_of_store(
+        self, serving: str, stored: Collection[str]
+    ) -> StoreDescribers | None:
         """Return a store's describers by the embedding of its lists, "" without lists.
 
         `stored` are the embeddings of its visual models: only to those can a switch be

@@ -132,7 +132,7 @@ class PictureJobs:
         """Follow the catalog, fetch due pictures, and index them."""
         database, store_id = self._services.database, job.store_id
         deadline = time.monotonic() + SLICE_SECONDS
-        if (describers := self._follow_switch(store_id)) is None:
+        if (describers := self._choose_describers_and_switch(store_id)) is None:
             return
         while not queue_pictures_of_changed_items(
             database, store_id, self._services.system_clock()
@@ -147,7 +147,7 @@ class PictureJobs:
         is_ready_to_switch = store_id in self._switching and fetched_count and not count
         is_paused = time.monotonic() < self._paused_until.get(store_id, 0.0)
         if is_ready_to_switch or not is_paused:
-            self._build_visual_model(store_id, describers)
+            self._build_visual_model_and_pause(store_id, describers)
         self._describers.close_others()
         if fetched_count:
             _log.info(
@@ -184,14 +184,14 @@ class PictureJobs:
             and served_embedder(root, head.store_id, head.visual_id) != current.name
         ]
 
-    def _follow_switch(self, store_id: StoreId) -> StoreDescribers | None:
+    def _choose_describers_and_switch(self, store_id: StoreId) -> StoreDescribers | None:
         """Return what describes a store's pictures; begin the switch to it if it is due.
 
         None without a usable encoder.
         """
         serving = self._serving_embedder(store_id)
         stored = stored_embedders(self._services.visual_model_folder, store_id)
-        if (describers := self._describers.of_store(serving, stored)) is None:
+        if (describers := self._describers.describers_of_store(serving, stored)) is None:
             return None
         if serving in {"", describers.current.name}:
             self._switching.pop(store_id, None)
@@ -225,9 +225,11 @@ class PictureJobs:
             name = describers.current.name
             repository.unqueue_described(name, now_ms, now_ms + REFETCH_AFTER_MS)
             repository.requeue_other_embedders(name, now_ms)
-        self._build_visual_model(store_id, describers)
+        self._build_visual_model_and_pause(store_id, describers)
 
-    def _build_visual_model(self, store_id: StoreId, describers: StoreDescribers) -> None:
+    def _build_visual_model_and_pause(
+        self, store_id: StoreId, describers: StoreDescribers
+    ) -> None:
         """Build the visual model, then pause for a multiple of the build time."""
         began = time.monotonic()
         services = self._services
@@ -265,7 +267,7 @@ class PictureJobs:
         requests = self._fetch_within_rate_limits(due_pictures.due, describers)
         due_pictures.drop([picture for picture, _ in requests])
         outcomes = [
-            self._outcome_of_fetch(picture, fetched, describers)
+            self._describe_fetched_picture(picture, fetched, describers)
             for picture, fetched in requests
         ]
         serving = describers.serving or describers.current
@@ -340,7 +342,7 @@ class PictureJobs:
                 host, must_pause=must_pause, pause_seconds=wait_seconds
             )
 
-    def _outcome_of_fetch(
+    def _describe_fetched_picture(
         self,
         picture: DuePicture,
         fetched: "Future[PictureDownload]",

@@ -20,7 +20,7 @@ from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.services import Services
 from productrecs.storage.files.object_store import ObjectStoreUnavailableError
 from productrecs.storage.files.object_store_snapshots import SnapshotStore
-from productrecs.storage.files.search_index_files import exclusive_writer
+from productrecs.storage.files.search_index_files import try_lock_for_writing
 from productrecs.storage.jobs.leases import Lease
 from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -65,7 +65,7 @@ class SearchIndexerLoop:
         self._services = services
         self._outage = OutageLogLimiter()
         self._models_stamp = services.installed_models.stamp()
-        self._encoders = self._read_encoders()
+        self._encoders = self._load_encoders()
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -88,7 +88,7 @@ class SearchIndexerLoop:
 
     def _index_if_sole_writer(self, uploader: IndexUploader | None) -> None:
         """Index unless another process of this machine writes the folder."""
-        with exclusive_writer(self._services.indexes) as has_lock:
+        with try_lock_for_writing(self._services.indexes) as has_lock:
             if has_lock and uploader is not None:
                 uploader.fetch_serving_indexes()
             if has_lock:
@@ -98,7 +98,7 @@ class SearchIndexerLoop:
         """Index while this process holds the lease; upload what changes."""
         services = self._services
         lease = Lease(services.database, "search", services.system_clock)
-        if not lease.take():
+        if not lease.take_or_renew():
             return
         uploader = IndexUploader(services.database, services.indexes, shared, lease)
         thread = threading.Thread(target=uploader.run, name="uploads", daemon=True)
@@ -124,7 +124,7 @@ class SearchIndexerLoop:
             accounts = AccountDirectory(self._services.database)
             indexer = Indexer(self._services.indexes, accounts)
             while not self._is_over(uploader):
-                self._follow_models()
+                self._reload_changed_encoders()
                 self._remove_spaces_without_model()
                 with self._embed_in_background():
                     while not self._is_over(uploader) and not self._has_other_models():
@@ -147,7 +147,7 @@ class SearchIndexerLoop:
             uploader.renew_lease_if_due()
         return self._stopping.is_set() or (uploader is not None and uploader.is_over)
 
-    def _read_encoders(self) -> dict[SpaceKind, TextEncoder]:
+    def _load_encoders(self) -> dict[SpaceKind, TextEncoder]:
         """Return the text models to embed products with.
 
         Raises:
@@ -165,13 +165,13 @@ class SearchIndexerLoop:
     def _has_other_models(self) -> bool:
         return self._services.installed_models.stamp() != self._models_stamp
 
-    def _follow_models(self) -> None:
+    def _reload_changed_encoders(self) -> None:
         """Read which text models should serve, if that changed; without one, wait."""
         if not self._has_other_models():
             return
         self._models_stamp = self._services.installed_models.stamp()
         try:
-            self._encoders = self._read_encoders()
+            self._encoders = self._load_encoders()
         except ModelFileError:
             _log.exception("text model rejected")  # the one before goes on
 

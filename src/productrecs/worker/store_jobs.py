@@ -124,7 +124,7 @@ class StoreJobs:
         self._accounts.refresh()
         return stores_to_attribute(self._services.database, self._accounts)
 
-    def attribute(self, job: Job, progress: JobProgress) -> None:
+    def attribute_purchases(self, job: Job, progress: JobProgress) -> None:
         """Attribute new purchases to recommendations, for a limited time per run."""
         store, until = (
             store_of_job(job, self._accounts),
@@ -225,7 +225,7 @@ class StoreJobs:
             earnings = EarningsRepository(transaction, job.store_id)
             earnings.store_index(index, services.clock())
 
-    def replay_earnings(self, job: Job, _progress: JobProgress) -> None:
+    def replay_earning_weights_of_store(self, job: Job, _progress: JobProgress) -> None:
         """Replay the store's past orders at several weights of earnings."""
         services = self._services
         replay_earning_weights(
@@ -261,7 +261,7 @@ class StoreJobs:
         ):
             pass
 
-    def sync_engines(self, job: Job, progress: JobProgress) -> None:
+    def resync_catalog_to_engines(self, job: Job, progress: JobProgress) -> None:
         """Resync the whole catalog to the engines, then enqueue a training."""
         database, store_id = self._services.database, job.store_id
         for share in mark_all_items_changed(database, store_id):
@@ -365,20 +365,20 @@ def build_store_job_worker(services: Services) -> JobWorker:
     stores = StoreJobs(services)
     handlers: dict[str, JobHandler] = {
         "apply-order-policy": stores.apply_order_policy,
-        "attribute": stores.attribute,
+        "attribute": stores.attribute_purchases,
         "clean-jobs": lambda _job, _progress: _clean_job_queue(queue),
         "erase-shoppers": stores.erase_shoppers,
         "forget-receipts": stores.purge_old_records,
         "forget-searches": stores.delete_old_searches,
         "index-earnings": stores.compute_earning_index_of_store,
         "purge-events": stores.purge_events,
-        "replay-earnings": stores.replay_earnings,
+        "replay-earnings": stores.replay_earning_weights_of_store,
         "leave-out-excess": stores.leave_out_excess,
         "mail-weekly-reports": stores.mail_weekly_reports,
         "measure-data": lambda _job, _progress: _measure_data(services),
         "measure-tests": stores.measure_tests,
         "work-out-customers": stores.segment_customers,
-        "sync-engines": stores.sync_engines,
+        "sync-engines": stores.resync_catalog_to_engines,
         "tell-of-plans": stores.log_ending_plan,
         "tidy-objects": ObjectStoreJobs(services).purge_objects_and_upload_models,
         "train": stores.train,

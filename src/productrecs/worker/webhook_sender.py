@@ -92,7 +92,7 @@ class WebhookSender:
         """Renew the lease while there is work; idle processes write nothing."""
         if is_needed and time.monotonic() >= self._renew_at:
             self._renew_at = 0.0
-            if self._lease.take():
+            if self._lease.take_or_renew():
                 self._renew_at = time.monotonic() + _RENEW_SECONDS
         return self._renew_at > 0.0
 

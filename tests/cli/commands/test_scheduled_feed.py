@@ -13,8 +13,11 @@ from productrecs.features.imports.scheduled_feeds.feed_download import FeedDownl
 from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.worker.feed_jobs import build_feed_fetcher
-from productrecs.worker.file_import_jobs import build_file_checker, build_file_importer
+from productrecs.worker.feed_jobs import build_feed_worker
+from productrecs.worker.file_import_jobs import (
+    build_file_check_worker,
+    build_file_import_worker,
+)
 from tests.support.feeds import HOST, FeedHost
 
 if TYPE_CHECKING:
@@ -29,9 +32,9 @@ def work(services: Services) -> None:
     """Let the workers fetch, check and import."""
     files = DashboardFileImporter(services.imports)
     for worker in (
-        build_feed_fetcher(services, FeedDownloader({HOST})),
-        build_file_checker(services, files),
-        build_file_importer(services, files),
+        build_feed_worker(services, FeedDownloader({HOST})),
+        build_file_check_worker(services, files),
+        build_file_import_worker(services, files),
     ):
         while worker.run_next_job():
             pass

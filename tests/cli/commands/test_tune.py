@@ -48,7 +48,7 @@ def test_the_background_chooses_and_then_has_the_store_learn(
     job = services.queue.claim(["choose-constants"])
     assert job is not None
 
-    TuningJobs(services).tune(job, JobProgress(threading.Event()))
+    TuningJobs(services).tune_and_enqueue_training(job, JobProgress(threading.Event()))
 
     with services.database.reading() as connection:
         assert HyperparameterRepository(connection, store.store_id).last() is not None

@@ -13,7 +13,7 @@ from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.reports.impact.attribution_report import attribution_report
 from productrecs.features.reports.impact.sales_reports import (
     attributed_items_report,
-    sales_by_look,
+    read_look_spot_sums,
     widget_funnel_report,
 )
 from productrecs.records.events.event import EventKind, NewEvent
@@ -170,7 +170,7 @@ def test_what_products_do_is_counted_in_the_look_that_showed_them_only(
     Attributor(database, tmp_path).catch_up(shop.store)
     period = ReportQuery("2026-02-24", "2026-03-01")
 
-    found = sales_by_look(database, shop.store, period)
+    found = read_look_spot_sums(database, shop.store, period)
     assert found == {
         ("7", "tent"): (3, 1, 0, 1, 30.0, 30.0),
         ("7", "mug"): (1, 0, 0, 0, 0.0, 0.0),

@@ -284,7 +284,7 @@ class Side:
         """Note how many this one has."""
         self.peers.counts[self.number] = connections
 
-    def fewest_connections(self) -> float:
+    def fewest_connections_elsewhere(self) -> float:
         """Return how many the other one has."""
         others = (n for who, n in self.peers.counts.items() if who != self.number)
         return min(others, default=math.inf)

@@ -21,7 +21,7 @@ from productrecs.records.catalog.price_lists import (
     parse_list_name,
 )
 from productrecs.records.catalog.repository import CatalogRepository
-from productrecs.serving.product_cards import make_card
+from productrecs.serving.product_cards import encode_card_start
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -63,7 +63,7 @@ def lists(database: Database, store_id: StoreId) -> dict[str, int]:
 
 def seen(database: Database, store_id: StoreId) -> CatalogView:
     """Return a view that has read the whole catalog."""
-    view = CatalogView(store_id, ZONE, make_card)
+    view = CatalogView(store_id, ZONE, encode_card_start)
     reader = database.raw_reader()
     view.refresh(reader, 0)
     reader.close()

@@ -17,7 +17,7 @@ from productrecs.serving.writes.background_writes import (
     BackgroundRecordKind,
     BackgroundWriter,
     RecordBuffer,
-    _in_one_transaction,
+    _in_unsynced_transaction,
 )
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
@@ -115,7 +115,7 @@ def test_what_cannot_be_stored_waits_and_too_much_is_lost(
 ) -> None:
     store = register_store(sqlite_database, Registration("a.example"), lambda: 1)[0]
     writer = BackgroundWriter(sqlite_database)
-    storing = _in_one_transaction(store_exposures)
+    storing = _in_unsynced_transaction(store_exposures)
     writer.register(Exposure, BackgroundRecordKind("exposures", storing, limit=3))
 
     def busy(*, synced: bool) -> NoReturn:

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.serving.writes.write_messages import memory_weight
+from productrecs.serving.writes.write_messages import estimated_memory_bytes
 
 NUMBERS = {"kind", "value", "quantity", "position", "ts_ms", "signed"}
 
@@ -17,4 +17,4 @@ def test_every_text_of_an_event_has_a_weight(name: str) -> None:
     event = NewEvent(EventKind.BUY)
     with_text = NewEvent(EventKind.BUY, **{name: "x" * 500})  # type: ignore[arg-type]
 
-    assert memory_weight([[with_text]]) - memory_weight([[event]]) == 500
+    assert estimated_memory_bytes([[with_text]]) - estimated_memory_bytes([[event]]) == 500

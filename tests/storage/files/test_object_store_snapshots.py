@@ -130,12 +130,12 @@ def test_a_store_gets_no_snapshot_of_another(tmp_path: Path, object_address: str
     trainer.store.purge(OTHER, {}, grace_seconds=0, keep_previous=False)
 
     with pytest.raises(MissingObjectError):
-        trainer.store.snapshot(moved)
+        trainer.store.read_manifest(moved)
     reader.cache.wait([name])
     assert reader.value(name) == 1
     trainer.store.objects.put(moved.key, trainer.store.objects.get(name.key))
     with pytest.raises(DamagedObjectError, match="is of"):
-        reader.store.snapshot(moved)
+        reader.store.read_manifest(moved)
 
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
@@ -180,11 +180,11 @@ def test_a_damaged_local_copy_is_fetched_again_once(
     copy = reader.folder / MODELS / ONE / name.name
     (copy / "model.bin").write_bytes(b"damage")
 
-    assert reader.cache.discard(name)
+    assert reader.cache.discard_once(name)
     reader.cache.wait([name])
 
     assert reader.value(name) == 7
-    assert not reader.cache.discard(name)
+    assert not reader.cache.discard_once(name)
 
 
 class CutObjects(ObjectStore):

@@ -23,7 +23,7 @@ from productrecs.storage.jobs.job_queue import (
     JobState,
     NewJob,
     RetryPolicy,
-    describe_error,
+    describe_error_without_secrets,
 )
 from productrecs.storage.jobs.recurring_jobs import RecurringJobs
 from productrecs.storage.sql.database import Database
@@ -341,7 +341,7 @@ def test_the_text_of_an_error_is_short_and_holds_no_secret() -> None:
         "postgresql://shop:hunter2@db/recs refused sk_abcDEF123 of anna@example.org" * 20
     )
 
-    text = describe_error(error)
+    text = describe_error_without_secrets(error)
 
     assert len(text) <= 500
     assert text.startswith(

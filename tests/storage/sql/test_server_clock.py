@@ -21,7 +21,7 @@ NEARLY_MS = 250
 
 def machine(database: Database, ahead_ms: int) -> ServerClock:
     clock = ServerClock(database, lambda: system_ms() + ahead_ms)
-    clock.measure()
+    clock.measure_offset()
     return clock
 
 

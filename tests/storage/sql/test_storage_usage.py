@@ -15,8 +15,8 @@ from productrecs.storage.sql.storage_usage import (
     KEPT_DAYS,
     DataKind,
     DataSize,
-    daily_bytes,
     growth_per_day,
+    installation_bytes_by_day,
     measure_stored_bytes,
     newest_sizes,
     replace_sizes_of_day,
@@ -88,7 +88,7 @@ def test_the_installations_days_stay_for_weeks_and_a_stores_last(
 
     with database.reading() as connection:
         assert newest_sizes(connection, store)[0] == sizes[store][DataKind.EVENTS]
-        assert list(daily_bytes(connection, list(DataKind))) == [
+        assert list(installation_bytes_by_day(connection, list(DataKind))) == [
             "2026-03-01",
             "2026-03-02",
         ]

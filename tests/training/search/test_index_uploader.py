@@ -188,9 +188,13 @@ def test_one_process_holds_a_lease_until_it_ends(database: Database) -> None:
     other = Lease(database, "search", fixed_clock(NOON + LEASE_MS - 1))
     later = Lease(database, "search", fixed_clock(NOON + LEASE_MS))
 
-    assert [one.take(), one.take(), other.take()] == [True, True, False]
-    assert [later.take(), one.take()] == [True, False]
+    assert [one.take_or_renew(), one.take_or_renew(), other.take_or_renew()] == [
+        True,
+        True,
+        False,
+    ]
+    assert [later.take_or_renew(), one.take_or_renew()] == [True, False]
     later.release()
-    assert one.take()
+    assert one.take_or_renew()
     one.release()
-    assert other.take()
+    assert other.take_or_renew()

@@ -23,7 +23,7 @@ from productrecs.storage.files.search_index_files import (
     DamagedIndexError,
     IndexFolder,
     IndexManifest,
-    exclusive_writer,
+    try_lock_for_writing,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -506,7 +506,7 @@ def test_many_stores_are_indexed_with_few_writers_open_at_once(
 
 
 def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
-    with exclusive_writer(tmp_path) as first, exclusive_writer(tmp_path) as second:
+    with try_lock_for_writing(tmp_path) as first, try_lock_for_writing(tmp_path) as second:
         assert (first, second) == (True, False)
-    with exclusive_writer(tmp_path) as third:
+    with try_lock_for_writing(tmp_path) as third:
         assert third

@@ -37,7 +37,7 @@ def forecast(
     with open_services(data) as services:
         store = find_store(services.database, domain)
         if parent is not None:
-            _run_forecast(services, store, parent.progress)
+            _run_forecast(services, store, parent.report_progress)
             return
         with progress("forecasting", _STEPS) as advance:
             shown_percent = 0

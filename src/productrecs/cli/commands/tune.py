@@ -54,7 +54,7 @@ def tune(
             with services.database.reading() as connection:
                 tuned = HyperparameterRepository(connection, store.store_id).last()
         elif parent is not None:
-            tune_store(services.database, store, services.clock, parent.progress)
+            tune_store(services.database, store, services.clock, parent.report_progress)
             return
         else:
             with progress("backtesting", _STEPS) as advance:

@@ -14,9 +14,9 @@ from productrecs.storage.sql.server_clock import NOTABLE_MS
 from productrecs.storage.sql.storage_usage import (
     DataKind,
     DataSize,
-    daily_bytes,
     first_event_ms,
     growth_per_day,
+    installation_bytes_by_day,
     to_readable_unit,
 )
 
@@ -33,10 +33,10 @@ def check_data_sizes_and_disk(services: Services) -> Iterator[CheckResult]:
     """Yield what each kind of data takes, and whether the disk lasts for two weeks."""
     sizes = list(measure_data(services)[INSTALLATION].values())
     with services.database.reading() as connection:
-        totals = daily_bytes(connection, list(DataKind))
+        totals = installation_bytes_by_day(connection, list(DataKind))
         totals_on_disk = totals
         if services.settings.database_url is not None:  # on another disk
-            totals_on_disk = daily_bytes(connection, _OF_FOLDER)
+            totals_on_disk = installation_bytes_by_day(connection, _OF_FOLDER)
     growth = growth_per_day(totals)
     parts = ", ".join(
         _part_size_text(size)

@@ -95,8 +95,8 @@ def _run_api_process(
         if supervisor is None:
             click.echo(f"ProductRecs listens on {address}")
         else:
-            supervisor.ready()
-            supervisor.alive()
+            supervisor.report_ready()
+            supervisor.report_alive()
 
     def create_service(services: "Services", state: "TransportState") -> "Application":
         service = create_application(
@@ -118,7 +118,7 @@ def _run_api_process(
                     settings.connections or sys.maxsize,
                     settings.connections_per_address or sys.maxsize,
                 ),
-                on_check=(lambda: None) if supervisor is None else supervisor.alive,
+                on_check=(lambda: None) if supervisor is None else supervisor.report_alive,
             ),
             on_ready,
         )

@@ -78,8 +78,10 @@ def worker(
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides
             supervisor = ParentConnection.inherited(parent)
             supervisor.stop_with_parent(worker_thread.stop)
-            supervisor.ready()
-            supervisor.report_alive(getattr(worker_thread, "is_responsive", lambda: True))
+            supervisor.report_ready()
+            supervisor.start_alive_reports(
+                getattr(worker_thread, "is_responsive", lambda: True)
+            )
         worker_thread.run()
 
 
@@ -107,7 +109,7 @@ def _build_background_loop(
             ParallelLoops,
             build_command_job_worker,
         )
-        from productrecs.worker.file_import_jobs import build_upload_importer  # noqa: PLC0415
+        from productrecs.worker.file_import_jobs import build_order_upload_worker  # noqa: PLC0415
         from productrecs.worker.scheduled_backups import build_backup_worker  # noqa: PLC0415
 
         # The forecaster only waits for child processes, so it shares this process.
@@ -116,7 +118,7 @@ def _build_background_loop(
         )
         if services.backups is not None:
             loops = ParallelLoops(build_backup_worker(services), loops)
-        return ParallelLoops(build_upload_importer(services), loops)
+        return ParallelLoops(build_order_upload_worker(services), loops)
     from productrecs.storage.sql.integrity_check import IntegrityChecker  # noqa: PLC0415
     from productrecs.worker.store_jobs import build_store_job_worker  # noqa: PLC0415
 
@@ -131,16 +133,17 @@ def _build_file_workers(services: "Services") -> "BackgroundLoop":
     from productrecs.worker.child_process_jobs import (  # noqa: PLC0415
         ParallelLoops,
     )
-    from productrecs.worker.feed_jobs import build_feed_fetcher  # noqa: PLC0415
+    from productrecs.worker.feed_jobs import build_feed_worker  # noqa: PLC0415
     from productrecs.worker.file_import_jobs import (  # noqa: PLC0415
-        build_file_checker,
-        build_file_importer,
+        build_file_check_worker,
+        build_file_import_worker,
     )
 
     files = DashboardFileImporter(services.imports)
     return ParallelLoops(
         ParallelLoops(
-            build_file_checker(services, files), build_file_importer(services, files)
+            build_file_check_worker(services, files),
+            build_file_import_worker(services, files),
         ),
-        build_feed_fetcher(services),
+        build_feed_worker(services),
     )

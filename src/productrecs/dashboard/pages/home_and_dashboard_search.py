@@ -31,7 +31,7 @@ from productrecs.features.privacy.shopper_export import (
     shopper_names,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
-    recent_events,
+    recent_event_figures,
 )
 from productrecs.features.search.product_search import truncate_query
 from productrecs.features.search.search_insights import count_searches
@@ -63,7 +63,7 @@ def show_home(visit: Visit) -> Reply:
     searches = count_searches(visit.database, visit.store, days)
     health = {
         figure.definition.name: figure.value
-        for figure in recent_events(visit.database, visit.store, visit.now_ms)
+        for figure in recent_event_figures(visit.database, visit.store, visit.now_ms)
     }
     by_day = with_every_row(period.query_by("day"))
     sales = make_report(visit.services, visit.store, "attribution", by_day)

@@ -119,7 +119,7 @@ def run_backtest(
             statistical_only_weights(), no_calibration(), np.full(CLASSES, 1.5), None
         )
     model = None
-    if has_enough_history(demand.until(origins[-1]), options, demand.days):
+    if has_enough_history_for_model(demand.until(origins[-1]), options, demand.days):
         try:
             model = fit_boosted_model(
                 demand.until(origins[-1]), options, lambda s: progress(0.6 * s)
@@ -168,7 +168,9 @@ def _origin_count_without_model(item_count: int) -> int:
     return min(_MAX_ORIGINS, max(_MIN_ORIGINS, _MAX_ROWS // item_count))
 
 
-def has_enough_history(demand: DailyDemand, options: DemandOptions, days: int) -> bool:
+def has_enough_history_for_model(
+    demand: DailyDemand, options: DemandOptions, days: int
+) -> bool:
     """Return whether `days` days of history are enough for a trained model."""
     if days < options.model_days:
         return False

@@ -83,7 +83,7 @@ class _OrdinarySales:
         usual = float(means.sum()) / max(int((means > 0).sum()), 1)
         self._profile = means[weekday] / max(usual, _EPSILON)
 
-    def expected(self, length: int) -> Floats:
+    def expected_without_near_days(self, length: int) -> Floats:
         """Return each day's ordinary sales, without the days closer than `length`."""
         kernel = np.ones(2 * (_NEIGHBOURS + length) + 1)
         middle = _NEIGHBOURS + length
@@ -96,21 +96,21 @@ class _OrdinarySales:
         )
         return np.asarray(level * self._profile)
 
-    def change(self, days: Ints, length: int) -> float:
+    def log_change(self, days: Ints, length: int) -> float:
         """Return the logarithm of sold over expected on `days`; -inf without sales."""
-        expected = float(self.expected(length)[days].sum())
+        expected = float(self.expected_without_near_days(length)[days].sum())
         sold = float(self._totals[days].sum())
         if sold <= 0:
             return -np.inf
         return float(np.log(min(sold / max(expected, _EPSILON), _MAX_FACTOR)))
 
-    def variance(self, length: int) -> float:
+    def change_variance(self, length: int) -> float:
         """Return the variance of the change of `length` ordinary days in a row."""
         ones = np.ones(length)
         is_comparable = self._is_ordinary | (self._profile <= 0)
         is_whole = np.convolve(is_comparable, ones, "valid") >= length
         sold = np.convolve(self._totals, ones, "valid")
-        expected = np.convolve(self.expected(length), ones, "valid")
+        expected = np.convolve(self.expected_without_near_days(length), ones, "valid")
         usable = is_whole & (expected > 0) & (sold > 0)
         if usable.sum() < _MIN_ORDINARY_DAYS:
             return np.inf
@@ -168,9 +168,11 @@ class CalendarEffects:
             same_kind, same_name
         ):
             return 0.0
-        kind_change = _pooled_change([past for past in same_kind if not past.is_closed])
+        kind_change = _shrunk_mean_change(
+            [past for past in same_kind if not past.is_closed]
+        )
         open_ones = [past for past in same_name if not past.is_closed]
-        return float(np.exp(kind_change + _pooled_change(open_ones, kind_change)))
+        return float(np.exp(kind_change + _shrunk_mean_change(open_ones, kind_change)))
 
     def events_in(self, first: int, end: int) -> list[CalendarEvent]:
         """Return the events of days from the ordinal `first` to before `end`, by day."""
@@ -224,10 +226,11 @@ def _past_occurrences(
         if _scope_key(event.items) != _scope_key(scope):
             continue
         days = _past_days(event, demand)
-        if not len(days) or ordinary.expected(1)[days].sum() <= 0:
+        if not len(days) or ordinary.expected_without_near_days(1)[days].sum() <= 0:
             continue
         length = min(len(days), _MAX_LENGTH)
-        change, variance = ordinary.change(days, length), ordinary.variance(length)
+        change = ordinary.log_change(days, length)
+        variance = ordinary.change_variance(length)
         occurrences.append(_Occurrence(event, days, change, variance))
     return occurrences
 
@@ -248,7 +251,9 @@ def _is_usually_closed(
     return closed >= _MIN_CLOSED_HOLIDAYS and closed == len(same_kind)
 
 
-def _pooled_change(occurrences: Sequence[_Occurrence], relative_to: float = 0.0) -> float:
+def _shrunk_mean_change(
+    occurrences: Sequence[_Occurrence], relative_to: float = 0.0
+) -> float:
     """Return the mean change beyond `relative_to`, shrunk to 0 where chance explains it."""
     measured = [past for past in occurrences if np.isfinite(past.variance)]
     if not measured:

@@ -110,11 +110,11 @@ def net_returns(amounts: Amounts) -> Amounts:
     """
     netted = np.array(amounts, dtype=np.float32)
     for item in np.flatnonzero((netted < 0).any(axis=1)).tolist():
-        _net_row(netted[item])
+        _net_returns_in_row(netted[item])
     return netted
 
 
-def _net_row(row: Amounts) -> None:
+def _net_returns_in_row(row: Amounts) -> None:
     open_returns = 0.0
     for day in np.flatnonzero(row)[::-1].tolist():
         if row[day] < 0:

@@ -363,7 +363,7 @@ def _last_year_sales_ratios(totals: Floats, origin: int) -> Floats:
     return np.asarray(weeks / level_before)
 
 
-def year_factors(totals: Floats, origin: int) -> Floats:
+def seasonal_factors(totals: Floats, origin: int) -> Floats:
     """Return the seasonal factor of each target, from the year before: [28].
 
     It is relative to the level of the days before and bounded; 1 without that year.

@@ -100,17 +100,19 @@ def _reductions(demand: DailyDemand, paid: PaidPrices) -> _Reductions:
     starts = np.searchsorted(paid.rows[order], np.stack((chosen, chosen + 1)))
     for row, (start, stop) in enumerate(starts.T.tolist()):
         sales = order[start:stop]
-        changes[row] = _price_changes(paid.days[sales], paid.prices[sales], demand.days)
+        changes[row] = _log_price_reductions(
+            paid.days[sales], paid.prices[sales], demand.days
+        )
     is_usual = (changes == 0) & own.on_sale
     is_reduced = (changes < 0) & own.on_sale
     if not is_reduced.any():
         return _Reductions(np.zeros(0, np.int64), *np.zeros((3, 0)))
     caps = bulk_order_caps(own, own.days)
     without_bulk = without_bulk_orders(own, own.days, caps)
-    expected = _usual_sales(without_bulk, is_usual)
+    expected = _expected_at_usual_price(without_bulk, is_usual)
     # Bulk orders are capped in the same way on all days.
     amounts = np.minimum(own.amounts, _MAX_GROWTH * expected).astype(np.float32)
-    expected = _usual_sales(own.with_amounts(amounts), is_usual)
+    expected = _expected_at_usual_price(own.with_amounts(amounts), is_usual)
     is_comparable = is_reduced & (expected > 0)
     return _Reductions(
         np.nonzero(is_comparable)[0],
@@ -120,7 +122,7 @@ def _reductions(demand: DailyDemand, paid: PaidPrices) -> _Reductions:
     )
 
 
-def _price_changes(days: Ints, prices: Floats, count: int) -> Floats:
+def _log_price_reductions(days: Ints, prices: Floats, count: int) -> Floats:
     """Return each day's change of an item's price: 0 as usual, NaN if unknown.
 
     A day has the price of the closest day on which the item was sold.
@@ -138,7 +140,7 @@ def _price_changes(days: Ints, prices: Floats, count: int) -> Floats:
     return np.where(gaps.min(axis=0) <= _MAX_GAP, known[closest], np.nan)
 
 
-def _usual_sales(demand: DailyDemand, is_usual: Bools) -> Floats:
+def _expected_at_usual_price(demand: DailyDemand, is_usual: Bools) -> Floats:
     """Return expected sales at the usual price: [items, days]."""
     amounts = demand.amounts.astype(np.float64)
     weekday = weekdays(demand.ordinals(0, demand.days))

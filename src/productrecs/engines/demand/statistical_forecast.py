@@ -35,10 +35,10 @@ from productrecs.engines.demand.forecast_features import (
     SALES_RATE_HALF_LIFE,
     open_day_quantiles,
     sales_rates,
+    seasonal_factors,
     shrink_season,
     store_totals,
     store_weekday_factors,
-    year_factors,
 )
 
 if TYPE_CHECKING:
@@ -109,9 +109,9 @@ def statistical_forecast(
     levels, growth = _levels_and_bulk_growth(
         without_bulk, bulk_order_additions(demand, origin, caps), profile, demand_classes
     )
-    season = year_factors(store_totals(demand.until(origin)), origin)
+    season = seasonal_factors(store_totals(demand.until(origin)), origin)
     shape = profile[weekdays(future_days)] * shrink_season(season, shrinkage)
-    quantiles = _item_quantiles(without_bulk, demand, levels[:, None] * shape)
+    quantiles = _quantiles_of_own_days(without_bulk, demand, levels[:, None] * shape)
     mean = ((levels * growth)[:, None] * shape).astype(np.float32)
     open_days = demand.on_sale[:, max(0, origin - _LOOK_BACK) : origin].sum(axis=1)
     irregular_items = np.flatnonzero(demand_classes.young | (open_days < _SPREAD_DAYS))
@@ -170,7 +170,7 @@ def _levels_of_young_items(demand: DailyDemand, demand_classes: DemandClasses) -
     return levels
 
 
-def _item_quantiles(
+def _quantiles_of_own_days(
     without_bulk: DailyDemand, demand: DailyDemand, mean: Floats | np.ndarray
 ) -> Floats:
     """Return the quantiles of an item's own days, shifted to its `mean` [items, h]."""

@@ -25,9 +25,9 @@ from productrecs.engines.demand.demand_series import (
 from productrecs.engines.demand.ensemble_and_calibration import equal_share_mixtures
 from productrecs.engines.demand.forecast_features import (
     YEAR,
+    seasonal_factors,
     shrink_season,
     weekday_factors,
-    year_factors,
 )
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _forecast_components(totals: Floats, first_day: int) -> ForecastComponents:
     return ForecastComponents(
         np.mean(levels, axis=0) * shape,
         recent_level * shape,
-        year_factors(totals, days),
+        seasonal_factors(totals, days),
         is_closed,
     )
 
@@ -215,10 +215,10 @@ def backtest_totals(totals: Floats, first_day: int) -> StoreTotalBacktest:
         actual[row] = totals[origin : origin + HORIZON]
         naive[row] = np.tile(totals_so_far[-WEEK:], HORIZON // WEEK)
         moving[row] = totals_so_far[-HORIZON:].mean()
-    return _mix_methods(methods, actual, naive, moving)
+    return _backtest_best_mixture(methods, actual, naive, moving)
 
 
-def _mix_methods(
+def _backtest_best_mixture(
     methods: Floats, actual: Floats, naive: Floats, moving: Floats
 ) -> StoreTotalBacktest:
     """Return the backtest of the best mixture; each origin knows only completed ones."""

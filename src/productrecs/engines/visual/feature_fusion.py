@@ -116,11 +116,11 @@ def fit_feature_projection(
     spreads = scatter_of_sample(projected, rows, len(features), groups)
     kind = discriminant_axes(spreads, _BASIS)
     if not kind.any():
-        return FeatureProjection(mean, axes, no_kind_axes[0], _axes_without_whitening(axes))
+        return FeatureProjection(mean, axes, no_kind_axes[0], _map_undoing_whitening(axes))
     return FeatureProjection(mean, axes, projected.mean(axis=0), kind)
 
 
-def _axes_without_whitening(axes: Floats) -> Floats:
+def _map_undoing_whitening(axes: Floats) -> Floats:
     """Return the map from projected features to the first axes without whitening.
 
     The axes along which pictures differ most tell kinds apart best, and whitening makes
@@ -195,11 +195,12 @@ def fit_supervised_space(
     projected = space.project(descriptors)
     by_groups = scatter_matrices(projected, groups)
     early = pairs[: int(_TRAINING_SHARE * len(pairs))]
-    late = _unseen_pairs(pairs[len(early) :], early)
+    late = _sample_unseen_pairs(pairs[len(early) :], early)
     hits = {"categories": _pair_hits(space, descriptors, late, early)}
     for teacher in ("visits", "both"):
         kind = discriminant_axes(
-            _scatter_of_teacher(teacher, by_groups, projected, early), projected.shape[1]
+            _scatter_by_supervision(teacher, by_groups, projected, early),
+            projected.shape[1],
         )
         candidate = replace(space, kind=kind)
         hits[teacher] = _pair_hits(candidate, descriptors, late, early)
@@ -207,15 +208,15 @@ def fit_supervised_space(
     hit_shares = {
         name: float(is_hit.mean()) if len(is_hit) else 0.0 for name, is_hit in hits.items()
     }
-    if not _is_better(hits[best], hits["categories"]):
+    if not _finds_significantly_more(hits[best], hits["categories"]):
         return space, SupervisionChoice("categories", hit_shares)
     kind = discriminant_axes(
-        _scatter_of_teacher(best, by_groups, projected, pairs), projected.shape[1]
+        _scatter_by_supervision(best, by_groups, projected, pairs), projected.shape[1]
     )
     return replace(space, kind=kind), SupervisionChoice(best, hit_shares)
 
 
-def _scatter_of_teacher(
+def _scatter_by_supervision(
     teacher: str, by_groups: ScatterMatrices | None, projected: Floats, pairs: Pairs
 ) -> ScatterMatrices:
     differences = projected[pairs[:, 0]] - projected[pairs[:, 1]]
@@ -227,7 +228,7 @@ def _scatter_of_teacher(
     return ScatterMatrices(*mean_scatter, KIND)
 
 
-def _unseen_pairs(late: Pairs, early: Pairs) -> Pairs:
+def _sample_unseen_pairs(late: Pairs, early: Pairs) -> Pairs:
     """Return the later pairs that are not among the earlier ones, evenly sampled."""
     known = {tuple(sorted(pair)) for pair in early.tolist()}
     unseen = {tuple(sorted(pair)) for pair in late.tolist()} - known
@@ -261,7 +262,9 @@ def _pair_hits(
     return np.concatenate(hits_of_blocks) if hits_of_blocks else np.zeros(0, np.bool_)
 
 
-def _is_better(candidate: npt.NDArray[np.bool_], baseline: npt.NDArray[np.bool_]) -> bool:
+def _finds_significantly_more(
+    candidate: npt.NDArray[np.bool_], baseline: npt.NDArray[np.bool_]
+) -> bool:
     """Return whether `candidate` finds significantly more."""
     won, lost = int((candidate & ~baseline).sum()), int((baseline & ~candidate).sum())
     if not won + lost:

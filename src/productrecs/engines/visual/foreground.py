@@ -95,12 +95,12 @@ def _smooth(plane: Plane) -> Plane:
 
 
 def _bounding_box(weights: Plane, height: int, width: int) -> tuple[int, int, int, int]:
-    top, bottom = _span(weights.sum(axis=1), height)
-    left, right = _span(weights.sum(axis=0), width)
+    top, bottom = _scaled_span_of_weight(weights.sum(axis=1), height)
+    left, right = _scaled_span_of_weight(weights.sum(axis=0), width)
     return top, bottom, left, right
 
 
-def _span(profile: Plane, length: int) -> tuple[int, int]:
+def _scaled_span_of_weight(profile: Plane, length: int) -> tuple[int, int]:
     """Return [first, last) of the cells with almost all weight."""
     share = np.cumsum(profile) / max(float(profile.sum()), 1e-9)
     first = int(np.searchsorted(share, _EDGE))

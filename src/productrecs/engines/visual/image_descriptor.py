@@ -34,7 +34,7 @@ _COLOUR_STEP: Final = 4.0
 _REACH: Final = float(np.arcsinh(70 / _COLOUR_STEP))
 
 
-def histogram_axes(lab: Floats) -> Floats:
+def histogram_positions(lab: Floats) -> Floats:
     """Return the position of each Lab colour [..., 3] on the histogram's axes, in bins."""
     axes = np.empty_like(lab)
     axes[..., 0] = lab[..., 0] * ((BINS[0] - 1) / 100)
@@ -44,7 +44,7 @@ def histogram_axes(lab: Floats) -> Floats:
 
 
 def root_colour_shares(axes: Floats, weights: Plane) -> Floats:
-    """Return the square roots of the colours' shares, [COLOURS], from `histogram_axes`.
+    """Return the square roots of the colours' shares, [COLOURS], by `histogram_positions`.
 
     Each pixel is weighted and spread over the eight nearest bins by trilinear
     interpolation.
@@ -313,7 +313,7 @@ def _descriptor_blocks(lab: Floats, front: Foreground) -> tuple[Floats, ...]:
     """Return the blocks, in the order of `DESCRIPTOR_BLOCKS`."""
     top, bottom, left, right = front.box
     cut, weights = lab[top:bottom, left:right], front.weights[top:bottom, left:right]
-    axes = histogram_axes(resize(lab, _COLOURED, _COLOURED))
+    axes = histogram_positions(resize(lab, _COLOURED, _COLOURED))
     whole = np.ones((_COLOURED, _COLOURED), dtype=np.float32)
     grey = resize(cut[..., 0] * 2.55, SIDE, SIDE)
     planes = edge_strengths_by_direction(grey)

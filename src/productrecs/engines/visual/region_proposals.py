@@ -87,15 +87,18 @@ def propose_regions(pixels: Pixels, garments: Boxes | None = None) -> ProposedRe
     height, width = lab.shape[:2]
     if garments is None and height >= _UPRIGHT * width:
         if front.plainness >= _PLAIN:
-            boxes = [*_parts_of_person(salient[0].tolist()), *salient[1:].tolist()]
-            return ProposedRegions(_as_boxes(_without_duplicates(boxes)), 0)
+            boxes = [
+                *_foreground_and_garment_boxes(salient[0].tolist()),
+                *salient[1:].tolist(),
+            ]
+            return ProposedRegions(_as_boxes(_first_distinct_boxes(boxes)), 0)
         garments = USUAL_GARMENTS
-    first = [] if garments is None else _without_duplicates(garments.tolist())
-    boxes = _without_duplicates([*first, *salient.tolist()])
+    first = [] if garments is None else _first_distinct_boxes(garments.tolist())
+    boxes = _first_distinct_boxes([*first, *salient.tolist()])
     return ProposedRegions(_as_boxes(boxes), len(first))
 
 
-def _parts_of_person(foreground: Sequence[float]) -> list[tuple[float, ...]]:
+def _foreground_and_garment_boxes(foreground: Sequence[float]) -> list[tuple[float, ...]]:
     """Return the foreground, then the garments of a person who fills it."""
     x, y, box_width, box_height = foreground
     garments = [
@@ -126,7 +129,7 @@ def foreground_and_salient_boxes(lab: Floats, front: Foreground | None = None) -
     scores = _saliency(weights, np.array(candidates))
     order = np.argsort(-scores, kind="stable").tolist()
     salient = [candidates[index] for index in order if scores[index] > 0]
-    return np.array(_without_duplicates([whole, *salient]), dtype=np.float32)
+    return np.array(_first_distinct_boxes([whole, *salient]), dtype=np.float32)
 
 
 def count_foreground_objects(front: Foreground) -> int:
@@ -136,7 +139,7 @@ def count_foreground_objects(front: Foreground) -> int:
     return int((sizes[1:] >= _MIN_PART * mask.size).sum())
 
 
-def _without_duplicates(boxes: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
+def _first_distinct_boxes(boxes: Sequence[tuple[float, ...]]) -> list[tuple[float, ...]]:
     """Return the first `MAX_PROPOSALS` boxes without near duplicates."""
     distinct: list[tuple[float, ...]] = []
     for box in boxes:

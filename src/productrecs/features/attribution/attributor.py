@@ -100,7 +100,7 @@ def _new_reach_sketches(
         group_numbers, np.split(order, ends), strict=True
     ):
         shoppers_of_group, is_click = shoppers[rows], is_clicked[rows]
-        key = (days.of(quarter * QUARTER_MS), widget or "", source or "")
+        key = (days.day_of(quarter * QUARTER_MS), widget or "", source or "")
         sketches[key].append(
             (sketch(shoppers_of_group[~is_click]), sketch(shoppers_of_group[is_click]))
         )
@@ -187,7 +187,7 @@ class Attributor:
                 if position.seq >= head:
                     return False
                 index = self._touchpoint_index(store.store_id)
-                if not index.read_next_batch(repository, position.seq):
+                if not index.try_read_up_to(repository, position.seq):
                     return True
                 up_to = min(head, position.seq + self.step, index.end)
                 step = _compute_step(repository, index, position, up_to, settings.zone)
@@ -198,9 +198,9 @@ class Attributor:
             self._store_step(store.store_id, step)
         elif position is None:
             with self.database.transaction(synced=False) as transaction:
-                AttributionRepository(transaction, store.store_id).begin(target)
+                AttributionRepository(transaction, store.store_id).begin_progress(target)
         else:
-            self._restart(store.store_id, position, target)
+            self._delete_batch_or_restart(store.store_id, position, target)
         return True
 
     def _store_step(self, store_id: StoreId, step: AttributionStep) -> None:
@@ -216,7 +216,7 @@ class Attributor:
             repository.replace_search_clicks(self.database, step.searches)
             repository.add_event_counts(step.hours)
 
-    def _restart(
+    def _delete_batch_or_restart(
         self, store_id: StoreId, position: AttributionProgress, target: AttributionProgress
     ) -> None:
         """Delete the results in batches, and reset the position to the beginning."""
@@ -269,7 +269,7 @@ def _compute_step(
     up_to: int,
     zone: tzinfo,
 ) -> AttributionStep:
-    settled = repository.settled()
+    settled = repository.settled_days()
     touchpoints, searches = repository.touchpoints_and_search_clicks(position.seq, up_to)
     index.add(touchpoints, searches, up_to)
     if settled.before_ms:
@@ -285,7 +285,7 @@ def _compute_step(
     outcome_rows += [(SALE, *row[:-1]) for row in lines if not row[-1]]
     open_rows = [row for row in outcome_rows if row[2] >= settled.before_ms]
     outcomes = _attribute_outcomes(repository, index, open_rows, days, intents)
-    outcomes += _update_settled_lines(
+    outcomes += _updated_settled_lines(
         [row for row in outcome_rows if row[0] == SALE and row[2] < settled.before_ms],
         stored_outcomes,
         LocalDayMapper(zone),
@@ -351,7 +351,7 @@ def _attribute_outcomes(
     """
     if not outcome_rows:
         return []
-    rows_with_owner = _with_other_ids(repository, outcome_rows)
+    rows_with_owner = _rows_under_all_ids(repository, outcome_rows)
     queries = _attribution_queries(index, [row for _, row in rows_with_owner])
     owners = np.array([owner for owner, _ in rows_with_owner])
     touchpoints = attribute_last_touch(index.segments, queries).best_of(owners)
@@ -377,7 +377,7 @@ def _attribute_outcomes(
     ]
 
 
-def _update_settled_lines(
+def _updated_settled_lines(
     rows: Sequence[Row], stored: Iterable[AttributedOutcome], days: LocalDayMapper
 ) -> list[AttributedOutcome]:
     """Return lines of settled days with their present value and first touchpoint."""
@@ -397,7 +397,7 @@ def _update_settled_lines(
     return updated
 
 
-def _with_other_ids(
+def _rows_under_all_ids(
     repository: AttributionRepository, outcome_rows: Sequence[Row]
 ) -> list[tuple[int, Row]]:
     """Return the rows and their places, and each again under its customer's other ids."""
@@ -444,7 +444,7 @@ def _to_attributed_outcome(
     return AttributedOutcome(
         fact=fact,
         kind=kind,
-        day=days.of(ts),
+        day=days.day_of(ts),
         ts=ts,
         item=item,
         basket=basket,
@@ -480,7 +480,7 @@ def _touchpoint_counts(
     )
     counts: dict[tuple[str, str, str, int], list[int]] = defaultdict(lambda: [0, 0])
     for (quarter, widget, source, position, kind), count in counts_by_quarter.items():
-        day = days.of(quarter * QUARTER_MS)
+        day = days.day_of(quarter * QUARTER_MS)
         place = (day, widget or "", source or "", position or 0)
         counts[place][kind == _CLICK] += count
     return {place: (shown, clicked) for place, (shown, clicked) in counts.items()}
@@ -499,6 +499,6 @@ def _look_counts(touchpoints: TouchpointColumns, days: LocalDayMapper) -> LookCo
     )
     for time, widget, look, item, kind in columns:
         if widget == _LOOK_WIDGET and look:
-            day = days.of(time // QUARTER_MS * QUARTER_MS)
+            day = days.day_of(time // QUARTER_MS * QUARTER_MS)
             counts[day, look, item][kind == _CLICK] += 1
     return {key: (shown, clicked) for key, (shown, clicked) in counts.items()}

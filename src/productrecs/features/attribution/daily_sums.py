@@ -185,13 +185,15 @@ def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> AttributionDaySums:
             _to_placement_attribution(key, sums_of_key)
             for key, sums_of_key in credited.items()
         ],
-        [_item_day(key, sums_of_key) for key, sums_of_key in items.items()],
-        [_outcome_day(key, sums_of_key) for key, sums_of_key in sums.items()],
-        [_search_day(key, sums_of_key) for key, sums_of_key in searched.items()],
+        [_to_item_attribution(key, sums_of_key) for key, sums_of_key in items.items()],
+        [_to_outcome_totals(key, sums_of_key) for key, sums_of_key in sums.items()],
+        [_to_search_attribution(key, sums_of_key) for key, sums_of_key in searched.items()],
     )
 
 
-def _search_day(key: tuple[str, str, str], sums: _OutcomeSums) -> DailySearchAttribution:
+def _to_search_attribution(
+    key: tuple[str, str, str], sums: _OutcomeSums
+) -> DailySearchAttribution:
     revenue = math.fsum(sums.revenues)
     return DailySearchAttribution(*key, sums.carts, sums.lines, sums.units, revenue)
 
@@ -212,7 +214,9 @@ def _to_placement_attribution(
     )
 
 
-def _item_day(key: tuple[str, int, str], sums: _OutcomeSums) -> DailyItemAttribution:
+def _to_item_attribution(
+    key: tuple[str, int, str], sums: _OutcomeSums
+) -> DailyItemAttribution:
     return DailyItemAttribution(
         *key,
         sums.carts,
@@ -225,7 +229,7 @@ def _item_day(key: tuple[str, int, str], sums: _OutcomeSums) -> DailyItemAttribu
     )
 
 
-def _outcome_day(key: tuple[str, str], sums: _OutcomeSums) -> DailyOutcomeTotals:
+def _to_outcome_totals(key: tuple[str, str], sums: _OutcomeSums) -> DailyOutcomeTotals:
     return DailyOutcomeTotals(
         *key,
         sums.carts,
@@ -264,7 +268,7 @@ class LocalDayMapper:
         self._first_day = first_day
         self._cache: BoundedCache[int, str] = BoundedCache(RegisteredCache.LOCAL_DAYS)
 
-    def of(self, moment_ms: int) -> str:
+    def day_of(self, moment_ms: int) -> str:
         """Return the day of a time, such as 2026-03-01."""
         quarter = moment_ms // QUARTER_MS
         cached = self._cache.get(quarter)

@@ -2,7 +2,7 @@
 
 A purchase is attributed to what the shopper saw up to 30 days before. So the days of the
 oldest events that stay, and of 30 days after them, are settled before anything is
-deleted: a later recomputation leaves their sums alone (`AttributionRepository.settle`).
+deleted: a later recomputation leaves their sums alone (`settle_days`).
 """
 
 from collections.abc import Callable

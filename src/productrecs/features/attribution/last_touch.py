@@ -42,7 +42,7 @@ class Touchpoints:
     seqs: Ints  # in the order of receipt
     times: Ints  # UTC ms
 
-    def after(self, earlier: "Touchpoints") -> "Touchpoints":
+    def merged_after(self, earlier: "Touchpoints") -> "Touchpoints":
         """Return these after `earlier`; all of `earlier` must have been received before."""
         pairs = np.concatenate((earlier.pairs, self.pairs))
         order = np.argsort(pairs, kind="stable")

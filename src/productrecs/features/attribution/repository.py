@@ -219,7 +219,7 @@ class AttributionRepository:
         row = self._transaction.execute(query).first()
         return None if row is None else AttributionProgress(*row)
 
-    def settled(self) -> SettledDays:
+    def settled_days(self) -> SettledDays:
         """Return the days whose sums are final."""
         columns = attribution_marks.c
         query = sa.select(columns.settled_before, columns.settled_day)
@@ -305,7 +305,7 @@ class AttributionRepository:
         )
         return self._transaction.execute(query).rowcount == 1
 
-    def begin(self, progress: AttributionProgress) -> None:
+    def begin_progress(self, progress: AttributionProgress) -> None:
         """Insert the first position of a store.
 
         Raises:
@@ -411,7 +411,7 @@ class AttributionRepository:
 
         Those of settled days stay.
         """
-        settled = self.settled()
+        settled = self.settled_days()
         facts = (
             sa.select(outcomes.c.fact)
             .where(

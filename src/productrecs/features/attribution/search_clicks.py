@@ -60,7 +60,7 @@ def updated_daily_search_clicks(
     ):
         if kind == _IMAGE or term:
             intent = PHOTO_SEARCHES if kind == _IMAGE else intents[term or ""]
-            rows[days.of(ts), intent].append(row)
+            rows[days.day_of(ts), intent].append(row)
     stored = {
         (search_day.day, search_day.intent): search_day
         for search_day in repository.search_clicks(rows)

@@ -63,7 +63,7 @@ class TouchpointIndex:
     def __init__(
         self, folder: Path, codes: VisitorHashCache, segment_length: int = SEGMENT_LENGTH
     ) -> None:
-        """Start empty; `read_next_batch` reads the touchpoints."""
+        """Start empty; `try_read_up_to` reads the touchpoints."""
         self._folder = folder
         self._length = segment_length
         self.codes = codes
@@ -88,14 +88,14 @@ class TouchpointIndex:
         """The end of the segment that is being read."""
         return (len(self._segments) + 1) * self._length
 
-    def read_next_batch(self, repository: AttributionRepository, seq: int) -> bool:
+    def try_read_up_to(self, repository: AttributionRepository, seq: int) -> bool:
         """Read the log up to `seq`; return False while there is more to read.
 
         Reads at most one part of the log, and the files that exist.
         """
         if self._read > seq:  # another process restarted from the beginning
             self._discard(seq)
-        while self.end <= seq and self._open_stored(repository):
+        while self.end <= seq and self._open_next_stored_segment(repository):
             pass
         if self._read == seq:
             return True
@@ -111,9 +111,9 @@ class TouchpointIndex:
         if columns.seqs or searches.seqs:
             new_tail, tail = _to_segment(columns, searches, self.codes), self._tail
             self._tail = segment_of(
-                new_tail.clicks.after(tail.clicks),
-                new_tail.impressions.after(tail.impressions),
-                new_tail.searches.after(tail.searches),
+                new_tail.clicks.merged_after(tail.clicks),
+                new_tail.impressions.merged_after(tail.impressions),
+                new_tail.searches.merged_after(tail.searches),
             )
         self._read = up_to
 
@@ -126,7 +126,7 @@ class TouchpointIndex:
         self._segments.append(self._tail)
         self._tail = EMPTY_SEGMENT
 
-    def _open_stored(self, repository: AttributionRepository) -> bool:
+    def _open_next_stored_segment(self, repository: AttributionRepository) -> bool:
         """Open the next full segment from its file; return whether there is one."""
         if self._read > self.end - self._length:
             return False  # part of the segment is in memory

@@ -93,7 +93,7 @@ def traffic_before_test(
             [(person, _CONTROL, person, at) for person, at in first_at.items()], ()
         )
         bought = VisitorPurchases()
-        for page in repository.lines(since_ms, after_seq):
+        for page in repository.pages_of_lines(since_ms, after_seq):
             bought.add_lines(index, page, store.settings.currency, now_ms)
     click = EventKind.REC_CLICK if subject else EventKind.SEARCH_CLICK
     events = [

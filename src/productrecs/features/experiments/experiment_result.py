@@ -183,7 +183,7 @@ class VisitorPurchases:
                 order.margin += total - cost * (1 if quantity is None else quantity)
                 self.costed += not is_before
 
-    def cap(self) -> float | None:
+    def order_value_cap(self) -> float | None:
         """Return the 99th percentile of order values, so that a few do not decide."""
         values = [order.value for order in self.orders.values() if order.is_bought]
         if len(values) < _MIN_ORDERS_TO_CAP:
@@ -205,7 +205,7 @@ def visitor_outcomes(
     units = sorted(unit for unit, arms in exposures.arms.items() if len(arms) == 1)
     indexes = {unit: index for index, unit in enumerate(units)}
     values = {name: np.zeros(len(units)) for name in (_CONVERSION, *Goal)}
-    before, cap = np.zeros((len(units), 2)), bought.cap()
+    before, cap = np.zeros((len(units), 2)), bought.order_value_cap()
     for (unit, _, is_before), order in bought.orders.items():
         index = indexes.get(unit)
         if index is None:
@@ -285,16 +285,16 @@ def measure_and_store_test(
     until_ms = float("inf") if test.until_ms is None else test.until_ms
     with database.reading() as connection:
         repository = ExperimentResultRepository(connection, store.store_id)
-        test = _with_shares(test, repository.newest_results(test.name, 1))
+        test = _with_last_shares(test, repository.newest_results(test.name, 1))
         exposures = VisitorIndex(repository.exposures(test.name), repository.links())
         began_at = min(exposures.first_at.values(), default=now_ms)
         bots, bought = exposures.remove(repository.bots(began_at)), VisitorPurchases()
-        for page in repository.lines(began_at - BEFORE_MS):
+        for page in repository.pages_of_lines(began_at - BEFORE_MS):
             bought.add_lines(exposures, page, store.settings.currency, until_ms)
         kinds = () if test.clicks is None else (test.clicks, EventKind.ADD_TO_CART)
         events = (
             row
-            for page in repository.events(kinds, test.since_seq)
+            for page in repository.pages_of_events(kinds, test.since_seq)
             for row in page
             if row[2] <= until_ms
         )
@@ -306,11 +306,11 @@ def measure_and_store_test(
     stored = StoredExperimentResult(test.name, today.date().isoformat(), now_ms, result)
     with database.transaction(synced=False) as transaction:
         AccountRepository(transaction).lock(store.store_id)
-        ExperimentResultRepository(transaction, store.store_id).store(stored)
+        ExperimentResultRepository(transaction, store.store_id).store_result(stored)
     return stored
 
 
-def _with_shares(
+def _with_last_shares(
     test: ExperimentDesign, before: Sequence[StoredExperimentResult]
 ) -> ExperimentDesign:
     """Return an ended holdout test with the shares of its last result."""

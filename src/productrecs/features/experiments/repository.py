@@ -47,7 +47,7 @@ class ExperimentResultRepository:
         """Return (session, customer) of every session that is linked to a customer."""
         return raw_connection(self._transaction).all(_LINKS, (self._store_id,))
 
-    def lines(self, since_ms: int, after_seq: int = -1) -> Iterator[list[Row]]:
+    def pages_of_lines(self, since_ms: int, after_seq: int = -1) -> Iterator[list[Row]]:
         """Yield pages of purchased order lines since then, in their current state.
 
         A row is (line_seq, person, ts, basket, quantity, total, currency, cost), with the
@@ -58,7 +58,9 @@ class ExperimentResultRepository:
         for page in sold_lines.pages_of_lines_with_shopper(since_ms, after_seq):
             yield [(*row[:-1], costs.get(row[-1])) for row in page]
 
-    def events(self, kinds: tuple[int, ...], since_seq: int) -> Iterator[list[Row]]:
+    def pages_of_events(
+        self, kinds: tuple[int, ...], since_seq: int
+    ) -> Iterator[list[Row]]:
         """Yield pages of (person, kind, ts) of events of two kinds; without kinds none."""
         log = EventLogRepository(self._transaction, self._store_id)
         for page in log.events_of_kinds(kinds, since_seq):
@@ -85,7 +87,7 @@ class ExperimentResultRepository:
         )
         return [(row[0], int(row[1])) for row in self._transaction.execute(query)]
 
-    def store(self, result: StoredExperimentResult) -> None:
+    def store_result(self, result: StoredExperimentResult) -> None:
         """Store a day's result, replacing an earlier one of that day."""
         values = {
             "computed_at": result.computed_at,

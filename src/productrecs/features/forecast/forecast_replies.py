@@ -207,11 +207,11 @@ def store_forecast_summary(
             name: dict(zip(_QUANTILES, total[name], strict=True))
             for name in ("next_7_days", "next_28_days")
         },
-        "accuracy": _accuracy(run),
+        "accuracy": _accuracy_fields(run),
     }
 
 
-def _accuracy(run: ForecastRun) -> dict[str, float] | None:
+def _accuracy_fields(run: ForecastRun) -> dict[str, float] | None:
     if run.accuracy is None:
         return None
     measures = {name: round(value, 4) for name, value in run.accuracy.items()}

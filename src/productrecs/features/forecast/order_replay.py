@@ -131,13 +131,13 @@ def replay_order_rules(
 
     None if the history is too short.
     """
-    replay = _choose_products(inputs, items, settings)
+    replay = _choose_products_and_days(inputs, items, settings)
     return (
         None if replay is None else (replay, _replay_report_rows(inputs, replay, settings))
     )
 
 
-def _choose_products(
+def _choose_products_and_days(
     inputs: DemandInputs, items: Sequence[StockedItem], settings: StoreSettings
 ) -> OrderReplay | None:
     """Return the products and days of the replay; None if the history is too short.
@@ -194,24 +194,24 @@ def _replay_report_rows(
     usual = amounts[:, start - MEAN_DAYS : start].mean(axis=1)
     scenario = StockScenario(
         amounts[:, start:],
-        terms.rounded(usual * (terms.lead_days + terms.order_days)),
+        terms.rounded_to_packs(usual * (terms.lead_days + terms.order_days)),
         terms.lead_days,
         replay.counted_from,
     )
     rules = {
-        _SHEETS: _SheetRule(inputs, replay, settings).order,
+        _SHEETS: _SheetRule(inputs, replay, settings).units_to_order,
         **{
             name: average_sales_rule(amounts, start, terms, days)
             for name, days in _RESERVES.items()
         },
     }
     return [
-        _row(name, simulate_order_rule(scenario, rule), replay, scenario)
+        _rule_row(name, simulate_order_rule(scenario, rule), replay, scenario)
         for name, rule in rules.items()
     ]
 
 
-def _row(
+def _rule_row(
     rule: str, simulated: SimulatedStock, replay: OrderReplay, scenario: StockScenario
 ) -> list[Any]:
     prices, values = _prices_and_values(replay.items)
@@ -246,7 +246,7 @@ class _SheetRule:
         self._forecaster = PastForecaster(replay.demand, replay.events, replay.start)
         self._forecasts: dict[int, DemandForecast] = {}
 
-    def order(self, day: int, stock: Floats, arriving: Floats) -> Floats:
+    def units_to_order(self, day: int, stock: Floats, arriving: Floats) -> Floats:
         """Return the units of that evening's sheets: [items]."""
         due = np.flatnonzero(day % self._replay.terms.order_days == 0)
         ordered = np.zeros(len(stock))
@@ -374,7 +374,7 @@ def order_replay_report(database: Database, store: Store, query: ReportQuery) ->
         ),
         columns=_COLUMNS,
         rows=tuple(tuple(row) for row in rows)[: query.limit],
-        notes=_notes(result),
+        notes=_replay_notes(result),
     )
 
 
@@ -394,7 +394,7 @@ def _missing_replay_reason(run: ForecastRun | None, lead_days: int) -> str:
 _TITLE: Final = "Orders replayed on past sales"
 
 
-def _notes(result: Mapping[str, Any]) -> tuple[str, ...]:
+def _replay_notes(result: Mapping[str, Any]) -> tuple[str, ...]:
     notes = [
         (
             "Each rule starts with the same stock, knows the sales up to the evening of an "

@@ -86,7 +86,7 @@ def average_sales_rule(
         known = demand[:, start + day + 1 - MEAN_DAYS : start + day + 1]
         lacking = known.mean(axis=1) * days_covered - stock - arriving.sum(axis=1)
         is_due = day % terms.order_days == 0
-        return np.where(is_due, terms.rounded(lacking), 0.0)
+        return np.where(is_due, terms.rounded_to_packs(lacking), 0.0)
 
     return order
 
@@ -100,7 +100,7 @@ class OrderTerms:
     pack_size: Floats
     minimum_quantity: Floats
 
-    def rounded(self, quantity: Floats) -> Floats:
+    def rounded_to_packs(self, quantity: Floats) -> Floats:
         """Return quantities in whole packs, of at least the minimum; 0 stays 0."""
         units = np.where(
             quantity > 0, np.maximum(np.ceil(quantity), self.minimum_quantity), 0.0

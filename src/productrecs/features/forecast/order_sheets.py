@@ -239,7 +239,7 @@ def order_sheet_report(
     where = dict(query.where)
     if "supplier" in where:
         sheets = [sheet for sheet in sheets if sheet.supplier == where["supplier"]]
-    rows = [_row(sheet, line) for sheet in sheets for line in sheet.lines]
+    rows = [_line_row(sheet, line) for sheet in sheets for line in sheet.lines]
     notes = [SUPPLIES_NOTE]
     notes += [
         f"{sheet.supplier}: {sheet.below_minimum:.2f} below the minimum order."
@@ -251,14 +251,14 @@ def order_sheet_report(
     return Report(
         "order-sheet",
         f"{title}, {iso(now_ms)[:10]}, money in {store.settings.currency}",
-        figures=_figures(sheets),
+        figures=_sheet_figures(sheets),
         columns=_COLUMNS,
         rows=tuple(rows[: query.limit]),
         notes=tuple(notes),
     )
 
 
-def _figures(sheets: Sequence[OrderSheet]) -> tuple[Figure, ...]:
+def _sheet_figures(sheets: Sequence[OrderSheet]) -> tuple[Figure, ...]:
     lines = [line for sheet in sheets for line in sheet.lines]
     ordered = [line for line in lines if line.quantity]
     missed = sum(line.over_budget * (line.action.unit_cost or 0.0) for line in lines)
@@ -279,7 +279,7 @@ def _figures(sheets: Sequence[OrderSheet]) -> tuple[Figure, ...]:
     )
 
 
-def _row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...]:
+def _line_row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...]:
     action = line.action
     return (
         sheet.supplier,

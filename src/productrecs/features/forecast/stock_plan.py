@@ -146,7 +146,7 @@ def plan_stock(
     quantity = np.ceil(quantity / policy.pack_size) * policy.pack_size
     lead_demand = demand.sales_until(policy.lead_days)
     sellable = np.maximum(stock_left, 0) + incoming.sellable_until(lead_days, demand)
-    lost_sales = _shortfall(
+    lost_sales = _expected_shortfall(
         sellable, lead_demand, demand.standard_deviation(policy.lead_days)
     )
     surplus = np.floor(
@@ -183,7 +183,7 @@ def _first_order_days(
     return np.asarray(np.where(is_finite, days, -1), np.int64)
 
 
-def _shortfall(stock: Floats, mean: Floats, standard_deviation: Floats) -> Floats:
+def _expected_shortfall(stock: Floats, mean: Floats, standard_deviation: Floats) -> Floats:
     """Return the expected demand beyond `stock`, at least 0."""
     spread = np.maximum(standard_deviation, 1e-9)
     gap = (stock - mean) / spread

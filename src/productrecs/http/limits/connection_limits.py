@@ -29,7 +29,7 @@ class PeerProcesses(Protocol):
     def publish(self, connections: int) -> None:
         """Publish how many connections this process has."""
 
-    def fewest_connections(self) -> float:
+    def fewest_connections_elsewhere(self) -> float:
         """Return the smallest count of another process; infinite when alone."""
 
 
@@ -68,7 +68,10 @@ class ConnectionLimiter:
         """Return whether another process would have fewer after `added` more here."""
         if self._peers is None:
             return False
-        return self.count + added > self._peers.fewest_connections() + MAX_EXTRA_CONNECTIONS
+        return (
+            self.count + added
+            > self._peers.fewest_connections_elsewhere() + MAX_EXTRA_CONNECTIONS
+        )
 
     def count_and_accept(self, connection: CuttableConnection, address: str) -> bool:
         """Count a new connection; return whether it may stay. Then call `count_closed`."""

@@ -35,7 +35,7 @@ from productrecs.engines.visual.region_proposals import (
 from productrecs.processes.child_process import (
     limit_cpu,
     limit_memory,
-    lower_priority,
+    lower_priority_and_ignore_stops,
     serve_requests,
 )
 from productrecs.processes.process_messages import ParentConnection
@@ -354,7 +354,7 @@ def main() -> None:
 
     _load_models(*sys.argv[3:])
     seconds = float(sys.argv[2]) + (MODEL_SECONDS if _has_models() else 0.0)
-    lower_priority()
+    lower_priority_and_ignore_stops()
     _limit_memory()
 
     def answer(request: PictureRequest, data: bytes) -> PictureReply:

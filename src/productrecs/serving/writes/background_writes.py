@@ -232,7 +232,7 @@ class BackgroundWriter:
                 await asyncio.to_thread(self.flush, iteration)
 
 
-def _in_one_transaction(
+def _in_unsynced_transaction(
     store: Callable[[Any, Sequence[Any]], None],
 ) -> Callable[[Database, Sequence[Any]], None]:
     def stored(database: Database, batch: Sequence[Any]) -> None:
@@ -244,41 +244,43 @@ def _in_one_transaction(
 
 _KINDS: Final[dict[type[BackgroundRecord], BackgroundRecordKind]] = {
     Exposure: BackgroundRecordKind(
-        "exposures of a holdout test", _in_one_transaction(store_exposures)
+        "exposures of a holdout test", _in_unsynced_transaction(store_exposures)
     ),
-    KeyMisuse: BackgroundRecordKind("key misuse", _in_one_transaction(store_key_misuse), 4),
+    KeyMisuse: BackgroundRecordKind(
+        "key misuse", _in_unsynced_transaction(store_key_misuse), 4
+    ),
     RefusedKeyCall: BackgroundRecordKind(
         "refused keys",
-        _in_one_transaction(store_and_purge_refused_keys),
+        _in_unsynced_transaction(store_and_purge_refused_keys),
         4,
         limit=2_000,
         is_loss_logged=False,  # doctor only counts fewer
     ),
     MailEngagement: BackgroundRecordKind(
         "mail counts",
-        _in_one_transaction(count_mail_engagements_and_delete_old),
+        _in_unsynced_transaction(count_mail_engagements_and_delete_old),
         4,
         is_loss_logged=False,  # the page only counts fewer
     ),
     MailProductSelection: BackgroundRecordKind(
-        "products of mails", _in_one_transaction(store_mail_products_and_delete_old)
+        "products of mails", _in_unsynced_transaction(store_mail_products_and_delete_old)
     ),
-    KeyUse: BackgroundRecordKind("key uses", _in_one_transaction(store_key_uses), 10),
+    KeyUse: BackgroundRecordKind("key uses", _in_unsynced_transaction(store_key_uses), 10),
     AssistantCall: BackgroundRecordKind(
         "calls of assistants",
-        _in_one_transaction(count_assistant_calls),
+        _in_unsynced_transaction(count_assistant_calls),
         4,
         is_loss_logged=False,  # the dashboard only counts fewer
     ),
     AttributedAssistantSearch: BackgroundRecordKind(
         "attribution of assistants",
-        _in_one_transaction(count_attributed_searches),
+        _in_unsynced_transaction(count_attributed_searches),
         4,
         is_loss_logged=False,  # the dashboard only counts fewer
     ),
     RefusedIdentity: BackgroundRecordKind(
         "refused identities",
-        _in_one_transaction(count_refused_identities_and_delete_old),
+        _in_unsynced_transaction(count_refused_identities_and_delete_old),
         4,
         is_loss_logged=False,  # the report only counts fewer
     ),

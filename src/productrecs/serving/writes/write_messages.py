@@ -26,7 +26,7 @@ Groups = list[list[NewEvent]]
 _EVENT_BYTES = 250
 
 
-def memory_weight(groups: Groups) -> int:
+def estimated_memory_bytes(groups: Groups) -> int:
     """Return the approximate memory of events until they are written, in bytes.
 
     All events of a group repeat the text fields of its object.

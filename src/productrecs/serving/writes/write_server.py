@@ -112,7 +112,9 @@ class _ApiConnection(asyncio.Protocol):
                     payload = decode_payload(request)
                     reply = _RemoteFuture(self, request.number)
                     handler = self._handlers[request.kind]
-                    self._writer.put(handler, request.store_id, payload, reply, claim=claim)
+                    self._writer.queue_for_waiter(
+                        handler, request.store_id, payload, reply, claim=claim
+                    )
             except ProductRecsError as error:
                 self.send_error(request.number, error)
 

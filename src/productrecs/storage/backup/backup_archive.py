@@ -333,17 +333,17 @@ def _unpack(content: BinaryIO, path: Path | None, advance: Advance) -> None:
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _create_durable_file(path) as file:
-        watch = _sync_callback(file, advance)
+        on_block = _sync_callback(file, advance)
         while block := content.read(_BLOCK):
             file.write(block)
-            watch(block)
+            on_block(block)
 
 
 def _sync_callback(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
     """Return a callback for each block that syncs `file` from time to time."""
     unsynced = 0
 
-    def watch(block: bytes) -> None:
+    def advance_and_sync(block: bytes) -> None:
         nonlocal unsynced
         advance(len(block))
         unsynced += len(block)
@@ -351,7 +351,7 @@ def _sync_callback(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
             os.fdatasync(file.fileno())
             unsynced = 0
 
-    return watch
+    return advance_and_sync
 
 
 def _sync_and_pause_callback(file: BinaryIO, advance: Advance) -> Callable[[bytes], None]:
@@ -361,7 +361,7 @@ def _sync_and_pause_callback(file: BinaryIO, advance: Advance) -> Callable[[byte
     """
     unsynced, began = 0, time.monotonic()
 
-    def watch(block: bytes) -> None:
+    def advance_sync_and_pause(block: bytes) -> None:
         nonlocal unsynced, began
         advance(len(block))
         unsynced += len(block)
@@ -370,7 +370,7 @@ def _sync_and_pause_callback(file: BinaryIO, advance: Advance) -> Callable[[byte
             pause_after_io(time.monotonic() - began)
             unsynced, began = 0, time.monotonic()
 
-    return watch
+    return advance_sync_and_pause
 
 
 @contextlib.contextmanager

@@ -54,7 +54,7 @@ def check_replaceable(folder: Path, *, replace: bool) -> None:
         StorageError: when it cannot be opened.
     """
     with _lock_database(folder / DATABASE) as database:
-        _check_replaceable_database(database, folder, replace=replace)
+        _is_empty_if_replaceable(database, folder, replace=replace)
 
 
 def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | None:
@@ -67,7 +67,7 @@ def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | 
         OSError: when the disk fails.
     """
     with _lock_database(folder / DATABASE) as database:
-        is_empty = _check_replaceable_database(database, folder, replace=replace)
+        is_empty = _is_empty_if_replaceable(database, folder, replace=replace)
         replaced_folder = None if is_empty else _create_folder_for_replaced(folder)
         for name in (*_FOLDERS, *_FILES):
             _move_or_delete(folder / name, replaced_folder)
@@ -136,7 +136,7 @@ def _lock_if_readable(database: _LockedDatabase) -> bool:
     return True
 
 
-def _check_replaceable_database(
+def _is_empty_if_replaceable(
     database: _LockedDatabase | None, folder: Path, *, replace: bool
 ) -> bool:
     """Return whether no database exists; raise if it may not be replaced."""
@@ -236,7 +236,7 @@ def restore_backup(path: Path, target: RestoreTarget, begin: BeginStage) -> Rest
         StorageError: one of its kinds, when the target's database cannot be opened.
         OSError: when the file cannot be read, or the disk fails.
     """
-    _migrate_server_and_check(target)
+    _check_target_and_migrate_server(target)
     with temp_folder(target.folder, ".restore-") as staged:
         manifest = _unpack_verify_and_migrate(path, staged, begin)
         if target.url is None:
@@ -259,7 +259,7 @@ def _unpack_verify_and_migrate(
     advance = begin("unpacking", size)
     share = 1.0
 
-    def accept(manifest: BackupManifest) -> None:
+    def check_space_and_schema(manifest: BackupManifest) -> None:
         nonlocal share
         total = sum(manifest.sizes.values())
         share = size / max(total, 1)
@@ -273,7 +273,7 @@ def _unpack_verify_and_migrate(
             raise NewerBackupError(message)
 
     manifest = unpack_archive(
-        path, staged, accept, lambda done: advance(round(done * share))
+        path, staged, check_space_and_schema, lambda done: advance(round(done * share))
     )
     begin("checking", 1)
     found = verify_database(staged / DATABASE)
@@ -295,7 +295,7 @@ def _migrate_and_remove_models(staged: Path) -> None:
     make_standalone_database(staged / DATABASE)
 
 
-def _migrate_server_and_check(target: RestoreTarget) -> None:
+def _check_target_and_migrate_server(target: RestoreTarget) -> None:
     if target.url is None:
         check_replaceable(target.folder, replace=target.replace)
         return

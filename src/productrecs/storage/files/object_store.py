@@ -71,9 +71,9 @@ class ObjectStore:
         Raises:
             ObjectStoreAddressError: when it is none of them, or the endpoint is no URL.
         """
-        self.address = _parse_address(address, setting)
+        self.address = _normalise_address(address, setting)
         self._setting = setting
-        _check_endpoint()
+        _check_endpoint_variables()
         self.trouble: str | None = None
         """Why the last call failed; None after a success."""
         self._remote: Remote | None = None
@@ -106,7 +106,7 @@ class ObjectStore:
 
         return self._call_remote(lambda remote: bytes(obstore.get(remote, key).bytes()))
 
-    def read_into(self, key: str, file: BinaryIO) -> str:
+    def read_into_and_hash(self, key: str, file: BinaryIO) -> str:
         """Write an object to an open file; return the SHA-256 of what was written.
 
         Raises:
@@ -135,7 +135,7 @@ class ObjectStore:
             OSError: when the disk is full or fails.
         """
         with durable_file(target) as file:
-            return self.read_into(key, file)
+            return self.read_into_and_hash(key, file)
 
     def has(self, key: str) -> bool:
         """Return whether there is an object of that key.
@@ -227,7 +227,7 @@ class ObjectStore:
         except FileNotFoundError as error:
             if "NoSuchBucket" not in str(error):
                 self._record_trouble(None)
-                raise MissingObjectError(_reason(error)) from error
+                raise MissingObjectError(_error_reason(error)) from error
             raise self._unavailable(error) from error
         except MissingObjectError:
             raise
@@ -239,7 +239,7 @@ class ObjectStore:
         return result
 
     def _unavailable(self, error: Exception) -> ObjectStoreUnavailableError:
-        reason = _reason(error)
+        reason = _error_reason(error)
         self._record_trouble(reason)
         detail = f"{self.address}: {reason}; check {self._setting} and the AWS_ variables"
         return ObjectStoreUnavailableError("the object store cannot be used; retry", detail)
@@ -284,7 +284,7 @@ def _open_remote(address: str) -> "Remote":
     )
 
 
-def _check_endpoint() -> None:
+def _check_endpoint_variables() -> None:
     """Raise if an endpoint is not the URL of a server; the library would panic."""
     for name in _ENDPOINTS:
         endpoint = os.environ.get(name)
@@ -294,7 +294,7 @@ def _check_endpoint() -> None:
             raise ObjectStoreAddressError(message)
 
 
-def _parse_address(address: str, setting: str) -> str:
+def _normalise_address(address: str, setting: str) -> str:
     parts = urlsplit(address)
     if parts.scheme == "s3" and parts.netloc:
         return address.rstrip("/")
@@ -308,7 +308,7 @@ def _parse_address(address: str, setting: str) -> str:
     raise ObjectStoreAddressError(message)
 
 
-def _reason(error: Exception) -> str:
+def _error_reason(error: Exception) -> str:
     """Return S3's error code, if it sent one, and the first line of the library's words."""
     line = str(error).strip().split("\n", 1)[0]
     words = line.partition("<?xml")[0].rstrip(": ")[:300]

@@ -201,7 +201,7 @@ class SnapshotStore:
             for path, packed_file in stored.items()
         }
 
-    def snapshot(self, name: SnapshotName) -> SnapshotManifest:
+    def read_manifest(self, name: SnapshotName) -> SnapshotManifest:
         """Return the manifest of a snapshot.
 
         Raises:
@@ -237,18 +237,18 @@ class SnapshotStore:
         for packed_file, target in wanted:
             key = _object_key(name.store_id, packed_file.object_name)
             try:
-                self._download(key, packed_file, target, packs)
+                self._download_file(key, packed_file, target, packs)
             except DamagedObjectError:
                 packs.clear()
-                self._download(key, packed_file, target, packs)
+                self._download_file(key, packed_file, target, packs)
 
-    def _download(
+    def _download_file(
         self, key: str, packed_file: PackedFile, target: Path, packs: dict[str, bytes]
     ) -> None:
         with durable_file(target) as file:
             if packed_file.sha256 == packed_file.object_name:
                 _reject_unless_intact(
-                    key, self.objects.read_into(key, file) == packed_file.sha256
+                    key, self.objects.read_into_and_hash(key, file) == packed_file.sha256
                 )
                 return
             if key not in packs:
@@ -372,7 +372,7 @@ class SnapshotStore:
     def _needed_objects(self, name: SnapshotName) -> set[str]:
         """Return the objects that a manifest names; none if it cannot be read."""
         try:
-            return self.snapshot(name).objects
+            return self.read_manifest(name).objects
         except (MissingObjectError, DamagedObjectError):
             return set()
 

@@ -147,7 +147,7 @@ class IndexFolder:
         with contextlib.suppress(OSError):
             (self.folder / _DAMAGED).write_text(generation, "utf-8")
 
-    def is_damaged(self, generation: str) -> bool:
+    def is_marked_damaged(self, generation: str) -> bool:
         """Return whether `generation` is marked as damaged."""
         try:
             return (self.folder / _DAMAGED).read_text("utf-8") == generation
@@ -261,7 +261,7 @@ class IndexFolder:
 
 
 @contextlib.contextmanager
-def exclusive_writer(folder: Path) -> Iterator[bool]:
+def try_lock_for_writing(folder: Path) -> Iterator[bool]:
     """Lock `folder` for writing; yields False when another process holds the lock.
 
     The system releases the lock when the process ends for any reason.
@@ -387,7 +387,7 @@ class IndexCopy:
         except OSError:
             return source  # the library may still be able to open it
 
-    def keep_only(self, path: Path) -> None:
+    def remove_copies_except(self, path: Path) -> None:
         """Remove every copy except the one at `path`."""
         for parent in (self._copy_folder, self._links):
             for generation_folder in parent.glob("index-*") if parent is not None else ():

@@ -36,7 +36,7 @@ from productrecs.storage.files.object_store_snapshots import (
     SnapshotName,
     SnapshotStore,
 )
-from productrecs.storage.files.search_index_files import IndexFolder, exclusive_writer
+from productrecs.storage.files.search_index_files import IndexFolder, try_lock_for_writing
 
 _log = logging.getLogger(__name__)
 
@@ -127,7 +127,7 @@ class SnapshotCache:
         with contextlib.suppress(MissingObjectError, DamagedObjectError):
             self._fetch(self.shared, name)
 
-    def discard(self, name: SnapshotName) -> bool:
+    def discard_once(self, name: SnapshotName) -> bool:
         """Remove a damaged local copy; return whether it is fetched again: once."""
         if self.shared is None or name in self._discarded or self.is_refused(name):
             return False
@@ -196,12 +196,12 @@ class SnapshotCache:
             self._wanted[name[:2]] = _WantedSnapshot(name)
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
-                    target=self._run, name="objects", daemon=True
+                    target=self._fetch_wanted_forever, name="objects", daemon=True
                 )
                 self._thread.start()
             self._changed.notify_all()
 
-    def _run(self) -> None:
+    def _fetch_wanted_forever(self) -> None:
         while True:
             with self._changed:
                 fetch = min(self._wanted.values(), key=lambda w: w.not_before, default=None)
@@ -238,7 +238,7 @@ class SnapshotCache:
 
     def _fetch(self, shared: SnapshotStore, name: SnapshotName) -> None:
         if name.kind == SEARCH:
-            with exclusive_writer(self._folders[SEARCH]) as has_lock:
+            with try_lock_for_writing(self._folders[SEARCH]) as has_lock:
                 if has_lock:
                     fetch_index(shared, IndexFolder(self._folder(name)), name)
                 else:  # the indexer of this machine writes the folder itself
@@ -252,7 +252,7 @@ class SnapshotCache:
 
 def _fetch_model(shared: SnapshotStore, folder: Path, name: SnapshotName) -> None:
     """Write a model's files as its trainer does; link those that an older model has."""
-    snapshot = shared.snapshot(name)
+    snapshot = shared.read_manifest(name)
     draft = folder / f".draft-{name.name}-{secrets.token_hex(4)}"
     draft.mkdir(parents=True)
     try:
@@ -366,7 +366,7 @@ def fetch_index(
         ObjectStoreUnavailableError: when the object store does not answer.
         OSError: when the disk is full or fails.
     """
-    snapshot, held = shared.snapshot(name), LocalIndexSnapshot.read(folder.folder)
+    snapshot, held = shared.read_manifest(name), LocalIndexSnapshot.read(folder.folder)
     needed = {
         path: packed_file
         for path, packed_file in snapshot.files.items()

@@ -51,7 +51,7 @@ class JobTotals(NamedTuple):
     done_at: int | None  # time of the last success, by the machine's clock
 
 
-def record_attempt(
+def add_attempt_to_totals(
     transaction: sa.Connection, kind: str, outcome: JobOutcome, took_ms: int, now_ms: int
 ) -> None:
     """Add one attempt, in the transaction that ends it."""
@@ -201,7 +201,7 @@ class JobQueue:
         )
         return str(transaction.execute(query.returning(jobs.c.job_id)).scalar_one())
 
-    def waiting_stores(self, key: str) -> set[StoreId]:
+    def stores_with_waiting_job(self, key: str) -> set[StoreId]:
         """Return the stores whose queued job of that key only waits for a worker."""
         query = sa.select(jobs.c.store_id).where(
             jobs.c.state == _literal(JobState.QUEUED),
@@ -269,7 +269,7 @@ class JobQueue:
             try:
                 with self._database.transaction() as transaction:
                     return self._requeue_or_mark_dead(
-                        transaction, job, describe_error(error), final=final
+                        transaction, job, describe_error_without_secrets(error), final=final
                     )
             except sa.exc.IntegrityError:  # one of its key was queued meanwhile
                 continue
@@ -304,7 +304,7 @@ class JobQueue:
         self, transaction: sa.Connection, job: Job, outcome: JobOutcome
     ) -> None:
         now = self._clock()
-        record_attempt(transaction, job.kind, outcome, now - job.claimed_at, now)
+        add_attempt_to_totals(transaction, job.kind, outcome, now - job.claimed_at, now)
 
     def _time_parameters(self) -> dict[str, int]:
         now = self._clock()
@@ -381,7 +381,7 @@ class JobQueue:
         return total
 
 
-def describe_error(error: BaseException) -> str:
+def describe_error_without_secrets(error: BaseException) -> str:
     """Describe an error in at most 500 characters, without keys and addresses."""
     text = f"{type(error).__name__}: {error}"
     for pattern, harmless in _SECRETS:

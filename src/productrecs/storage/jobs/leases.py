@@ -29,7 +29,7 @@ class Lease:
         self._clock = clock
         self._holder = secrets.token_hex(16)
 
-    def take(self) -> bool:
+    def take_or_renew(self) -> bool:
         """Take or renew the lease; return whether this process holds it.
 
         Raises:

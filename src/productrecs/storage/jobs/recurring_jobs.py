@@ -49,7 +49,7 @@ class RecurringJobs:
             known = {row[0]: bool(row[1]) for row in connection.execute(query)}
         due = [job for job in new_jobs if known.get(job.store_id, True)]
         if due:  # thousands may wait for long: to enqueue them again would take their time
-            waiting = self._queue.waiting_stores(task)
+            waiting = self._queue.stores_with_waiting_job(task)
             due = [job for job in due if job.store_id not in waiting]
         if not due:
             return 0

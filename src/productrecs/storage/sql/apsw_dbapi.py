@@ -207,7 +207,7 @@ class ApswConnection:
     def commit(self) -> None:
         """Make the open transaction durable; without one, do nothing."""
         try:
-            self._end("COMMIT")
+            self._end_transaction("COMMIT")
         except Error:
             # SQLAlchemy considers the transaction ended, and would reuse the connection.
             with contextlib.suppress(Error):
@@ -216,9 +216,9 @@ class ApswConnection:
 
     def rollback(self) -> None:
         """Roll back the open transaction; without one, do nothing."""
-        self._end("ROLLBACK")
+        self._end_transaction("ROLLBACK")
 
-    def _end(self, sql: str) -> None:
+    def _end_transaction(self, sql: str) -> None:
         if not self.apsw.in_transaction:
             return
         try:

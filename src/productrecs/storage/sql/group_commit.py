@@ -173,12 +173,12 @@ class GroupCommit:
             QueueFullError: when the write queue is full; nothing is queued.
         """
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self.put(
+        self.queue_for_waiter(
             handler, key, payload, future, own_transaction=own_transaction, claim=claim
         )
         return future
 
-    def put(
+    def queue_for_waiter(
         self,
         handler: BatchHandler,
         key: Hashable,
@@ -363,10 +363,10 @@ def _deliver(outcomes: Iterable[_Outcome]) -> None:
         by_loop.setdefault(outcome[0].loop, []).append(outcome)
     for loop, own_outcomes in by_loop.items():
         if not loop.is_closed():
-            loop.call_soon_threadsafe(_complete, own_outcomes)
+            loop.call_soon_threadsafe(_resolve_waiters, own_outcomes)
 
 
-def _complete(outcomes: list[_Outcome]) -> None:
+def _resolve_waiters(outcomes: list[_Outcome]) -> None:
     for pending, result, error in outcomes:
         if pending.claim is not None:
             pending.claim.release()

@@ -68,11 +68,11 @@ class IntegrityChecker:
         while True:
             began = time.monotonic()
             with contextlib.suppress(StorageError):  # unavailable: reported elsewhere
-                self.check()
+                self.check_and_report()
             took = time.monotonic() - began
             time.sleep(max(_MIN_PAUSE_SECONDS, _PAUSE_PER_SECOND * took))
 
-    def check(self) -> None:
+    def check_and_report(self) -> None:
         """Check once; report damage in the log and in the damage file.
 
         Raises:

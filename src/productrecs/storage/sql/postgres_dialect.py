@@ -186,18 +186,18 @@ def _postgres_error(error: psycopg.Error, url: str) -> StorageError:
         return StorageFullError("the disk of the database is full; nothing is lost")
     if isinstance(error, psycopg.errors.DataCorrupted | psycopg.errors.IndexCorrupted):
         message = "the database server reports damaged data; see its log"
-        return DamagedDatabaseError(message, _detail(error, url))
+        return DamagedDatabaseError(message, _failure_detail(error, url))
     if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
         message = "the database is read-only: nothing can be stored; make it writable"
         return ReadOnlyStorageError(message)
     if isinstance(error, psycopg.OperationalError):
         message = "the database cannot be reached; retry"
-        return StorageBusyError(message, _detail(error, url))
+        return StorageBusyError(message, _failure_detail(error, url))
     message = f"the database rejected the operation: {error.__class__.__name__}"
-    return StorageError(message, _detail(error, url))
+    return StorageError(message, _failure_detail(error, url))
 
 
-def _detail(error: psycopg.Error, url: str) -> str:
+def _failure_detail(error: psycopg.Error, url: str) -> str:
     """Return the server's host and port and its reason, without the password."""
     given = conninfo_to_dict(url)
     place = f"{given.get('host') or given.get('hostaddr') or 'local'} port "

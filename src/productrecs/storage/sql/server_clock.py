@@ -43,7 +43,7 @@ class ServerClock:
         if self._database.dialect.server_time is None:
             return
         with contextlib.suppress(StorageError):  # not reachable yet: measured in a moment
-            self.measure()
+            self.measure_offset()
         self._thread = threading.Thread(target=self._run, name="clock", daemon=True)
         self._thread.start()
 
@@ -53,7 +53,7 @@ class ServerClock:
         if self._thread is not None:
             self._thread.join(timeout=1)
 
-    def measure(self) -> None:
+    def measure_offset(self) -> None:
         """Measure the difference to the server's clock.
 
         Raises:
@@ -76,4 +76,4 @@ class ServerClock:
     def _run(self) -> None:
         while not self._stopping.wait(MEASURE_SECONDS):
             with contextlib.suppress(StorageError):  # reported by whoever needs the rows
-                self.measure()
+                self.measure_offset()

@@ -178,7 +178,9 @@ _ROWS_PER_INSERT: Final = 1_000
 _decode: Final = msgspec.json.Decoder().decode
 
 
-def check_sqlite(version: tuple[int, ...], options: frozenset[str] = frozenset()) -> None:
+def reject_unsafe_sqlite(
+    version: tuple[int, ...], options: frozenset[str] = frozenset()
+) -> None:
     """Reject a SQLite that can corrupt a database with two writers, or has no locks.
 
     Raises:
@@ -216,7 +218,7 @@ class SqliteDialect:
 
     def create_engine(self) -> sa.Engine:
         """Return an engine whose connections all have the safe settings."""
-        check_sqlite(
+        reject_unsafe_sqlite(
             apsw_dbapi.sqlite_version_info, frozenset(apsw_dbapi.compile_options())
         )
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -381,7 +383,7 @@ class SqliteRawSql:
                 _to_sqlite_sql(sql), encode_parameters(parameters)
             ).fetchall()
         except apsw.Error as error:
-            raise self._translated(error) from error
+            raise self._translate_and_report(error) from error
 
     def run(self, sql: str, parameters: Sequence[object]) -> None:
         """Run one statement that returns no rows."""
@@ -403,13 +405,13 @@ class SqliteRawSql:
             else:
                 self._driver.executemany(_sqlite_insert(table), rows)
         except apsw.Error as error:
-            raise self._translated(error) from error
+            raise self._translate_and_report(error) from error
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def _translated(self, error: apsw.Error) -> Exception:
+    def _translate_and_report(self, error: apsw.Error) -> Exception:
         """Return the driver's error, which `Database` translates, or a reader's own."""
         dbapi_error = apsw_dbapi.to_dbapi_error(error)
         if self._failed is None:

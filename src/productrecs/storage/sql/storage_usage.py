@@ -133,7 +133,9 @@ def newest_sizes(connection: sa.Connection, store_id: StoreId) -> list[DataSize]
     return by_day[max(by_day)] if by_day else []
 
 
-def daily_bytes(connection: sa.Connection, parts: Sequence[DataKind]) -> dict[str, int]:
+def installation_bytes_by_day(
+    connection: sa.Connection, parts: Sequence[DataKind]
+) -> dict[str, int]:
     """Return the installation's bytes by day."""
     return {
         day: sum(size.bytes for size in sizes if size.part in parts)

@@ -72,7 +72,7 @@ def set_head(transaction: sa.Connection, store_id: StoreId, **values: object) ->
     return transaction.execute(query.values(values)).rowcount == 1
 
 
-def replace_in_head(
+def compare_and_set_head(
     transaction: sa.Connection,
     store_id: StoreId,
     before: Mapping[str, object],

@@ -149,18 +149,18 @@ def _read_inputs(
     catalog = sorted(repository.catalog())
     numbers = _forecast_item_numbers(lines.items, catalog, now_ms)
     days, lines = _shorten_history(days, lines, len(numbers))
-    amounts = _daily_amounts(lines, numbers, days, mode)
+    amounts = _daily_net_amounts(lines, numbers, days, mode)
     facts = {item.number: item for item in _backdate_first_catalog(catalog, lines.times)}
     item_facts = [facts.get(number) for number in numbers.tolist()]
     outs = repository.stock_outs(int(days.midnights[0]))
-    on_sale = _past_sale_days(amounts, item_facts, days, zone)
+    on_sale = _past_days_on_sale(amounts, item_facts, days, zone)
     _exclude_stock_out_days(on_sale, amounts, outs, numbers, days)
     on_sale &= ~closed_days(amounts.sum(axis=0, dtype=np.float64))
     demand = DailyDemand(
         amounts, on_sale, _category_codes(item_facts), days.first.toordinal()
     )
     days_ahead = days_between(today, today + timedelta(days=DAYS_AHEAD), zone)
-    future_sale_days = _future_sale_days(item_facts, days_ahead, zone)
+    future_sale_days = _future_days_on_sale(item_facts, days_ahead, zone)
     names = [() if facts is None else facts.categories for facts in item_facts]
     events = [
         *public_holidays(
@@ -178,7 +178,7 @@ def _read_inputs(
         events,
         mode,
         repository.seq(),
-        _paid_prices(lines, numbers, days),
+        _highest_paid_prices(lines, numbers, days),
     )
 
 
@@ -218,7 +218,7 @@ def _unit_prices(totals: Sequence[float | None], quantities: Ints) -> Floats:
     )
 
 
-def _paid_prices(lines: _SoldLines, numbers: Ints, days: StoreDays) -> PaidPrices:
+def _highest_paid_prices(lines: _SoldLines, numbers: Ints, days: StoreDays) -> PaidPrices:
     """Return the highest price paid for each item on each day with a known one."""
     known = select_rows(lines, np.isfinite(lines.prices))
     rows = np.searchsorted(numbers, known.items)
@@ -275,7 +275,7 @@ def _shorten_history(
     return kept_days, select_rows(lines, is_recent)
 
 
-def _daily_amounts(
+def _daily_net_amounts(
     lines: _SoldLines, numbers: Ints, days: StoreDays, mode: TargetMode
 ) -> Amounts:
     values = lines.quantities if mode == "units" else np.sign(lines.quantities)
@@ -286,7 +286,7 @@ def _daily_amounts(
     return net_returns(summed.reshape(len(numbers), days.count))
 
 
-def _past_sale_days(
+def _past_days_on_sale(
     amounts: Amounts,
     item_facts: Sequence[ForecastItemFacts | None],
     days: StoreDays,
@@ -357,7 +357,7 @@ def _first_day_of_silence(amounts: Amounts, on_sale: Bools, recorded_day: int) -
     return silent if rate * (recorded_day - silent) >= _SILENCE else recorded_day
 
 
-def _future_sale_days(
+def _future_days_on_sale(
     item_facts: Sequence[ForecastItemFacts | None], days_ahead: StoreDays, zone: tzinfo
 ) -> Bools:
     """Return the future days on which each item is on sale, in stock or not."""

@@ -261,7 +261,7 @@ def _forecast_rows(
             round(float(spread), _DIGITS),
             json.dumps(_round_all(recent)),
             path[:, [_MEAN, _P90]].T.astype("<f4").tobytes(),
-            json.dumps(_daily_sales(series)),
+            json.dumps(_days_with_sales(series)),
             prices_paid.get(number),
         )
         for number, uses_model, path, amount, spread, recent, series in zip(
@@ -277,7 +277,7 @@ def _forecast_rows(
     ]
 
 
-def _daily_sales(series: Any) -> list[tuple[int, float]]:
+def _days_with_sales(series: Any) -> list[tuple[int, float]]:
     """Return (days before the run, sold) of the days with sales, the oldest first."""
     days_with_sales = np.flatnonzero(series).tolist()
     return [

@@ -91,7 +91,7 @@ class IndexUploader:
         """
         if time.monotonic() - self._renewed_at > _RENEWAL_SECONDS:
             self._renewed_at = time.monotonic()
-            if not self._lease.take():
+            if not self._lease.take_or_renew():
                 self._stopping.set()
 
     def fetch_serving_indexes(self) -> None:

@@ -311,7 +311,7 @@ class Indexer:
         )
         if manifest is None or manifest.format != FORMAT:
             return
-        if indexing.folder.is_damaged(manifest.generation):
+        if indexing.folder.is_marked_damaged(manifest.generation):
             if indexing.live is None:
                 return  # already known; a draft is in progress
             message = "a reader found it damaged"

@@ -468,4 +468,4 @@ class ServedIndex:
         product_words()  # takes a tenth of a second the first time
         self._index = SearchIndex(path, manifest.language)
         self._generation, self._path = manifest.generation, path
-        self._copy.keep_only(path)
+        self._copy.remove_copies_except(path)

@@ -18,7 +18,7 @@ from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.ids import StoreId
 from productrecs.engines.array_types_and_sorting import Bools
 from productrecs.processes.child_process import (
-    lower_priority,
+    lower_priority_and_ignore_stops,
     serve_requests,
     set_idle_priority,
 )
@@ -177,7 +177,7 @@ def _pack_regions(matches: RegionMatches) -> PhotoRegionReplies:
 
 def main() -> None:
     """Answer requests until the other side closes the socket."""
-    lower_priority()
+    lower_priority_and_ignore_stops()
     descriptor, priority, detector, text_reader, *encoders = sys.argv[1:]
     worker = PhotoWorker(
         PictureEncoders(*(Path(path) if path else None for path in encoders)),

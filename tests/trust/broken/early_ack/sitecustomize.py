@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from productrecs.core.memory_budget import ByteClaim
 
 _LATER_SECONDS = 0.05
-_put = GroupCommit.put
+_put = GroupCommit.queue_for_waiter
 
 
 def _answer_at_once(
@@ -49,4 +49,4 @@ def _answer_at_once(
         loop.call_soon(waiter.set_result, None)
 
 
-GroupCommit.put = _answer_at_once  # type: ignore[method-assign]  # the fault itself
+GroupCommit.queue_for_waiter = _answer_at_once  # type: ignore[method-assign]  # the fault itself

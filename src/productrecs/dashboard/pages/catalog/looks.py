@@ -24,7 +24,7 @@ from productrecs.features.looks.look import (
 )
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.reports.impact.repository import LookSpot, LookSpotSums
-from productrecs.features.reports.impact.sales_reports import sales_by_look
+from productrecs.features.reports.impact.sales_reports import read_look_spot_sums
 from productrecs.records.pictures.decode_picture import (
     MAX_BYTES,
     NotAPictureError,
@@ -77,7 +77,7 @@ def picture_address_of(visit: Visit, content: LookContent) -> str:
 def sales_of_looks(visit: Visit) -> dict[LookSpot, LookSpotSums]:
     """Return what each product did in each look, in the last 30 days."""
     asked = parse_report_query(visit.now_ms, visit.store.settings.zone)
-    return sales_by_look(visit.database, visit.store, asked)
+    return read_look_spot_sums(visit.database, visit.store, asked)
 
 
 def show_looks(visit: Visit) -> Reply:

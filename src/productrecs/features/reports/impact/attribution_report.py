@@ -36,7 +36,9 @@ RULE: Final = (
 )
 
 
-def definitions(name: str, unit: str) -> tuple[FigureDefinition, FigureDefinition]:
+def clicked_and_seen_definitions(
+    name: str, unit: str
+) -> tuple[FigureDefinition, FigureDefinition]:
     """Define the two parts of an attributed total."""
     return (
         FigureDefinition(f"{name}_clicked", unit, f"{name} credited to a click"),
@@ -69,17 +71,17 @@ MEASURES: Final = (
     FigureDefinition("clicked", "count", "clicks on them (rec-click), live"),
     FigureDefinition("click_rate", "share", "clicked / shown"),
     FigureDefinition("carts", "count", "credited add-to-carts"),
-    *definitions("carts", "count"),
+    *clicked_and_seen_definitions("carts", "count"),
     FigureDefinition("cart_value", "money", "the value of all of them"),
     FigureDefinition(
         "sales", "count", "credited order lines and buy events, without returns"
     ),
-    *definitions("sales", "count"),
+    *clicked_and_seen_definitions("sales", "count"),
     FigureDefinition(
         "units", "count", "units in them, net of returns; unknown counts as 1"
     ),
     FigureDefinition("revenue", "money", "their revenue, net of returns"),
-    *definitions("revenue", "money"),
+    *clicked_and_seen_definitions("revenue", "money"),
 )
 
 
@@ -299,7 +301,9 @@ def _currency_figures(
 ) -> Iterable[Figure]:
     carts, orders = attributed.carts, store_totals.orders_credited
     parts = split_by_touchpoint(carts, attributed.carts_clicked)
-    yield from _total_with_parts(("carts", suffix), "count", parts, "credited add-to-carts")
+    yield from _total_and_part_figures(
+        ("carts", suffix), "count", parts, "credited add-to-carts"
+    )
     yield define_figure(
         f"carts_share{suffix}",
         "share",
@@ -308,7 +312,7 @@ def _currency_figures(
     )
     parts = split_by_touchpoint(orders, store_totals.orders_clicked)
     meaning = "live orders with a credited line"
-    yield from _total_with_parts(("orders", suffix), "count", parts, meaning)
+    yield from _total_and_part_figures(("orders", suffix), "count", parts, meaning)
     yield define_figure(
         f"orders_share{suffix}",
         "share",
@@ -317,10 +321,10 @@ def _currency_figures(
     )
     parts = split_by_touchpoint(attributed.revenue, attributed.revenue_clicked)
     meaning = f"credited revenue in {currency}"
-    yield from _total_with_parts(("revenue", suffix), "money", parts, meaning)
+    yield from _total_and_part_figures(("revenue", suffix), "money", parts, meaning)
     shares = [share_of(part, store_totals.revenue) for part in parts]
     meaning = f"credited revenue / all live revenue in {currency}"
-    yield from _total_with_parts(("revenue_share", suffix), "share", shares, meaning)
+    yield from _total_and_part_figures(("revenue_share", suffix), "share", shares, meaning)
     yield define_figure(
         f"order_value{suffix}",
         "money",
@@ -329,7 +333,7 @@ def _currency_figures(
     )
 
 
-def _total_with_parts(
+def _total_and_part_figures(
     name: tuple[str, str], unit: str, parts: Sequence[ReportValue], meaning: str
 ) -> Iterable[Figure]:
     """Yield an attributed total and its two parts."""

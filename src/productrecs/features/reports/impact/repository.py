@@ -236,9 +236,9 @@ class ImpactRepository:
             .group_by(outcome.look, outcome.item)
         )
         sums_by_spot: dict[LookSpot, LookSpotSums] = {}
-        for key, (shown, clicked) in self._by_look(seen):
+        for key, (shown, clicked) in self._with_item_ids(seen):
             sums_by_spot[key] = LookSpotSums(int(shown), int(clicked))
-        for key, (carts, sales, revenue, after_click) in self._by_look(sold):
+        for key, (carts, sales, revenue, after_click) in self._with_item_ids(sold):
             sums = sums_by_spot.get(key, LookSpotSums())
             sums_by_spot[key] = sums._replace(
                 carts=int(carts),
@@ -248,7 +248,9 @@ class ImpactRepository:
             )
         return sums_by_spot
 
-    def _by_look(self, sums: sa.Select[Any]) -> Iterator[tuple[LookSpot, Sequence[Any]]]:
+    def _with_item_ids(
+        self, sums: sa.Select[Any]
+    ) -> Iterator[tuple[LookSpot, Sequence[Any]]]:
         """Yield sums of looks and item numbers by the item's id instead."""
         some = sums.subquery()
         columns = list(some.c)

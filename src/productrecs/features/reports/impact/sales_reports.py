@@ -19,7 +19,7 @@ from productrecs.features.reports.impact.attribution_report import (
     RULE,
     GroupImpact,
     attribution_notes,
-    definitions,
+    clicked_and_seen_definitions,
     join_touchpoints_and_totals,
     split_by_touchpoint,
 )
@@ -35,7 +35,9 @@ from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
 
-def sales_report(database: Database, store: Store, period: ReportQuery) -> Report:
+def attributed_sales_report(
+    database: Database, store: Store, period: ReportQuery
+) -> Report:
     """Return the newest attributed sales: the orders behind the figures."""
     with database.reading() as connection:
         repository = ImpactRepository(connection, store.store_id)
@@ -65,7 +67,7 @@ _SALE_COLUMNS: Final = (
 )
 
 
-def sales_by_look(
+def read_look_spot_sums(
     database: Database, store: Store, period: ReportQuery
 ) -> dict[LookSpot, LookSpotSums]:
     """Return what each product did in each look, by look and item id.
@@ -99,14 +101,14 @@ _ITEM_COLUMNS: Final = (
     FigureDefinition("item_id", "text", "the product"),
     FigureDefinition("title", "text", "its current title"),
     FigureDefinition("carts", "count", "credited add-to-carts of it"),
-    *definitions("carts", "count"),
+    *clicked_and_seen_definitions("carts", "count"),
     FigureDefinition("sales", "count", "credited order lines of it, without returns"),
-    *definitions("sales", "count"),
+    *clicked_and_seen_definitions("sales", "count"),
     FigureDefinition(
         "units", "count", "units in them, net of returns; unknown counts as 1"
     ),
     FigureDefinition("revenue", "money", "their revenue in the store's currency"),
-    *definitions("revenue", "money"),
+    *clicked_and_seen_definitions("revenue", "money"),
     CURRENCY,
 )
 
@@ -149,15 +151,15 @@ COLUMNS: Final = (
     FigureDefinition("clicked", "count", "clicks on them (rec-click)"),
     FigureDefinition("click_rate", "share", "clicked / shown"),
     FigureDefinition("carted", "count", "add-to-carts that are attributed to them"),
-    *definitions("carted", "count"),
+    *clicked_and_seen_definitions("carted", "count"),
     FigureDefinition("cart_rate", "share", "carted / shown"),
     FigureDefinition(
         "bought", "count", ("order lines that are attributed to them, without returns")
     ),
-    *definitions("bought", "count"),
+    *clicked_and_seen_definitions("bought", "count"),
     FigureDefinition("buy_rate", "share", "bought / shown"),
     FigureDefinition("revenue", "money", "their revenue, net of returns"),
-    *definitions("revenue", "money"),
+    *clicked_and_seen_definitions("revenue", "money"),
     CURRENCY,
     FigureDefinition("revenue_per_1000", "money", "revenue for each 1,000 products shown"),
 )

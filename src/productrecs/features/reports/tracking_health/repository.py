@@ -104,14 +104,14 @@ class TrackingHealthRepository:
             self._since(), _SAMPLE, limit
         )
 
-    def bots(self, since_ms: int) -> list[tuple[str, int]]:
+    def bot_event_counts(self, since_ms: int) -> list[tuple[str, int]]:
         """Return the bots with the number of their events since then, most first."""
         return self._newest_events().event_counts_by_bot(since_ms)
 
     def _newest_events(self) -> NewestEventRepository:
         return NewestEventRepository(self._connection, self._store_id)
 
-    def refused_identities(self, since_ms: int) -> list[tuple[str, int]]:
+    def refused_identity_counts(self, since_ms: int) -> list[tuple[str, int]]:
         """Return the reasons with the number of calls since that day, most first."""
         calls = sa.func.sum(refused_identities.c.calls)
         query = (
@@ -217,7 +217,7 @@ class TrackingIssueRepository:
             shopper_ids | set(self._linked_customers(buyer.shopper))
         )
 
-    def other_ids(self, buyer: RecentBuyer) -> set[str]:
+    def other_ids_shown_to(self, buyer: RecentBuyer) -> set[str]:
         """Return the buyer's other ids to which recommendations were shown."""
         shopper_ids = {buyer.shopper, buyer.person}
         if buyer.session:

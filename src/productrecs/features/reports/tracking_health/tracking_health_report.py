@@ -60,8 +60,8 @@ def tracking_health_report(
         unknown = repository.unknown_products()
         examples = repository.unknown_items(_EXAMPLES)
         newest, without_order_id = repository.line_count_and_without_order_id()
-        bots = repository.bots(now_ms - _WEEK_HOURS * HOUR_MS)
-        refused = repository.refused_identities(now_ms - _WEEK_HOURS * HOUR_MS)
+        bots = repository.bot_event_counts(now_ms - _WEEK_HOURS * HOUR_MS)
+        refused = repository.refused_identity_counts(now_ms - _WEEK_HOURS * HOUR_MS)
     figures = [
         *_event_flow_figures(counts, last_hour),
         define_figure("orders", "count", orders, "live orders of today and yesterday"),
@@ -102,7 +102,9 @@ def tracking_health_report(
     )
 
 
-def recent_events(database: Database, store: Store, now_ms: int) -> tuple[Figure, ...]:
+def recent_event_figures(
+    database: Database, store: Store, now_ms: int
+) -> tuple[Figure, ...]:
     """Return the report's first figures: live events of 24 hours and of the week before."""
     last = now_ms // HOUR_MS
     with database.reading() as connection:
@@ -113,7 +115,7 @@ def recent_events(database: Database, store: Store, now_ms: int) -> tuple[Figure
 
 def events_in_24_hours(database: Database, store: Store, now_ms: int) -> int:
     """Return the number of live events of this hour and the 23 before."""
-    (day, *_) = recent_events(database, store, now_ms)
+    (day, *_) = recent_event_figures(database, store, now_ms)
     return int(day.value or 0)
 
 

@@ -62,13 +62,13 @@ def find_tracking_issues(
         touchpoints, lines = repository.touchpoints(), repository.newest_lines(since_ms)
         buyers = _newest_buyers(lines)
         unmatched = [buyer for buyer in buyers if not repository.was_shown_to(buyer)]
-        other_ids = [repository.other_ids(buyer) for buyer in unmatched]
+        other_ids = [repository.other_ids_shown_to(buyer) for buyer in unmatched]
         times, products = repository.event_times(), repository.unknown_products()
         shares = repository.uncounted_records()
         pictures = PictureRepository(connection, store.store_id)
         counts, failure = pictures.counts(), pictures.most_frequent_failure()
         health = TrackingHealthRepository(connection, store.store_id)
-        refused = dict(health.refused_identities(now_ms - DAY_MS))
+        refused = dict(health.refused_identity_counts(now_ms - DAY_MS))
     issues = list(_identity_issues(touchpoints, buyers, unmatched, other_ids))
     without_name = sum(line.shopper is None for line in lines)
     issues += _order_issues(len(lines), without_name)

@@ -392,9 +392,9 @@ class AssistantRequest:
                 context.searches.count(store_id, call.words, searcher, is_empty=not hits)
             reply = await asyncio.to_thread(lambda: catalog.page_reply(call, hits, total))
         elif isinstance(call, LookupCall):
-            reply = await asyncio.to_thread(lambda: catalog.lookup(call))
+            reply = await asyncio.to_thread(lambda: catalog.lookup_reply(call))
         elif isinstance(call, ProductCall):
-            found = await asyncio.to_thread(lambda: catalog.product(call))
+            found = await asyncio.to_thread(lambda: catalog.product_reply(call))
             if found is None:
                 message = f"Product not found: {call.id}"
                 return failure(self.version, operation, "not_found", message)
@@ -423,7 +423,7 @@ class AssistantRequest:
         written = await asyncio.to_thread(
             lambda: catalog.page_reply(call, page, len(items))
         )
-        looks = catalog.looks(call, partial(look_image_url, self.base_url, store))
+        looks = catalog.look_reply(call, partial(look_image_url, self.base_url, store))
         return written | looks
 
 

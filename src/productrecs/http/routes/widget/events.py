@@ -65,7 +65,11 @@ from productrecs.schemas.field_readers import (
     read_currency,
 )
 from productrecs.schemas.strict_json import parse_json
-from productrecs.serving.writes.write_messages import Groups, WriteKind, memory_weight
+from productrecs.serving.writes.write_messages import (
+    Groups,
+    WriteKind,
+    estimated_memory_bytes,
+)
 from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID, KeyUse
 from productrecs.tenancy.accounts.shopper_identity import (
     IdentityCheck,
@@ -281,7 +285,7 @@ async def store_events_of_body(
     warnings = [*identity_warning_texts, *_event_warnings(cached_store, groups)][
         :_MAX_WARNINGS
     ]
-    with claim.another().grow(memory_weight(groups)) as write_claim:
+    with claim.another().grow(estimated_memory_bytes(groups)) as write_claim:
         write = context.write_client.submit_write(
             WriteKind.EVENTS, store.store_id, groups, write_claim
         )
