@@ -152,3 +152,26 @@ def test_without_the_add_on_it_is_empty_again(service: Service, forecast: Mercha
     eventually(lambda: summary(forecast)["enabled"] is False)
     assert summary(forecast)["forecast"] == []
     assert item(forecast, "plain").json["forecast"] == []
+
+
+def test_a_store_can_close_its_forecast_to_the_publishable_key(
+    service: Service, forecast: Merchant
+) -> None:
+    paths = ("/v1/forecast/summary", "/v1/forecast/items/plain")
+
+    def refusals(headers: dict[str, str]) -> list[tuple[int, str]]:
+        ask = forecast.client.ask
+        targets = [path if headers else forecast.target(path) for path in paths]
+        replies = [ask("GET", target, None, headers) for target in targets]
+        return [(reply.status, str(reply.json.get("code", ""))) for reply in replies]
+
+    with service.database() as database:
+        store = find_store(database, forecast.account.domain)
+        change_settings(database, store, {"public_forecast": "false"})
+    try:
+        eventually(lambda: refusals({}) == [(401, "secret_key_required")] * 2, 30)
+        assert refusals(forecast.server) == [(200, "")] * 2
+    finally:
+        with service.database() as database:
+            store = find_store(database, forecast.account.domain)
+            change_settings(database, store, {"public_forecast": "true"})

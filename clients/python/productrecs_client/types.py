@@ -734,7 +734,7 @@ class RecommenderSettings(TypedDict):
     """Whether bought products may be recommended again; default no."""
 
 
-class RefinementQuestion(TypedDict):
+class Refinement(TypedDict):
     """With `refine`: the question that narrows the results most; absent without one that
     halves them. `filter` selects the results of an option.
     """
@@ -850,7 +850,7 @@ class SearchReply(TypedDict):
     `offset`.
     """
     facets: NotRequired[Facets]
-    refine: NotRequired[RefinementQuestion]
+    refine: NotRequired[Refinement]
     suggestions: NotRequired[list[str]]
     """With `suggest`: completions of the query, most likely first."""
     did_you_mean: NotRequired[str | None]

@@ -63,6 +63,7 @@ class StoreSettings:
     holdout_percent: float = 0.0
     holdout_test: str = "holdout"
     demand_forecast: bool = False
+    public_forecast: bool = True
     lead_time_days: int = 14
     service_level: float = 95.0
     order_every_days: int = 7
@@ -386,6 +387,12 @@ SETTINGS: Final[tuple[SettingSpec, ...]] = (
         _switch,
         "whether demand is forecast each night; `store enable-demand` also starts a "
         "first forecast",
+    ),
+    SettingSpec(
+        "public_forecast",
+        _switch,
+        "whether the publishable key, which is in the shop's pages, may read past sales, "
+        "the forecast and stock from the API; off: the secret key alone",
     ),
     SettingSpec(
         "lead_time_days",

@@ -187,6 +187,19 @@ GROUPS: Final = (
         ),
     ),
     SettingGroup(
+        "Forecast",
+        "Anyone can read the publishable key in your shop's pages",
+        (
+            SettingField(
+                "public_forecast",
+                "The publishable key reads past sales, the forecast and stock",
+                "Switch it off if no page of your shop shows them: then only your secret "
+                "key reads them from the API",
+                "check",
+            ),
+        ),
+    ),
+    SettingGroup(
         "Price lists",
         "Prices by market and customer group",
         (

@@ -20,7 +20,8 @@ from productrecs.http.openapi_responses import (
     success_response,
     titled,
 )
-from productrecs.http.pipeline.route_declaration import EITHER, Routes
+from productrecs.http.pipeline.authentication import Caller, SecretKeyRequiredError
+from productrecs.http.pipeline.route_declaration import EITHER, PUBLISHABLE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import (
     FORECAST_PREFIX,
     id_of_path,
@@ -144,7 +145,7 @@ async def store_forecast(request: Request) -> Response:
     before its first run, lists are empty and the rest is null.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    store = exchange.known_caller.store
+    store = _store_that_may_read(exchange.known_caller)
     database = exchange.context.services.database
     content = await asyncio.to_thread(_store_forecast_body, database, store)
     return Response(content, media_type="application/json")
@@ -181,12 +182,29 @@ async def item_forecast(
     long `stock_qty` lasts from tomorrow on, at the expected pace.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    store, services = exchange.known_caller.store, exchange.context.services
+    store = _store_that_may_read(exchange.known_caller)
+    services = exchange.context.services
     requested_id = id_of_path(request.scope["raw_path"], FORECAST_PREFIX) or item_id
     content = await asyncio.to_thread(
         _item_forecast_body, services.database, store, requested_id, services.clock()
     )
     return Response(content, media_type="application/json")
+
+
+def _store_that_may_read(caller: Caller) -> Store:
+    """Return the caller's store.
+
+    Raises:
+        SecretKeyRequiredError: for the publishable key of a store that keeps its forecast
+            to itself.
+    """
+    if caller.credential is PUBLISHABLE and not caller.store.settings.public_forecast:
+        message = (
+            "this store's forecast needs the secret key (sk_...) as the header X-API-Key; "
+            "its setting public_forecast is off"
+        )
+        raise SecretKeyRequiredError(message)
+    return caller.store
 
 
 def _store_forecast_body(database: Database, store: Store) -> bytes:
