@@ -17,7 +17,7 @@ from benchmarks.quality.demand import history
 from benchmarks.report import Figure
 from productrecs.engines.demand.price_elasticity import PaidPrices
 from productrecs.features.forecast.order_replay import replay_order_rules
-from productrecs.features.forecast.repository import StockedItem
+from productrecs.features.forecast.repository import ForecastItemRow
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.demand.demand_inputs import DemandInputs, days_between
 
@@ -48,7 +48,7 @@ def measure(report: Report) -> None:
         PaidPrices(nothing, nothing, np.zeros(0)),
     )
     items = [
-        StockedItem(
+        ForecastItemRow(
             *(f"item-{number}", None, "", 1.0, None, 0, None, None, None),
             *("statistical", 1.0, None),
             number=number,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.storage.sql.audit_log import AuditEntry, AuditRepository
+from productrecs.storage.sql.audit_log import AuditEntry, AuditLogRepository
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.assistant import Assistant
 from tests.support.dashboard import Member, add_user, text_of
@@ -27,7 +27,7 @@ def made_token(page: str) -> str:
 
 def newest_entry(office: Office, store: Store) -> AuditEntry:
     with office.services.database.reading() as connection:
-        return AuditRepository(connection, store.store_id).page(1)[0]
+        return AuditLogRepository(connection, store.store_id).page(1)[0]
 
 
 def test_an_owner_makes_a_token_that_is_shown_once_and_works(

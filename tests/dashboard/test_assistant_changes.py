@@ -13,7 +13,7 @@ from productrecs.features.search.search_rules import SearchRule, SearchRuleActio
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.storage.sql.audit_log import AuditEntry, AuditRepository
+from productrecs.storage.sql.audit_log import AuditEntry, AuditLogRepository
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search.indexer import Indexer
@@ -80,7 +80,7 @@ class Shop:
     def log(self) -> list[AuditEntry]:
         """Return the audit log, the newest first."""
         with self.office.services.database.reading() as connection:
-            return AuditRepository(connection, self.filled.store.store_id).page(50)
+            return AuditLogRepository(connection, self.filled.store.store_id).page(50)
 
 
 @pytest.fixture

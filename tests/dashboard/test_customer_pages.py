@@ -11,7 +11,7 @@ import pytest
 
 from productrecs.features.reports.customer_segments_report import compute_and_store_segments
 from productrecs.services import build_eraser
-from productrecs.storage.sql.audit_log import AuditRepository
+from productrecs.storage.sql.audit_log import AuditLogRepository
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.records.orders.import_support import import_text
 from tests.support.dashboard import Member, add_user, text_of
@@ -108,7 +108,7 @@ def test_an_export_needs_the_editors_role_and_is_in_the_audit_log(
             member.get(f"{path}?customer=anna").status,
         )
     with office.services.database.reading() as connection:
-        log = AuditRepository(connection, buying.store_id).page(10)
+        log = AuditLogRepository(connection, buying.store_id).page(10)
 
     assert statuses[Role.VIEWER][0] == 403
     assert statuses[Role.EDITOR][0] == 200
@@ -137,7 +137,7 @@ def test_an_owner_erases_a_customer_after_typing_the_id(
     assert owner.get(page).status == 404
     assert owner.get(f"{CUSTOMERS}/one?customer=bert").status == 200
     with office.services.database.reading() as connection:
-        newest = AuditRepository(connection, buying.store_id).page(1)[0]
+        newest = AuditLogRepository(connection, buying.store_id).page(1)[0]
     assert (newest.action, newest.detail) == ("Erased one customer", "")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.storage.sql.audit_log import AuditRepository
+from productrecs.storage.sql.audit_log import AuditLogRepository
 from productrecs.tenancy.accounts.store_management import (
     all_stores,
     delete_store,
@@ -78,7 +78,7 @@ def same_email(office: Office, store: Store, other: Store, password: str) -> str
 
 def log_of(office: Office, store: Store) -> list[tuple[str, str, str]]:
     with office.services.database.reading() as connection:
-        lines = AuditRepository(connection, store.store_id).page(100)
+        lines = AuditLogRepository(connection, store.store_id).page(100)
     return [(line.action, line.actor, line.detail) for line in lines]
 
 

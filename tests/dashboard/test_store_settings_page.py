@@ -8,7 +8,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from productrecs.storage.sql.storage_usage import DataKind, DataSize, replace_sizes_of_day
+from productrecs.storage.sql.storage_usage import (
+    DataKind,
+    StoredDataSize,
+    replace_sizes_of_day,
+)
 from productrecs.tenancy.accounts.store_management import (
     change_settings,
     find_store,
@@ -147,7 +151,7 @@ def test_a_plugin_is_warned_that_its_currency_is_unknown(
 
 
 def test_it_says_what_the_stores_data_take(office: Office, store: Store) -> None:
-    events = DataSize(DataKind.EVENTS, 1_200_000, 30_000, 600_000, 240_000_000)
+    events = StoredDataSize(DataKind.EVENTS, 1_200_000, 30_000, 600_000, 240_000_000)
     sizes = {store.store_id: {events.part: events}}
     with office.services.database.transaction() as transaction:
         replace_sizes_of_day(transaction, sizes, office.now_ms)

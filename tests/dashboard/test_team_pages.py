@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.dashboard.pages.settings.audit_log import PAGE_SIZE
-from productrecs.storage.sql.audit_log import RETENTION_MS, AuditEntry, AuditRepository
+from productrecs.storage.sql.audit_log import RETENTION_MS, AuditEntry, AuditLogRepository
 from productrecs.tenancy.accounts.team_members import INVITATION_MS
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.repository import UserRepository
@@ -37,7 +37,7 @@ def users_of(office: Office, store: Store) -> dict[str, DashboardUser]:
 
 def log_of(office: Office, store: Store) -> list[AuditEntry]:
     with office.services.database.reading() as connection:
-        return AuditRepository(connection, store.store_id).page(100)
+        return AuditLogRepository(connection, store.store_id).page(100)
 
 
 def test_an_invitation_lets_one_person_in_once(office: Office, store: Store) -> None:
@@ -225,7 +225,7 @@ def test_the_audit_log_names_members_by_their_address(office: Office, store: Sto
 def test_the_audit_log_has_pages_and_keeps_400_days(office: Office, store: Store) -> None:
     member, now = office.member(store), office.now_ms
     with office.services.database.transaction() as transaction:
-        log = AuditRepository(transaction, store.store_id)
+        log = AuditLogRepository(transaction, store.store_id)
         for number in range(PAGE_SIZE):
             log.add(AuditEntry(now - RETENTION_MS - number, "x", f"change {number:03}"))
 
@@ -234,7 +234,7 @@ def test_the_audit_log_has_pages_and_keeps_400_days(office: Office, store: Store
     assert link is not None
     second = text_of(member.get(link[1]))
     with office.services.database.transaction() as transaction:
-        AuditRepository(transaction, store.store_id).purge(now)
+        AuditLogRepository(transaction, store.store_id).purge(now)
 
     assert "change 048" in first
     assert "change 048" not in second

@@ -19,7 +19,7 @@ from productrecs.features.webhooks.webhook import (
     WebhookMessage,
     WebhookMessageState,
 )
-from productrecs.storage.sql.audit_log import AuditRepository
+from productrecs.storage.sql.audit_log import AuditLogRepository
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.dashboard import Member, add_user, text_of
 
@@ -66,7 +66,7 @@ def test_an_added_address_shows_its_secret_once_and_only_to_the_owner(
     assert "secret-token" not in seen
     assert editor.post(f"{PAGE}/add", address=ADDRESS).status == 403
     with office.services.database.reading() as connection:
-        lines = AuditRepository(connection, store.store_id).page(5)
+        lines = AuditLogRepository(connection, store.store_id).page(5)
     assert any(
         line.action == "Added an address for webhooks"
         and line.detail.startswith("hooks.example: State: on")

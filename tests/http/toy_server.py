@@ -18,8 +18,12 @@ from typing import Any
 
 import uvicorn
 
-from productrecs.http.transport.connection import ClientTimeouts, DrainFlag, TransportState
-from productrecs.http.transport.server import Application, ServerOptions, run_server
+from productrecs.http.transport.connection import (
+    ClientTimeouts,
+    DrainFlag,
+    SharedTransportState,
+)
+from productrecs.http.transport.server import Application, HttpServerOptions, run_server
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -27,7 +31,7 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 PATIENCE = ClientTimeouts(head=1, body=1, reading=1, idle=2, body_bytes=1_024)
 
 
-def application(state: TransportState) -> Application:
+def application(state: SharedTransportState) -> Application:
     """Return the toy application."""
     draining = state.draining
 
@@ -82,11 +86,11 @@ def main(number: int, *, plain: bool) -> None:
     listener = socket.socket(fileno=number)
     if plain:
         config = uvicorn.Config(
-            application(TransportState(DrainFlag())), log_level="critical"
+            application(SharedTransportState(DrainFlag())), log_level="critical"
         )
         _Plain(config).run(sockets=[listener])
         return
-    options = ServerOptions(drain_seconds=0.5, timeouts=PATIENCE)
+    options = HttpServerOptions(drain_seconds=0.5, timeouts=PATIENCE)
     run_server(application, listener, options, say_ready)
 
 

@@ -17,7 +17,11 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from productrecs.http.transport.connection import DrainFlag, HttpConnection, TransportState
+from productrecs.http.transport.connection import (
+    DrainFlag,
+    HttpConnection,
+    SharedTransportState,
+)
 from productrecs.http.transport.request_parser import HEAD_LIMIT_BYTES
 
 if TYPE_CHECKING:
@@ -104,7 +108,7 @@ async def _serve(pieces: Sequence[bytes], *, stock: bool) -> tuple[ParseOutcome,
     protocol: HttpToolsProtocol = (
         HttpToolsProtocol(_config(), ServerState(), {}, loop)
         if stock
-        else HttpConnection(_config(), TransportState(DrainFlag()), {}, loop)
+        else HttpConnection(_config(), SharedTransportState(DrainFlag()), {}, loop)
     )
     application = protocol.app = _Application()
     transport = _Transport()

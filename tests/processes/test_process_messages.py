@@ -14,9 +14,9 @@ from msgspec.msgpack import Decoder
 from productrecs.processes.process_messages import (
     FROM_CHILD,
     HEAD,
-    Connection,
     FrameDecoder,
     ParentConnection,
+    ProcessConnection,
     ProgressMessage,
     ReadyMessage,
     StopMessage,
@@ -34,18 +34,18 @@ class Question(msgspec.Struct, array_like=True):
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[Connection, socket.socket]]:
+def ends() -> Iterator[tuple[ProcessConnection, socket.socket]]:
     ours, theirs = socket.socketpair()
-    with closing(Connection(ours)) as connection, theirs:
+    with closing(ProcessConnection(ours)) as connection, theirs:
         yield connection, theirs
 
 
 @pytest.mark.parametrize("seconds", [None, 5.0])
 @pytest.mark.parametrize("size", [0, 1, 9_000_000])
 def test_a_message_comes_with_its_attachment(
-    ends: tuple[Connection, socket.socket], size: int, seconds: float | None
+    ends: tuple[ProcessConnection, socket.socket], size: int, seconds: float | None
 ) -> None:
-    here, there = ends[0], Connection(ends[1].dup())
+    here, there = ends[0], ProcessConnection(ends[1].dup())
     photo = bytes(range(250)) * (size // 250) + b"!" * (size % 250)
     sending = threading.Thread(target=here.send, args=(Question("like"), photo, 5.0))
     sending.start()
@@ -82,7 +82,7 @@ def test_messages_come_whole_however_they_are_cut() -> None:
     ids=["nothing", "half a head", "half a message", "garbage", "gigabytes", "another"],
 )
 def test_what_is_no_message_ends_the_connection(
-    ends: tuple[Connection, socket.socket], sent: bytes
+    ends: tuple[ProcessConnection, socket.socket], sent: bytes
 ) -> None:
     here, there = ends
     there.sendall(sent)
@@ -93,7 +93,7 @@ def test_what_is_no_message_ends_the_connection(
 
 
 def test_receive_times_out_when_a_process_sends_nothing(
-    ends: tuple[Connection, socket.socket],
+    ends: tuple[ProcessConnection, socket.socket],
 ) -> None:
     here, there = ends
 
@@ -109,7 +109,7 @@ def test_receive_times_out_when_a_process_sends_nothing(
 
 @pytest.mark.parametrize("how", ["a message", "its end"])
 def test_a_child_stops_when_its_parent_says_so_or_is_gone(
-    ends: tuple[Connection, socket.socket], how: str
+    ends: tuple[ProcessConnection, socket.socket], how: str
 ) -> None:
     here, there = ends
     stopped = threading.Event()

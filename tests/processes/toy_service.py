@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from productrecs.cli.processes.listening_socket import listener_url, open_listening_socket
-from productrecs.http.transport.server import ServerOptions, run_server
+from productrecs.http.transport.server import HttpServerOptions, run_server
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.processes.supervisor import ProcessRole, Supervisor
 from tests.http.toy_server import PATIENCE, application
@@ -52,7 +52,7 @@ def _work(kind: str, folder: Path, number: int, parent: ParentConnection) -> int
         sys.stderr.write("Error: the database is unsafe\n")
         return 1
     if kind == "api":
-        options = ServerOptions(
+        options = HttpServerOptions(
             drain_seconds=0.3, timeouts=PATIENCE, parent=parent.fileno()
         )
         run_server(application, socket.socket(fileno=number), options, parent.report_ready)

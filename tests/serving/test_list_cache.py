@@ -20,9 +20,9 @@ from productrecs.serving.list_cache import (
     MAX_STALE_SECONDS,
     MIN_AGE_SECONDS,
     REFRESH_WITHIN_SECONDS,
+    CachedListInputs,
     ListCache,
     ListFingerprint,
-    ListInputs,
     NoFingerprint,
 )
 from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
@@ -37,12 +37,14 @@ LIST = [Pick(1, EngineName.BUY, 0.5)]
 SETTINGS, OTHER_SETTINGS = object(), object()
 
 
-def moment(*shown: int, models: str = "first", settings: object = SETTINGS) -> ListInputs:
-    return ListInputs(np.array(shown or (1, 1, 1), dtype=bool), models, settings)
+def moment(
+    *shown: int, models: str = "first", settings: object = SETTINGS
+) -> CachedListInputs:
+    return CachedListInputs(np.array(shown or (1, 1, 1), dtype=bool), models, settings)
 
 
 def cache_with_list(
-    first: ListInputs, request: object = "a", now: float = 100.0
+    first: CachedListInputs, request: object = "a", now: float = 100.0
 ) -> ListCache:
     cache = ListCache()
     assert cache.get(first, request, now, written("never"), UNTOLD) is None
@@ -94,7 +96,7 @@ def test_a_changed_price_is_written_at_once() -> None:
 
 
 @pytest.mark.parametrize("after", [moment(1, 0), moment(1)])
-def test_a_product_that_went_counts_at_once(after: ListInputs) -> None:
+def test_a_product_that_went_counts_at_once(after: CachedListInputs) -> None:
     """Lists that are made anew rest, but not where a product of theirs is gone."""
     cache = cache_with_list(moment())
     for other in range(8_192):
@@ -114,7 +116,9 @@ def test_lists_without_the_product_that_went_stay() -> None:
 @pytest.mark.parametrize(
     "after", [moment(1, 1, 1), moment(1, 1, 0, 1), moment(1, 1, 0, settings=OTHER_SETTINGS)]
 )
-def test_a_product_that_comes_and_other_settings_count_at_once(after: ListInputs) -> None:
+def test_a_product_that_comes_and_other_settings_count_at_once(
+    after: CachedListInputs,
+) -> None:
     cache = cache_with_list(moment(1, 1, 0))
 
     assert cache.get(after, "a", 100.0, written("never"), UNTOLD) is None
@@ -142,7 +146,7 @@ def test_new_models_reach_every_list_in_use_within_the_lag_but_not_all_at_once()
 
 
 def is_served_from_cache(
-    cache: ListCache, at: ListInputs, request: object, now: float
+    cache: ListCache, at: CachedListInputs, request: object, now: float
 ) -> bool:
     """Ask for a list as everybody does, made anew if need be; tell whether it was kept."""
     if cache.get(at, request, now, written("old"), UNTOLD) is not None:

@@ -21,7 +21,7 @@ from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.looks.look import Hotspot, LookContent, validate_look
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.search.relevance.query_set import (
-    RelevanceError,
+    QuerySetError,
     add_query,
     store_or_delete_judgement,
 )
@@ -59,7 +59,7 @@ from productrecs.records.search_counts.repository import (
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
 from productrecs.records.uploads.order_upload import new_upload_id
 from productrecs.records.uploads.repository import FileImportRepository
-from productrecs.storage.sql.audit_log import AuditEntry, AuditRepository
+from productrecs.storage.sql.audit_log import AuditEntry, AuditLogRepository
 from productrecs.storage.sql.removed_rows import RemovedRows
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
@@ -85,7 +85,7 @@ from productrecs.tenancy.users.dashboard_user import (
     validate_and_hash_password,
 )
 from productrecs.tenancy.users.login_and_sessions import begin_session
-from productrecs.tenancy.users.repository import BrowserFacts, UserRepository
+from productrecs.tenancy.users.repository import SessionBrowser, UserRepository
 from tests.support.dashboard import PASSWORD
 from tests.support.service import Account, Merchant
 
@@ -282,7 +282,7 @@ def _search(filled: Filled, texts: Sequence[str]) -> None:
         repository.add(today, counts)
         repository.add_questions(today, [QuestionCount("color", 3, 1)])
     filled.ids["query"] = texts[0]
-    with contextlib.suppress(RelevanceError):
+    with contextlib.suppress(QuerySetError):
         add_query(filled.database, filled.store, texts[0], filled.clock())
         store_or_delete_judgement(
             filled.database, filled.store, texts[0], 0, RelevanceGrade.GOOD, filled.clock()
@@ -393,7 +393,7 @@ def _team(filled: Filled, texts: Sequence[str]) -> None:
             token = invite_member(filled.database, user, email, Role.EDITOR, now_ms)
             filled.ids.setdefault("invitation", hash_token(token))
             filled.held["invitations"] += 1
-        browser = BrowserFacts(text, text)
+        browser = SessionBrowser(text, text)
         session = begin_session(filled.database, user, now_ms, browser=browser)
         filled.ids.setdefault("session", hash_token(session.token))
         with contextlib.suppress(AccessTokenError):
@@ -403,7 +403,7 @@ def _team(filled: Filled, texts: Sequence[str]) -> None:
             filled.ids.setdefault("token", access.token_id)
             filled.held["access tokens"] += 1
     with filled.database.transaction() as transaction:
-        log = AuditRepository(transaction, store_id)
+        log = AuditLogRepository(transaction, store_id)
         for text in texts:
             removed = RemovedRows("synonyms", "search_seq", ())
             log.add(AuditEntry(now_ms, text, text, text, undo=removed.as_json()))

@@ -14,7 +14,11 @@ from productrecs.training.order_and_cart_lines import (
     order_and_cart_lines,
 )
 from productrecs.training.partitioned_shopper_events import ShopperEventArrays
-from productrecs.training.training_inputs import CatalogInputs, FitCache, OrderLineArrays
+from productrecs.training.training_inputs import (
+    CatalogTrainingInputs,
+    FitCache,
+    OrderLineArrays,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +85,7 @@ NOW = 1_000 * MINUTE
 
 
 def read(*pages: Sequence[tuple[int, bool, str, str]]) -> tuple[list[int], list[int]]:
-    catalog = CatalogInputs()
+    catalog = CatalogTrainingInputs()
     for number, page in enumerate(pages):
         catalog.apply_changes(page, number)
         catalog.categories_and_variants(6)
@@ -110,7 +114,7 @@ def test_reading_on_equals_reading_at_once() -> None:
 
 
 def test_sizes_are_learned_from_all_titles_and_go_with_them() -> None:
-    catalog = CatalogInputs()
+    catalog = CatalogTrainingInputs()
     catalog.apply_changes(
         [(TENT, True, "Shirt XL", "[]"), (STOVE, True, "Skirt xl", "[]")], 1
     )
@@ -127,7 +131,7 @@ def test_sizes_are_learned_from_all_titles_and_go_with_them() -> None:
 
 
 def test_an_empty_catalog_has_no_categories() -> None:
-    catalog, found = CatalogInputs(), []
+    catalog, found = CatalogTrainingInputs(), []
     gone = [(TENT, False, "Tent", "[]")]
     pages = ROWS[:0], ROWS[4:], ROWS[:1], gone
 

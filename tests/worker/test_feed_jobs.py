@@ -26,7 +26,7 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads import order_upload
 from productrecs.records.uploads.file_import import (
     IMPORT_JOB,
-    ImportChoices,
+    ImportOptions,
     ImportStatus,
 )
 from productrecs.records.uploads.repository import FileImportRepository
@@ -238,7 +238,7 @@ def test_a_feed_is_read_as_the_merchant_chose_for_a_file_with_its_headings(
     waiting = shop.last_import()
     assert "Product id" in waiting.result["problem"]
     mapping = {"id": "Nr", "title": "Was", "price": "Wert"}
-    choices = ImportChoices("items", "columns", mapping)
+    choices = ImportOptions("items", "columns", mapping)
     with shop.services.database.transaction() as transaction:
         imports = FileImportRepository(transaction, shop.store.store_id)
         queued = ImportStatus.QUEUED

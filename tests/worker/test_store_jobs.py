@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.services import build_services
 from productrecs.settings import Settings
-from productrecs.storage.sql.storage_usage import DataKind, DataSize, newest_sizes
+from productrecs.storage.sql.storage_usage import DataKind, StoredDataSize, newest_sizes
 from productrecs.storage.sql.tables import events
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -134,7 +134,7 @@ def test_the_worker_measures_what_data_take(
     shop.send(click("tent"))
     services = build_services(Settings(data=data_folder, now_ms=NOON))
 
-    def sizes() -> list[DataSize]:
+    def sizes() -> list[StoredDataSize]:
         with sqlite_database.reading() as connection:
             return newest_sizes(connection, shop.store.store_id)
 

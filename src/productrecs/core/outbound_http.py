@@ -64,7 +64,7 @@ class ForbiddenUrlError(ProductRecsError):
 
 
 @dataclass(frozen=True, slots=True)
-class FetchTarget:
+class OutboundTarget:
     """The address to connect to, checked before anything is sent."""
 
     scheme: str
@@ -157,11 +157,11 @@ def url_host(url: str) -> str:
 
 def resolve_target(
     url: str, trusted: Collection[str] = (), lookup: Resolve = resolve_host
-) -> FetchTarget:
+) -> OutboundTarget:
     """Return the target for fetching `url`.
 
     All addresses of its host must be public, unless the host is `trusted`. Callers connect
-    to `FetchTarget.address` without a second look-up, which could return another address.
+    to `OutboundTarget.address` without another look-up, which could return another one.
 
     Raises:
         ForbiddenUrlError: when the URL must not be fetched.
@@ -177,7 +177,7 @@ def resolve_target(
         raise OSError(message)
     if not is_trusted and not all(is_public_address(address) for address in addresses):
         raise ForbiddenUrlError(f"{host} is not a public address", host)
-    return FetchTarget(scheme, host, port, addresses[0], path, is_trusted)
+    return OutboundTarget(scheme, host, port, addresses[0], path, is_trusted)
 
 
 def _parse_url(url: str) -> tuple[str, str, int, str]:
@@ -234,7 +234,7 @@ def _percent_encode(path: str) -> str:
 
 
 @contextlib.contextmanager
-def connect(target: FetchTarget, until: float) -> Iterator[http.client.HTTPConnection]:
+def connect(target: OutboundTarget, until: float) -> Iterator[http.client.HTTPConnection]:
     """Yield a connection to the checked address, which is closed at `until`.
 
     Another thread closes it: a host that sends a byte per second would evade a timeout on

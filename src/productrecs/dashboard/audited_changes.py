@@ -13,7 +13,7 @@ from productrecs.dashboard.change_descriptions import (
 from productrecs.dashboard.cookies import FLASH, UNDO_MARK
 from productrecs.dashboard.page import Handler, Page, Reply, Visit
 from productrecs.http.pipeline.route_declaration import DASHBOARD_PATH
-from productrecs.storage.sql.audit_log import AuditRepository, new_entry_id
+from productrecs.storage.sql.audit_log import AuditLogRepository, new_entry_id
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.removed_rows import RemovedRows
 from productrecs.tenancy.accounts.store_management import UnknownStoreError
@@ -67,7 +67,9 @@ def _add_difference_to_audit_log(
         return
     if changed:
         with visit.database.transaction() as transaction:
-            AuditRepository(transaction, visit.store.store_id).set_detail(entry_id, changed)
+            AuditLogRepository(transaction, visit.store.store_id).set_detail(
+                entry_id, changed
+            )
 
 
 def _entry_id_and_undo_rows(visit: Visit, page: Page) -> tuple[str, str]:

@@ -27,7 +27,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.login_and_sessions import Session
 from productrecs.tenancy.users.login_attempt_limits import network_of
-from productrecs.tenancy.users.repository import BrowserFacts
+from productrecs.tenancy.users.repository import SessionBrowser
 
 LOGIN_PATH: Final = f"{DASHBOARD_PATH}/login"
 HOME_PATH: Final = DASHBOARD_PATH
@@ -216,9 +216,9 @@ class Visit:
         return network_of(self.client)
 
     @property
-    def browser(self) -> BrowserFacts:
+    def browser(self) -> SessionBrowser:
         """The facts of the browser that a session stores."""
-        return BrowserFacts(self.request.headers.get("user-agent", ""), self.client)
+        return SessionBrowser(self.request.headers.get("user-agent", ""), self.client)
 
     @property
     def store(self) -> Store:

@@ -29,7 +29,11 @@ from typing import IO, Final, NamedTuple, NoReturn, TypeVar
 
 from msgspec.msgpack import Decoder
 
-from productrecs.processes.process_messages import FROM_CHILD, Connection, ParentConnection
+from productrecs.processes.process_messages import (
+    FROM_CHILD,
+    ParentConnection,
+    ProcessConnection,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +101,7 @@ class ChildProcess:
     """A started child process, and the connection to it."""
 
     process: ForkedProcess | subprocess.Popen[bytes]
-    connection: Connection
+    connection: ProcessConnection
 
     def end(self, seconds: float = 0.0) -> None:
         """Close the connection, which makes the child end; kill it after `seconds`."""
@@ -117,7 +121,7 @@ def fork_child(
     with other_end:
         number = other_end.fileno()
         process = ForkedProcess(name, lambda: work(number), (number, *inherits))
-    return ChildProcess(process, Connection(own_end))
+    return ChildProcess(process, ProcessConnection(own_end))
 
 
 def start_program(
@@ -143,7 +147,7 @@ def start_program(
             pass_fds=(number, *inherits),
             env=environment,
         )
-    return ChildProcess(process, Connection(own_end))
+    return ChildProcess(process, ProcessConnection(own_end))
 
 
 def stop_at_signals(stop: Callable[[], None]) -> None:
@@ -320,7 +324,7 @@ class WorkerProcess:
         if child is not None:
             child.end(seconds)
 
-    def _running_connection(self) -> Connection:
+    def _running_connection(self) -> ProcessConnection:
         """Return the connection to a running process that is ready."""
         if self._child is not None:
             if self._child.process.poll() is None:

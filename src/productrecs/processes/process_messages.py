@@ -80,7 +80,7 @@ class FrameDecoder:
         self._unread = received[at:]
 
 
-class Connection:
+class ProcessConnection:
     """One end of the connection between two processes; for one thread at a time.
 
     The kernel closes an end when its process dies for any reason.
@@ -165,7 +165,7 @@ class Connection:
         return received
 
 
-class ParentConnection(Connection):
+class ParentConnection(ProcessConnection):
     """A child's end of the connection to the process that started it."""
 
     @classmethod

@@ -83,7 +83,7 @@ class PhotoSearchBody(PhotoBody):
     )
 
 
-class Photo:
+class UploadedPhoto:
     """An uploaded photo: the file's bytes, and the search options."""
 
     __slots__ = ("by_region", "data", "in_stock", "num")
@@ -111,7 +111,7 @@ def parse_photo_only(body: object) -> bytes:
     return _decode_photo(photo.image)
 
 
-def parse_photo(body: object) -> Photo:
+def parse_photo(body: object) -> UploadedPhoto:
     """Return the photo in a body.
 
     Raises:
@@ -124,7 +124,7 @@ def parse_photo(body: object) -> Photo:
         problems = from_details(error.errors(include_url=False), ("body",))
         raise BodyError(problems) from None
     num = DEFAULT if photo.num is None else photo.num
-    return Photo(
+    return UploadedPhoto(
         _decode_photo(photo.image),
         num,
         in_stock=bool(photo.in_stock),

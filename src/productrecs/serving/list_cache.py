@@ -14,7 +14,7 @@ from productrecs.features.recommendations.candidates import (
     backfill_items,
     effective_source,
 )
-from productrecs.features.recommendations.demotions import cooldown_in_cart
+from productrecs.features.recommendations.cooldown_and_fatigue import cooldown_in_cart
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
@@ -76,7 +76,7 @@ class NoFingerprint:
         """Return None."""
 
 
-class ListInputs(NamedTuple):
+class CachedListInputs(NamedTuple):
     """The inputs of a list; each is replaced as a whole when it changes."""
 
     visible: Mask
@@ -85,7 +85,7 @@ class ListInputs(NamedTuple):
     rules: object = None
     earnings: object = None
 
-    def is_same(self, other_inputs: "ListInputs | None") -> bool:
+    def is_same(self, other_inputs: "CachedListInputs | None") -> bool:
         """Return whether all inputs are the same objects."""
         return (
             other_inputs is not None
@@ -96,7 +96,7 @@ class ListInputs(NamedTuple):
             and self.earnings is other_inputs.earnings
         )
 
-    def keeps_lists_from(self, other_inputs: "ListInputs") -> bool:
+    def keeps_lists_from(self, other_inputs: "CachedListInputs") -> bool:
         """Return whether settings and rules are the same, and no product became visible."""
         return (
             self.settings is other_inputs.settings
@@ -123,7 +123,7 @@ def _has_new_items(now: Mask, before: Mask) -> bool:
 @dataclass(slots=True)
 class _CachedList:
     packed: bytes  # item, index in `_ENGINES` and score of each pick
-    inputs: ListInputs  # for which the picks are valid
+    inputs: CachedListInputs  # for which the picks are valid
     made_at: float
     fingerprint: FingerprintValue
     backfill_engines: frozenset[EngineName]  # engines that backfilled it
@@ -219,7 +219,7 @@ class ListCache:
     ) -> None:
         """Hold up to `limit_bytes`; evict entries that were not used recently."""
         self._limit = limit_bytes // 2
-        self._inputs: ListInputs | None = None
+        self._inputs: CachedListInputs | None = None
         self._lists: OrderedDict[Hashable, _CachedList] = OrderedDict()
         self._bodies: OrderedDict[Hashable, _CachedList] = (
             OrderedDict()
@@ -235,7 +235,7 @@ class ListCache:
 
     def get(
         self,
-        inputs: ListInputs,
+        inputs: CachedListInputs,
         key: Hashable,
         now: float,
         write: Writer,
@@ -326,7 +326,7 @@ class ListCache:
         return now - entry.stale_since >= REFRESH_WITHIN_SECONDS
 
     def _store_body(
-        self, key: Hashable, entry: _CachedList, body: bytes, inputs: ListInputs
+        self, key: Hashable, entry: _CachedList, body: bytes, inputs: CachedListInputs
     ) -> None:
         self._evict_body(key)
         entry.body, entry.body_mask, entry.has_used_body = body, inputs.visible, False
@@ -340,7 +340,7 @@ class ListCache:
             else:
                 self._evict_body(oldest_key)
 
-    def _switch_to(self, inputs: ListInputs) -> ListInputs:
+    def _switch_to(self, inputs: CachedListInputs) -> CachedListInputs:
         previous = self._inputs
         if previous is not None and inputs.is_same(previous):
             return previous

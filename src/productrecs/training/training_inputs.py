@@ -34,7 +34,7 @@ FieldValue = TypeVar("FieldValue", int, tuple[str, ...])
 _UNKNOWN: Final[tuple[tuple[str, ...], int, int]] = ((), 0, 0)
 
 
-class CatalogInputs:
+class CatalogTrainingInputs:
     """A store's items for training: categories, variant groups and sizes."""
 
     def __init__(self) -> None:
@@ -229,7 +229,7 @@ class TrainingInputs:
         self.purchases = OrderLineArrays()
         self.searches = ClickBoostInputs()
         self.indicators = InterestSignalInputs()
-        self.catalog = CatalogInputs()
+        self.catalog = CatalogTrainingInputs()
         self.fit_cache = FitCache()
 
     @property

@@ -31,7 +31,7 @@ from productrecs.training.search.semantic_space_builder import SemanticSpaceBuil
 from productrecs.training.search.semantic_space_files import (
     LANGUAGES,
     MEANING,
-    SpaceKind,
+    SemanticSpaceKind,
 )
 from productrecs.training.search.text_embedder import TextEmbedder, TextEncoder
 
@@ -147,13 +147,13 @@ class SearchIndexerLoop:
             uploader.renew_lease_if_due()
         return self._stopping.is_set() or (uploader is not None and uploader.is_over)
 
-    def _load_encoders(self) -> dict[SpaceKind, TextEncoder]:
+    def _load_encoders(self) -> dict[SemanticSpaceKind, TextEncoder]:
         """Return the text models to embed products with.
 
         Raises:
             ModelFileError: when the operator's cannot be used.
         """
-        encoders = dict[SpaceKind, TextEncoder]()
+        encoders = dict[SemanticSpaceKind, TextEncoder]()
         if (model := self._services.text_model()) is not None:
             encoders[MEANING] = TextEmbedder(model)
         if model is None or model.is_packaged:

@@ -59,7 +59,7 @@ from productrecs.records.search_counts.repository import (
 from productrecs.services import Services, build_eraser, measure_data
 from productrecs.storage.jobs.job_queue import Job, JobQueue, NewJob
 from productrecs.storage.jobs.recurring_jobs import RecurringJobs
-from productrecs.storage.sql.audit_log import AuditRepository
+from productrecs.storage.sql.audit_log import AuditLogRepository
 from productrecs.storage.sql.idempotency_keys import IdempotencyRepository
 from productrecs.storage.sql.storage_usage import replace_sizes_of_day
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -355,7 +355,7 @@ class StoreJobs:
             events.purge_bots(now_ms - BOT_RETENTION_MS)
             IdempotencyRepository(transaction, job.store_id).delete_expired(now_ms)
             now_ms = self._services.system_clock()
-            AuditRepository(transaction, job.store_id).purge(now_ms)
+            AuditLogRepository(transaction, job.store_id).purge(now_ms)
             WebhookRepository(transaction, job.store_id).purge(now_ms)
 
 

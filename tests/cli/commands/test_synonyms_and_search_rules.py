@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from productrecs.cli.main import productrecs
 from productrecs.cli.open_services import open_services
 from productrecs.features.search.relevance.configuration_changes import AUDITED_ACTIONS
-from productrecs.storage.sql.audit_log import AuditRepository
+from productrecs.storage.sql.audit_log import AuditLogRepository
 from productrecs.tenancy.accounts.store_management import find_store
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def test_changes_on_the_command_line_are_lines_of_the_audit_log(folder: Path) ->
     with open_services(folder) as services:
         store = find_store(services.database, DOMAIN)
         with services.database.reading() as connection:
-            entries = AuditRepository(connection, store.store_id).page(50)
+            entries = AuditLogRepository(connection, store.store_id).page(50)
 
     assert {entry.actor for entry in entries} == {"command line"}
     assert [(entry.action, entry.detail) for entry in reversed(entries)] == [

@@ -26,7 +26,11 @@ from productrecs.services import Services
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.storage.sql.storage_usage import DataKind, DataSize, replace_sizes_of_day
+from productrecs.storage.sql.storage_usage import (
+    DataKind,
+    StoredDataSize,
+    replace_sizes_of_day,
+)
 from productrecs.storage.sql.tables import jobs, stores
 from productrecs.storage.sql.tables.account_and_job_tables import duties
 from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse
@@ -728,7 +732,7 @@ def grown(services: Services, bytes_per_day: int, days: int = 6) -> None:
     now_ms = system_ms()
     with services.database.transaction() as transaction:
         for day in range(days):
-            size = DataSize(DataKind.MODELS, bytes=bytes_per_day * day)
+            size = StoredDataSize(DataKind.MODELS, bytes=bytes_per_day * day)
             at_ms = now_ms - (days - day) * DAY_MS
             replace_sizes_of_day(transaction, {INSTALLATION: {size.part: size}}, at_ms)
 

@@ -10,7 +10,11 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.timestamps import parse_timestamp
-from productrecs.features.forecast.repository import ForecastRun, StockedItem, StockedItems
+from productrecs.features.forecast.repository import (
+    ForecastItemRow,
+    ForecastRun,
+    ItemsWithExpectedSales,
+)
 from productrecs.features.forecast.stock_actions import (
     StockAction,
     StockAlert,
@@ -24,7 +28,7 @@ NIGHT = parse_timestamp("2026-03-02T02:00Z")
 RUN = ForecastRun(NIGHT, "2026-03-03", "units", [], {}, None, None, 0, 0, 1.0)
 SETTINGS = StoreSettings(lead_time_days=7, order_every_days=7, overstock_days=60)
 
-Told = tuple[StockedItem, float]  # and what it sells on each day
+Told = tuple[ForecastItemRow, float]  # and what it sells on each day
 
 
 def item(name: str, pace: float, stock: int | None, **facts: Any) -> Told:
@@ -40,14 +44,14 @@ def item(name: str, pace: float, stock: int | None, **facts: Any) -> Told:
         "spread": 1.0,
         "sold": None,
     }
-    return StockedItem(item_id=name, stock_qty=stock, **(known | facts)), pace
+    return ForecastItemRow(item_id=name, stock_qty=stock, **(known | facts)), pace
 
 
 def planned(
     *items: Told, now: int = NIGHT, by: str | None = None, limit: int = 100
 ) -> dict[str, StockAction]:
     paces = np.repeat([[pace] for _, pace in items] or np.zeros((0, 1)), 28, axis=1)
-    stocked = StockedItems([one for one, _ in items], paces, 2 * paces)
+    stocked = ItemsWithExpectedSales([one for one, _ in items], paces, 2 * paces)
     actions = plan_stock_actions(stocked, RUN, SETTINGS, now)
     return {} if actions is None else {one.item_id: one for one in actions.first(limit, by)}
 

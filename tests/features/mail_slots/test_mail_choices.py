@@ -8,7 +8,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.features.mail_slots.mail_slot import (
     KEPT_DAYS,
-    Mail,
+    CampaignMail,
     MailEngagement,
     MailProduct,
     MailProductSelection,
@@ -32,8 +32,8 @@ TODAY = 20_000
 TENT, ROPE = (MailProduct("tent", "buy"),), (MailProduct("rope", "mix"),)
 
 
-def mail(user_id: str) -> Mail:
-    return Mail.of("news", user_id, "spring", [])
+def mail(user_id: str) -> CampaignMail:
+    return CampaignMail.of("news", user_id, "spring", [])
 
 
 def kept(

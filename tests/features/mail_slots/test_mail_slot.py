@@ -6,7 +6,7 @@ import pytest
 
 from productrecs.features.mail_slots.mail_slot import (
     MAX_POSITIONS,
-    Mail,
+    CampaignMail,
     MailProduct,
     fill_positions,
     is_mail_proxy,
@@ -73,16 +73,16 @@ def test_a_mail_has_at_most_twelve_products() -> None:
 
 def test_mails_differ_by_slot_recipient_campaign_and_what_they_are_about() -> None:
     named = [
-        Mail.of("news", "c-7", "spring", []),
-        Mail.of("receipt", "c-7", "spring", []),
-        Mail.of("news", "c-8", "spring", []),
-        Mail.of("news", "c-7", "autumn", []),
-        Mail.of("news", "c-7", "spring", ["tent"]),
-        Mail.of("news", "", "spring", []),
+        CampaignMail.of("news", "c-7", "spring", []),
+        CampaignMail.of("receipt", "c-7", "spring", []),
+        CampaignMail.of("news", "c-8", "spring", []),
+        CampaignMail.of("news", "c-7", "autumn", []),
+        CampaignMail.of("news", "c-7", "spring", ["tent"]),
+        CampaignMail.of("news", "", "spring", []),
     ]
 
     assert len({mail.digest for mail in named}) == len(named)
-    assert Mail.of("news", "c-7", "spring", []) == named[0]
+    assert CampaignMail.of("news", "c-7", "spring", []) == named[0]
     assert named[-1].recipient == 0
     assert all("c-7" not in str(mail) for mail in named)
 

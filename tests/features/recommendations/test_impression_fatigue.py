@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.features.recommendations.demotions import discounted_order
+from productrecs.features.recommendations.cooldown_and_fatigue import discounted_order
 from productrecs.features.recommendations.explain import explain_recommendations
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (

@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.engines.array_types_and_sorting import RankedItems
 from productrecs.features.search.photo_search import find_by_photo
-from productrecs.training.visual.photo_matcher import PhotoHits, RegionMatches
+from productrecs.training.visual.photo_matcher import PhotoSearchHits, RegionMatches
 from tests.support.searchable_store import Item, make_store
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ class Seen:
         """Give the scores of the first products, in falling order."""
         items = np.arange(len(scores), dtype=np.int32)
         ranked = RankedItems(items, np.array(scores, np.float32))
-        self._hits = PhotoHits(ranked, tuple(codes), tuple(lines))
+        self._hits = PhotoSearchHits(ranked, tuple(codes), tuple(lines))
 
-    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> PhotoHits:
+    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> PhotoSearchHits:
         """Return them, whatever the photo."""
         assert photo
         assert limit

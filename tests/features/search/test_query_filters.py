@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from productrecs.features.search.product_search import SearchResults
-    from productrecs.features.search.query_filters import WordFilter
+    from productrecs.features.search.query_filters import QueryWordFilter
 
 NOW: Final = 1_772_366_400_000
 ROWS: Final = list(
@@ -124,12 +124,12 @@ def store_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Search
     return store
 
 
-def shown(filters: Sequence[WordFilter]) -> str:
+def shown(filters: Sequence[QueryWordFilter]) -> str:
     """Return filters in the form of the table."""
     return "; ".join(sorted(map(_shown, filters)))
 
 
-def _shown(one: WordFilter) -> str:
+def _shown(one: QueryWordFilter) -> str:
     if one.value is not None:
         return f"{one.field.value}:{one.value}"
     limits = ("" if limit is None else f"{limit:g}" for limit in (one.low, one.high))
@@ -166,7 +166,7 @@ def _read(store: SearchableStore, query: str) -> tuple[str, str, str]:
 
 
 def _check(
-    store: SearchableStore, filters: Sequence[WordFilter], items: Sequence[int]
+    store: SearchableStore, filters: Sequence[QueryWordFilter], items: Sequence[int]
 ) -> None:
     """Check that items have what filters say."""
     prices = store.catalog.prices[list(items)]

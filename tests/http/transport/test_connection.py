@@ -16,7 +16,7 @@ from productrecs.http.transport.connection import (
     DrainFlag,
     HeaderCache,
     HttpConnection,
-    TransportState,
+    SharedTransportState,
     send_in_single_write,
 )
 from productrecs.http.transport.request_parser import RequestHead
@@ -42,7 +42,7 @@ async def left_behind() -> tuple[int, int]:
     config = Config(application, log_config=None, access_log=False, lifespan="off")
     config.load()
     loop = asyncio.get_running_loop()
-    connection = HttpConnection(config, TransportState(DrainFlag()), {}, loop)
+    connection = HttpConnection(config, SharedTransportState(DrainFlag()), {}, loop)
     connection.connection_made(transport)
     gc.collect()
     gc.disable()
@@ -96,7 +96,7 @@ async def lifetime(pieces: list[int], step_seconds: float, most_seconds: float) 
     config = Config(swallow, log_config=None, access_log=False, lifespan="off")
     config.load()
     loop = asyncio.get_running_loop()
-    connection = HttpConnection(config, TransportState(DrainFlag()), {}, loop)
+    connection = HttpConnection(config, SharedTransportState(DrainFlag()), {}, loop)
     connection.connection_made(transport)
     connection.data_received(
         b"POST /v1/events HTTP/1.1\r\nhost: shop\r\ncontent-length: 99999999\r\n\r\n"

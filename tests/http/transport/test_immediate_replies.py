@@ -17,7 +17,7 @@ from productrecs.http.transport.connection import (
     ClientTimeouts,
     DrainFlag,
     HttpConnection,
-    TransportState,
+    SharedTransportState,
 )
 
 SHORT = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nshort"
@@ -52,7 +52,7 @@ class RecordedConnection:
         self.transport.write.side_effect = self._write
         config = Config(application, log_config=None, access_log=False, lifespan="off")
         config.load()
-        self.state = TransportState(self.draining)
+        self.state = SharedTransportState(self.draining)
         self.state.fast_path = self._answer
         self.connection = HttpConnection(config, self.state, {}, asyncio.get_running_loop())
         self.connection.connection_made(self.transport)

@@ -20,7 +20,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders import order_history_import
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.orders.order_history_import import OrderHistoryImport, RowError
+from productrecs.records.orders.order_history_import import OrderHistoryImport, SkippedRow
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
@@ -102,15 +102,15 @@ def test_unreadable_rows_are_reported_and_the_rest_is_imported(database: Databas
 
     assert (report.rows, report.rows_skipped, report.lines_imported) == (5, 3, 2)
     assert report.errors == [
-        RowError(3, "order_id is empty; every row needs one"),
-        RowError(
+        SkippedRow(3, "order_id is empty; every row needs one"),
+        SkippedRow(
             4,
             "quantity 'x' is not a number; write it like 2",
             "quantity",
             "x",
             "is not a number; write it like 2",
         ),
-        RowError(5, "a quotation mark is opened on this line and not closed"),
+        SkippedRow(5, "a quotation mark is opened on this line and not closed"),
     ]
 
 
@@ -170,8 +170,8 @@ def test_a_row_without_a_readable_time_gets_the_day_of_submission(
 
     assert report.rows_undated == 3
     assert report.undated == [
-        RowError(3, "'soon' is not a readable date or time"),
-        RowError(
+        SkippedRow(3, "'soon' is not a readable date or time"),
+        SkippedRow(
             4,
             "'03/10/2025' may have the day or the month first, and no other row of the "
             "file shows which",
@@ -222,7 +222,7 @@ def test_a_date_that_may_be_misread_is_named_with_its_row(
     content = f'order_id,item_id,timestamp\nB,a,"{written}"\n'
     report = import_text(database, store, content)
 
-    assert report.undated == [RowError(2, f"{written!r} {problem}")]
+    assert report.undated == [SkippedRow(2, f"{written!r} {problem}")]
 
 
 @ON_SQLITE

@@ -25,7 +25,7 @@ from tests.core.test_outbound_http import CORPUS, Canaries
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from productrecs.core.outbound_http import FetchTarget
+    from productrecs.core.outbound_http import OutboundTarget
 
 
 HOST = "127.0.0.1"
@@ -288,7 +288,7 @@ def test_control_a_name_that_is_resolved_twice_is_connected_to_a_private_address
     monkeypatch.setattr(socket, "create_connection", name.connect)
     resolve = outbound_http.resolve_target
 
-    def asks_twice(*words: Any, **more: Any) -> FetchTarget:
+    def asks_twice(*words: Any, **more: Any) -> OutboundTarget:
         target = resolve(*words, **more)
         return replace(target, address=name.lookup(target.host, target.port)[0])
 

@@ -12,7 +12,7 @@ import pytest
 from productrecs.core.clock import DAY_MS, system_ms
 from productrecs.core.errors import StorageBusyError
 from productrecs.records.orders import order_history_import
-from productrecs.records.orders.order_history_import import OrderHistoryImport, RowError
+from productrecs.records.orders.order_history_import import OrderHistoryImport, SkippedRow
 from productrecs.records.uploads import order_upload_import
 from productrecs.records.uploads.file_import import ImportStatus
 from productrecs.records.uploads.order_upload import (
@@ -26,7 +26,7 @@ from productrecs.records.uploads.order_upload import (
 from productrecs.records.uploads.order_upload_import import (
     MAX_ATTEMPTS,
     OrderUploadImporter,
-    OvertakenError,
+    UploadTakenOverError,
 )
 from productrecs.records.uploads.repository import (
     QUEUE_LIMIT,
@@ -131,7 +131,7 @@ def test_an_upload_is_imported_and_its_file_goes(uploads: StoreUploads) -> None:
     assert (found.status, found.rows) == (OrderUploadStatus.DONE, 3)
     assert (found.lines_imported, found.lines_updated, found.rows_skipped) == (1, 1, 1)
     assert found.errors == (
-        RowError(3, "quantity 'zero' is not a number; write it like 2"),
+        SkippedRow(3, "quantity 'zero' is not a number; write it like 2"),
     )
     assert standing(uploads.database, uploads.store) == [
         StoredLine("A", "tent", 3, None, None, MIDNIGHT, None)
@@ -265,7 +265,7 @@ def test_of_two_workers_only_one_stores(
             others.append(True)
             assert uploads.run_next()  # another worker imports all of it meanwhile
 
-    with pytest.raises(OvertakenError):
+    with pytest.raises(UploadTakenOverError):
         uploads.importing().run_next(overtaken)
 
     assert uploads.find(upload_id).status == OrderUploadStatus.DONE

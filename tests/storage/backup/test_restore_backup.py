@@ -19,8 +19,8 @@ from productrecs.storage.backup.backup_archive import (
     Advance,
     BackupError,
     DamagedBackupError,
+    DatabaseInUseError,
     InsufficientSpaceError,
-    InUseError,
     NewerBackupError,
     NotABackupError,
     TargetExistsError,
@@ -430,7 +430,7 @@ def test_a_place_in_use_is_refused_whatever_is_said(backup: Path, tmp_path: Path
     reader.all("SELECT 1 FROM stores", ())  # as every process of the service does
 
     for may_replace in (False, True):
-        with pytest.raises(InUseError, match="stop it first"):
+        with pytest.raises(DatabaseInUseError, match="stop it first"):
             restore_backup(
                 backup, RestoreTarget(other, None, replace=may_replace), silently
             )
@@ -456,7 +456,7 @@ def test_a_server_in_use_or_with_stores_is_refused(
     using = Database.open(postgres_url, tmp_path)
     with using.reading() as connection:
         connection.execute(sa.select(1))
-        with pytest.raises(InUseError, match="1 other connection"):
+        with pytest.raises(DatabaseInUseError, match="1 other connection"):
             restore_backup(backup, replace(place, replace=True), silently)
     using.close()
     restore_backup(backup, replace(place, replace=True), silently)

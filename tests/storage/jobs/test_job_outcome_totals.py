@@ -11,9 +11,9 @@ import pytest
 from productrecs.core.ids import StoreId
 from productrecs.storage.jobs.job_queue import (
     Job,
+    JobKindTotals,
     JobQueue,
     JobState,
-    JobTotals,
     NewJob,
     RetryPolicy,
     job_backlogs,
@@ -41,7 +41,7 @@ class QueueBench:
         assert job is not None
         return job
 
-    def totals(self) -> list[JobTotals]:
+    def totals(self) -> list[JobKindTotals]:
         """Return what became of all jobs."""
         with self.database.reading() as connection:
             return job_totals_by_kind(connection)
@@ -69,8 +69,10 @@ def test_every_end_is_counted_by_kind_with_what_it_took(bench: QueueBench) -> No
     assert bench.queue.fail(again, RuntimeError("twice")) is JobState.DEAD
 
     assert bench.totals() == [
-        JobTotals("sweep", done=0, retried=1, dead=1, milliseconds=20, done_at=None),
-        JobTotals("train", done=2, retried=0, dead=0, milliseconds=500, done_at=1_000_500),
+        JobKindTotals("sweep", done=0, retried=1, dead=1, milliseconds=20, done_at=None),
+        JobKindTotals(
+            "train", done=2, retried=0, dead=0, milliseconds=500, done_at=1_000_500
+        ),
     ]
 
 
@@ -92,7 +94,7 @@ def test_a_failure_after_a_success_keeps_when_that_was(bench: QueueBench) -> Non
     bench.clock.now += 1_000
     bench.queue.fail(bench.begin("train"), RuntimeError("no"), final=True)
 
-    assert bench.totals() == [JobTotals("train", 1, 0, 1, 0, 1_000_000)]
+    assert bench.totals() == [JobKindTotals("train", 1, 0, 1, 0, 1_000_000)]
 
 
 def test_backlogs_count_jobs_by_kind_and_state(bench: QueueBench) -> None:

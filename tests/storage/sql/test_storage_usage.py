@@ -14,7 +14,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.storage_usage import (
     KEPT_DAYS,
     DataKind,
-    DataSize,
+    StoredDataSize,
     growth_per_day,
     installation_bytes_by_day,
     measure_stored_bytes,
@@ -112,5 +112,5 @@ def test_growth_is_that_of_the_last_two_weeks(
 
 
 def test_what_a_day_adds_is_a_thirtieth_of_the_month() -> None:
-    assert DataSize(DataKind.EVENTS, 600, 300, 0, 60_000).daily_bytes == 1_000
-    assert DataSize(DataKind.MODELS, bytes=60_000).daily_bytes == 0
+    assert StoredDataSize(DataKind.EVENTS, 600, 300, 0, 60_000).daily_bytes == 1_000
+    assert StoredDataSize(DataKind.MODELS, bytes=60_000).daily_bytes == 0

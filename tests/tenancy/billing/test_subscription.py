@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.tenancy.billing.call_meter import (
     BillingStatus,
-    Month,
     QuotaNotice,
+    UtcMonth,
     month_at,
     quota_notice,
     warning_threshold,
@@ -89,5 +89,5 @@ def test_every_moment_is_in_a_month_that_ends_where_the_next_begins(moment: int)
     year, number = map(int, month.name.split("-"))
     days = calendar.monthrange(year, number)[1]
 
-    assert month == Month(month.name, month.ends_at)
+    assert month == UtcMonth(month.name, month.ends_at)
     assert month.ends_at - days * 86_400_000 <= moment < month.ends_at

@@ -30,7 +30,10 @@ from productrecs.training.visual.photo_search_client import (
     PhotoWorkerClient,
     PhotoWorkerError,
 )
-from productrecs.training.visual.picture_embedding import BuiltInEmbedding, PhotoQueries
+from productrecs.training.visual.picture_embedding import (
+    BuiltInEmbedding,
+    PhotoQueryVectors,
+)
 from productrecs.training.visual.served_visual_model import (
     ServedVisualModel,
     pictures_folder,
@@ -305,12 +308,12 @@ def test_two_results_are_found_by_looks_and_the_others_by_kind(
     def matches(whole: int, *, may_be_scene: bool) -> list[int]:
         """Return the items; `whole` is -1 if only a region is like a product."""
 
-        def queries(vectors: npt.NDArray[np.floating[Any]], _: object) -> PhotoQueries:
+        def queries(vectors: npt.NDArray[np.floating[Any]], _: object) -> PhotoQueryVectors:
             looks = np.repeat(by_look, len(vectors), axis=0)
             kinds = np.repeat(by_kind, len(vectors), axis=0)
             looks[:2] *= whole
             kinds[:2] *= whole
-            return PhotoQueries(looks, kinds, looks)
+            return PhotoQueryVectors(looks, kinds, looks)
 
         monkeypatch.setattr(pictures, "queries", queries)
         seen = PhotoDescriptors(grey, grey, grey, may_be_scene, is_upright=True)
@@ -350,10 +353,10 @@ def test_the_places_of_a_wide_scene_give_their_items_by_turns(
     clear, faint = (describe(pixels(drawn(*one)))[None] for one in (KINDS[0], KINDS[-1]))
     embedding, everything = BuiltInEmbedding(), np.ones(len(KINDS), np.bool_)
 
-    def queries(vectors: npt.NDArray[np.floating[Any]], _: object) -> PhotoQueries:
+    def queries(vectors: npt.NDArray[np.floating[Any]], _: object) -> PhotoQueryVectors:
         shares = np.array([0.0, 0.0, 1.0, 0.01])[:, None]
         kinds = vectors * [[kind_of_whole], [kind_of_whole], [1.0], [1.0]]
-        return PhotoQueries(vectors * shares, kinds, vectors * shares)
+        return PhotoQueryVectors(vectors * shares, kinds, vectors * shares)
 
     monkeypatch.setattr(pictures, "queries", queries)
     places = np.concatenate([clear, faint])

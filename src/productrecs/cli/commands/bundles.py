@@ -10,7 +10,7 @@ import click
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.features.recommendations.bundles import BundleRow, bundle_rows
+from productrecs.features.recommendations.bundles import BundleOverview, bundle_rows
 from productrecs.records.placements.bundle import BundleContent, BundleState
 from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.serving.cached_store import load_store
@@ -172,7 +172,7 @@ def _print_bundle(done: str, number: int, content: BundleContent, *, as_json: bo
         click.echo(f"{done} bundle {number}{named}: {' + '.join(content.items)}")
 
 
-def _bundle_line(row: BundleRow) -> str:
+def _bundle_line(row: BundleOverview) -> str:
     content, price = row.content, row.price
     state_text = "proposed" if row.bundle is None else f"{row.bundle_id} {content.state}"
     parts = [f"{state_text}: {' + '.join(content.items)}"]

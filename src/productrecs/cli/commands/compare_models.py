@@ -25,7 +25,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.installed_models import InstalledModels
 from productrecs.training.visual.encoder_comparison import (
-    EncoderFigures,
+    EncoderMeasurement,
     choose_sample,
     measure_encoder,
 )
@@ -80,7 +80,7 @@ def compare_models(
         click.echo(f"{model_name}: {_figures_text(figures)}")
 
 
-def _figures_text(figures: EncoderFigures) -> str:
+def _figures_text(figures: EncoderMeasurement) -> str:
     memory = "" if figures.memory_mb is None else f", {figures.memory_mb:.0f} MB of memory"
     return (
         f"{figures.precision:.1%} of the five most similar are of the same category "

@@ -11,7 +11,7 @@ import click
 from productrecs.cli.output import print_json
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.plural import counted
-from productrecs.records.orders.order_history_import import RowCountsAndErrors, RowError
+from productrecs.records.orders.order_history_import import RowCountsAndErrors, SkippedRow
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -77,6 +77,6 @@ def print_import_result_or_fail(
         raise RowsLeftOutError(message)
 
 
-def _error_fields(error: RowError) -> dict[str, object]:
+def _error_fields(error: SkippedRow) -> dict[str, object]:
     cell = {"column": error.column, "value": error.value} if error.column else {}
     return {"row": error.row, "message": error.message, **cell}

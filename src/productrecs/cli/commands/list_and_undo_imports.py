@@ -27,7 +27,7 @@ from productrecs.records.orders.order_history_import import (
 from productrecs.records.uploads.file_import import (
     UNDOABLE,
     FileImport,
-    ImportChoices,
+    ImportOptions,
     ImportStatus,
     NewFileImport,
 )
@@ -47,7 +47,7 @@ _LONGEST_NAME: Final = 255
 _INTERRUPTED: Final = {"problem": "The command was interrupted."}
 
 
-class NoUndoError(ProductRecsError):
+class ImportNotUndoableError(ProductRecsError):
     """The import does not exist, or cannot be undone; the message says why."""
 
 
@@ -79,7 +79,7 @@ def record_import(
         size=size,
         sent_by=_calling_user(),
         submitted_ms=services.clock(),
-        choices=ImportChoices(kind=kind),
+        choices=ImportOptions(kind=kind),
     )
     with services.database.transaction() as transaction:
         repository = FileImportRepository(transaction, store.store_id)
@@ -167,7 +167,7 @@ def undo(domain: str, import_id: str, *, as_json: bool, data: Path | None) -> No
             ended_import = FileImportRepository(connection, store.store_id).find(import_id)
     result = ended_import.result if ended_import else {}
     if problem := result.get("undo_problem"):
-        raise NoUndoError(str(problem))
+        raise ImportNotUndoableError(str(problem))
     undone_counts = {name: result.get("undone", {}).get(name, 0) for name in _UNDONE}
     if as_json:
         print_json(undone_counts)
@@ -185,7 +185,7 @@ def _begin_undo(services: Services, store: Store, import_id: str) -> FileImport:
     """Set the status of an import to `undoing`; a running worker may go on with it.
 
     Raises:
-        NoUndoError: when there is no such import, or it cannot be undone.
+        ImportNotUndoableError: when there is no such import, or it cannot be undone.
     """
     with services.database.transaction() as transaction:
         repository = FileImportRepository(transaction, store.store_id)
@@ -195,7 +195,7 @@ def _begin_undo(services: Services, store: Store, import_id: str) -> FileImport:
                 f"{store.domain} has no import {import_id!r}; their ids: "
                 f"productrecs imports list {store.domain}"
             )
-            raise NoUndoError(message)
+            raise ImportNotUndoableError(message)
         result = {**file_import.result, "undone_by": _calling_user()}
         result.pop("undo_problem", None)
         allowed_statuses, undoing = (*UNDOABLE, ImportStatus.UNDOING), ImportStatus.UNDOING
@@ -207,7 +207,7 @@ def _begin_undo(services: Services, store: Store, import_id: str) -> FileImport:
                 f"{file_import.file_name} is {file_import.status.value} and cannot be "
                 "undone: an import can be undone once, when it has ended, and for 400 days"
             )
-            raise NoUndoError(message)
+            raise ImportNotUndoableError(message)
     return file_import
 
 

@@ -13,7 +13,7 @@ from productrecs.services import Services, measure_data
 from productrecs.storage.sql.server_clock import NOTABLE_MS
 from productrecs.storage.sql.storage_usage import (
     DataKind,
-    DataSize,
+    StoredDataSize,
     first_event_ms,
     growth_per_day,
     installation_bytes_by_day,
@@ -51,7 +51,7 @@ def check_data_sizes_and_disk(services: Services) -> Iterator[CheckResult]:
     yield from _check_disk_duration(services, growth_per_day(totals_on_disk))
 
 
-def _part_size_text(size: DataSize) -> str:
+def _part_size_text(size: StoredDataSize) -> str:
     text = f"{size.part} {_size_text(size.bytes)}"
     if not size.rows:
         return text
@@ -60,7 +60,9 @@ def _part_size_text(size: DataSize) -> str:
     return f"{text} ({size.rows:,} rows of {size.bytes // size.rows:,} bytes)"
 
 
-def _check_retention(services: Services, sizes: list[DataSize]) -> Iterator[CheckResult]:
+def _check_retention(
+    services: Services, sizes: list[StoredDataSize]
+) -> Iterator[CheckResult]:
     """Yield what the events take, and what a retention of a year would remove."""
     log = [one for one in sizes if one.part in {DataKind.EVENTS, DataKind.IMPRESSIONS}]
     rows = sum(one.rows for one in log)

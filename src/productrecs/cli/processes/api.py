@@ -25,7 +25,7 @@ from productrecs.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from productrecs.http.transport.connection import TransportState
+    from productrecs.http.transport.connection import SharedTransportState
     from productrecs.http.transport.server import Application
     from productrecs.services import Services
 
@@ -85,7 +85,7 @@ def _run_api_process(
     from productrecs.application import create_application  # noqa: PLC0415
     from productrecs.cli.open_services import DATABASE_WAIT_SECONDS, start_services  # noqa: PLC0415
     from productrecs.http.limits.connection_limits import MaxConnections  # noqa: PLC0415
-    from productrecs.http.transport.server import ServerOptions, run_server  # noqa: PLC0415
+    from productrecs.http.transport.server import HttpServerOptions, run_server  # noqa: PLC0415
 
     share_malloc_arenas()
     configure_logging(settings.log_format, settings.log_level)
@@ -98,7 +98,9 @@ def _run_api_process(
             supervisor.report_ready()
             supervisor.report_alive()
 
-    def create_service(services: "Services", state: "TransportState") -> "Application":
+    def create_service(
+        services: "Services", state: "SharedTransportState"
+    ) -> "Application":
         service = create_application(
             services, state.draining, slot, state.admission, write_socket
         )
@@ -112,7 +114,7 @@ def _run_api_process(
         run_server(
             lambda state: create_service(services, state),
             listener,
-            ServerOptions(
+            HttpServerOptions(
                 parent=None if supervisor is None else supervisor.fileno(),
                 limits=MaxConnections(
                     settings.connections or sys.maxsize,

@@ -22,7 +22,7 @@ _SMALL: Final = 64
 _MIN_FOREGROUND: Final = 8
 
 
-class Foreground(NamedTuple):
+class ForegroundWeights(NamedTuple):
     """Weights by pixel, and the foreground's box: [y0, y1, x0, x1), in pixels."""
 
     weights: Plane
@@ -30,7 +30,7 @@ class Foreground(NamedTuple):
     plainness: float  # 1 for a plain background, such as a studio's; 0 for any other
 
 
-def find_foreground(lab: Floats) -> Foreground:
+def find_foreground(lab: Floats) -> ForegroundWeights:
     """Return the likely location of the product.
 
     Weights combine the difference from the rim's colours and the distance to the centre. On
@@ -57,7 +57,7 @@ def find_foreground(lab: Floats) -> Foreground:
         weights = centre
     weights = _smooth(weights.astype(np.float32))
     box = _bounding_box(weights * (0.25 + 0.75 * centre), height, width)
-    return Foreground(resize(weights, height, width), box, plainness)
+    return ForegroundWeights(resize(weights, height, width), box, plainness)
 
 
 def _rim_pixels(lab: Floats) -> Floats:
@@ -112,7 +112,9 @@ def _scaled_span_of_weight(profile: Plane, length: int) -> tuple[int, int]:
     return low, min(high, length)
 
 
-def foreground_window(front: Foreground, height: int, width: int) -> tuple[slice, slice]:
+def foreground_window(
+    front: ForegroundWeights, height: int, width: int
+) -> tuple[slice, slice]:
     """Return the foreground's rows and columns, with a margin; all if it is a speck."""
     top, bottom, left, right = front.box
     down, across = (bottom - top) // 12, (right - left) // 12

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.engines.visual.foreground import (
-    Foreground,
+    ForegroundWeights,
     find_foreground,
     foreground_window,
     salient_boxes,
@@ -222,7 +222,7 @@ def describe(pixels: Pixels) -> Descriptor:
 
 
 def describe_photo_views(
-    lab: Floats, front: Foreground, window: tuple[slice, slice], share: float
+    lab: Floats, front: ForegroundWeights, window: tuple[slice, slice], share: float
 ) -> list[Descriptor]:
     """Return descriptors of a photo to be averaged: the whole, and its foreground.
 
@@ -243,7 +243,7 @@ def describe_photo_views(
 
 
 def foreground_window_and_share(
-    lab: Floats, front: Foreground
+    lab: Floats, front: ForegroundWeights
 ) -> tuple[tuple[slice, slice], float]:
     """Return rows and columns of a photo's foreground, and its share of the photo.
 
@@ -309,7 +309,7 @@ def _checked_lab(pixels: Pixels) -> Floats:
     return to_lab(pixels)
 
 
-def _descriptor_blocks(lab: Floats, front: Foreground) -> tuple[Floats, ...]:
+def _descriptor_blocks(lab: Floats, front: ForegroundWeights) -> tuple[Floats, ...]:
     """Return the blocks, in the order of `DESCRIPTOR_BLOCKS`."""
     top, bottom, left, right = front.box
     cut, weights = lab[top:bottom, left:right], front.weights[top:bottom, left:right]

@@ -12,7 +12,7 @@ from productrecs.engines.visual.connected_components import (
     part_boxes,
 )
 from productrecs.engines.visual.foreground import (
-    Foreground,
+    ForegroundWeights,
     find_foreground,
     white_balance,
 )
@@ -112,7 +112,9 @@ def _as_boxes(boxes: Sequence[tuple[float, ...]]) -> Boxes:
     return np.array(boxes, dtype=np.float32)
 
 
-def foreground_and_salient_boxes(lab: Floats, front: Foreground | None = None) -> Boxes:
+def foreground_and_salient_boxes(
+    lab: Floats, front: ForegroundWeights | None = None
+) -> Boxes:
     """Return the foreground and salient boxes of a picture in Lab."""
     small = resize(lab, _SIDE, _SIDE)
     if float(np.ptp(small, axis=(0, 1)).max()) < _LEAST_CONTRAST:
@@ -132,7 +134,7 @@ def foreground_and_salient_boxes(lab: Floats, front: Foreground | None = None) -
     return np.array(_first_distinct_boxes([whole, *salient]), dtype=np.float32)
 
 
-def count_foreground_objects(front: Foreground) -> int:
+def count_foreground_objects(front: ForegroundWeights) -> int:
     """Return the number of separate things in front of a picture's background."""
     mask = resize(front.weights, _SIDE, _SIDE) > 0.5  # noqa: PLR2004 - rather front
     _, sizes = np.unique(label_parts(close_mask(mask))[0], return_counts=True)

@@ -13,9 +13,9 @@ from productrecs.engines.array_types_and_sorting import Bools, Floats
 from productrecs.features.forecast.repository import (
     NO_DAYS_AHEAD,
     DayForecast,
+    ForecastItemRow,
     ForecastRun,
     ItemForecast,
-    StockedItem,
 )
 from productrecs.records.catalog.availability import Availability
 
@@ -90,7 +90,7 @@ def item_days_ahead(item: ItemForecast, first_day: str, zone: tzinfo) -> list[Da
 
 
 def offered_day_mask(
-    items: Sequence[StockedItem | ItemForecast], dates: list[date], zone: tzinfo
+    items: Sequence[ForecastItemRow | ItemForecast], dates: list[date], zone: tzinfo
 ) -> Bools:
     """Return on which of the `dates` each item can be sold: [items, dates]."""
     day_starts = np.array(

@@ -30,10 +30,10 @@ from productrecs.features.forecast.order_rule_simulation import (
 )
 from productrecs.features.forecast.order_sheets import plan_order_sheets
 from productrecs.features.forecast.repository import (
+    ForecastItemRow,
     ForecastRepository,
     ForecastRun,
-    StockedItem,
-    StockedItems,
+    ItemsWithExpectedSales,
 )
 from productrecs.features.forecast.stock_actions import plan_stock_actions
 from productrecs.records.purchase_orders.purchase_order_line import OrderedUnits
@@ -87,7 +87,7 @@ _COLUMNS: Final = (
 class OrderReplay(NamedTuple):
     """The products of a replay, and its days."""
 
-    items: Sequence[StockedItem]
+    items: Sequence[ForecastItemRow]
     demand: DailyDemand
     events: Sequence[CalendarEvent]
     terms: OrderTerms
@@ -125,7 +125,7 @@ def replay_order_rules_and_store_result(
 
 
 def replay_order_rules(
-    inputs: DemandInputs, items: Sequence[StockedItem], settings: StoreSettings
+    inputs: DemandInputs, items: Sequence[ForecastItemRow], settings: StoreSettings
 ) -> tuple[OrderReplay, list[list[Any]]] | None:
     """Return what was replayed, and the report's row of each rule, the sheets first.
 
@@ -138,7 +138,7 @@ def replay_order_rules(
 
 
 def _choose_products_and_days(
-    inputs: DemandInputs, items: Sequence[StockedItem], settings: StoreSettings
+    inputs: DemandInputs, items: Sequence[ForecastItemRow], settings: StoreSettings
 ) -> OrderReplay | None:
     """Return the products and days of the replay; None if the history is too short.
 
@@ -177,7 +177,7 @@ def _choose_products_and_days(
     )
 
 
-def _order_terms(items: Sequence[StockedItem], settings: StoreSettings) -> OrderTerms:
+def _order_terms(items: Sequence[ForecastItemRow], settings: StoreSettings) -> OrderTerms:
     return OrderTerms(
         np.array([item.lead_time_days or settings.lead_time_days for item in items]),
         np.array([item.order_every_days or settings.order_every_days for item in items]),
@@ -229,7 +229,7 @@ def _rule_row(
     ]
 
 
-def _prices_and_values(items: Sequence[StockedItem]) -> tuple[Floats, Floats]:
+def _prices_and_values(items: Sequence[ForecastItemRow]) -> tuple[Floats, Floats]:
     """Return each item's price, and its cost or else its price; 0 if unknown."""
     prices = np.array([item.price or 0.0 for item in items])
     costs = [item.price if item.cost is None else item.cost for item in items]
@@ -275,7 +275,7 @@ class _SheetRule:
         ]
         noon = int(self._days.midnights[self._replay.start + day]) + DAY_MS // 2
         actions = plan_stock_actions(
-            StockedItems(
+            ItemsWithExpectedSales(
                 items,
                 forecast.paths.mean[due].astype(np.float64),
                 forecast.paths.quantiles[2, due].astype(np.float64),
@@ -294,8 +294,8 @@ class _SheetRule:
 
 
 def _item_with_stock(
-    item: StockedItem, spread: float, stock: float, on_order: Sequence[OrderedUnits]
-) -> StockedItem:
+    item: ForecastItemRow, spread: float, stock: float, on_order: Sequence[OrderedUnits]
+) -> ForecastItemRow:
     """Return an item as it would have been then; its windows of sale are not known."""
     return item._replace(
         stock_qty=int(stock),

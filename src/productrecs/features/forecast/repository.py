@@ -77,7 +77,7 @@ class ItemForecast:
     daily: Mapping[int, float] | None = None  # sales by days before the run; None: unknown
 
 
-class StockedItem(NamedTuple):
+class ForecastItemRow(NamedTuple):
     """A forecast item that is now in the catalog, as a compact row.
 
     `price` is the mean price paid in the 90 days before the run, else the usual price.
@@ -106,10 +106,10 @@ class StockedItem(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class StockedItems:
+class ItemsWithExpectedSales:
     """The forecast items of the catalog: id, stock and expected sales."""
 
-    items: Sequence[StockedItem]
+    items: Sequence[ForecastItemRow]
     means: Floats  # [items, days]
     p90s: Floats
 
@@ -212,7 +212,7 @@ class ForecastRepository:
         )
         return [(since, until) for since, until in self._connection.execute(query)]
 
-    def items_with_forecast(self, item_id: str | None = None) -> StockedItems:
+    def items_with_forecast(self, item_id: str | None = None) -> ItemsWithExpectedSales:
         """Return every catalog item that has a forecast, or only the one with this id."""
         query, values = _STOCKED_ITEMS, [str(self._store_id)] * 2
         if item_id is not None:
@@ -227,10 +227,10 @@ class ForecastRepository:
         )
         on_order = PurchaseOrderRepository(self._connection, self._store_id).on_order()
         items = [
-            StockedItem._make((*row[:-2], tuple(on_order.get(str(row[0]), ()))))
+            ForecastItemRow._make((*row[:-2], tuple(on_order.get(str(row[0]), ()))))
             for row in rows
         ]
-        return StockedItems(items, means_and_p90s[:, 0], means_and_p90s[:, 1])
+        return ItemsWithExpectedSales(items, means_and_p90s[:, 0], means_and_p90s[:, 1])
 
     def _select_items_and_forecasts(
         self, item_ids: Sequence[str], *columns: sa.ColumnElement[Any]

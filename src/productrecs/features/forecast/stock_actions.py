@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from productrecs.engines.array_types_and_sorting import Floats, Ints
     from productrecs.features.forecast.repository import (
+        ForecastItemRow,
         ForecastRun,
-        StockedItem,
-        StockedItems,
+        ItemsWithExpectedSales,
     )
     from productrecs.tenancy.accounts.store_settings import StoreSettings
 
@@ -93,7 +93,11 @@ class StockActions:
     """The actions for every forecast product, computed together."""
 
     def __init__(
-        self, stocked: StockedItems, run: ForecastRun, settings: StoreSettings, today: date
+        self,
+        stocked: ItemsWithExpectedSales,
+        run: ForecastRun,
+        settings: StoreSettings,
+        today: date,
     ) -> None:
         """Compute the actions for a `run` that has days ahead."""
         self._items, self._today = stocked.items, today
@@ -206,7 +210,7 @@ class StockActions:
 
 
 def _replenishment_policy(
-    items: Sequence[StockedItem], settings: StoreSettings
+    items: Sequence[ForecastItemRow], settings: StoreSettings
 ) -> ReplenishmentPolicy:
     """Return each item's policy: its supplier's terms, else the store's settings."""
 
@@ -225,7 +229,7 @@ def _replenishment_policy(
     )
 
 
-def _goods_on_order(items: Sequence[StockedItem], today: date) -> IncomingGoods:
+def _goods_on_order(items: Sequence[ForecastItemRow], today: date) -> IncomingGoods:
     """Return what was ordered; goods that are late by a few days count as of tomorrow."""
     orders = [
         (row, (date.fromisoformat(order.expected_day) - today).days, order.units)
@@ -242,7 +246,7 @@ def _goods_on_order(items: Sequence[StockedItem], today: date) -> IncomingGoods:
 
 
 def plan_stock_actions(
-    stocked: StockedItems, run: ForecastRun, settings: StoreSettings, now_ms: int
+    stocked: ItemsWithExpectedSales, run: ForecastRun, settings: StoreSettings, now_ms: int
 ) -> StockActions | None:
     """Return the actions; None once all days of the forecast have passed.
 
@@ -258,7 +262,7 @@ def plan_stock_actions(
 
 
 def _expected_sales_from_tomorrow(
-    stocked: StockedItems, run: ForecastRun, zone: tzinfo, today: date
+    stocked: ItemsWithExpectedSales, run: ForecastRun, zone: tzinfo, today: date
 ) -> tuple[Floats, Floats]:
     """Return means and p90s from tomorrow on; 0 on days when an item is not offered.
 
@@ -281,7 +285,7 @@ def _expected_sales_from_tomorrow(
     return means, p90s
 
 
-def _units_in_stock(item: StockedItem) -> float:
+def _units_in_stock(item: ForecastItemRow) -> float:
     """Return the units in stock, NaN for products without a stock count."""
     if item.stock_qty is not None:
         return float(item.stock_qty)

@@ -227,7 +227,7 @@ def chosen_mapping(kind: str, file_import: FileImport) -> ColumnMapping | None:
     """Return the mapping that the merchant chose; None without one.
 
     Raises:
-        MappingError: when a required field has no column.
+        ColumnMappingError: when a required field has no column.
     """
     choices = file_import.choices
     if choices.format != BY_COLUMNS:

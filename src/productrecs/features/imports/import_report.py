@@ -19,7 +19,7 @@ from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.outbound_http import url_host
 from productrecs.core.plural import counted
-from productrecs.features.imports.feeds.column_mapping import MappingError
+from productrecs.features.imports.feeds.column_mapping import ColumnMappingError
 from productrecs.features.imports.feeds.column_synonyms import FIELD_TITLES
 from productrecs.features.imports.feeds.format_detection import UnknownItemFormatError
 from productrecs.features.imports.feeds.value_parsing import FeedReading
@@ -31,7 +31,7 @@ from productrecs.features.imports.order_file_reader import (
     NoOrderTimesError,
 )
 from productrecs.records.catalog.catalog_push import CatalogLimitError
-from productrecs.records.orders.order_history_import import RowCountsAndErrors, RowError
+from productrecs.records.orders.order_history_import import RowCountsAndErrors, SkippedRow
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
@@ -204,7 +204,7 @@ SHOWN_ERRORS: Final = 100
 """The most errors of an import that its page shows."""
 
 
-def shown_errors(errors: Sequence[RowError]) -> list[list[object]]:
+def shown_errors(errors: Sequence[SkippedRow]) -> list[list[object]]:
     """Return the first errors: the row, its column, the value, and what is wrong."""
     return [
         [error.row, error.column, error.value, error.problem]
@@ -234,7 +234,9 @@ _MAX_CHARACTERS: Final = 2_000_000
 ANY_TABLE: Final = CsvLayout(MappingProxyType({}), (), "", prose=True)
 
 
-def rejected_rows_csv(file: BinaryIO, errors: Sequence[RowError], *, is_table: bool) -> str:
+def rejected_rows_csv(
+    file: BinaryIO, errors: Sequence[SkippedRow], *, is_table: bool
+) -> str:
     """Return the rejected rows with reasons; rows of a table have their original cells.
 
     Cells are separated as in the table, so that numbers with decimal commas stay numbers.
@@ -278,7 +280,7 @@ MERCHANT_TEXTS: Final[Mapping[type[ProductRecsError], str]] = MappingProxyType(
     {
         MissingColumnsError: _CHOOSE,
         UnknownItemFormatError: _CHOOSE,
-        MappingError: "",
+        ColumnMappingError: "",
         UntitledTableError: "The file has no column with product titles, and none of its "
         "products is in your catalog. Choose the column for title below.",
         EmptyCatalogError: "This export names products by SKU and title, and your catalog "

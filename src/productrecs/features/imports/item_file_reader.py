@@ -140,7 +140,7 @@ def read_items(
         MissingColumnsError: when a table lacks a required column.
         BrokenFeedError: where XML is not well-formed.
         NotAFeedError: when XML holds no item.
-        MappingError: when the mapping names a column that the table lacks.
+        ColumnMappingError: when the mapping names a column that the table lacks.
     """
     if reading.mapping is not None:
         yield from _read_mapped_table(source.file, reading.mapping, reading, on_bytes)

@@ -175,7 +175,7 @@ def inspect_order_file(
 
     Raises:
         MissingColumnsError: when the header lacks a required column.
-        MappingError: when the mapping names a column that the table lacks.
+        ColumnMappingError: when the mapping names a column that the table lacks.
         EmptyCatalogError: for an export that names products by SKU and title, before the
             store has products.
     """

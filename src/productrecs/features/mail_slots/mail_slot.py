@@ -55,14 +55,16 @@ class MailProduct(NamedTuple):
     source: str
 
 
-class Mail(NamedTuple):
+class CampaignMail(NamedTuple):
     """What one recipient gets of one campaign in a slot; neither is stored as sent."""
 
     recipient: int  # hash of the shopper's id; 0 without one
     digest: str
 
     @classmethod
-    def of(cls, slot: str, user_id: str, campaign: str, item_ids: Sequence[str]) -> "Mail":
+    def of(
+        cls, slot: str, user_id: str, campaign: str, item_ids: Sequence[str]
+    ) -> "CampaignMail":
         """Return the mail that the parameters of an address name."""
         parts = "\0".join((slot, user_id, campaign, *item_ids))
         digest = hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()
@@ -73,7 +75,7 @@ class MailProductSelection(NamedTuple):
     """The products that a mail shows, in the order of their positions."""
 
     store_id: StoreId
-    mail: Mail
+    mail: CampaignMail
     day: int  # of UTC, since 1970: when they were chosen first
     products: tuple[MailProduct, ...]
 

@@ -169,7 +169,7 @@ def propose_bundles(
 
 
 @dataclass(frozen=True, slots=True)
-class BundleRow:
+class BundleOverview:
     """A stored or proposed bundle, as its merchant sees it; amounts are None if unknown.
 
     `margin` is the price less the cost, known where every product has a cost. `is_shown` is
@@ -219,7 +219,7 @@ class BundleRow:
         }
 
 
-def bundle_rows(database: Database, store: StoreState, now_ms: int) -> list[BundleRow]:
+def bundle_rows(database: Database, store: StoreState, now_ms: int) -> list[BundleOverview]:
     """Return the store's bundles, the oldest first, then the proposals, best first."""
     store_id = store.catalog.store_id
     with database.reading() as connection:
@@ -248,7 +248,7 @@ def build_bundle_row(
     now_ms: int,
     bundle: Bundle | None = None,
     orders_and_lift: tuple[int, float] | None = None,
-) -> BundleRow:
+) -> BundleOverview:
     """Return a bundle with titles, price and cost, from the catalog's items by id.
 
     Without a `bundle` it is a proposal, or is not saved yet.
@@ -256,7 +256,7 @@ def build_bundle_row(
     parts = [items.get(item_id) for item_id in content.items]
     price = price_of([None if part is None else part.price for part in parts], content)
     titles = [part.title if part is not None else "" for part in parts]
-    return BundleRow(
+    return BundleOverview(
         content=content,
         titles=tuple(
             title or item_id for title, item_id in zip(titles, content.items, strict=True)

@@ -18,7 +18,7 @@ from productrecs.engines.engine_protocol import ListRequest
 from productrecs.engines.rank_fusion import fuse_lists
 from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.bundles import listable_missing_parts
-from productrecs.features.recommendations.demotions import backfill_anchors
+from productrecs.features.recommendations.cooldown_and_fatigue import backfill_anchors
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     RecommendationRequest,

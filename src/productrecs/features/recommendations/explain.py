@@ -18,7 +18,7 @@ from productrecs.engines.engine_protocol import (
 from productrecs.engines.rank_fusion import RANK_OFFSET
 from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.bundles import offer_of_list
-from productrecs.features.recommendations.demotions import COOLDOWN_FACTOR
+from productrecs.features.recommendations.cooldown_and_fatigue import COOLDOWN_FACTOR
 from productrecs.features.recommendations.placement_lists import (
     PlacementRequests,
     decide_placement,

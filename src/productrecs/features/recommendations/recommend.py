@@ -17,7 +17,7 @@ from productrecs.features.recommendations.candidates import (
     generate_candidates,
     weights_of,
 )
-from productrecs.features.recommendations.demotions import (
+from productrecs.features.recommendations.cooldown_and_fatigue import (
     cooldown_categories,
     discount_function,
     discounted_order,

@@ -35,7 +35,7 @@ from productrecs.features.search.query_filters import (
     QueryFilterContext,
     QueryReading,
     QueryWithAttributesAsWords,
-    WordFilter,
+    QueryWordFilter,
     possible_readings,
 )
 from productrecs.features.search.search_rule_book import (
@@ -71,7 +71,7 @@ class SearchResults:
     hits: list[Hit]
     relaxed: QueryRelaxation
     address: str | None = None  # redirect address of the merchant's rule
-    filters: tuple[WordFilter, ...] = ()  # that words of the query name
+    filters: tuple[QueryWordFilter, ...] = ()  # that words of the query name
     is_code: bool = False  # whether the query is the code of these products alone
     has_every_word: bool = True  # whether a product has all words, or is pinned
 
@@ -166,7 +166,7 @@ class ResolvedQuery:
     click_boosts: Mapping[int, float]  # click boosts by item
     factors: Floats | None  # score factors of the merchant's rules, by item
     buyable: Mask | None  # set if sold-out products come last
-    filters: tuple[WordFilter, ...] = ()  # that words of the query name
+    filters: tuple[QueryWordFilter, ...] = ()  # that words of the query name
     as_words: QueryWithAttributesAsWords | None = (
         None  # with its brands, colours and materials as words
     )

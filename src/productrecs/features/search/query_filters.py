@@ -71,7 +71,7 @@ _SAMPLE: Final = 200  # titles that are looked at to see what a word means
 
 
 @dataclass(frozen=True, slots=True)
-class WordFilter:
+class QueryWordFilter:
     """A filter that a query's words name: a value, or prices up to `high`, from `low`."""
 
     field: FilterField
@@ -92,7 +92,7 @@ class QueryReading(NamedTuple):
     """One way to read a query: its filters, the words that remain, and the items left."""
 
     text: str
-    filters: tuple[WordFilter, ...]
+    filters: tuple[QueryWordFilter, ...]
     visible: Mask
     as_words: (
         QueryWithAttributesAsWords | None
@@ -103,7 +103,7 @@ class QueryReading(NamedTuple):
 class _FoundFilter(NamedTuple):
     """A filter, where the query names it, and the items that it leaves."""
 
-    filter: WordFilter
+    filter: QueryWordFilter
     span: TextSpan
     mask: Mask
     is_clear: bool  # whether the words can hardly mean anything else
@@ -237,7 +237,9 @@ def _price_filters(context: QueryFilterContext, text: str) -> Iterator[_FoundFil
         )
         if (mask & context.visible).any():
             typed = text[phrase.span.start : phrase.span.end]
-            price = WordFilter(FilterField.PRICE, typed, low=phrase.low, high=phrase.high)
+            price = QueryWordFilter(
+                FilterField.PRICE, typed, low=phrase.low, high=phrase.high
+            )
             yield _FoundFilter(price, phrase.span, mask, is_clear=True)
 
 
@@ -437,7 +439,7 @@ def _attribute_filter(
     mask[titled[titled < size]] = True
     counts = [attributes.value(value_id)[1] for value_id in ids]
     value = max(counts, key=lambda value_id: (value_id.count, -len(value_id.value))).value
-    return _FoundFilter(WordFilter(field, "", value), TextSpan(0, 0), mask, is_clear)
+    return _FoundFilter(QueryWordFilter(field, "", value), TextSpan(0, 0), mask, is_clear)
 
 
 def _do_titles_mean_values(

@@ -104,7 +104,7 @@ class QueryCount(NamedTuple):
     searchers: int  # distinct shoppers per day, summed, and searches without a shopper
 
 
-class ObservedSearches(NamedTuple):
+class DailyIntentSearches(NamedTuple):
     """A day's searches for one intent, and the shoppers who clicked on its results."""
 
     intent: str
@@ -161,10 +161,10 @@ class SearchFigureRepository:
         rows = self._raw.all(_CLICKS, self._period)
         return {row[0]: QueryClicks._make(row[1:]) for row in rows}
 
-    def observed_searches(self) -> list[ObservedSearches]:
+    def observed_searches(self) -> list[DailyIntentSearches]:
         """Return the days and intents with searches and clicks."""
         return [
-            ObservedSearches(
+            DailyIntentSearches(
                 row[0],
                 int(row[1]),
                 bytes(row[2] or EMPTY_SKETCH),

@@ -34,7 +34,7 @@ from productrecs.features.search.product_search import (
     resolve_query,
     weigh_scores,
 )
-from productrecs.features.search.query_filters import FilterField, WordFilter
+from productrecs.features.search.query_filters import FilterField, QueryWordFilter
 from productrecs.features.search.refinement_question import (
     RefinementQuestion,
     choose_refinement,
@@ -188,7 +188,7 @@ class ResultsPage:
     facets: dict[Facet, Counts] = field(default_factory=dict)
     next: list[Suggestion] = field(default_factory=list)
     meant: Suggestion | None = None
-    filters: tuple[WordFilter, ...] = ()  # that words of the query name
+    filters: tuple[QueryWordFilter, ...] = ()  # that words of the query name
     is_code: bool = False  # whether the query is the code of these products alone
     refinement: RefinementQuestion | None = None
 
@@ -339,7 +339,7 @@ def _refinement(
 def _suggestions(
     store: SearchableStore,
     query: ResolvedQuery,
-    filters: tuple[WordFilter, ...],
+    filters: tuple[QueryWordFilter, ...],
     limit: int,
 ) -> QuerySuggestions:
     """Return suggestions for a query as typed; none for a price, which is no word."""

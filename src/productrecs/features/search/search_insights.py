@@ -27,7 +27,7 @@ from productrecs.core.report import (
 )
 from productrecs.engines.hyperloglog import cardinality, intersection_cardinalities
 from productrecs.features.search.repository import (
-    ObservedSearches,
+    DailyIntentSearches,
     QueryClicks,
     QueryCount,
     QuerySales,
@@ -104,7 +104,7 @@ class SearchInsights:
     backlog: UncountedRecords  # records whose clicks and sales are not counted yet
 
 
-def searchers_who_clicked(days: Sequence[ObservedSearches]) -> list[int]:
+def searchers_who_clicked(days: Sequence[DailyIntentSearches]) -> list[int]:
     """Return how many of each day's searchers clicked, in the same order.
 
     A shopper with a search counts if the same shopper clicked. Each search without a

@@ -12,8 +12,8 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from productrecs.core.outbound_http import (
-    FetchTarget,
     ForbiddenUrlError,
+    OutboundTarget,
     Resolve,
     connect,
     resolve_host,
@@ -68,7 +68,7 @@ def send_message(
 
 
 def _post(
-    target: FetchTarget, signed: dict[str, str], body: bytes, until: float
+    target: OutboundTarget, signed: dict[str, str], body: bytes, until: float
 ) -> DeliveryAttemptResult:
     with connect(target, until) as connection:
         headers = {

@@ -182,7 +182,7 @@ def _no_reply(*_: object) -> bytes | None:
     return None
 
 
-class TransportState(ServerState):
+class SharedTransportState(ServerState):
     """State that all connections of one process share.
 
     `fast_path` is the fast path: it returns the whole reply to a GET from its target, its
@@ -226,7 +226,7 @@ class HttpConnection(HttpToolsProtocol):
     def __init__(
         self,
         config: Config,
-        server_state: TransportState,
+        server_state: SharedTransportState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:

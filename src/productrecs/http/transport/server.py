@@ -29,7 +29,7 @@ from productrecs.http.transport.connection import (
     ClientTimeouts,
     DrainFlag,
     HttpConnection,
-    TransportState,
+    SharedTransportState,
 )
 
 _log = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ BACKLOG: Final = 2_048
 
 
 @dataclass(frozen=True, slots=True)
-class ServerOptions:
+class HttpServerOptions:
     """Stop times, client timeouts, connection limits and the supervisor's socket.
 
     `parent` is the file descriptor of a socket whose other end the supervisor holds. A byte
@@ -132,9 +132,9 @@ class ServerOptions:
 
 
 def run_server(
-    create: Callable[[TransportState], Application],
+    create: Callable[[SharedTransportState], Application],
     listener: socket.socket,
-    options: ServerOptions,
+    options: HttpServerOptions,
     on_ready: Callable[[], None],
 ) -> None:
     """Answer requests from `listener` until SIGTERM, then drain and return.
@@ -146,7 +146,7 @@ def run_server(
     """
     _raise_file_limit()
     listener.settimeout(0)
-    state = TransportState(DrainFlag(), options.limits)
+    state = SharedTransportState(DrainFlag(), options.limits)
     config = uvicorn.Config(
         create(state),
         interface="asgi3",
@@ -169,12 +169,12 @@ class _Server(uvicorn.Server):
     def __init__(
         self,
         config: uvicorn.Config,
-        state: TransportState,
-        options: ServerOptions,
+        state: SharedTransportState,
+        options: HttpServerOptions,
         on_ready: Callable[[], None],
     ) -> None:
         super().__init__(config)
-        self.server_state: TransportState = state
+        self.server_state: SharedTransportState = state
         self._accepting: list[AcceptBalancer] = []
         self._draining = state.draining
         self._options = options

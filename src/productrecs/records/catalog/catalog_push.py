@@ -7,7 +7,7 @@ from typing import Final
 
 from productrecs.core.errors import ProductRecsError, UnknownItemError
 from productrecs.core.ids import StoreId
-from productrecs.records.catalog.item import Item, Patch, new_item
+from productrecs.records.catalog.item import Item, PushedItem, new_item
 from productrecs.records.catalog.price_lists import price_list_counts_after
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.storage.sql.database import Database
@@ -41,7 +41,7 @@ OnChange = Callable[[StoredItem | None, StoredItem], None]
 
 def upsert_items(
     log: LockedStoreLog,
-    patches: Sequence[Patch],
+    patches: Sequence[PushedItem],
     now_ms: int,
     limit: int | None = None,
     on_change: OnChange | None = None,
@@ -139,9 +139,9 @@ def restore_items(
     repository.record_catalog_change(seq, -gone)
 
 
-def _batches(patches: Iterable[Patch]) -> Iterator[list[Patch]]:
+def _batches(patches: Iterable[PushedItem]) -> Iterator[list[PushedItem]]:
     """Yield the patches in order, in batches that may be unpacked at once."""
-    batch, size = list[Patch](), 0
+    batch, size = list[PushedItem](), 0
     for patch in patches:
         if len(batch) == _ITEMS_PER_BATCH or (
             batch and size + patch.size > _BYTES_PER_BATCH
@@ -175,7 +175,7 @@ def _check_room(size: int, limit: int) -> None:
         raise CatalogLimitError(message)
 
 
-def _new_stored_item(patch: Patch, number: int, now_ms: int) -> StoredItem:
+def _new_stored_item(patch: PushedItem, number: int, now_ms: int) -> StoredItem:
     return StoredItem(number=number, present=True, created_at=now_ms, item=new_item(patch))
 
 

@@ -94,7 +94,7 @@ def as_attributes(pairs: Iterable[Sequence[Any]]) -> Attributes:
     return tuple((str(name), tuple(values)) for name, values in pairs)
 
 
-class Patch(Protocol):
+class PushedItem(Protocol):
     """The fields of one item in a push."""
 
     @property
@@ -194,7 +194,7 @@ class Item:
     list_price: float | None = None
     prices: ListPrices = ()
 
-    def with_patch(self, patch: Patch) -> Item:
+    def with_patch(self, patch: PushedItem) -> Item:
         """Return this item with its fields replaced by those of `patch`.
 
         Prices are merged: a list that the patch does not name keeps its price.
@@ -205,7 +205,7 @@ class Item:
         return replace(self, **fields)
 
 
-def new_item(patch: Patch) -> Item:
+def new_item(patch: PushedItem) -> Item:
     """Return the item that `patch` creates, with defaults for missing fields."""
     return Item(patch.item_id).with_patch(patch)
 

@@ -208,7 +208,7 @@ def line_total(price: float | None, quantity: int | None) -> float | None:
 _RECEIPT = 0  # a new receipt after seven days is not the order in the history
 
 
-class LineOutcome(Enum):
+class OrderLineOutcome(Enum):
     """The effect of a line on the stored purchases."""
 
     ADDED = "added"
@@ -243,7 +243,7 @@ class OrderLineMerger:
         self._updated_ms = updated_ms
         self._since_seq = since_seq
 
-    def merge_line(self, line: OrderHistoryLine, seq: int) -> LineOutcome:
+    def merge_line(self, line: OrderHistoryLine, seq: int) -> OrderLineOutcome:
         """Store a line, numbered `seq` if new; return the outcome."""
         item = self._items[line.item_id]
         earlier_lines = self._ledger.current_lines(line.order_id, _RECEIPT, item)
@@ -256,31 +256,31 @@ class OrderLineMerger:
             added = self._new_purchase_line(line, item, seq)
             self._ledger.put(added)
             self._ledger.void_others(added, first=1)
-            return LineOutcome.ADDED
+            return OrderLineOutcome.ADDED
         before = earlier_lines[0] if len(earlier_lines) == 1 else merge_lines(earlier_lines)
         after = self._updated_line(before, line)
         is_repeated = self._is_ours(before)
         if after == earlier_lines[0]:
-            return LineOutcome.REPEATED if is_repeated else LineOutcome.KNOWN
+            return OrderLineOutcome.REPEATED if is_repeated else OrderLineOutcome.KNOWN
         after = after._replace(seq=seq, updated_at=self._updated_ms)
         self._ledger.put(after)
         self._ledger.void_others(after, first=1)
         if is_repeated:
-            return LineOutcome.REPEATED
-        return LineOutcome.ADDED if was_removed else LineOutcome.CHANGED
+            return OrderLineOutcome.REPEATED
+        return OrderLineOutcome.ADDED if was_removed else OrderLineOutcome.CHANGED
 
     def _is_ours(self, line: PurchaseLine) -> bool:
         """Return whether this import has stored a line before."""
         is_csv = line.channel == PurchaseChannel.CSV
         return is_csv and self._since_seq is not None and line.seq >= self._since_seq
 
-    def _remove(self, lines: Sequence[PurchaseLine], seq: int) -> LineOutcome:
+    def _remove(self, lines: Sequence[PurchaseLine], seq: int) -> OrderLineOutcome:
         """Void all lines of an order's item: nothing of it is left."""
         if not lines:
-            return LineOutcome.KNOWN
+            return OrderLineOutcome.KNOWN
         removed = lines[0]._replace(seq=seq, updated_at=self._updated_ms)
         self._ledger.void_others(removed, first=0)
-        return LineOutcome.CHANGED
+        return OrderLineOutcome.CHANGED
 
     def _new_purchase_line(
         self, line: OrderHistoryLine, item: int, seq: int

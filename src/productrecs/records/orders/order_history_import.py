@@ -26,8 +26,8 @@ from productrecs.core.ids import StoreId
 from productrecs.records.erasures.repository import erased_names_in
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.order_and_purchase_ledger import (
-    LineOutcome,
     OrderLineMerger,
+    OrderLineOutcome,
     PurchaseLedger,
 )
 from productrecs.records.orders.order_history_line import (
@@ -61,7 +61,7 @@ MAX_ERRORS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class RowError:
+class SkippedRow:
     """The reason for a skipped row; rows are numbered as in a spreadsheet from 1.
 
     `message` says all; where one cell is at fault, it is put together of the others.
@@ -80,7 +80,7 @@ class RowCountsAndErrors:
 
     rows: int = 0
     rows_skipped: int = 0
-    errors: list[RowError] = field(default_factory=list)
+    errors: list[SkippedRow] = field(default_factory=list)
     max_errors: int = MAX_ERRORS
 
     def add_skipped(
@@ -90,7 +90,7 @@ class RowCountsAndErrors:
         self.rows_skipped += 1
         if len(self.errors) < self.max_errors:
             message = row_message(problem, column, value)
-            self.errors.append(RowError(row, message, column, value, problem))
+            self.errors.append(SkippedRow(row, message, column, value, problem))
 
     def rename_columns_in_errors(self, names: Mapping[str, str]) -> None:
         """Call the columns as the file does: `names` has its names by ours."""
@@ -122,14 +122,14 @@ class OrderHistoryImportReport(RowCountsAndErrors):
     lines_repeated: int = 0
     adds_repeats: bool = False
     rows_undated: int = 0
-    undated: list[RowError] = field(default_factory=list)
+    undated: list[SkippedRow] = field(default_factory=list)
     not_bought: dict[str, int] = field(default_factory=dict)
 
     def add_undated(self, row: int, text: str) -> None:
         """Count a row with the unreadable time `text`."""
         self.rows_undated += 1
         if text and len(self.undated) < MAX_UNDATED:
-            self.undated.append(RowError(row, f"{text[:40]!r} {time_problem(text)}"))
+            self.undated.append(SkippedRow(row, f"{text[:40]!r} {time_problem(text)}"))
 
     def add_not_purchased(self, status: str) -> None:
         """Count a row of an order that is not a purchase."""
@@ -410,9 +410,10 @@ class OrderHistoryImport:
             ledger.write(self.database, {})
             progress = replace(
                 progress,
-                lines_added=progress.lines_added + outcomes[LineOutcome.ADDED],
-                lines_changed=progress.lines_changed + outcomes[LineOutcome.CHANGED],
-                lines_repeated=progress.lines_repeated + outcomes[LineOutcome.REPEATED],
+                lines_added=progress.lines_added + outcomes[OrderLineOutcome.ADDED],
+                lines_changed=progress.lines_changed + outcomes[OrderLineOutcome.CHANGED],
+                lines_repeated=progress.lines_repeated
+                + outcomes[OrderLineOutcome.REPEATED],
             )
             _count_lines(report, progress)
             journal.record(log, progress, report)

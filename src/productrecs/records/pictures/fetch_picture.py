@@ -15,8 +15,8 @@ from urllib.parse import urljoin, urlsplit
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.outbound_http import (
-    FetchTarget,
     ForbiddenUrlError,
+    OutboundTarget,
     Resolve,
     connect,
     resolve_host,
@@ -122,7 +122,7 @@ def _rejection(error: ForbiddenUrlError) -> str:
 
 
 def _send_request(
-    target: FetchTarget, cached_validators: CachedValidators, until: float
+    target: OutboundTarget, cached_validators: CachedValidators, until: float
 ) -> PictureDownload | str:
     """Return one host's reply: the picture, or the redirect's address."""
     with connect(target, until) as connection:

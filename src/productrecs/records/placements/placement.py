@@ -44,7 +44,7 @@ class RelativeFilter(StrEnum):
     SIMILAR_PRICE = "similar_price"  # at most a fifth cheaper or dearer
 
 
-class ListSubject(StrEnum):
+class PlacementSubject(StrEnum):
     """What a list is about."""
 
     CUSTOMER = "customer"
@@ -103,7 +103,7 @@ class PlacementContent:
         return not _OF_HISTORY.isdisjoint((self.strategy, self.fallback))
 
     @property
-    def needs(self) -> ListSubject | None:
+    def needs(self) -> PlacementSubject | None:
         """What its list is about and empty without; None if every page has products."""
         return None if self.fallback in _ABOUT_NOTHING else _SUBJECTS.get(self.strategy)
 
@@ -113,14 +113,14 @@ _SUBJECTS: Final = MappingProxyType(
     {
         **dict.fromkeys(
             (Strategy.RECENTLY_VIEWED, Strategy.BUY_AGAIN, Strategy.BECAUSE_VIEWED),
-            ListSubject.CUSTOMER,
+            PlacementSubject.CUSTOMER,
         ),
         **dict.fromkeys(
             (
                 *(Strategy.BUY, Strategy.BROWSE, Strategy.SIMILAR, Strategy.COMPLEMENTARY),
                 *(Strategy.TOP_OF_CATEGORY, Strategy.TOP_OF_BRAND, Strategy.BUNDLE),
             ),
-            ListSubject.PRODUCT,
+            PlacementSubject.PRODUCT,
         ),
     }
 )

@@ -47,7 +47,7 @@ UNDOABLE: Final = (ImportStatus.DONE, ImportStatus.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
-class ImportChoices:
+class ImportOptions:
     """The merchant's options; empty fields are detected.
 
     `kind` is `orders` or `items`. `mapping` maps each of our fields to a column of the
@@ -83,7 +83,7 @@ class NewFileImport:
     size: int
     sent_by: str
     submitted_ms: int
-    choices: ImportChoices = ImportChoices()
+    choices: ImportOptions = ImportOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class FileImport:
     sent_by: str
     submitted_ms: int
     ended_ms: int | None
-    choices: ImportChoices
+    choices: ImportOptions
     progress: float
     attempts: int
     preview: Mapping[str, Any] = field(default_factory=dict)

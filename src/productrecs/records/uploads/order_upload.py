@@ -29,7 +29,7 @@ from productrecs.core.csv_reader import (
 from productrecs.core.errors import ProductRecsError, StorageBrokenError, StorageFullError
 from productrecs.core.ids import StoreId, random_text
 from productrecs.core.private_folders import sync_folder
-from productrecs.records.orders.order_history_import import RowError
+from productrecs.records.orders.order_history_import import SkippedRow
 from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
 
 _PREFIX: Final = "up_"
@@ -79,9 +79,9 @@ class OrderUpload:
     lines_imported: int
     lines_updated: int
     rows_skipped: int
-    errors: tuple[RowError, ...]
+    errors: tuple[SkippedRow, ...]
     rows_undated: int
-    undated: tuple[RowError, ...]
+    undated: tuple[SkippedRow, ...]
     attempts: int
 
 

@@ -22,7 +22,7 @@ from productrecs.records.orders.order_history_import import (
 )
 from productrecs.records.purchases.repository import OrderImportProgress
 from productrecs.records.uploads.file_import import (
-    ImportChoices,
+    ImportOptions,
     ImportStatus,
     NewFileImport,
 )
@@ -55,7 +55,7 @@ _FILE_MISSING_MESSAGE: Final = (
 OnShare = Callable[[float, bool], None]
 
 
-class OvertakenError(ProductRecsError):
+class UploadTakenOverError(ProductRecsError):
     """Another worker has taken over this upload; changes here are discarded."""
 
 
@@ -122,7 +122,7 @@ def add_to_import_history(
         size=upload.csv_format.size,
         sent_by="API",
         submitted_ms=upload.submitted_ms,
-        choices=ImportChoices(kind="orders"),
+        choices=ImportOptions(kind="orders"),
     )
     status = ImportStatus.FAILED if "problem" in result else ImportStatus.DONE
     repository = FileImportRepository(log.transaction, log.store_id)
@@ -151,7 +151,7 @@ class OrderUploadImporter:
         next time.
 
         Raises:
-            OvertakenError: when another worker has taken the upload over.
+            UploadTakenOverError: when another worker has taken the upload over.
             StorageError: when the database failed; the next attempt resumes from there.
         """
         upload = self._begin_next_upload()
@@ -220,5 +220,5 @@ class OrderUploadImporter:
             )
 
 
-def _overtaken_error() -> OvertakenError:
-    return OvertakenError("another worker is importing this upload")
+def _overtaken_error() -> UploadTakenOverError:
+    return UploadTakenOverError("another worker is importing this upload")

@@ -12,14 +12,14 @@ from productrecs.core.csv_reader import CsvFormat
 from productrecs.core.ids import StoreId
 from productrecs.records.orders.order_history_import import (
     OrderHistoryImportReport,
-    RowError,
+    SkippedRow,
 )
 from productrecs.records.purchases.repository import OrderImportProgress
 from productrecs.records.uploads.file_import import (
     OPEN,
     OPEN_LIMIT,
     FileImport,
-    ImportChoices,
+    ImportOptions,
     ImportStatus,
     ItemImportProgress,
     NewFileImport,
@@ -140,7 +140,7 @@ class OrderUploadRepository:
 
     def fail(self, upload: OrderUpload, message: str) -> None:
         """Store the import's final failure and the reason: row 0 is the file itself."""
-        errors = [*upload.errors, RowError(0, message)]
+        errors = [*upload.errors, SkippedRow(0, message)]
         self._set(
             upload.upload_id,
             {"status": OrderUploadStatus.FAILED, "errors": _encode_errors(errors)},
@@ -191,7 +191,7 @@ def _report_columns(report: OrderHistoryImportReport) -> dict[str, Any]:
     }
 
 
-def _encode_errors(errors: Sequence[RowError]) -> str:
+def _encode_errors(errors: Sequence[SkippedRow]) -> str:
     return json.dumps([[error.row, error.message] for error in errors])
 
 
@@ -206,10 +206,12 @@ def _to_upload(row: sa.RowMapping) -> OrderUpload:
         lines_imported=row["lines_imported"],
         lines_updated=row["lines_updated"],
         rows_skipped=row["rows_skipped"],
-        errors=tuple(RowError(*error_fields) for error_fields in json.loads(row["errors"])),
+        errors=tuple(
+            SkippedRow(*error_fields) for error_fields in json.loads(row["errors"])
+        ),
         rows_undated=row["rows_undated"],
         undated=tuple(
-            RowError(*error_fields) for error_fields in json.loads(row["undated"])
+            SkippedRow(*error_fields) for error_fields in json.loads(row["undated"])
         ),
         attempts=row["attempts"],
     )
@@ -322,7 +324,7 @@ class FileImportRepository:
         )
         return [_to_file_import(row) for row in self._transaction.execute(query).mappings()]
 
-    def choices_for_headings(self, digest: str, kind: str) -> ImportChoices | None:
+    def choices_for_headings(self, digest: str, kind: str) -> ImportOptions | None:
         """Return the choices of the last import of a file with these headings.
 
         `kind` is `orders`, `items` or, for either, empty.
@@ -337,7 +339,7 @@ class FileImportRepository:
             .order_by(_COLUMNS.number.desc())
         )
         for text in self._transaction.execute(query).scalars():
-            choices = ImportChoices(**json.loads(text))
+            choices = ImportOptions(**json.loads(text))
             if kind in {"", choices.kind}:
                 return choices
         return None
@@ -443,7 +445,7 @@ def fail_old_imports(
 
 
 def _to_column_value(value: object) -> object:
-    if isinstance(value, ImportChoices):
+    if isinstance(value, ImportOptions):
         return json.dumps(asdict(value))
     return json.dumps(value) if isinstance(value, Mapping) else value
 
@@ -460,7 +462,7 @@ def _to_file_import(row: sa.RowMapping) -> FileImport:
         sent_by=row["sent_by"],
         submitted_ms=row["submitted_at"],
         ended_ms=row["ended_at"],
-        choices=ImportChoices(**json.loads(row["choices"])),
+        choices=ImportOptions(**json.loads(row["choices"])),
         progress=row["progress"],
         attempts=row["attempts"],
         item_progress=ItemImportProgress(**json.loads(row["mark"] or "{}")),

@@ -55,7 +55,7 @@ class TargetExistsError(BackupError):
     """The target exists."""
 
 
-class InUseError(BackupError):
+class DatabaseInUseError(BackupError):
     """The database to replace is in use."""
 
 

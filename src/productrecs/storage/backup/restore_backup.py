@@ -19,7 +19,7 @@ from productrecs.storage.backup.backup_archive import (
     DATABASE,
     Advance,
     BackupManifest,
-    InUseError,
+    DatabaseInUseError,
     NewerBackupError,
     TargetExistsError,
     check_free_space,
@@ -49,7 +49,7 @@ def check_replaceable(folder: Path, *, replace: bool) -> None:
     """Raise if a database in `folder` is in use, or has data that may not be replaced.
 
     Raises:
-        InUseError: when a process has the one in `folder` open.
+        DatabaseInUseError: when a process has the one in `folder` open.
         TargetExistsError: when it holds a store, unless it may be replaced.
         StorageError: when it cannot be opened.
     """
@@ -63,7 +63,7 @@ def replace_data_folder(staged: Path, folder: Path, *, replace: bool) -> Path | 
     None when there were none. The replaced data are not changed or deleted.
 
     Raises:
-        InUseError, TargetExistsError, StorageError: as `check_replaceable` does.
+        DatabaseInUseError, TargetExistsError, StorageError: as `check_replaceable` does.
         OSError: when the disk fails.
     """
     with _lock_database(folder / DATABASE) as database:
@@ -132,7 +132,7 @@ def _lock_if_readable(database: _LockedDatabase) -> bool:
             "the service, or another command, uses this data folder: stop it first. "
             "Nothing was changed"
         )
-        raise InUseError(message) from error
+        raise DatabaseInUseError(message) from error
     return True
 
 
@@ -317,7 +317,7 @@ def _check_server_unused_and_replaceable(
             f"{other_sessions} other connections to this database are open: stop the "
             "service on every machine first. Nothing was changed"
         )
-        raise InUseError(message)
+        raise DatabaseInUseError(message)
     found = int(
         connection.execute(sa.select(sa.func.count(stores.c.store_id))).scalar_one()
     )

@@ -32,7 +32,7 @@ from productrecs.storage.sql.tables.account_and_job_tables import job_totals
 _ALL_STORES: Final = "*"  # rows of the installation, not of a store
 
 
-class JobOutcome(StrEnum):
+class JobAttemptOutcome(StrEnum):
     """The outcome of one attempt at a job."""
 
     DONE = "done"
@@ -40,7 +40,7 @@ class JobOutcome(StrEnum):
     DEAD = "dead"  # the last attempt failed
 
 
-class JobTotals(NamedTuple):
+class JobKindTotals(NamedTuple):
     """The jobs of one kind: attempts by outcome, and their total duration."""
 
     kind: str
@@ -52,18 +52,22 @@ class JobTotals(NamedTuple):
 
 
 def add_attempt_to_totals(
-    transaction: sa.Connection, kind: str, outcome: JobOutcome, took_ms: int, now_ms: int
+    transaction: sa.Connection,
+    kind: str,
+    outcome: JobAttemptOutcome,
+    took_ms: int,
+    now_ms: int,
 ) -> None:
     """Add one attempt, in the transaction that ends it."""
     counts = {
         possible_outcome.value: int(possible_outcome is outcome)
-        for possible_outcome in JobOutcome
+        for possible_outcome in JobAttemptOutcome
     }
     row = upsert(transaction, job_totals).values(
         store_id=_ALL_STORES,
         kind=kind,
         milliseconds=max(0, took_ms),
-        done_at=now_ms if outcome is JobOutcome.DONE else None,
+        done_at=now_ms if outcome is JobAttemptOutcome.DONE else None,
         **counts,
     )
     added = {name: job_totals.c[name] + row.excluded[name] for name in counts}
@@ -78,15 +82,15 @@ def add_attempt_to_totals(
     transaction.execute(query)
 
 
-def job_totals_by_kind(connection: sa.Connection) -> list[JobTotals]:
+def job_totals_by_kind(connection: sa.Connection) -> list[JobKindTotals]:
     """Return the totals of every kind that has run."""
-    columns = [job_totals.c[name] for name in JobTotals._fields]
+    columns = [job_totals.c[name] for name in JobKindTotals._fields]
     query = (
         sa.select(*columns)
         .where(job_totals.c.store_id == _ALL_STORES)
         .order_by(job_totals.c.kind)
     )
-    return [JobTotals(*row) for row in connection.execute(query)]
+    return [JobKindTotals(*row) for row in connection.execute(query)]
 
 
 DONE_RETENTION_MS: Final = DAY_MS
@@ -254,7 +258,7 @@ class JobQueue:
         with self._database.transaction() as transaction:
             is_claimed = _update(transaction, job, values)
             if is_claimed:
-                self._count_outcome(transaction, job, JobOutcome.DONE)
+                self._count_outcome(transaction, job, JobAttemptOutcome.DONE)
         return is_claimed
 
     def fail(
@@ -301,7 +305,7 @@ class JobQueue:
         )
 
     def _count_outcome(
-        self, transaction: sa.Connection, job: Job, outcome: JobOutcome
+        self, transaction: sa.Connection, job: Job, outcome: JobAttemptOutcome
     ) -> None:
         now = self._clock()
         add_attempt_to_totals(transaction, job.kind, outcome, now - job.claimed_at, now)
@@ -352,7 +356,9 @@ class JobQueue:
         now = self._clock()
         is_last = final or attempts >= self.policy.attempts
         self._count_outcome(
-            transaction, job, JobOutcome.DEAD if is_last else JobOutcome.RETRIED
+            transaction,
+            job,
+            JobAttemptOutcome.DEAD if is_last else JobAttemptOutcome.RETRIED,
         )
         if is_last:
             dead = {"state": JobState.DEAD, "finished_at": now, "error": error} | _FREE
@@ -505,7 +511,7 @@ def job_progress(connection: sa.Connection, store_id: StoreId, kind: str) -> flo
     return None if found is None else float(found)
 
 
-class JobBacklog(NamedTuple):
+class JobKindBacklog(NamedTuple):
     """The jobs of one kind over all stores, and the due time of the first."""
 
     kind: str
@@ -513,7 +519,7 @@ class JobBacklog(NamedTuple):
     due_since: int | None  # None when none is due
 
 
-def job_backlogs(connection: sa.Connection, now_ms: int) -> list[JobBacklog]:
+def job_backlogs(connection: sa.Connection, now_ms: int) -> list[JobKindBacklog]:
     """Return queued, running and dead jobs by kind; `now_ms` is the machine's time."""
     query = (
         sa.select(jobs.c.kind, jobs.c.state, sa.func.count(), sa.func.min(jobs.c.run_at))
@@ -523,9 +529,9 @@ def job_backlogs(connection: sa.Connection, now_ms: int) -> list[JobBacklog]:
         .group_by(jobs.c.kind, jobs.c.state)
         .order_by(jobs.c.kind)
     )
-    found: dict[str, JobBacklog] = {}
+    found: dict[str, JobKindBacklog] = {}
     for kind, state, count, first in connection.execute(query):
-        backlog = found.get(kind) or JobBacklog(kind, {}, None)
+        backlog = found.get(kind) or JobKindBacklog(kind, {}, None)
         backlog.counts[JobState(state)] = int(count)
         is_due = state == JobState.QUEUED and first <= now_ms
         found[kind] = backlog._replace(due_since=int(first)) if is_due else backlog

@@ -30,7 +30,7 @@ class AuditEntry:
     undo: str = ""  # the removed rows as JSON; "" if it cannot be undone
 
 
-class AuditRepository:
+class AuditLogRepository:
     """One store's audit log, inside one transaction; never commits."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
@@ -114,6 +114,6 @@ def with_audit_entry(database: Database, store_id: StoreId, entry: AuditEntry) -
     """Return a database whose next transaction also stores an audit log entry."""
 
     def write(transaction: sa.Connection) -> None:
-        AuditRepository(transaction, store_id).add(entry)
+        AuditLogRepository(transaction, store_id).add(entry)
 
     return database.with_extra_write(write)

@@ -13,7 +13,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
 from productrecs.storage.sql.tables import metadata
 
 
-class NotRestorableError(ProductRecsError):
+class RowsNotRestorableError(ProductRecsError):
     """The rows cannot be stored again: something has taken their place."""
 
 
@@ -54,7 +54,7 @@ class RemovedRows:
         """Store the rows again.
 
         Raises:
-            NotRestorableError: when others have their keys.
+            RowsNotRestorableError: when others have their keys.
         """
         table = metadata.tables[self.table]
         next_counter_value(transaction, store_id, self.counter)
@@ -65,7 +65,7 @@ class RemovedRows:
             )
             if transaction.execute(taken).scalar():
                 message = "it cannot be undone any more: another one has its name or number"
-                raise NotRestorableError(message)
+                raise RowsNotRestorableError(message)
             transaction.execute(table.insert().values(store_id=store_id, **row))
 
 

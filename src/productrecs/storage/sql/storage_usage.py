@@ -61,7 +61,7 @@ _TABLES: Final[Mapping[DataKind, tuple[sa.Table, ...]]] = {
 }
 
 
-class DataSize(NamedTuple):
+class StoredDataSize(NamedTuple):
     """What one part of a store, or of the installation, takes."""
 
     part: DataKind
@@ -81,7 +81,7 @@ class DataSize(NamedTuple):
         return self.bytes * self.month_rows // max(1, self.rows) // MONTH_DAYS
 
 
-Sizes = dict[StoreId, dict[DataKind, DataSize]]
+Sizes = dict[StoreId, dict[DataKind, StoredDataSize]]
 
 
 def measure_stored_bytes(
@@ -102,12 +102,16 @@ def measure_stored_bytes(
             found += _take_table_sizes(connection, table_bytes, part, own)
     for part, part_folders in folders.items():
         found += _folder_sizes(part, part_folders)
-    found.append((INSTALLATION, DataSize(DataKind.OTHER, bytes=sum(table_bytes.values()))))
+    found.append(
+        (INSTALLATION, StoredDataSize(DataKind.OTHER, bytes=sum(table_bytes.values())))
+    )
     sizes: Sizes = {}
     for store, size in found:
         for owner in {store, INSTALLATION}:
             parts = sizes.setdefault(owner, {})
-            parts[size.part] = _add_sizes(parts.get(size.part, DataSize(size.part)), size)
+            parts[size.part] = _add_sizes(
+                parts.get(size.part, StoredDataSize(size.part)), size
+            )
     return sizes
 
 
@@ -127,7 +131,7 @@ def replace_sizes_of_day(transaction: sa.Connection, sizes: Sizes, now_ms: int) 
         transaction.execute(data_sizes.insert(), rows)
 
 
-def newest_sizes(connection: sa.Connection, store_id: StoreId) -> list[DataSize]:
+def newest_sizes(connection: sa.Connection, store_id: StoreId) -> list[StoredDataSize]:
     """Return the newest measurement of a store; empty before the first."""
     by_day = _daily_sizes(connection, store_id)
     return by_day[max(by_day)] if by_day else []
@@ -171,8 +175,10 @@ def to_readable_unit(size: float) -> tuple[float, str]:
     return size / 1e3, "kB"
 
 
-def _daily_sizes(connection: sa.Connection, store_id: StoreId) -> dict[str, list[DataSize]]:
-    columns = [data_sizes.c[name] for name in DataSize._fields]
+def _daily_sizes(
+    connection: sa.Connection, store_id: StoreId
+) -> dict[str, list[StoredDataSize]]:
+    columns = [data_sizes.c[name] for name in StoredDataSize._fields]
     query = (
         sa.select(data_sizes.c.day, *columns)
         .where(data_sizes.c.store_id == store_id)
@@ -181,7 +187,7 @@ def _daily_sizes(connection: sa.Connection, store_id: StoreId) -> dict[str, list
     order = list(DataKind)
     return {
         day: sorted(
-            (DataSize(DataKind(part), *map(int, rest)) for _, part, *rest in rows),
+            (StoredDataSize(DataKind(part), *map(int, rest)) for _, part, *rest in rows),
             key=lambda size: order.index(size.part),
         )
         for day, rows in groupby(connection.execute(query), lambda row: row[0])
@@ -198,7 +204,7 @@ def _take_table_sizes(
     table_bytes: dict[str, int],
     part: DataKind,
     own: Sequence[sa.Table],
-) -> list[tuple[StoreId, DataSize]]:
+) -> list[tuple[StoreId, StoredDataSize]]:
     """Return each store's share of a part's tables; take these out of `table_bytes`."""
     first = own[0].c.store_id
     query = sa.select(first, sa.func.count()).group_by(first)
@@ -206,7 +212,7 @@ def _take_table_sizes(
     total = sum(rows.values())
     part_bytes = _take_bytes(table_bytes, own, total)
     return [
-        (store, DataSize(part, count, bytes=part_bytes * count // total))
+        (store, StoredDataSize(part, count, bytes=part_bytes * count // total))
         for store, count in rows.items()
     ]
 
@@ -216,7 +222,7 @@ def _take_log_sizes(
     table_bytes: dict[str, int],
     impression_kind: int,
     now_ms: int,
-) -> list[tuple[StoreId, DataSize]]:
+) -> list[tuple[StoreId, StoredDataSize]]:
     """Return each store's share of the log, by the number of its rows."""
     is_impression = (events.c.kind == impression_kind).label("is_impression")
     query = sa.select(
@@ -232,7 +238,7 @@ def _take_log_sizes(
     return [
         (
             StoreId(store),
-            DataSize(
+            StoredDataSize(
                 DataKind.IMPRESSIONS if is_impression else DataKind.EVENTS,
                 *(int(count), int(month), int(old)),
                 bytes=part_bytes * int(count) // total,
@@ -244,9 +250,9 @@ def _take_log_sizes(
 
 def _folder_sizes(
     part: DataKind, part_folders: Sequence[Path]
-) -> list[tuple[StoreId, DataSize]]:
+) -> list[tuple[StoreId, StoredDataSize]]:
     return [
-        (StoreId(folder.name), DataSize(part, bytes=_folder_bytes(folder)))
+        (StoreId(folder.name), StoredDataSize(part, bytes=_folder_bytes(folder)))
         for part_folder in part_folders
         if part_folder.is_dir()
         for folder in part_folder.iterdir()
@@ -263,9 +269,9 @@ def _folder_bytes(folder: Path) -> int:
     return size
 
 
-def _add_sizes(size: DataSize, other: DataSize) -> DataSize:
+def _add_sizes(size: StoredDataSize, other: StoredDataSize) -> StoredDataSize:
     counts = (left + right for left, right in zip(size[1:], other[1:], strict=True))
-    return DataSize(size.part, *counts)
+    return StoredDataSize(size.part, *counts)
 
 
 def _day(now_ms: int) -> str:

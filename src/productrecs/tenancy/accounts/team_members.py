@@ -35,7 +35,7 @@ MAX_MEMBERS: Final = 100  # users and invitations of one store
 _ID_LENGTH: Final = 12
 
 
-class MemberError(ProductRecsError):
+class TeamChangeError(ProductRecsError):
     """This change of the team is not possible."""
 
 
@@ -52,7 +52,7 @@ def invite_member(
 
     Raises:
         EmailError: the address is invalid.
-        MemberError: the address is in the team, the team is full, or the inviter is no
+        TeamChangeError: the address is in the team, the team is full, or the inviter is no
             owner any more.
         StoreDeletedError: the store was deleted.
     """
@@ -62,7 +62,7 @@ def invite_member(
         current = users.find(inviter.user_id)
         if current is None or current.role is not Role.OWNER:
             message = "only an owner can invite somebody"
-            raise MemberError(message)
+            raise TeamChangeError(message)
         invitations = InvitationRepository(transaction, inviter.store_id)
         return _store_invitation(users, invitations, email, role, now_ms, inviter.user_id)
 
@@ -72,7 +72,7 @@ def invite_owner(database: Database, store_id: StoreId, email: str, now_ms: int)
 
     Raises:
         EmailError: the address is invalid.
-        MemberError: the address is in the team, or the team is full.
+        TeamChangeError: the address is in the team, or the team is full.
         StoreDeletedError: the store was deleted.
     """
     with database.transaction() as transaction:
@@ -96,13 +96,13 @@ def _store_invitation(
     waiting = invitations.all(now_ms)
     if any(user.email == address for user in members):
         message = f"{address} is in your team already"
-        raise MemberError(message)
+        raise TeamChangeError(message)
     for invitation in waiting:
         if invitation.email == address:  # the new link replaces the old one
             invitations.remove(invitation.token_hash)
     if len(members) + len(waiting) >= MAX_MEMBERS:
         message = f"a team has at most {MAX_MEMBERS} members; remove somebody first"
-        raise MemberError(message)
+        raise TeamChangeError(message)
     draft = _draft_invitation(users.store_id, token, address, role, now_ms)
     invitations.add(replace(draft, maker=maker))
     return token
@@ -201,7 +201,7 @@ def accept_invitation_with_login(
     Raises:
         InvitationError: it is no longer valid, is for another e-mail, or the login has
             the store already.
-        LoginGoneError: the login was removed meanwhile.
+        LoginRemovedError: the login was removed meanwhile.
     """
     store_id = _store_of_invitation(database, token, now_ms)
     with database.transaction() as transaction:
@@ -243,7 +243,7 @@ def change_role(
 
     Raises:
         UnknownMemberError: the store has no such user.
-        MemberError: it is the last owner.
+        TeamChangeError: it is the last owner.
         StoreDeletedError: the store was deleted.
     """
     with database.transaction() as transaction:
@@ -261,7 +261,7 @@ def remove_member(database: Database, store_id: StoreId, user_id: str) -> Dashbo
 
     Raises:
         UnknownMemberError: the store has no such user.
-        MemberError: it is the last owner.
+        TeamChangeError: it is the last owner.
         StoreDeletedError: the store was deleted.
     """
     with database.transaction() as transaction:
@@ -288,7 +288,7 @@ def _find_removable_member(
     owners = [member for member in found if member.role is Role.OWNER]
     if user.role is Role.OWNER and len(owners) == 1 and not keeps_owner:
         message = "a store needs an owner; make somebody else an owner first"
-        raise MemberError(message)
+        raise TeamChangeError(message)
     return user
 
 

@@ -37,7 +37,7 @@ class BillingStatus(StrEnum):
     SUSPENDED = "suspended"
 
 
-class Month(NamedTuple):
+class UtcMonth(NamedTuple):
     """A month in UTC."""
 
     name: str  # such as 2026-11
@@ -84,13 +84,13 @@ def warning_threshold(limit: int) -> int:
     return -(-limit * WARN_PERCENT // 100)
 
 
-def month_at(now_ms: int) -> Month:
+def month_at(now_ms: int) -> UtcMonth:
     """Return the UTC month of a time."""
     moment = datetime.fromtimestamp(now_ms / 1000, tz=UTC)
     days = calendar.monthrange(moment.year, moment.month)[1]
     first = datetime(moment.year, moment.month, 1, tzinfo=UTC)
     began = int(first.timestamp()) * 1000
-    return Month(f"{moment.year:04d}-{moment.month:02d}", began + days * DAY_MS)
+    return UtcMonth(f"{moment.year:04d}-{moment.month:02d}", began + days * DAY_MS)
 
 
 class MonthlyCalls:

@@ -30,8 +30,8 @@ from productrecs.tenancy.users.dashboard_user import (
 )
 from productrecs.tenancy.users.logins.repository import LoginRepository
 from productrecs.tenancy.users.repository import (
-    BrowserFacts,
     SecondFactorRepository,
+    SessionBrowser,
     StoredSession,
     UserRepository,
 )
@@ -100,7 +100,7 @@ def begin_session(
     user: DashboardUser,
     now_ms: int,
     password: str | None = None,
-    browser: BrowserFacts | None = None,
+    browser: SessionBrowser | None = None,
 ) -> Session:
     """Return a new session; rehash a correct `password` if its parameters are outdated."""
     token = new_token(user.store_id)
@@ -113,7 +113,7 @@ def begin_session(
         users = UserRepository(transaction, user.store_id)
         users.set_entered(user.user_id, now_ms)
         users.end_old_sessions(now_ms - ABSOLUTE_MS, now_ms - IDLE_MS)
-        users.add_session(hash_token(token), user, now_ms, browser or BrowserFacts())
+        users.add_session(hash_token(token), user, now_ms, browser or SessionBrowser())
     return Session(user, token)
 
 

@@ -23,7 +23,7 @@ from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 
 
 @dataclass(frozen=True, slots=True)
-class BrowserFacts:
+class SessionBrowser:
     """The browser's user agent and address at the start of a session."""
 
     agent: str = ""
@@ -38,7 +38,7 @@ class StoredSession:
     token_hash: str
     began: int
     seen: int
-    browser: BrowserFacts
+    browser: SessionBrowser
 
 
 class UserRepository:
@@ -146,13 +146,13 @@ class UserRepository:
                 row.token_hash,
                 row.created_at,
                 row.seen_at,
-                BrowserFacts(row.agent or "", row.address or ""),
+                SessionBrowser(row.agent or "", row.address or ""),
             )
             for row in self._connection.execute(query)
         ]
 
     def add_session(
-        self, token_hash: str, user: DashboardUser, now_ms: int, browser: BrowserFacts
+        self, token_hash: str, user: DashboardUser, now_ms: int, browser: SessionBrowser
     ) -> None:
         """Store a session that starts now."""
         row = {

@@ -39,7 +39,7 @@ from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.training.search.semantic_space_files import (
     MEANING,
     ProductVectors,
-    SpaceKind,
+    SemanticSpaceKind,
     StoredSemanticSpace,
     embedded_text,
     read_space,
@@ -102,7 +102,7 @@ class SemanticSpaceBuilder:
         root: Path,
         embedder: TextEncoder,
         seconds: Callable[[], float] = time.monotonic,
-        kind: SpaceKind = MEANING,
+        kind: SemanticSpaceKind = MEANING,
     ) -> None:
         """Write below `root`, one folder per store, with the vectors of `embedder`."""
         self._root, self._kind = root, kind

@@ -27,7 +27,7 @@ from productrecs.storage.files.search_index_files import INDEXER_VECTORS
 _log = logging.getLogger(__name__)
 
 
-class SpaceKind(NamedTuple):
+class SemanticSpaceKind(NamedTuple):
     """A kind of semantic space: the name of its files, and what of a text is embedded."""
 
     name: str
@@ -52,8 +52,8 @@ class SpaceKind(NamedTuple):
         return f"{self.name}.npz"
 
 
-MEANING: Final = SpaceKind("meaning", 300, MAX_PSEUDO_WORD_SHARE, 1.0)
-LANGUAGES: Final = SpaceKind("languages", 0, 0.01, 0.6)
+MEANING: Final = SemanticSpaceKind("meaning", 300, MAX_PSEUDO_WORD_SHARE, 1.0)
+LANGUAGES: Final = SemanticSpaceKind("languages", 0, 0.01, 0.6)
 
 _CODES: Final = "codes"
 _MAPPED_FROM: Final = 1 << 20
@@ -66,7 +66,7 @@ _UNREADABLE: Final = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFil
 Hashes = npt.NDArray[np.uint64]
 
 
-def embedded_text(product: ProductText, kind: SpaceKind = MEANING) -> str:
+def embedded_text(product: ProductText, kind: SemanticSpaceKind = MEANING) -> str:
     """Return the text of a product that is embedded."""
     categories = ", ".join(product.categories)
     parts = (product.title, categories, product.description[: kind.description])
@@ -85,7 +85,7 @@ class ProductVectors:
     Those of a large catalog are mapped: only what changes takes memory of its own.
     """
 
-    def __init__(self, folder: Path, model: str, kind: SpaceKind = MEANING) -> None:
+    def __init__(self, folder: Path, model: str, kind: SemanticSpaceKind = MEANING) -> None:
         """Read the stored vectors of `model`; start empty without any."""
         self._folder = folder
         self.kind = kind
@@ -166,7 +166,7 @@ class StoredSemanticSpace(NamedTuple):
     fitted_on: int  # products
 
 
-def space_stamp(folder: Path, kind: SpaceKind = MEANING) -> tuple[int, int] | None:
+def space_stamp(folder: Path, kind: SemanticSpaceKind = MEANING) -> tuple[int, int] | None:
     """Return a stamp that changes with each written space; None without one."""
     try:
         stat = (folder / kind.space_file).stat()
@@ -198,7 +198,7 @@ def delete_previous_vectors(root: Path, model: str) -> None:
 
 
 def write_space(
-    folder: Path, stored: StoredSemanticSpace, kind: SpaceKind = MEANING
+    folder: Path, stored: StoredSemanticSpace, kind: SemanticSpaceKind = MEANING
 ) -> None:
     """Write the space that serves from now on.
 
@@ -209,7 +209,9 @@ def write_space(
     _write_arrays(folder / kind.space_file, stored.space.to_arrays() | arrays)
 
 
-def read_space(folder: Path, kind: SpaceKind = MEANING) -> StoredSemanticSpace | None:
+def read_space(
+    folder: Path, kind: SemanticSpaceKind = MEANING
+) -> StoredSemanticSpace | None:
     """Return the space that serves; None when it is missing or damaged.
 
     The vectors of a large catalog are mapped, so that processes share their memory.

@@ -43,7 +43,7 @@ from productrecs.storage.files.search_index_files import (
 from productrecs.training.search.semantic_space_files import (
     LANGUAGES,
     MEANING,
-    SpaceKind,
+    SemanticSpaceKind,
     read_space,
     space_stamp,
 )
@@ -148,7 +148,7 @@ class QueryEmbedders(NamedTuple):
         """Whether there is none."""
         return self.meaning is None and self.languages is None and self.by_model is None
 
-    def embedder_of(self, model: str, kind: SpaceKind) -> QueryEmbedder | None:
+    def embedder_of(self, model: str, kind: SemanticSpaceKind) -> QueryEmbedder | None:
         """Return the embedder of a space; None if its model is not here."""
         current = self.languages if kind is LANGUAGES else self.meaning
         if current is not None and current.embedder.model.name == model:
@@ -161,7 +161,9 @@ class QueryEmbedders(NamedTuple):
 class ServedSemanticSpace:
     """One semantic space of a store; one thread refreshes it, any number search it."""
 
-    def __init__(self, folder: Path, queries: QueryEmbedders, kind: SpaceKind) -> None:
+    def __init__(
+        self, folder: Path, queries: QueryEmbedders, kind: SemanticSpaceKind
+    ) -> None:
         """Start without a space; `refresh` reads it. Without its model it stays empty."""
         self._folder, self._kind = folder, kind
         self._queries = queries

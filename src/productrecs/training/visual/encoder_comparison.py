@@ -35,7 +35,7 @@ PER_KIND: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class EncoderFigures:
+class EncoderMeasurement:
     """What an encoder reaches on a sample, and what it costs."""
 
     precision: float  # share of the five most similar products of the same kind
@@ -81,7 +81,7 @@ def check_encoder_runs(model: OnnxModelFile) -> None:
 
 def measure_encoder(
     model: OnnxModelFile | None, pictures: Sequence[bytes], kinds: Sequence[str]
-) -> EncoderFigures:
+) -> EncoderMeasurement:
     """Return the figures of an encoder, or without one of our own descriptors.
 
     Pictures that cannot be read are left out.
@@ -100,7 +100,7 @@ def measure_encoder(
             seen.append(kind)
         memory = _peak_memory_mb(decoder.pid)
     if not seen:
-        return EncoderFigures(0.0, 0.0, memory, 0)
+        return EncoderMeasurement(0.0, 0.0, memory, 0)
     embedding = choose_embedding(model)
     rows = np.stack(descriptors)
     no_pairs = np.zeros((0, 2), np.intp)
@@ -111,7 +111,7 @@ def measure_encoder(
     nearest = np.argsort(-similarity, axis=1, kind="stable")[:, :NEIGHBOURS]
     codes = np.unique(seen, return_inverse=True)[1]
     precision = float((codes[nearest] == codes[:, None]).mean())
-    return EncoderFigures(precision, statistics.median(times) * 1e3, memory, len(seen))
+    return EncoderMeasurement(precision, statistics.median(times) * 1e3, memory, len(seen))
 
 
 def _peak_memory_mb(pid: int | None) -> float | None:

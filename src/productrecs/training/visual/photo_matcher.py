@@ -58,7 +58,7 @@ class RegionMatches(NamedTuple):
     confidence: MatchConfidence
 
 
-class PhotoHits(NamedTuple):
+class PhotoSearchHits(NamedTuple):
     """The items most similar to a photo, and what is printed on what it shows."""
 
     ranked: RankedItems
@@ -69,7 +69,7 @@ class PhotoHits(NamedTuple):
 class PhotoSearch(Protocol):
     """Finds the products of one store that are similar to a photo."""
 
-    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> PhotoHits:
+    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> PhotoSearchHits:
         """Return the `limit` visible items most similar to a photo; none without pictures.
 
         Raises:
@@ -107,7 +107,7 @@ class PhotoMatcher:
         self._is_own = pictures.embedder == own.name
         self._embedding = own if self._is_own else embedding
 
-    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> PhotoHits:
+    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> PhotoSearchHits:
         """Return the `limit` visible items most similar to a photo, or to a region of it.
 
         Identical files come first, then resized or resaved copies, which are the only ones
@@ -144,7 +144,7 @@ class PhotoMatcher:
             lists.append(_best_of_photo(by_similarity, _REGION_WEIGHT, similar_count))
             lists.append(_best_of_photo(by_kind, _KIND_REGION_WEIGHT, limit))
         ranked = _concatenate_distinct(lists, limit)
-        return PhotoHits(ranked, photo_descriptors.codes, photo_descriptors.lines)
+        return PhotoSearchHits(ranked, photo_descriptors.codes, photo_descriptors.lines)
 
     def similar_items_by_region(
         self, photo: bytes, limit: int, visible: Bools

@@ -19,7 +19,11 @@ from productrecs.engines.visual.visual_similarity import MatchConfidence
 from productrecs.processes.child_process import WorkerProcess, WorkerTimeouts
 from productrecs.records.pictures.decode_picture import PictureRefusal
 from productrecs.records.pictures.sandboxed_decoder import WAIT_SECONDS
-from productrecs.training.visual.photo_matcher import PhotoHits, RegionMatch, RegionMatches
+from productrecs.training.visual.photo_matcher import (
+    PhotoSearchHits,
+    RegionMatch,
+    RegionMatches,
+)
 from productrecs.training.visual.picture_encoders import PictureEncoders
 from productrecs.training.visual.served_visual_model import ServedVisualModel
 
@@ -200,7 +204,7 @@ class StorePhotoSearch:
         """Search `pictures` through `worker`."""
         self._worker, self._pictures = worker, pictures
 
-    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> PhotoHits:
+    def similar_items(self, photo: bytes, limit: int, visible: Bools) -> PhotoSearchHits:
         """Return the `limit` visible items most similar to a photo, or to a region of it.
 
         Raises:
@@ -208,7 +212,9 @@ class StorePhotoSearch:
         """
         search_request = self._search_request(ALIKE, limit, visible)
         reply = self._ask_until_model_serves(search_request, photo, PhotoItemsReply)
-        return PhotoHits(unpack_ranked(reply.row), tuple(reply.codes), tuple(reply.lines))
+        return PhotoSearchHits(
+            unpack_ranked(reply.row), tuple(reply.codes), tuple(reply.lines)
+        )
 
     def similar_items_by_region(
         self, photo: bytes, limit: int, visible: Bools

@@ -31,7 +31,7 @@ Vectors = npt.NDArray[np.floating[Any]]
 Descriptors = npt.NDArray[np.uint8]
 
 
-class PhotoQueries(NamedTuple):
+class PhotoQueryVectors(NamedTuple):
     """Rows to compare with stored vectors, [n, d], for three kinds of query."""
 
     product: Vectors  # for the same product: by visual similarity alone
@@ -74,7 +74,7 @@ class DescriptorEmbedding(Protocol):
     def vectors_of(self, descriptors: Descriptors, space: Arrays) -> Vectors:
         """Return the vectors of descriptors, [n, dimensions]."""
 
-    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
+    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueryVectors:
         """Return the query vectors for a product, for its kind, and for a scene's."""
 
 
@@ -102,14 +102,14 @@ class BuiltInEmbedding:
         """Return the vectors of descriptors in the store's space."""
         return DescriptorProjection.from_arrays(space).vectors(descriptors)
 
-    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
+    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueryVectors:
         """Return queries without, with and without the learned category axes."""
         stored = np.array([LOOKS_SHARE, KIND_SHARE * space["space_kind"].any()])
         product, kind = (
             reweight_queries(vectors, OWN_BLOCKS, stored, weights)
             for weights in _OWN_QUERIES
         )
-        return PhotoQueries(product, kind, product)
+        return PhotoQueryVectors(product, kind, product)
 
 
 class ModelEmbedding:
@@ -143,10 +143,10 @@ class ModelEmbedding:
         lengths: Vectors = np.sqrt((vector**2).sum(axis=1, keepdims=True))
         return vector / np.maximum(lengths, 1e-9)
 
-    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
+    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueryVectors:
         """Return the vectors for all kinds of query."""
         del space
-        return PhotoQueries(vectors, vectors, vectors)
+        return PhotoQueryVectors(vectors, vectors, vectors)
 
 
 class FusedEmbedding:
@@ -185,12 +185,12 @@ class FusedEmbedding:
         encoded = FeatureProjection.from_arrays(space).vectors(features)
         return fuse_vectors(self._own.vectors_of(own, space), encoded)
 
-    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueries:
+    def queries(self, vectors: Vectors, space: Arrays) -> PhotoQueryVectors:
         """Return queries by visual similarity of both halves, by kind, and for scenes."""
         has_kinds = space["space_kind"].any(), space["space_feature_kind"].any()
         stored = np.array(FUSED_SHARES) * (True, has_kinds[0], True, has_kinds[1])
         kind = _BY_KIND if has_kinds[0] else _BY_ENCODER if has_kinds[1] else _BY_FEATURES
-        return PhotoQueries(
+        return PhotoQueryVectors(
             *(
                 reweight_queries(vectors, FUSED_BLOCKS, stored, np.array(weights))
                 for weights in (_BY_LOOKS, kind, _IN_SCENES)

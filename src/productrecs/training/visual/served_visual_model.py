@@ -17,7 +17,7 @@ from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 from productrecs.training.visual.picture_embedding import (
     DescriptorEmbedding,
     Descriptors,
-    PhotoQueries,
+    PhotoQueryVectors,
 )
 
 _log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class ServedVisualModel:
 
     def queries(
         self, vectors: npt.NDArray[np.floating[Any]], embedding: DescriptorEmbedding
-    ) -> PhotoQueries:
+    ) -> PhotoQueryVectors:
         """Return the query vectors for a product, for its kind, and for a scene's."""
         return embedding.queries(vectors, self._space)
 

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from productrecs.features.imports.feeds.column_mapping import MappingError, read_mapping
+from productrecs.features.imports.feeds.column_mapping import (
+    ColumnMappingError,
+    read_mapping,
+)
 from tests.features.imports.feeds.reads import SAMPLES
 
 MAPPING = SAMPLES / "table.toml"
@@ -51,12 +54,12 @@ def test_a_mapping_that_cannot_be_meant_is_refused(
     path = tmp_path / "mapping.toml"
     path.write_text(text, "utf-8")
 
-    with pytest.raises(MappingError, match=reason):
+    with pytest.raises(ColumnMappingError, match=reason):
         read_mapping(path, "items")
 
 
 def test_a_missing_mapping_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(MappingError, match="cannot be read"):
+    with pytest.raises(ColumnMappingError, match="cannot be read"):
         read_mapping(tmp_path / "none.toml", "items")
 
 
@@ -67,6 +70,8 @@ def test_a_missing_column_is_an_error_that_lists_the_tables_columns(tmp_path: Pa
 
     with (
         (SAMPLES / "table.csv").open("rb") as file,
-        pytest.raises(MappingError, match=r"'EK netto'.*it has Artikelnr\., Bezeichnung"),
+        pytest.raises(
+            ColumnMappingError, match=r"'EK netto'.*it has Artikelnr\., Bezeichnung"
+        ),
     ):
         mapping.check_columns(file)

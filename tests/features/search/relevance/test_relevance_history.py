@@ -19,7 +19,7 @@ from productrecs.features.search.relevance.configuration_changes import AUDITED_
 from productrecs.features.search.relevance.query_set import (
     MAX_TAIL,
     MAX_TOP,
-    RelevanceError,
+    QuerySetError,
     add_query,
     intent_of,
     refresh_query_set,
@@ -59,7 +59,7 @@ from productrecs.records.search_counts.repository import SearchCount, SearchCoun
 from productrecs.services import Services, build_services
 from productrecs.serving.cached_store import load_store, searchable_store
 from productrecs.settings import Settings
-from productrecs.storage.sql.audit_log import AuditEntry, AuditRepository
+from productrecs.storage.sql.audit_log import AuditEntry, AuditLogRepository
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
@@ -257,7 +257,7 @@ def test_a_refresh_keeps_what_the_merchant_added_and_removed(shop: RelevanceStor
     assert remove_query(database, store, "tents", NOON)
     assert not remove_query(database, store, "tents", NOON)
     shop.add("garden chair")
-    with pytest.raises(RelevanceError):
+    with pytest.raises(QuerySetError):
         add_query(database, store, "  ", NOON)
 
     shop.count(chairs=3)
@@ -389,7 +389,7 @@ def test_a_change_is_named_by_its_line_of_the_audit_log(shop: RelevanceStore) ->
     shop.push(**{"00": "Imported product"})
     details = {"Removed a rule": "Lamps", **dict.fromkeys(_of_search(), "lamp, light")}
     with database.transaction() as transaction:
-        log = AuditRepository(transaction, store.store_id)
+        log = AuditLogRepository(transaction, store.store_id)
         log.add(AuditEntry(NOON - 1, "ann", _of_search()[0], "before the last measure"))
         for action, detail in details.items():
             log.add(AuditEntry(NOON + 1, "ann", action, detail))
@@ -402,7 +402,7 @@ def test_a_change_is_named_by_its_line_of_the_audit_log(shop: RelevanceStore) ->
         "1 product was changed or removed (Imported product)",
     ]
     with database.reading() as connection:
-        log = AuditRepository(connection, store.store_id)
+        log = AuditLogRepository(connection, store.store_id)
         for one in changes[:-1]:
             entry = log.find(one.entry_id)
             assert entry is not None
@@ -517,7 +517,7 @@ def test_stores_do_not_share_queries_judgements_or_measures(
     assert not other.queries()
     assert other.measure().queries == 0
     assert len(read_measures(services.database, shop.store.store_id)) == 1
-    with pytest.raises(RelevanceError):
+    with pytest.raises(QuerySetError):
         store_or_delete_judgement(
             services.database, other.store, "lamp", 0, RelevanceGrade.BAD, NOON
         )

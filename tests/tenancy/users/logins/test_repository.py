@@ -24,7 +24,7 @@ from productrecs.tenancy.users.login_and_sessions import (
 )
 from productrecs.tenancy.users.logins.repository import (
     EmailTakenError,
-    LoginGoneError,
+    LoginRemovedError,
     LoginRepository,
 )
 from productrecs.tenancy.users.repository import SecondFactor, SecondFactorRepository
@@ -113,5 +113,5 @@ def test_a_login_that_was_removed_gets_no_store(database: Database) -> None:
     with database.transaction() as transaction:
         transaction.exec_driver_sql("DELETE FROM dashboard_users")
 
-    with pytest.raises(LoginGoneError):
+    with pytest.raises(LoginRemovedError):
         registered(database, "b.example", "anna@example.com", login)

@@ -41,7 +41,7 @@ from productrecs.tenancy.users.dashboard_user import (
     WeakPasswordError,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.users.logins.repository import EmailTakenError, LoginGoneError
+from productrecs.tenancy.users.logins.repository import EmailTakenError, LoginRemovedError
 from productrecs.tenancy.users.repository import (
     NEW_STORE,
     InvitationError,
@@ -56,7 +56,7 @@ _FIELDS: Final[dict[type[ProductRecsError], str]] = {
     DomainTakenError: "domain",
     EmailError: "email",
     EmailTakenError: "email",
-    LoginGoneError: "domain",
+    LoginRemovedError: "domain",
     WeakPasswordError: "password",
     SettingError: "currency",
 }

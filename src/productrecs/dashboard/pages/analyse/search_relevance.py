@@ -31,7 +31,7 @@ from productrecs.features.search.relevance.query_set import (
     MAX_TAIL,
     MAX_TOP,
     MIN_SEARCHERS,
-    RelevanceError,
+    QuerySetError,
     add_query,
     find_query,
     refresh_query_set,
@@ -126,7 +126,7 @@ def change_query_set(visit: Visit) -> Reply:
         raise PageNotFoundError
     try:
         added = add_query(visit.database, store, visit.form["q"], now_ms)
-    except RelevanceError as error:
+    except QuerySetError as error:
         return _relevance_page(
             visit, typed=visit.form["q"], error=sentence(error), status=422
         )
@@ -247,7 +247,7 @@ def save_judgement(visit: Visit) -> Reply:
         store_or_delete_judgement(
             visit.database, visit.store, text, number, _GRADES.get(grade), visit.now_ms
         )
-    except RelevanceError as error:
+    except QuerySetError as error:
         raise PageNotFoundError(sentence(error)) from error
     if visit.is_partial:
         return _query_page(visit, "relevance_judge.html", text)

@@ -38,7 +38,7 @@ from productrecs.features.search.product_search import (
     resolve_query,
     truncate_query,
 )
-from productrecs.features.search.query_filters import WordFilter
+from productrecs.features.search.query_filters import QueryWordFilter
 from productrecs.features.search.search_insights import (
     search_question_counts,
     search_reports_by_name,
@@ -220,7 +220,7 @@ class SearchPreviewer:
         )
 
 
-def _explain_filter(word_filter: WordFilter, formats: Formats) -> ExplainedWord:
+def _explain_filter(word_filter: QueryWordFilter, formats: Formats) -> ExplainedWord:
     """Return the filter that words of the query were read as."""
     prices = [
         f"{name} {formats.money(price)}"

@@ -18,7 +18,7 @@ from productrecs.dashboard.page import (
 from productrecs.dashboard.pages.catalog.merchandising_rule_form import distinct_lines
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.recommendations.bundles import (
-    BundleRow,
+    BundleOverview,
     build_bundle_row,
     bundle_rows,
 )
@@ -71,7 +71,7 @@ class BundleDraft:
         )
 
     @classmethod
-    def of_row(cls, row: BundleRow) -> Self:
+    def of_row(cls, row: BundleOverview) -> Self:
         """Return the form of a stored bundle."""
         content = row.content
         percent, amount = content.discount_percent, content.discount_amount
@@ -252,7 +252,7 @@ def _titles_not_buyable(visit: Visit, content: BundleContent) -> list[str]:
 
 def _preview_row_and_problem(
     visit: Visit, draft: BundleDraft
-) -> tuple[BundleRow | None, str]:
+) -> tuple[BundleOverview | None, str]:
     """Return what the bundle would be, or the problem that it has."""
     if not draft.parts:
         return None, ""
@@ -267,7 +267,7 @@ def _preview_row_and_problem(
     return build_bundle_row(state, items, content, visit.now_ms), ""
 
 
-def _is_rejected(row: BundleRow) -> bool:
+def _is_rejected(row: BundleOverview) -> bool:
     return row.content.state is BundleState.REJECTED
 
 

@@ -147,7 +147,7 @@ ITEM_PATH: Final = f"{PRODUCTS_PATH}/item"
 
 
 @dataclass(frozen=True, slots=True)
-class SourceList:
+class ProductSourceList:
     """One source's list on this product's page; `before` is the present list."""
 
     name: str
@@ -217,13 +217,13 @@ def _source_list(
     other: StoreState,
     source: tuple[str, str, str],
     wanted: tuple[str, Filters],
-) -> SourceList:
+) -> ProductSourceList:
     name, title, meaning = source
     item_id, filters = wanted
     now = made = explain_source_list(visit, state, name, item_id)
     if other is not state or filters != NO_FILTERS:
         made = explain_source_list(visit, other, name, item_id, now.ids, filters)
-    return SourceList(name, title, meaning, made, now)
+    return ProductSourceList(name, title, meaning, made, now)
 
 
 def _filters_and_error(text: str) -> tuple[Filters, str]:

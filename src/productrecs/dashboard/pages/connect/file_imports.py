@@ -19,7 +19,7 @@ from productrecs.records.uploads.file_import import (
     IMPORT_JOB,
     UNDOABLE,
     FileImport,
-    ImportChoices,
+    ImportOptions,
     ImportStatus,
     NewFileImport,
     TooManyImportsError,
@@ -120,7 +120,7 @@ def store_uploaded_file(visit: Visit) -> Reply:
             "Choose a file." if file is None else "The file is empty. Export it again."
         )
         return _imports_page(visit, status=422, error=message)
-    choices = ImportChoices(kind=kind if kind in {"orders", "items"} else "")
+    choices = ImportOptions(kind=kind if kind in {"orders", "items"} else "")
     new_import = NewFileImport(
         import_id=new_upload_id(),
         file_name=file.name,
@@ -361,12 +361,12 @@ def _change_status_and_enqueue_job(
             visit.services.queue.enqueue(transaction, NewJob(store_id, job))
 
 
-def _read_choices(visit: Visit, file_import: FileImport) -> ImportChoices:
+def _read_choices(visit: Visit, file_import: FileImport) -> ImportOptions:
     """Return the form's options for a file, limited to those that its dry run offered."""
     form, preview = visit.form, file_import.preview
     kind = form["kind"] if form["kind"] in {"orders", "items"} else ""
     if kind != preview.get("kind"):
-        return ImportChoices(kind=kind)
+        return ImportOptions(kind=kind)
     columns, previous_mapping = set(preview.get("columns", ())), preview.get("mapping", {})
     mapping = {
         name: form[f"map-{name}"]
@@ -382,7 +382,7 @@ def _read_choices(visit: Visit, file_import: FileImport) -> ImportChoices:
     chosen_format = form["format"] if form["format"] in {*formats, BY_COLUMNS} else DETECTED
     if is_mapping_changed:
         chosen_format = BY_COLUMNS
-    return ImportChoices(
+    return ImportOptions(
         kind=kind,
         format=chosen_format,
         mapping=mapping if chosen_format == BY_COLUMNS else {},

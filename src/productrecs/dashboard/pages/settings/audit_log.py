@@ -15,10 +15,10 @@ from productrecs.dashboard.page import (
     Visit,
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor
-from productrecs.storage.sql.audit_log import AuditRepository
+from productrecs.storage.sql.audit_log import AuditLogRepository
 from productrecs.storage.sql.removed_rows import (
-    NotRestorableError,
     RemovedRows,
+    RowsNotRestorableError,
     removed_rows_of,
 )
 
@@ -38,7 +38,7 @@ def show_log(visit: Visit) -> Reply:
     """Show a page of the log of changes, the newest line first."""
     before = visit.query["before"]
     with visit.database.reading() as connection:
-        log = AuditRepository(connection, visit.store.store_id)
+        log = AuditLogRepository(connection, visit.store.store_id)
         entries = log.page(PAGE_SIZE + 1, before)
     shown = entries[:PAGE_SIZE]
     older = shown[-1].entry_id if len(entries) > PAGE_SIZE else ""
@@ -52,14 +52,16 @@ def undo_removal(visit: Visit) -> Reply:
         PageNotFoundError: when the line is unknown, or was undone already.
     """
     with visit.database.reading() as connection:
-        entry = AuditRepository(connection, visit.store.store_id).find(visit.form["entry"])
+        entry = AuditLogRepository(connection, visit.store.store_id).find(
+            visit.form["entry"]
+        )
     if entry is None or not entry.undo:
         message = "This was undone already."
         raise PageNotFoundError(message)
     removed = removed_rows_of(entry.undo)
     try:
         _restore_rows_and_mark_undone(visit, removed, entry.entry_id)
-    except NotRestorableError as error:
+    except RowsNotRestorableError as error:
         return visit.redirect(_PLACES[removed.table], sentence(error))
     visit.refresh_store()
     visit.refresh_accounts()
@@ -79,12 +81,12 @@ def _restore_rows_and_mark_undone(
         last = next(change for change in editor.history() if change.rule.rule_id == rule_id)
         if last.what != "removed":
             message = "this was undone already"
-            raise NotRestorableError(message)
+            raise RowsNotRestorableError(message)
         editor.undo(last.change_id)
     with visit.database.transaction() as transaction:
         if removed.table != "rules":
             removed.restore(transaction, store_id)
-        AuditRepository(transaction, store_id).mark_undone(entry_id)
+        AuditLogRepository(transaction, store_id).mark_undone(entry_id)
 
 
 PAGES: Final = (

@@ -13,7 +13,7 @@ from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_qu
 from productrecs.features.attribution.event_purge import retention_days
 from productrecs.features.widgets.price_format import format_page_price
 from productrecs.serving.cached_store import searchable_store
-from productrecs.storage.sql.storage_usage import DataSize, newest_sizes
+from productrecs.storage.sql.storage_usage import StoredDataSize, newest_sizes
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_codes
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.tenancy.accounts.store_settings import WEEKDAYS
@@ -105,7 +105,7 @@ def _is_place_time_zone(timezone: str) -> bool:
     return timezone == "UTC" or ("/" in timezone and not timezone.startswith("Etc/"))
 
 
-def _data_sizes(visit: Visit) -> list[DataSize]:
+def _data_sizes(visit: Visit) -> list[StoredDataSize]:
     """Return what the store's data took last night."""
     with visit.database.reading() as connection:
         return newest_sizes(connection, visit.store.store_id)

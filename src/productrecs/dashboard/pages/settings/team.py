@@ -18,7 +18,7 @@ from productrecs.dashboard.pages.account.login import (
 from productrecs.mail import MailError, send_mail
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.team_members import (
-    MemberError,
+    TeamChangeError,
     UnknownMemberError,
     accept_invitation,
     accept_invitation_with_login,
@@ -40,7 +40,7 @@ from productrecs.tenancy.users.login_and_sessions import (
     find_logins_or_owners,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
-from productrecs.tenancy.users.logins.repository import EmailTakenError, LoginGoneError
+from productrecs.tenancy.users.logins.repository import EmailTakenError, LoginRemovedError
 from productrecs.tenancy.users.repository import (
     NEW_STORE,
     Invitation,
@@ -79,7 +79,7 @@ def send_invitation(visit: Visit) -> Reply:
         token = invite_member(
             visit.database, visit.user, email, _submitted_role(visit), visit.system_ms
         )
-    except (EmailError, MemberError) as error:
+    except (EmailError, TeamChangeError) as error:
         return _team_page(visit, status=422, email=email, error=sentence(error))
     path = f"{INVITATION_PATH}?token={token}"
     if _mail_invitation(visit, email, path):
@@ -122,7 +122,7 @@ def set_role(visit: Visit) -> Reply:
         before = change_role(visit.database, store_id, member, role)
     except UnknownMemberError as error:
         raise PageNotFoundError(sentence(error)) from error
-    except MemberError as error:
+    except TeamChangeError as error:
         return _team_page(visit, status=422, member_error=sentence(error))
     name = before.email or "The owner"
     return visit.redirect(TEAM_PATH, f"{name} is {role.label} now.")
@@ -134,7 +134,7 @@ def remove_team_member(visit: Visit) -> Reply:
         gone = remove_member(visit.database, visit.store.store_id, visit.form["member"])
     except UnknownMemberError as error:
         raise PageNotFoundError(sentence(error)) from error
-    except MemberError as error:
+    except TeamChangeError as error:
         return _team_page(visit, status=422, member_error=sentence(error))
     name = gone.email or "The owner"
     return visit.redirect(TEAM_PATH, f"{name} is removed, and logged out of this store.")
@@ -145,7 +145,7 @@ def _submitted_role(visit: Visit) -> Role:
         return Role[visit.form["role"].upper()]
     except KeyError:
         message = "choose a role: viewer, editor or owner"
-        raise MemberError(message) from None
+        raise TeamChangeError(message) from None
 
 
 def _team_page(visit: Visit, status: int = 200, **values: object) -> Reply:
@@ -186,7 +186,7 @@ def join_team(visit: Visit) -> Reply:
     )
     try:
         user = _accept_invitation(visit, invitation, audited_database, token)
-    except (InvitationError, LoginGoneError):
+    except (InvitationError, LoginRemovedError):
         return _invitation_page(visit, "")
     except (WeakPasswordError, WrongPasswordError, EmailTakenError) as error:
         return _invitation_page(visit, token, status=422, error=sentence(error))

@@ -54,7 +54,7 @@ _VALUES: Final = "values"
 _TIME_FORMAT: Final = "timestamp_format"
 
 
-class MappingError(ProductRecsError):
+class ColumnMappingError(ProductRecsError):
     """The mapping file cannot be read, or does not fit the file to import."""
 
 
@@ -78,7 +78,7 @@ class ColumnMapping:
         """Check that the table has every mapped column.
 
         Raises:
-            MappingError: when one is missing; the message names the columns that exist.
+            ColumnMappingError: when one is missing; the message names those that exist.
             MissingColumnsError: when it lacks a required one.
         """
         head = read_head(file)
@@ -90,25 +90,25 @@ class ColumnMapping:
                     "the table has no such column; it has "
                     f"{', '.join(column_names(head))}"
                 )
-                raise MappingError(message)
+                raise ColumnMappingError(message)
 
 
 def read_mapping(path: Path, kind: str) -> ColumnMapping:
     """Return the mapping of `kind` (`items` or `orders`) from a TOML file.
 
     Raises:
-        MappingError: when the file cannot be read or is invalid.
+        ColumnMappingError: when the file cannot be read or is invalid.
     """
     try:
         content = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         message = f"{path} cannot be read as a mapping (TOML): {error}"
-        raise MappingError(message) from error
+        raise ColumnMappingError(message) from error
     table = content.get(kind)
     if not isinstance(table, dict):
         example = ", ".join(f'{name} = "..."' for name in REQUIRED[kind])
         message = f"{path} has no table [{kind}], such as: [{kind}] {example}"
-        raise MappingError(message)
+        raise ColumnMappingError(message)
     columns = {
         name: _names(path, kind, name, value)
         for name, value in table.items()
@@ -117,7 +117,7 @@ def read_mapping(path: Path, kind: str) -> ColumnMapping:
     missing = [name for name in REQUIRED[kind] if name not in columns]
     if missing:
         message = f"{path} does not say which column is {' and which is '.join(missing)}"
-        raise MappingError(message)
+        raise ColumnMappingError(message)
     return ColumnMapping(
         name=str(path),
         layout=_layout(kind, columns),
@@ -132,13 +132,13 @@ def mapping_from_choices(
     """Return the mapping that gives each of our fields one column of a file.
 
     Raises:
-        MappingError: when a required field has no column.
+        ColumnMappingError: when a required field has no column.
     """
     columns = {name: (chosen[name],) for name in FIELDS[kind] if chosen.get(name)}
     missing = [name for name in REQUIRED[kind] if name not in columns]
     if missing:
         message = f"choose the column for {' and for '.join(missing)}"
-        raise MappingError(message)
+        raise ColumnMappingError(message)
     layout = _layout(kind, columns)
     return ColumnMapping("the mapping", layout, {}, time_format or None)
 
@@ -157,7 +157,7 @@ def _names(path: Path, kind: str, name: str, value: object) -> tuple[str, ...]:
     names: Sequence[object] = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(text, str) and text.strip() for text in names):
         message = f"{path}: {name} must be the name of a column, or a list of names"
-        raise MappingError(message)
+        raise ColumnMappingError(message)
     return tuple(map(str, names))
 
 
@@ -172,7 +172,7 @@ def _check_time_format(
         f"{path}: {_TIME_FORMAT} must be the format of the column timestamp, such as "
         "%d.%m.%Y %H:%M"
     )
-    raise MappingError(message)
+    raise ColumnMappingError(message)
 
 
 def _read_value_translations(
@@ -186,7 +186,7 @@ def _read_value_translations(
             isinstance(word, str) for word in words.values()
         ):
             message = f'{path}: [{kind}.values.{name}] must hold words: "theirs" = "ours"'
-            raise MappingError(message)
+            raise ColumnMappingError(message)
         translations[name] = {
             their_word.casefold(): our_word for their_word, our_word in words.items()
         }
@@ -199,4 +199,4 @@ def _check_column(path: Path, kind: str, name: str) -> None:
             f"{path}: {name} is not a field of ours; the fields are "
             f"{', '.join(FIELDS[kind])}"
         )
-        raise MappingError(message)
+        raise ColumnMappingError(message)

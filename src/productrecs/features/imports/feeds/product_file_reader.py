@@ -42,7 +42,7 @@ _Row: TypeAlias = tuple[int, Cells | RejectedRow]
 
 
 @dataclass(frozen=True, slots=True)
-class PlatformFormat:
+class PlatformFileFormat:
     """How the files of one platform are read.
 
     `provided_fields` maps item fields to the columns that define them: if such a column is
@@ -57,29 +57,29 @@ class PlatformFormat:
     collect: Callable[[Callable[[], Iterable[Cells]], FeedReading], None] | None = None
 
 
-PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFormat]] = MappingProxyType(
+PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFileFormat]] = MappingProxyType(
     {
-        ItemFileFormat.WOOCOMMERCE: PlatformFormat(
+        ItemFileFormat.WOOCOMMERCE: PlatformFileFormat(
             woocommerce_products.LAYOUT,
             woocommerce_products.read_offer,
             woocommerce_products.PROVIDED_FIELDS,
             "name",
             woocommerce_products.collect_parents_and_price_facts,
         ),
-        ItemFileFormat.SHOPIFY: PlatformFormat(
+        ItemFileFormat.SHOPIFY: PlatformFileFormat(
             shopify_products.LAYOUT,
             shopify_products.read_offer,
             shopify_products.PROVIDED_FIELDS,
             "title",
         ),
-        ItemFileFormat.MAGENTO: PlatformFormat(
+        ItemFileFormat.MAGENTO: PlatformFileFormat(
             magento_products.LAYOUT,
             magento_products.read_offer,
             magento_products.PROVIDED_FIELDS,
             "name",
             magento_products.collect_parents,
         ),
-        ItemFileFormat.GOOGLE: PlatformFormat(
+        ItemFileFormat.GOOGLE: PlatformFileFormat(
             google_merchant_products.LAYOUT,
             google_merchant_products.read_offer,
             google_merchant_products.PROVIDED_FIELDS,
@@ -187,7 +187,7 @@ def _readable_rows(file: BinaryIO, csv_format: CsvFormat) -> Iterator[Cells]:
 
 
 def _offers(
-    rows: Iterator[_Row], platform: PlatformFormat, reading: FeedReading
+    rows: Iterator[_Row], platform: PlatformFileFormat, reading: FeedReading
 ) -> Iterator[FeedOffer | RejectedRow]:
     for number, cells in rows:
         if isinstance(cells, RejectedRow):

@@ -11,8 +11,8 @@ from urllib.parse import urljoin
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.outbound_http import (
-    FetchTarget,
     ForbiddenUrlError,
+    OutboundTarget,
     Resolve,
     connect,
     resolve_host,
@@ -173,7 +173,7 @@ class FeedDownloader:
 
 def _send(
     connection: http.client.HTTPConnection,
-    target: FetchTarget,
+    target: OutboundTarget,
     request: FeedRequest,
     header: str,
 ) -> None:

@@ -16,7 +16,7 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     ScheduledFeedFetch,
     ScheduledFetchOutcome,
 )
-from productrecs.records.uploads.file_import import FileImport, ImportChoices
+from productrecs.records.uploads.file_import import FileImport, ImportOptions
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.tables import scheduled_feed_fetches, scheduled_feeds
@@ -48,7 +48,7 @@ class ScheduledFeedRepository:
             every_minutes=row["every_minutes"],
             is_complete=row["is_complete"],
             next_ms=row["next_at"],
-            choices=ImportChoices(**json.loads(row["choices"])),
+            choices=ImportOptions(**json.loads(row["choices"])),
             etag=row["etag"],
             modified=row["modified"],
             digest=row["digest"],
@@ -81,7 +81,7 @@ class ScheduledFeedRepository:
             scheduled_feeds.delete().where(_FEED.store_id == self._store_id)
         )
 
-    def set_choices(self, import_id: str, choices: ImportChoices) -> None:
+    def set_choices(self, import_id: str, choices: ImportOptions) -> None:
         """Store how the merchant has said that files of the feed are read."""
         changed = scheduled_feeds.update().where(
             _FEED.store_id == self._store_id, _FEED.import_id == import_id

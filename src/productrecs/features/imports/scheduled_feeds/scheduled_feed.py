@@ -19,7 +19,7 @@ from productrecs.core.outbound_http import (
     resolve_host,
     split_typed_url,
 )
-from productrecs.records.uploads.file_import import ImportChoices
+from productrecs.records.uploads.file_import import ImportOptions
 
 FETCH_JOB: Final = "fetch-feed"
 """The job kind that fetches one store's feed."""
@@ -86,7 +86,7 @@ class ScheduledFeed:
     every_minutes: int
     is_complete: bool
     next_ms: int
-    choices: ImportChoices = field(default_factory=lambda: ImportChoices(kind="items"))
+    choices: ImportOptions = field(default_factory=lambda: ImportOptions(kind="items"))
     etag: str | None = None
     modified: str | None = None
     digest: str | None = None

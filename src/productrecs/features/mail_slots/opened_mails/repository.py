@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from productrecs.core.ids import StoreId
     from productrecs.features.mail_slots.mail_slot import (
-        Mail,
+        CampaignMail,
         MailEngagement,
         MailProductSelection,
     )
@@ -50,7 +50,7 @@ class MailSlotCounts:
 
 
 def read_mail_products(
-    reader: RawReader, store_id: StoreId, mail: Mail, today: int
+    reader: RawReader, store_id: StoreId, mail: CampaignMail, today: int
 ) -> tuple[int, tuple[MailProduct, ...]] | None:
     """Return the day of a mail's selection, and its products; None without one."""
     days = range(today - KEPT_DAYS + 1, today + 1)

@@ -20,8 +20,8 @@ from productrecs.features.reports.impact.repository import (
     GroupCurrencyTotals,
     ImpactRepository,
     Key,
+    PeriodTotals,
     ShopperReach,
-    StoreTotals,
 )
 from productrecs.storage.sql.attribution_backlog import UncountedRecords
 from productrecs.storage.sql.database import Database
@@ -94,7 +94,7 @@ _COMPARED: Final = frozenset(
 )
 
 
-class GroupImpact(NamedTuple):
+class GroupAttribution(NamedTuple):
     """One group in one currency; impressions have none and are in the store's row."""
 
     key: Key
@@ -156,7 +156,7 @@ def _reach_figures(reach: ShopperReach) -> Iterable[Figure]:
 
 def _read_group_impacts(
     repository: ImpactRepository, period: ReportQuery, by: Sequence[str], currency: str
-) -> list[GroupImpact]:
+) -> list[GroupAttribution]:
     return join_touchpoints_and_totals(
         repository.touchpoint_counts(period, by),
         repository.attributed_totals(period, by),
@@ -192,7 +192,7 @@ def join_touchpoints_and_totals(
     touchpoints: Mapping[Key, tuple[int, int]],
     credited: Mapping[Key, GroupCurrencyTotals],
     own_currency: str,
-) -> list[GroupImpact]:
+) -> list[GroupAttribution]:
     """Return every group with impressions or attributed sums, in each of its currencies."""
     grouped: dict[tuple[Key, str], list[GroupCurrencyTotals]] = defaultdict(list)
     for group, totals in credited.items():
@@ -215,11 +215,11 @@ def _to_group_impact(
     currency: str,
     touchpoints: Mapping[Key, tuple[int, int]] | None,
     credited: GroupCurrencyTotals,
-) -> GroupImpact:
+) -> GroupAttribution:
     if touchpoints is None:
-        return GroupImpact(key, currency, None, None, credited)
+        return GroupAttribution(key, currency, None, None, credited)
     shown, clicked = touchpoints.get(key, (0, 0))
-    return GroupImpact(key, currency, shown, clicked, credited)
+    return GroupAttribution(key, currency, shown, clicked, credited)
 
 
 def sum_totals(parts: Iterable[GroupCurrencyTotals]) -> GroupCurrencyTotals:
@@ -235,7 +235,9 @@ def attribution_notes(omitted: int, backlog: UncountedRecords) -> list[str]:
     return [*notes, *filter(None, [backlog.note])]
 
 
-def _sort_impacts(groups: Iterable[GroupImpact], by: Sequence[str]) -> list[GroupImpact]:
+def _sort_impacts(
+    groups: Iterable[GroupAttribution], by: Sequence[str]
+) -> list[GroupAttribution]:
     if by[0] in {"day", "position"}:
         return sorted(groups, key=lambda group: (group.key, group.currency))
     return sorted(
@@ -250,7 +252,7 @@ def _sort_impacts(groups: Iterable[GroupImpact], by: Sequence[str]) -> list[Grou
     )
 
 
-def _impact_row(impact: GroupImpact) -> tuple[ReportValue, ...]:
+def _impact_row(impact: GroupAttribution) -> tuple[ReportValue, ...]:
     attributed = impact.attributed
     rate = None if impact.shown is None else share_of(impact.clicked or 0, impact.shown)
     return (
@@ -268,7 +270,7 @@ def _impact_row(impact: GroupImpact) -> tuple[ReportValue, ...]:
 
 
 def _attribution_figures(
-    groups: Sequence[GroupImpact], totals: Sequence[StoreTotals], own_currency: str
+    groups: Sequence[GroupAttribution], totals: Sequence[PeriodTotals], own_currency: str
 ) -> Iterable[Figure]:
     shown = sum(group.shown or 0 for group in groups)
     clicked = sum(group.clicked or 0 for group in groups)
@@ -297,7 +299,7 @@ def _attribution_figures(
 
 
 def _currency_figures(
-    attributed: GroupCurrencyTotals, store_totals: StoreTotals, currency: str, suffix: str
+    attributed: GroupCurrencyTotals, store_totals: PeriodTotals, currency: str, suffix: str
 ) -> Iterable[Figure]:
     carts, orders = attributed.carts, store_totals.orders_credited
     parts = split_by_touchpoint(carts, attributed.carts_clicked)
@@ -344,16 +346,16 @@ def _total_and_part_figures(
 
 
 def _sum_by_currency(
-    totals: Sequence[StoreTotals], own_currency: str
-) -> dict[str, StoreTotals]:
+    totals: Sequence[PeriodTotals], own_currency: str
+) -> dict[str, PeriodTotals]:
     sums = {own_currency: _zero_totals(own_currency)}
     for part in totals:
         currency = part.currency or own_currency
         before = sums.get(currency, _zero_totals(currency))
         added = map(sum, zip(before[1:], part[1:], strict=True))
-        sums[currency] = StoreTotals._make((currency, *added))
+        sums[currency] = PeriodTotals._make((currency, *added))
     return sums
 
 
-def _zero_totals(currency: str) -> StoreTotals:
-    return StoreTotals(currency, 0, 0.0, 0, 0, 0.0, 0, 0, 0)
+def _zero_totals(currency: str) -> PeriodTotals:
+    return PeriodTotals(currency, 0, 0.0, 0, 0, 0.0, 0, 0, 0)

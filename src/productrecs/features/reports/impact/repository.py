@@ -84,7 +84,7 @@ class GroupCurrencyTotals(NamedTuple):
     revenue_clicked: float
 
 
-class StoreTotals(NamedTuple):
+class PeriodTotals(NamedTuple):
     """All live carts and sales of a period in one currency, attributed or not."""
 
     currency: str
@@ -190,9 +190,9 @@ class ImpactRepository:
             tuple(row[: len(groups)]): _to_group_totals(row[len(groups) :]) for row in rows
         }
 
-    def totals(self, period: ReportQuery) -> list[StoreTotals]:
+    def totals(self, period: ReportQuery) -> list[PeriodTotals]:
         """Return the sums of all live carts and sales, by currency."""
-        names = StoreTotals._fields[1:]
+        names = PeriodTotals._fields[1:]
         sums = [sa.func.sum(outcome_days.c[name]) for name in names]
         query = (
             sa.select(outcome_days.c.currency, *sums)
@@ -398,9 +398,9 @@ def _to_group_totals(row: Sequence[Any]) -> GroupCurrencyTotals:
     )
 
 
-def _to_store_totals(row: Sequence[Any]) -> StoreTotals:
+def _to_store_totals(row: Sequence[Any]) -> PeriodTotals:
     currency, carts, cart_value, lines, units, revenue, *orders = row
-    return StoreTotals(
+    return PeriodTotals(
         currency,
         int(carts),
         float(cart_value),

@@ -17,7 +17,7 @@ from productrecs.features.reports.impact.attribution_report import (
     CURRENCY,
     GROUPS,
     RULE,
-    GroupImpact,
+    GroupAttribution,
     attribution_notes,
     clicked_and_seen_definitions,
     join_touchpoints_and_totals,
@@ -235,13 +235,15 @@ def _reach_values(reach: ShopperReach) -> tuple[ReportValue, ...]:
     return (*reach, share_of(reach.clicked, reach.shown))
 
 
-def _sort_impacts(groups: Sequence[GroupImpact], by: Sequence[str]) -> list[GroupImpact]:
+def _sort_impacts(
+    groups: Sequence[GroupAttribution], by: Sequence[str]
+) -> list[GroupAttribution]:
     if by[0] == "day":
         return sorted(groups, key=lambda group: group.key)
     return sorted(groups, key=lambda group: (-(group.shown or 0), group.key))
 
 
-def _funnel_row(impact: GroupImpact) -> tuple[ReportValue, ...]:
+def _funnel_row(impact: GroupAttribution) -> tuple[ReportValue, ...]:
     shown, clicked, credited = impact.shown or 0, impact.clicked or 0, impact.attributed
     return (
         *(value or None for value in impact.key),

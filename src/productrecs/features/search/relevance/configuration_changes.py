@@ -13,7 +13,7 @@ from productrecs.features.search.relevance.repository import (
     RelevanceRepository,
     StoredMeasure,
 )
-from productrecs.storage.sql.audit_log import AuditEntry, AuditRepository
+from productrecs.storage.sql.audit_log import AuditEntry, AuditLogRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.store_counters_and_versions import view_versions_by_store
 from productrecs.tenancy.accounts.store import Store
@@ -86,7 +86,7 @@ def changes_since(
     """Yield what changed between the last measure and the present `versions`."""
     old = last.versions
     with database.reading() as connection:
-        entries = AuditRepository(connection, store.store_id).since(last.measured_at)
+        entries = AuditLogRepository(connection, store.store_id).since(last.measured_at)
         repository = RelevanceRepository(connection, store.store_id)
         count, titles = repository.changed_item_count_and_titles(
             int(old.get("catalog") or 0), _MAX_TITLES

@@ -39,7 +39,7 @@ MIN_SEARCHERS: Final = 2
 """A query that one shopper typed may name that shopper: it is not sampled."""
 
 
-class RelevanceError(ProductRecsError):
+class QuerySetError(ProductRecsError):
     """A query or a judgement is invalid; the message says what is valid."""
 
 
@@ -130,13 +130,13 @@ def add_query(database: Database, store: Store, text: str, now_ms: int) -> Query
     """Add a query by hand; return it. A removed one comes back.
 
     Raises:
-        RelevanceError: when it has no words, or above the limit.
+        QuerySetError: when it has no words, or above the limit.
     """
     query = " ".join(truncate_query(text).split())
     intent = intent_of(store, query)
     if not intent:
         message = "type the words that a shopper would search for"
-        raise RelevanceError(message)
+        raise QuerySetError(message)
     days = (first_log_day(store, now_ms), "9999-12-31")
     with database.reading() as connection:
         counts = SearchFigureRepository(connection, store.store_id, days).counts()
@@ -148,7 +148,7 @@ def add_query(database: Database, store: Store, text: str, now_ms: int) -> Query
             return known
         if sum(set_query.origin == HAND for set_query in present.values()) >= MAX_BY_HAND:
             message = f"a store may add {MAX_BY_HAND} queries; remove some first"
-            raise RelevanceError(message)
+            raise QuerySetError(message)
         searches = _search_count(counts, intent)
         added = QuerySetEntry(intent, query, HAND, searches, float(max(searches, 1)))
         repository.put_queries([added], now_ms)
@@ -191,12 +191,12 @@ def store_or_delete_judgement(
     """Store the grade of an item for the query `text`; None deletes it.
 
     Raises:
-        RelevanceError: when the query is not in the set.
+        QuerySetError: when the query is not in the set.
     """
     with database.transaction() as transaction:
         repository = RelevanceRepository(transaction, store.store_id)
         known = find_query(store, repository.queries(), text)
         if known is None:
             message = "this query is not in the set; add it first"
-            raise RelevanceError(message)
+            raise QuerySetError(message)
         repository.store_or_delete_judgement(known.intent, item, grade, now_ms)

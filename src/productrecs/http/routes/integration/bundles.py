@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import Query, Request, Response
 
-from productrecs.features.recommendations.bundles import BundleRow, bundle_rows
+from productrecs.features.recommendations.bundles import BundleOverview, bundle_rows
 from productrecs.http.openapi_responses import (
     OK_REPLY,
     documented_request_body,
@@ -226,7 +226,7 @@ async def _change_bundle_and_reply(
     return json_reply(fields)
 
 
-async def _read_bundle_rows(exchange: "RequestContext") -> list[BundleRow]:
+async def _read_bundle_rows(exchange: "RequestContext") -> list[BundleOverview]:
     context, store = exchange.context, exchange.known_caller.store
     opened = await context.stores.open(store)
     database, now_ms = context.services.database, context.clock()

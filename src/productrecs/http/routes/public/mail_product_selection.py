@@ -14,7 +14,7 @@ from productrecs.core.ids import StoreId
 from productrecs.features.mail_slots.mail_slot import (
     MAX_POSITIONS,
     PREVIEW_CAMPAIGN,
-    Mail,
+    CampaignMail,
     MailEngagement,
     MailProduct,
     MailProductSelection,
@@ -59,7 +59,7 @@ class _RecentSelection(NamedTuple):
     until: float
 
 
-_recent_selections: Final[BoundedCache[tuple[StoreId, Mail], _RecentSelection]] = (
+_recent_selections: Final[BoundedCache[tuple[StoreId, CampaignMail], _RecentSelection]] = (
     BoundedCache(RegisteredCache.MAIL_CHOICES)
 )
 
@@ -95,9 +95,9 @@ class MailSlotQuery(NamedTuple):
     position: int
 
     @property
-    def mail(self) -> Mail:
+    def mail(self) -> CampaignMail:
         """The mail."""
-        return Mail.of(self.slot, self.user_id, self.campaign, self.item_ids)
+        return CampaignMail.of(self.slot, self.user_id, self.campaign, self.item_ids)
 
 
 async def _parse_mail_query(

@@ -30,10 +30,10 @@ from productrecs.http.routes.public.page_response import text_response
 from productrecs.processes.process_slot import PROCESS_ID
 from productrecs.storage.backup.create_backup import estimate_copy_size
 from productrecs.storage.jobs.job_queue import (
-    JobBacklog,
-    JobOutcome,
+    JobAttemptOutcome,
+    JobKindBacklog,
+    JobKindTotals,
     JobState,
-    JobTotals,
     job_backlogs,
     job_totals_by_kind,
 )
@@ -154,7 +154,9 @@ def _process_metrics(pids: Metric) -> Iterator[Metric]:
     yield _gauge("process_open_files", "Open file descriptors.", files, "process")
 
 
-def _job_backlog_metrics(job_backlogs: list[JobBacklog], now_ms: int) -> Iterator[Metric]:
+def _job_backlog_metrics(
+    job_backlogs: list[JobKindBacklog], now_ms: int
+) -> Iterator[Metric]:
     counts = [
         ((backlog.kind, state.value), backlog.counts.get(state, 0))
         for backlog in job_backlogs
@@ -172,11 +174,11 @@ def _job_backlog_metrics(job_backlogs: list[JobBacklog], now_ms: int) -> Iterato
     yield _gauge("job_wait_seconds", words, waits, "kind")
 
 
-def _job_attempt_metrics(totals: list[JobTotals]) -> Iterator[Metric]:
+def _job_attempt_metrics(totals: list[JobKindTotals]) -> Iterator[Metric]:
     attempts = [
         ((total.kind, outcome.value), getattr(total, outcome.value))
         for total in totals
-        for outcome in JobOutcome
+        for outcome in JobAttemptOutcome
     ]
     description = "Attempts at jobs, by all workers, since the installation was created."
     yield _counter("job_attempts", description, attempts, "kind", "outcome")

@@ -19,7 +19,7 @@ from productrecs.features.search.product_search import (
 from productrecs.features.search.query_filters import (
     ALL_FIELDS,
     FilterField,
-    WordFilter,
+    QueryWordFilter,
 )
 from productrecs.features.search.refinement_question import RefinementQuestion
 from productrecs.features.search.results_page import (
@@ -191,7 +191,7 @@ def filters_and_redirect_fields(
     return fields if address is None else fields | {"redirect": address}
 
 
-def _query_filter_fields(word_filter: WordFilter) -> dict[str, object]:
+def _query_filter_fields(word_filter: QueryWordFilter) -> dict[str, object]:
     limits = {"value": word_filter.value, "min": word_filter.low, "max": word_filter.high}
     given = {name: value for name, value in limits.items() if value is not None}
     return {"field": word_filter.field.value, **given, "text": word_filter.text}

@@ -51,9 +51,9 @@ from productrecs.serving.card_replies import (
     with_sold_out,
 )
 from productrecs.serving.list_cache import (
+    CachedListInputs,
     FingerprintSource,
     ListFingerprint,
-    ListInputs,
     NoFingerprint,
 )
 
@@ -339,7 +339,7 @@ def _cached_or_computed_body(
 ) -> bytes:
     """Return the cached reply for `key`, or compute and cache it."""
     state = cached_store.state
-    inputs = ListInputs(
+    inputs = CachedListInputs(
         state.visible(now_ms), state.models, state.settings, state.book, state.earnings
     )
     now = time.monotonic()

@@ -34,7 +34,7 @@ class EmailTakenError(ProductRecsError):
         self.email = email
 
 
-class LoginGoneError(ProductRecsError):
+class LoginRemovedError(ProductRecsError):
     """The login was removed from its last store."""
 
 
@@ -89,7 +89,7 @@ class LoginRepository:
         """Let `login` open another store, with `newcomer`'s id and role; return it there.
 
         Raises:
-            LoginGoneError: the login was removed meanwhile.
+            LoginRemovedError: the login was removed meanwhile.
         """
         first = self._lock_and_find_first(login)
         if first.login_id is None:
@@ -208,7 +208,7 @@ class LoginRepository:
         found = self.lock_and_find(login)
         if not found:
             message = "your login was removed; log in again"
-            raise LoginGoneError(message)
+            raise LoginRemovedError(message)
         return found[0]
 
     def _copy_factor(self, source: DashboardUser, target: DashboardUser) -> None:

@@ -1,4 +1,4 @@
-"""Demotions of just-bought categories and often ignored products.
+"""Cooldown and fatigue: demotes just-bought categories and often ignored products.
 
 A cooldown starts when the visit of the purchase ends. It lasts two weeks, applies to this
 shopper only, and ends early if they view more of the category. Shoppers browse on for
