@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.dashboard import list_explanations
 from productrecs.dashboard.page_registry import PAGES
+from productrecs.engines.registry import ENGINES
 from tests.support.dashboard import Member, text_of
 from tests.support.dashboard_calls import address_of
 from tests.support.filled_store import Filled, open_store
@@ -190,6 +192,17 @@ def test_a_product_page_says_what_is_recommended_and_why(
     assert "Lamps" in text
     assert 'src="https://pictures.example/1.webp"' in page.body.decode()
     assert "Lamp number 0" not in text  # it is out of stock, and those are hidden
+
+
+def test_a_product_without_a_fact_has_the_reason_of_its_engine(
+    office: Office, shop: Filled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(list_explanations, "_product_reasons", lambda *_: iter(()))
+    page = opened(office, shop).get("/dashboard/products/item?id=lamp-1").body.decode()
+    shown = re.findall(r'item\?id=lamp-\d+">[^\n]*\n<p class="soft">(.*?)</p>', page)
+
+    assert shown
+    assert set(shown) <= {engine.summary.capitalize() for engine in ENGINES}
 
 
 def test_a_product_page_shows_its_lists_without_a_product_and_with_sold_out_ones(

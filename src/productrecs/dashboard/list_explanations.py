@@ -98,14 +98,16 @@ def explained_list(
     products = []
     for position, product in enumerate(explanation.products):
         item = items.get(product.item_id)
+        engine = BY_NAME[product.source]
         products.append(
             ListedProduct(
                 item_id=product.item_id,
                 title=title_of(product.item_id),
                 picture=visit.pictures.address_if_allowed(item.image_url if item else None),
                 price=item.price if item else None,
-                engine=BY_NAME[product.source].label,
-                reasons=tuple(_product_reasons(visit, product, title_of)) or ("It is new",),
+                engine=engine.label,
+                reasons=tuple(_product_reasons(visit, product, title_of))
+                or (engine.summary.capitalize(),),
                 change=""
                 if before is None
                 else position_change(product.item_id, position, before),
