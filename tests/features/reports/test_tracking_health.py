@@ -102,6 +102,23 @@ def test_many_refused_identities_are_an_issue_until_the_next_day(
     assert issues(NOON + DAY_MS) == []
 
 
+def test_buyers_before_the_first_impression_say_nothing_about_widgets(
+    shop: ReportedStore,
+) -> None:
+    def issues() -> list[str]:
+        Attributor(shop.database, shop.folder).catch_up(shop.store)
+        found = find_tracking_issues(shop.database, shop.store, NOON + HOUR_MS)
+        return [one.code for one in found if one.code == "identities_differ"]
+
+    before = [buy("tent", f"c-{number}") for number in range(25)]
+    shop.send(*before, at=NOON - 2 * DAY_MS)
+    shop.send(*[impression("tent", f"s_{number}") for number in range(25)])
+    assert issues() == []
+
+    shop.send(*[buy("tent", f"c-{number}") for number in range(25)], at=NOON + HOUR_MS)
+    assert issues() == ["identities_differ"]
+
+
 def test_an_empty_store_has_a_report_without_shares(shop: ReportedStore) -> None:
     found = figures(counted(shop))
 

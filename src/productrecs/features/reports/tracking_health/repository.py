@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
-from productrecs.core.clock import DAY_MS
+from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.core.ids import StoreId
+from productrecs.records.events.event import EventKind
 from productrecs.records.events.newest_events.repository import (
     NewestEventRepository,
     UnknownProductCounts,
@@ -84,6 +85,15 @@ class TrackingHealthRepository:
         )
         rows = self._connection.execute(query)
         return {(int(row[0]), int(row[1])): int(row[2]) for row in rows}
+
+    def first_touchpoint_ms(self) -> int | None:
+        """Return the hour in which the store's first live impression or click came."""
+        query = sa.select(sa.func.min(event_hours.c.hour)).where(
+            event_hours.c.store_id == self._store_id,
+            event_hours.c.kind.in_((EventKind.REC_IMPRESSION, EventKind.REC_CLICK)),
+        )
+        hour = self._connection.execute(query).scalar()
+        return None if hour is None else int(hour) * HOUR_MS
 
     def order_and_line_counts(self, first_day: str, last_day: str) -> tuple[int, int]:
         """Return the number of live orders and of bought lines on these days."""

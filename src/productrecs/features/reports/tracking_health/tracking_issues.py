@@ -60,14 +60,14 @@ def find_tracking_issues(
         repository = TrackingIssueRepository(connection, store.store_id)
         since_ms = now_ms - _MONTH_MS
         touchpoints, lines = repository.touchpoints(), repository.newest_lines(since_ms)
-        buyers = _newest_buyers(lines)
+        health = TrackingHealthRepository(connection, store.store_id)
+        buyers = _newest_buyers(lines, health.first_touchpoint_ms() or 0)
         unmatched = [buyer for buyer in buyers if not repository.was_shown_to(buyer)]
         other_ids = [repository.other_ids_shown_to(buyer) for buyer in unmatched]
         times, products = repository.event_times(), repository.unknown_products()
         shares = repository.uncounted_records()
         pictures = PictureRepository(connection, store.store_id)
         counts, failure = pictures.counts(), pictures.most_frequent_failure()
-        health = TrackingHealthRepository(connection, store.store_id)
         refused = dict(health.refused_identity_counts(now_ms - DAY_MS))
     issues = list(_identity_issues(touchpoints, buyers, unmatched, other_ids))
     without_name = sum(line.shopper is None for line in lines)
@@ -81,11 +81,11 @@ def find_tracking_issues(
     return issues
 
 
-def _newest_buyers(lines: Sequence[SoldLineShopper]) -> list[RecentBuyer]:
-    """Return the buyers of the newest lines, each once."""
+def _newest_buyers(lines: Sequence[SoldLineShopper], since_ms: int) -> list[RecentBuyer]:
+    """Return the buyers of the newest lines since then, each once."""
     buyers: dict[str, RecentBuyer] = {}
     for shopper, person, session, ts in lines:
-        if shopper is not None and len(buyers) < BUYERS:
+        if shopper is not None and ts >= since_ms and len(buyers) < BUYERS:
             buyers.setdefault(shopper, RecentBuyer(shopper, person or shopper, session, ts))
     return list(buyers.values())
 
