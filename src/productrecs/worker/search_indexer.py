@@ -13,6 +13,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from productrecs.core.errors import StorageError, operator_text
@@ -155,7 +156,9 @@ class SearchIndexerLoop:
         """
         encoders = dict[SemanticSpaceKind, TextEncoder]()
         if (model := self._services.text_model()) is not None:
-            encoders[MEANING] = TextEmbedder(model)
+            # Without the map, pseudo-words are embedded alike before and after the vectors
+            # of word pieces are written.
+            encoders[MEANING] = TextEmbedder(replace(model, query_map=None))
         if model is None or model.is_packaged:
             multilingual = self._services.multilingual_model()
             if multilingual is not None:

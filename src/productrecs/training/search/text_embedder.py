@@ -149,10 +149,9 @@ class TextEmbedder:
         return rows
 
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return one row per query, each of length 1.
+        """Return one row per query, each of length 1; zeros for one that is no words.
 
-        Once the vectors of all word pieces are written, only words of several pieces need
-        the network.
+        Once the vectors of all word pieces are written, no query needs the network.
 
         Raises:
             ModelFileError: when the model cannot be run.
@@ -160,14 +159,7 @@ class TextEmbedder:
         composer = self._load_composer()
         if composer is None:
             return self.embed(texts)
-        rows = [composer.compose(text) for text in texts]
-        return np.array(
-            [
-                self.embed([text])[0] if row is None else row
-                for text, row in zip(texts, rows, strict=True)
-            ],
-            np.float32,
-        )
+        return np.stack([composer.compose(text) for text in texts])
 
     def precompute_piece_vectors(self, stopping: threading.Event) -> bool:
         """Write the vectors of all word pieces, if they are not there.
@@ -252,6 +244,7 @@ class TextEmbedder:
         try:
             tokenizer = self._load_tokenizer()
             self._composer = _QueryComposer(tokenizer, pieces, query_map)
+            self._network = None  # an API process needs it no more
         except Exception as error:
             message = f"{pieces} or {query_map} cannot be read: {error}"
             raise ModelFileError(message) from error
@@ -264,19 +257,22 @@ class _QueryComposer:
     def __init__(self, tokenizer: "Tokenizer", pieces: Path, query_map: Path) -> None:
         self._tokenizer = tokenizer
         self._codes: Codes = np.load(pieces, mmap_mode="r")
-        self._map = np.load(query_map).astype(np.float32)
+        with np.load(query_map) as file:
+            self._map: Vectors = file["map"].astype(np.float32)
+            words, self._word_codes = file["words"].tolist(), file["codes"]
+        self._words: dict[str, int] = {word: row for row, word in enumerate(words)}
 
-    def compose(self, text: str) -> Vectors | None:
-        """Return a query's vector; None for one word of several pieces, or for no word."""
-        ids = self._tokenizer.encode(text, add_special_tokens=False).ids
-        rows = unit_rows(self._codes[ids])
-        if len(ids) == 1:
-            vector: Vectors = rows[0]
-            return vector
-        if len(text.split()) == 1 or not ids:
-            return None
-        composed: Vectors = unit_rows(rows.sum(axis=0, keepdims=True) @ self._map)[0]
-        return composed
+    def compose(self, text: str) -> Vectors:
+        """Return a query's vector; zeros for no word."""
+        if (row := self._words.get(text.strip().lower())) is not None:
+            rows = unit_rows(self._word_codes[row : row + 1])
+        else:
+            ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+            rows = unit_rows(self._codes[ids])
+            if len(ids) > 1:
+                rows = unit_rows(rows.sum(axis=0, keepdims=True) @ self._map)
+        vector: Vectors = rows.sum(axis=0)  # of one row, or of none
+        return vector
 
 
 class _OnnxNetwork:
