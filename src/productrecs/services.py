@@ -285,9 +285,10 @@ def build_services(settings: Settings, *, creates_folder: bool = True) -> Servic
 
 def _snapshot_cache(settings: Settings) -> SnapshotCache:
     """Return the snapshots of the data folder, shared through objects if that is set."""
-    if settings.objects is None:
-        return SnapshotCache()
     folders = {kind: settings.data / kind for kind in KINDS}
+    if settings.objects is None:
+        is_shared = settings.database_url is not None
+        return SnapshotCache(None, folders, has_shared_database=is_shared)
     return SnapshotCache(SnapshotStore(ObjectStore(settings.objects)), folders)
 
 

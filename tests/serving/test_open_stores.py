@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+import sqlalchemy as sa
 
 from productrecs.core.clock import system_ms
 from productrecs.records.catalog.catalog_push import upsert_items
@@ -34,13 +35,14 @@ from productrecs.serving.open_stores import MAX_PRELOADED, OpenStores
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.store_counters_and_versions import view_versions_by_store
-from productrecs.storage.sql.tables import store_heads
+from productrecs.storage.sql.tables import jobs, store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_settings,
     register_store,
 )
+from productrecs.worker.missing_snapshots import rebuild_missing_snapshots
 from tests.support.service import Service, eventually
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.serving.cached_store import CachedStore
+    from productrecs.storage.sql.database import Database
     from productrecs.storage.sql.dialects import RawReader
     from productrecs.tenancy.accounts.store import Store
 
@@ -180,6 +183,37 @@ def test_a_damaged_visual_model_is_built_again(
     with services.database.reading() as connection:
         progress = PictureRepository(connection, store.store_id).progress()
     assert (progress.visual_id, progress.visual_seq) == (None, 0)
+
+
+def test_only_a_server_database_can_have_models_that_a_folder_lacks(
+    database: Database,
+    database_kind: str,
+    database_url: str | None,
+    data_folder: Path,
+) -> None:
+    settings = Settings(data=data_folder, database_url=database_url)
+    services = build_services(settings)
+    store = register_store(database, Registration("shop.example"), system_ms)[0]
+    heads = store_heads.update().where(store_heads.c.store_id == store.store_id)
+    with database.transaction() as transaction:
+        values = {"model_id": "00000001-there", "visual_id": "00000001-there"}
+        transaction.execute(heads.values(**values))
+
+    def requested() -> tuple[bool, bool]:
+        with database.reading() as connection:
+            kinds = connection.execute(sa.select(jobs.c.kind)).scalars().all()
+            progress = PictureRepository(connection, store.store_id).progress()
+        return "train" in kinds, progress.visual_id is None
+
+    shops = OpenStores(services, AccountDirectory(database))
+    asyncio.run(shops.open(store))
+    is_one_folder = database_kind == "sqlite"
+    assert requested() == (is_one_folder, is_one_folder)
+    assert shops.lacking_models == int(not is_one_folder)
+
+    rebuild_missing_snapshots(services)  # as a worker with this folder does at its start
+    assert requested() == (True, True)
+    services.close()
 
 
 def test_answers_to_questions_count_in_their_store_once_it_is_trained_again(

@@ -137,6 +137,11 @@ class OpenStores:
         )
 
     @property
+    def lacking_models(self) -> int:
+        """How many cached stores have models that only another machine's folder holds."""
+        return sum(cached_store.lacks_models for cached_store in list(self._open.values()))
+
+    @property
     def is_current(self) -> bool:
         """Whether the database answered within the last seconds."""
         return time.monotonic() - self._polled_at < STALE_AFTER_SECONDS

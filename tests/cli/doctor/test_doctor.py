@@ -286,6 +286,19 @@ def test_a_damaged_model(shell: CommandLine, healthy: str, services: Services) -
     assert f"productrecs train {healthy}" in found
 
 
+@BOTH
+def test_a_model_that_this_folder_lacks(
+    shell: CommandLine, healthy: str, services: Services
+) -> None:
+    shutil.rmtree(services.models)
+
+    (found,) = wrongs(shell)
+
+    is_shared = services.settings.database_url is not None
+    assert ("PRODUCTRECS_OBJECTS" in found) == is_shared
+    assert f"productrecs train {healthy}" in found
+
+
 def test_a_store_that_is_not_retrained_is_reported(
     shell: CommandLine, healthy: str, services: Services
 ) -> None:

@@ -37,8 +37,11 @@ class FakeWriteClient:
 class FakeOpenStores:
     """The open stores, as far as readiness asks."""
 
-    def __init__(self, *, is_current: bool = True, refused_models: int = 0) -> None:
+    def __init__(
+        self, *, is_current: bool = True, refused_models: int = 0, lacking_models: int = 0
+    ) -> None:
         self.is_current, self.refused_models = is_current, refused_models
+        self.lacking_models = lacking_models
 
 
 class FakeContext:
@@ -70,6 +73,7 @@ def test_a_process_that_lacks_nothing_is_fit() -> None:
         ("process", {"draining": True}),
         ("process", {"write_client": FakeWriteClient(is_staffed=False)}),
         ("models", {"preloaded": False}),
+        ("models", {"stores": FakeOpenStores(lacking_models=2)}),
         ("database", {"stores": FakeOpenStores(is_current=False)}),
         ("writes", {"write_client": FakeWriteClient(depth=5_001)}),
     ],

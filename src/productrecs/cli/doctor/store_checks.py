@@ -35,6 +35,8 @@ from productrecs.records.events.newest_events.repository import (
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.services import Services
 from productrecs.storage.files.model_files import BrokenModelError, open_arrays
+from productrecs.storage.files.object_store_snapshots import MODELS, SnapshotName
+from productrecs.storage.files.snapshot_cache import SHARE_MODELS
 from productrecs.tenancy.accounts.refused_keys.repository import refused_key_calls
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
@@ -411,6 +413,10 @@ def _check_model(
         if sample.identified:
             message = "no model was trained yet"
             yield notice(store.domain, message, f"start productrecs serve, or {remedy}")
+        return
+    if services.snapshots.is_missing(SnapshotName(store.store_id, MODELS, model_id)):
+        message = "this data folder lacks its model, which another machine trained"
+        yield problem(store.domain, message, f"{SHARE_MODELS}; on the only one, {remedy}")
         return
     try:
         open_arrays(models_folder(services.models, store.store_id) / model_id)

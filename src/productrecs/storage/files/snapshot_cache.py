@@ -2,7 +2,8 @@
 
 A copy has the form that a local snapshot has, so readers do not know whether a model was
 trained or fetched on their machine. A thread fetches what readers ask for; until it is
-there they serve what they have. Without an object store every snapshot is local.
+there they serve what they have. Without an object store every snapshot is local, unless
+machines that share a database server have a data folder each: then some are missing.
 """
 
 import contextlib
@@ -40,6 +41,11 @@ from productrecs.storage.files.search_index_files import IndexFolder, try_lock_f
 
 _log = logging.getLogger(__name__)
 
+SHARE_MODELS: Final = (
+    "set the same PRODUCTRECS_OBJECTS on all machines, or let them share one data folder"
+)
+"""The remedy for a missing model."""
+
 FIRST_FETCH_SECONDS: Final = 10.0
 """How long the first use of a store waits for its snapshots."""
 
@@ -66,9 +72,15 @@ class SnapshotCache:
         self,
         shared: SnapshotStore | None = None,
         folders: Mapping[str, Path] | None = None,
+        *,
+        has_shared_database: bool = False,
     ) -> None:
-        """Cache snapshots of `shared` below the folder of each kind."""
+        """Cache snapshots of `shared` below the folder of each kind.
+
+        With `has_shared_database` other machines may publish snapshots too.
+        """
         self.shared = shared
+        self._may_lack_snapshots = has_shared_database and shared is None
         self._folders = dict(folders or {})
         self._changed = threading.Condition()
         self._wanted: dict[tuple[str, str], _WantedSnapshot] = {}
@@ -85,12 +97,18 @@ class SnapshotCache:
 
         Otherwise it is fetched in the background.
         """
-        if self.shared is None or self.is_local(name) or self.is_refused(name):
+        if self.shared is None:
+            return not self.is_missing(name)
+        if self.is_local(name) or self.is_refused(name):
             return True
         if name.kind == SEARCH and time.monotonic() < self._written_locally_until:
             return True
         self._request(name)
         return False
+
+    def is_missing(self, name: SnapshotName) -> bool:
+        """Return whether only another machine's data folder can have a model."""
+        return self._may_lack_snapshots and name.kind != SEARCH and not self.is_local(name)
 
     def is_refused(self, name: SnapshotName) -> bool:
         """Return whether the object store has no intact snapshot of that name."""

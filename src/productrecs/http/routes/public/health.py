@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 from fastapi import Query, Request, Response
 
+from productrecs.core.plural import counted
 from productrecs.http.limits.client_address import address_of_client, peer_of
 from productrecs.http.openapi_responses import (
     NULLABLE_TEXT,
@@ -19,6 +20,7 @@ from productrecs.http.pipeline.readiness_checks import CHECKS, Readiness
 from productrecs.http.pipeline.route_context import Context, RequestContext
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.transport.error_body import ErrorCode
+from productrecs.storage.files.snapshot_cache import SHARE_MODELS
 
 routes = Routes("public")
 
@@ -66,6 +68,9 @@ def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readin
         reasons["process"] = "shutting down"
     elif not context.write_client.is_writer_available:
         reasons["process"] = "the writer process is not running yet"
+    if count := context.stores.lacking_models:
+        message = f"this data folder lacks the models of {counted(count, 'store')}"
+        reasons["models"] = f"{message}: {SHARE_MODELS}"
     if not preloaded:
         reasons["models"] = "still loading the stores and their models"
     if not context.stores.is_current:
