@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.http.routes.public.widget_scripts import KINDS, ScriptBuild, current_builds
+from productrecs.http.routes.public.widget_scripts import (
+    KINDS,
+    PinnableScript,
+    current_builds,
+)
 
 if TYPE_CHECKING:
     from tests.support.service import Merchant, Service
@@ -21,7 +25,7 @@ TAG = re.compile(
     r"\s+integrity=\"sha384-(?P<digest>[^\"]+)\"\s+crossorigin=\"anonymous\""
     r" data-key=\"(?P<key>[^\"]*)\"></script>"
 )
-OLDER = ScriptBuild("recs", b"(() => 'an older release')();\n")
+OLDER = PinnableScript("recs", b"(() => 'an older release')();\n")
 
 
 def test_what_the_tag_names_is_what_is_there(merchant: Merchant, service: Service) -> None:

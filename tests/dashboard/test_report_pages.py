@@ -15,7 +15,7 @@ from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.pages.analyse.report_csv_download import spreadsheet_csv
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.privacy.repository import ShopperRepository
-from productrecs.storage.sql.attribution_backlog import UncountedRecords
+from productrecs.storage.sql.attribution_backlog import UnattributedRecords
 from tests.support.dashboard import add_store, text_of
 from tests.support.service import Account, Merchant, eventually
 
@@ -246,4 +246,4 @@ def test_figures_that_are_counted_again_are_not_compared(owner: Member) -> None:
 def test_a_busy_store_is_not_said_to_be_counted_again(
     uncounted: int, log_length: int, *, distorts: bool
 ) -> None:
-    assert UncountedRecords(uncounted, log_length).distorts_figures is distorts
+    assert UnattributedRecords(uncounted, log_length).distorts_figures is distorts

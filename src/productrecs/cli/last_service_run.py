@@ -16,7 +16,7 @@ _RECORD: Final = "service.json"
 
 
 @dataclass(frozen=True, slots=True)
-class ServiceRun:
+class LastServiceRun:
     """The service that last ran on a data folder; once it has ended, without processes."""
 
     host: str  # the machine
@@ -45,16 +45,16 @@ class ServiceRun:
 
 def write_service_run(data: Path, address: str, processes: Sequence[ProcessState]) -> None:
     """Record for `doctor` which processes of the service run on a data folder."""
-    service = ServiceRun(socket.gethostname(), os.getpid(), address, tuple(processes))
+    service = LastServiceRun(socket.gethostname(), os.getpid(), address, tuple(processes))
     draft = data / f".{_RECORD}"
     with contextlib.suppress(OSError):  # a full or read-only disk, which doctor finds
         draft.write_bytes(msgspec.json.encode(service))
         draft.replace(data / _RECORD)
 
 
-def read_last_service_run(data: Path) -> ServiceRun | None:
+def read_last_service_run(data: Path) -> LastServiceRun | None:
     """Return the service that last ran on a data folder, if there was one."""
     try:
-        return msgspec.json.decode((data / _RECORD).read_bytes(), type=ServiceRun)
+        return msgspec.json.decode((data / _RECORD).read_bytes(), type=LastServiceRun)
     except (OSError, msgspec.MsgspecError):
         return None

@@ -26,7 +26,7 @@ _PIECE: Final = MIB  # written in a thread: the event loop never waits for a dis
 _ENVELOPE: Final = FIELDS_LIMIT + 64 * 1024  # of the form without the file
 
 
-class IncomingForm:
+class IncomingUploadForm:
     """A form that is being received: its fields first, then its file."""
 
     def __init__(self, request: Request, path: Path, limit: int) -> None:
@@ -85,11 +85,11 @@ class IncomingForm:
 @asynccontextmanager
 async def receive_form(
     request: Request, folder: UploadFolder, limit: int
-) -> AsyncIterator[IncomingForm]:
+) -> AsyncIterator[IncomingUploadForm]:
     """Yield a form whose file is deleted when the block ends."""
     path = folder.path / new_upload_id()  # the sweep deletes it after a crash
     try:
-        yield IncomingForm(request, path, limit)
+        yield IncomingUploadForm(request, path, limit)
     finally:
         await asyncio.to_thread(path.unlink, missing_ok=True)
 

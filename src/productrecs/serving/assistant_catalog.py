@@ -15,9 +15,9 @@ import numpy as np
 from productrecs.core.currency_digits import digits_after_point
 from productrecs.features.assistants.catalog_calls import (
     MAX_OFFSET,
-    LookupCall,
-    ProductCall,
-    SearchCall,
+    CatalogLookupCall,
+    CatalogProductCall,
+    CatalogSearchCall,
     cursor_after,
 )
 from productrecs.features.assistants.catalog_products import (
@@ -117,7 +117,7 @@ class AssistantCatalog:
             return self
         return replace(self, cached_store=priced)
 
-    def search_items(self, call: SearchCall) -> tuple[list[int], int]:
+    def search_items(self, call: CatalogSearchCall) -> tuple[list[int], int]:
         """Return the items of one page, and how many products match in all.
 
         Raises:
@@ -126,7 +126,9 @@ class AssistantCatalog:
         page = self._results_page(call, call.offset(), call.limit)
         return [hit.item for hit in page.hits], page.total or 0
 
-    def page_reply(self, call: SearchCall, items: Sequence[int], total: int) -> Reply:
+    def page_reply(
+        self, call: CatalogSearchCall, items: Sequence[int], total: int
+    ) -> Reply:
         """Return the page of products that `search_items` found; blocks while it reads.
 
         Raises:
@@ -146,7 +148,7 @@ class AssistantCatalog:
             "pagination": pagination,
         } | self._messages_field(unknown_ids)
 
-    def related_items(self, call: SearchCall) -> list[int]:
+    def related_items(self, call: CatalogSearchCall) -> list[int]:
         """Return the items that are like, complete or look with the call's products.
 
         The first item of each product stands for it. Blocks while lists are computed.
@@ -198,7 +200,9 @@ class AssistantCatalog:
                 first.setdefault(self._product_key(item), item)
         return list(first.values())
 
-    def look_reply(self, call: SearchCall, image_url_of: Callable[[Look], str]) -> Reply:
+    def look_reply(
+        self, call: CatalogSearchCall, image_url_of: Callable[[Look], str]
+    ) -> Reply:
         """Return the look that a call asks for, with the products that can be shown."""
         if not call.looks:
             return {}
@@ -221,7 +225,7 @@ class AssistantCatalog:
         }
         return {"looks": [fields]}
 
-    def _look_of(self, call: SearchCall) -> Look | None:
+    def _look_of(self, call: CatalogSearchCall) -> Look | None:
         newest = self.cached_store.looks.newest
         wanted = call.looks.id if call.looks else ""
         return newest.get(wanted) or newest.get(wanted.removeprefix(GROUP_PREFIX))
@@ -236,7 +240,9 @@ class AssistantCatalog:
             return None
         return number
 
-    def _results_page(self, call: SearchCall, offset: int, limit: int) -> ResultsPage:
+    def _results_page(
+        self, call: CatalogSearchCall, offset: int, limit: int
+    ) -> ResultsPage:
         searchable = self._searchable
         reranks = call.intent and offset + limit <= _RERANKED
         request = SearchRequest(
@@ -270,7 +276,7 @@ class AssistantCatalog:
             scores[item] += 1 / (_RANK_OFFSET + rank)
         return sorted(items, key=lambda item: -scores[item])
 
-    def lookup_reply(self, call: LookupCall) -> Reply:
+    def lookup_reply(self, call: CatalogLookupCall) -> Reply:
         """Return the products of ids, each once; blocks while it reads.
 
         Raises:
@@ -306,7 +312,7 @@ class AssistantCatalog:
         ]
         return written
 
-    def product_reply(self, call: ProductCall) -> Reply | None:
+    def product_reply(self, call: CatalogProductCall) -> Reply | None:
         """Return one product in full, None if there is none; blocks while it reads.
 
         Raises:

@@ -26,8 +26,8 @@ from productrecs.engines.browse import (
 from productrecs.engines.click_boosts import CART, CLICK
 from productrecs.records.events.event import EventKind
 from productrecs.training.interest_signals import (
+    ChoicesAfterSignals,
     InterestSignals,
-    ItemChoices,
     ItemInteractions,
     choices_in_visits,
 )
@@ -56,7 +56,7 @@ class BehaviourSummary(NamedTuple):
     carts: ShopperEventArrays  # all events that added to a cart
     carted: Ints  # [n_items] in the trending window
     viewed: Ints
-    choices: list[ItemChoices]  # items chosen after interest signals
+    choices: list[ChoicesAfterSignals]  # items chosen after interest signals
 
 
 class _PartitionSummary(NamedTuple):
@@ -64,7 +64,7 @@ class _PartitionSummary(NamedTuple):
     carts: ShopperEventArrays
     carted: npt.NDArray[Any]
     viewed: npt.NDArray[Any]
-    choices: ItemChoices
+    choices: ChoicesAfterSignals
 
 
 def summarize_behaviour(
@@ -76,7 +76,7 @@ def summarize_behaviour(
     """Return what training needs of all events, read partition by partition."""
     sessions: list[PartitionSessions] = []
     carts: list[ShopperEventArrays] = []
-    choices: list[ItemChoices] = []
+    choices: list[ChoicesAfterSignals] = []
     carted, viewed = np.zeros(task.n_items, np.int64), np.zeros(task.n_items, np.int64)
     for partition_events, partition_signals in _partitions(events, signals):
         summary = _summarize_partition(task, partition_events, partition_signals)
@@ -124,7 +124,7 @@ def _summarize_partition(
 
 def _choices(
     events: ShopperEventArrays, in_cart: Bools, signals: InterestSignals
-) -> ItemChoices:
+) -> ChoicesAfterSignals:
     has_signal = np.isin(events.visitors, signals.visitors)
     interactions = ItemInteractions(
         events.visitors[has_signal],

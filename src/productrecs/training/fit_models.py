@@ -28,7 +28,7 @@ from productrecs.training.behaviour_summary import (
     summarize_behaviour,
 )
 from productrecs.training.interest_signals import (
-    ItemChoices,
+    ChoicesAfterSignals,
     ItemInteractions,
     fit_interest_indicators,
 )
@@ -138,7 +138,7 @@ def _fit_search_click_boosts(
 
 
 def _fit_indicators(
-    inputs: TrainingInputs, choices: Sequence[ItemChoices], now_ms: int
+    inputs: TrainingInputs, choices: Sequence[ChoicesAfterSignals], now_ms: int
 ) -> ClickBoostModel:
     """Return the interest indicators of categories, brands and colours."""
     lines = inputs.purchases

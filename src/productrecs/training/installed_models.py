@@ -157,7 +157,7 @@ class ModelSource:
         return (Path(self.place) / path).open("rb")
 
 
-class PoseArchive(ModelSource):
+class PoseModelArchive(ModelSource):
     """The archive of the package `@mediapipe/pose`, whose network is converted."""
 
     def offers(self) -> list[OfferedModel]:
@@ -176,7 +176,7 @@ class PoseArchive(ModelSource):
 
 def open_model_source(place: str) -> ModelSource:
     """Return a folder, an address, or the package's archive."""
-    return PoseArchive(place) if place.endswith(".tgz") else ModelSource(place)
+    return PoseModelArchive(place) if place.endswith(".tgz") else ModelSource(place)
 
 
 def _unreadable(path: str, error: Exception) -> ModelSourceError:

@@ -83,7 +83,7 @@ class InterestSignalInputs:
         return number
 
 
-class ItemChoices(NamedTuple):
+class ChoicesAfterSignals(NamedTuple):
     """Items that shoppers chose after a signal, parallel arrays."""
 
     signals: Ints  # numbers of the signals
@@ -95,7 +95,7 @@ class ItemChoices(NamedTuple):
 
 def fit_interest_indicators(
     inputs: InterestSignalInputs,
-    visit_choices: Sequence[ItemChoices],
+    visit_choices: Sequence[ChoicesAfterSignals],
     purchases: ItemInteractions,
     now_ms: int,
 ) -> ClickBoostModel:
@@ -122,14 +122,14 @@ def fit_interest_indicators(
 
 def choices_in_visits(
     signals: InterestSignals, interactions: ItemInteractions
-) -> ItemChoices:
+) -> ChoicesAfterSignals:
     """Return the views and carts that follow signals of the same visit."""
     return _choices_after_signals(signals, interactions, INTEREST_WINDOW_MS)
 
 
 def _choices_after_signals(
     signals: InterestSignals, interactions: ItemInteractions, window_ms: int
-) -> ItemChoices:
+) -> ChoicesAfterSignals:
     has_signal = np.isin(interactions.visitors, signals.visitors)
     visitors = np.concatenate((signals.visitors, interactions.visitors[has_signal]))
     times = np.concatenate((signals.times, interactions.times[has_signal]))
@@ -145,7 +145,7 @@ def _choices_after_signals(
         fits &= times[later_rows] - times[signal_rows] <= window_ms
         pairs.append(np.stack((signal_rows[fits], later_rows[fits] - count)))
     signal_index, items = np.concatenate(pairs, axis=1)
-    return ItemChoices(
+    return ChoicesAfterSignals(
         signals.numbers[signal_index],
         interactions.items[has_signal][items],
         signals.visitors[signal_index],

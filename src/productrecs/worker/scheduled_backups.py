@@ -40,7 +40,7 @@ BACKUP_JOB: Final = "back-up"
 _log = logging.getLogger(__name__)
 
 
-class SavedBackup(NamedTuple):
+class StoredBackup(NamedTuple):
     """A stored backup: its name, its bytes and what is in it."""
 
     name: str
@@ -107,7 +107,7 @@ def newest_backup_ms(place: ObjectStore) -> int | None:
 
 def make_scheduled_backup_and_delete_old(
     services: Services, begin: BeginStage
-) -> SavedBackup:
+) -> StoredBackup:
     """Store a new backup, then delete all but the newest.
 
     It is verified before it gets its name. The data folder's disk needs room for it.
@@ -131,7 +131,7 @@ def make_scheduled_backup_and_delete_old(
     share_erasures(services.settings.data, services.objects, place)
     surplus_names = backup_names(place)[: -services.settings.backups_kept]
     place.delete([f"{BACKUP_FOLDER}/{name_to_delete}" for name_to_delete in surplus_names])
-    return SavedBackup(name, size, manifest)
+    return StoredBackup(name, size, manifest)
 
 
 def fetch_backup(place: ObjectStore, name: str | None, folder: Path) -> Path:

@@ -13,7 +13,7 @@ import pytest
 from productrecs.cli.doctor import installation_checks
 from productrecs.cli.doctor.check_result import CheckLevel
 from productrecs.cli.doctor.installation_checks import (
-    ObservedRequest,
+    ObservedProbeRequest,
     check_address_and_proxy,
     check_proxy,
     replication_result,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BASE = "https://recs.example.com"
-WELL = ObservedRequest("https", "recs.example.com", "203.0.113.7")
+WELL = ObservedProbeRequest("https", "recs.example.com", "203.0.113.7")
 
 
 class _Service(BaseHTTPRequestHandler):
@@ -97,7 +97,7 @@ def test_a_proxy_with_correct_headers_gives_no_finding() -> None:
     assert (
         list(
             check_proxy(
-                "http://127.0.0.1:8000", ObservedRequest(None, "127.0.0.1:8000", None)
+                "http://127.0.0.1:8000", ObservedProbeRequest(None, "127.0.0.1:8000", None)
             )
         )
         == []
@@ -115,7 +115,7 @@ def test_a_proxy_with_correct_headers_gives_no_finding() -> None:
     ],
 )
 def test_a_wrong_proxy_header_is_reported_with_its_remedy(
-    seen: ObservedRequest, level: CheckLevel, header: str
+    seen: ObservedProbeRequest, level: CheckLevel, header: str
 ) -> None:
     (found,) = check_proxy(BASE, seen)
 

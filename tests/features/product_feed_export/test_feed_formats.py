@@ -12,9 +12,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from productrecs.features.product_feed_export.feed_entries import (
-    FeedCounts,
     FeedExclusionReason,
     FeedFormat,
+    FeedProductCounts,
     ProductLabeller,
     feed_products,
 )
@@ -51,9 +51,9 @@ def feed_of(
     groups: Sequence[str] = (),
     seller: FeedSeller = EURO,
     labeller: ProductLabeller | None = None,
-) -> tuple[str, FeedCounts]:
+) -> tuple[str, FeedProductCounts]:
     """Return the text of a feed of these items, and its count."""
-    count = FeedCounts()
+    count = FeedProductCounts()
     grouped = zip(items, groups or [""] * len(items), strict=True)
     labeller = labeller or ProductLabeller({}, {}, None)
     products = feed_products(grouped, labeller, longest_id(feed), count)

@@ -11,7 +11,7 @@ from productrecs.core.report import Report, ReportQuery, ReportValue
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.reports.impact.sales_reports import widget_funnel_report
 from productrecs.features.reports.tracking_health.repository import (
-    RefusedIdentity,
+    RefusedIdentityCall,
     count_refused_identities_and_delete_old,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
@@ -80,7 +80,7 @@ def test_many_refused_identities_are_an_issue_until_the_next_day(
     shop: ReportedStore,
 ) -> None:
     def refuse(check: IdentityCheck, calls: int, at_ms: int) -> None:
-        one = RefusedIdentity(shop.store.store_id, check, at_ms)
+        one = RefusedIdentityCall(shop.store.store_id, check, at_ms)
         with shop.database.transaction() as transaction:
             count_refused_identities_and_delete_old(transaction, [one] * calls)
 

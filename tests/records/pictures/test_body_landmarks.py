@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 
 from productrecs.engines.visual.garment_places import PersonLandmarks, find_garment_places
 from productrecs.records.pictures import pose_model_conversion
-from productrecs.records.pictures.body_landmarks import BodyFinder
+from productrecs.records.pictures.body_landmarks import BodyLandmarkFinder
 from productrecs.records.pictures.onnx_graph_writer import OnnxGraphWriter
 from productrecs.records.pictures.onnx_model_file import (
     DETECTOR,
@@ -145,7 +145,7 @@ def test_only_the_verified_network_is_converted(tmp_path: Path) -> None:
 
 
 def test_garments_lie_on_the_person_and_nowhere_without_one(model: Path) -> None:
-    finder = BodyFinder(read_model_file(model, DETECTOR))
+    finder = BodyLandmarkFinder(read_model_file(model, DETECTOR))
 
     top, legs, shoes, dress, skirt = finder.find_places(
         street_photo(has_person=True)

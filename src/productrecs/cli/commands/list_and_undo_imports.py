@@ -52,7 +52,7 @@ class ImportNotUndoableError(ProductRecsError):
 
 
 @dataclass(slots=True)
-class RecordedImport:
+class UndoableImport:
     """An import of a command; `changes` is what is needed to undo it."""
 
     changes: ImportChangeJournal
@@ -71,7 +71,7 @@ class RecordedImport:
 @contextlib.contextmanager
 def record_import(
     services: ImportServices, store: Store, name: str, size: int, kind: str
-) -> Iterator[RecordedImport]:
+) -> Iterator[UndoableImport]:
     """Record an import in the store's history, as failed if the block fails."""
     new_import = NewFileImport(
         import_id=new_upload_id(),
@@ -84,7 +84,7 @@ def record_import(
     with services.database.transaction() as transaction:
         repository = FileImportRepository(transaction, store.store_id)
         repository.add(new_import, ImportStatus.COMMAND)
-    recorded = RecordedImport(ImportChangeJournal(new_import.import_id))
+    recorded = UndoableImport(ImportChangeJournal(new_import.import_id))
     status, result = ImportStatus.FAILED, dict[str, Any](_INTERRUPTED)
     try:
         yield recorded

@@ -23,7 +23,7 @@ _CUT: Final = "cut-here"
 
 
 @dataclass(frozen=True, slots=True)
-class CallParameter:
+class ExampleCallParameter:
     """One query or path parameter, with its example."""
 
     name: str
@@ -40,7 +40,7 @@ class ExampleCall:
     title: str
     method: str
     path: str
-    parameters: tuple[CallParameter, ...]
+    parameters: tuple[ExampleCallParameter, ...]
     headers: Mapping[str, str]
     body: str | None
     file: str | None
@@ -93,7 +93,11 @@ def _example_call(path: str, method: str, operation: Mapping[str, Any]) -> Examp
     if "publishableKey" in schemes and method == "GET":
         schemes = ["publishableKey"]  # as a shop's page reads lists
     where, name, value = _KEYS[schemes[0]] if schemes else ("", "", "")
-    key = [CallParameter(name, value, "", is_required=True)] if where == "query" else []
+    key = (
+        [ExampleCallParameter(name, value, "", is_required=True)]
+        if where == "query"
+        else []
+    )
     content_type, body, file = _example_body(
         operation.get("requestBody", {}).get("content", {})
     )
@@ -112,12 +116,12 @@ def _example_call(path: str, method: str, operation: Mapping[str, Any]) -> Examp
 
 def _query_parameters(
     declared: Iterable[Mapping[str, Any]], needed: str
-) -> Iterator[CallParameter]:
+) -> Iterator[ExampleCallParameter]:
     for parameter in declared:
         if parameter["in"] == "query":
             about = " ".join(parameter.get("description", "").split())
             is_required = parameter.get("required", False) or parameter["name"] == needed
-            yield CallParameter(
+            yield ExampleCallParameter(
                 parameter["name"],
                 _parameter_example(parameter),
                 about,

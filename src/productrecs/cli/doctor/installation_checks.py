@@ -298,7 +298,7 @@ _CLAIMED: Final = {"X-Forwarded-For": "192.0.2.99", "X-Forwarded-Proto": "claime
 _LONGEST: Final = 10_000
 
 
-class ObservedRequest(NamedTuple):
+class ObservedProbeRequest(NamedTuple):
     """The doctor's probe request, as the service received it."""
 
     scheme: str | None
@@ -310,7 +310,7 @@ class _ProbeResponse(NamedTuple):
     """The response; `observed` is None if another program answered."""
 
     status: int
-    observed: ObservedRequest | None
+    observed: ObservedProbeRequest | None
     date_ms: int | None = None  # by the clock of whoever answered
 
 
@@ -346,7 +346,7 @@ def check_address_and_proxy(settings: Settings) -> Iterator[CheckResult]:
         yield from _check_proxy_clock(base, response.date_ms)
 
 
-def check_proxy(base: str, observed: ObservedRequest) -> Iterator[CheckResult]:
+def check_proxy(base: str, observed: ObservedProbeRequest) -> Iterator[CheckResult]:
     """Yield wrong forwarding headers of the proxy; the service has no TLS itself."""
     parts = urlsplit(base)
     if observed.host is not None and observed.host.lower() != parts.netloc.lower():
@@ -409,9 +409,9 @@ def _date_ms(header: str | None) -> int | None:
         return None
 
 
-def _parse_observed_request(body: bytes) -> ObservedRequest | None:
+def _parse_observed_request(body: bytes) -> ObservedProbeRequest | None:
     try:
         fields = json.loads(body)["seen"]
-        return ObservedRequest(fields["scheme"], fields["host"], fields["client"])
+        return ObservedProbeRequest(fields["scheme"], fields["host"], fields["client"])
     except (ValueError, KeyError, TypeError):
         return None

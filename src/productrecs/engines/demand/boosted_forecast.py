@@ -23,7 +23,7 @@ from productrecs.engines.demand.ensemble_and_calibration import (
     ForecastPaths,
 )
 from productrecs.engines.demand.forecast_features import (
-    OriginFeatures,
+    ForecastOriginFeatures,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class GradientBoostedModel:
         self, demand: DailyDemand, origin: int, items: Items
     ) -> ForecastPaths:
         """Return the paths of `items` on the HORIZON days after `origin`."""
-        features = OriginFeatures(demand, origin)
+        features = ForecastOriginFeatures(demand, origin)
         days_ahead = np.arange(1, HORIZON + 1, dtype=np.int64)
         blocks: list[list[Amounts]] = []
         for start in range(0, len(items), _ITEMS_PER_BATCH):
@@ -160,7 +160,7 @@ def _training_examples(
             continue
         distinct_items, item_index = np.unique(items, return_inverse=True)
         subset = demand.of(distinct_items)
-        features = OriginFeatures(subset, origin, full_demand=demand)
+        features = ForecastOriginFeatures(subset, origin, full_demand=demand)
         rows.append(features.feature_rows(item_index.astype(np.int32), days_ahead))
         amounts = demand.amounts[items, origin - 1 + days_ahead]
         caps = np.maximum(features.caps, _MIN_CAP)[item_index]

@@ -78,7 +78,7 @@ def sales_rates(ordinary_days: DailyDemand, profile: Floats, half_life: float) -
     return decayed_mean_amounts(ordinary_days, ordinary_days.days, half_life, days)
 
 
-class OriginFeatures:
+class ForecastOriginFeatures:
     """The features of every item at one origin."""
 
     def __init__(

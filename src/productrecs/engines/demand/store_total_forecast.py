@@ -94,7 +94,7 @@ class StoreTotalBacktest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ForecastComponents:
+class StoreTotalComponents:
     """What the totals of the HORIZON days after a day are multiplied from."""
 
     level: Floats  # of each day, including its weekday factor
@@ -121,9 +121,9 @@ class StoreTotalForecaster:
     def __init__(self, totals: Floats, first_day: int) -> None:
         """Use `totals` [days]; a forecast at a day reads no later day."""
         self._totals, self._first_day = totals, first_day
-        self._components: dict[int, ForecastComponents] = {}
+        self._components: dict[int, StoreTotalComponents] = {}
 
-    def components_after(self, day: int) -> ForecastComponents:
+    def components_after(self, day: int) -> StoreTotalComponents:
         """Return the components after `day` known days."""
         if day not in self._components:
             self._components[day] = _forecast_components(
@@ -179,7 +179,7 @@ class StoreTotalForecaster:
         )
 
 
-def _forecast_components(totals: Floats, first_day: int) -> ForecastComponents:
+def _forecast_components(totals: Floats, first_day: int) -> StoreTotalComponents:
     days = len(totals)
     ordinals = first_day + np.arange(days, dtype=np.int64)
     future_days = first_day + days + np.arange(HORIZON, dtype=np.int64)
@@ -194,7 +194,7 @@ def _forecast_components(totals: Floats, first_day: int) -> ForecastComponents:
     levels.append(_damped_trend_levels(totals, closed, profile, ordinals))
     recent_level = _weighted_level(totals, closed, profile, ordinals, _RECENT_HALF_LIFE)
     shape = profile[weekdays(future_days)]
-    return ForecastComponents(
+    return StoreTotalComponents(
         np.mean(levels, axis=0) * shape,
         recent_level * shape,
         seasonal_factors(totals, days),

@@ -112,7 +112,7 @@ def quantize(rows: Vectors) -> Codes:
     return codes
 
 
-class RandomSigns:
+class RandomRotationSigns:
     """The signs of vectors in a random rotation, one bit for each dimension.
 
     Two vectors differ in a share of the bits that is their angle divided by pi, with the
@@ -162,7 +162,7 @@ class SemanticSpace:
         self.codes = np.ascontiguousarray(codes)
         self.threshold = threshold
         is_large = len(self.codes) >= _COMPARED_WHOLE
-        self._signs = RandomSigns(self.codes.shape[1]) if is_large else None
+        self._signs = RandomRotationSigns(self.codes.shape[1]) if is_large else None
         lengths = np.zeros(len(self.codes), np.float32)
         words = 0 if self._signs is None else self._signs.words
         self._row_signs = np.zeros((words, len(self.codes)), np.uint64)

@@ -107,7 +107,7 @@ def without_completions(
     return own or readings
 
 
-class WordMeaning(NamedTuple):
+class WordReadings(NamedTuple):
     """The readings of a word without the merchant's synonyms, most literal first."""
 
     stem: str
@@ -135,14 +135,14 @@ class WordInterpreter:
         self.language = language
         self.terms = DocumentFrequencies(searcher)
         self.products: int = searcher.num_docs
-        self._meanings: BoundedCache[tuple[str, bool], WordMeaning] = BoundedCache(
+        self._meanings: BoundedCache[tuple[str, bool], WordReadings] = BoundedCache(
             RegisteredCache.WORD_MEANINGS, _MEANING_BYTES
         )
         self._compounds: BoundedCache[tuple[str, str], list[WordReading]] = BoundedCache(
             RegisteredCache.WORD_MEANINGS, _COMPOUNDS_BYTES
         )
 
-    def meaning(self, word: str, *, is_typing: bool) -> WordMeaning:
+    def meaning(self, word: str, *, is_typing: bool) -> WordReadings:
         """Return the readings of a word; with `is_typing` it may be unfinished."""
         cached = self._meanings.get((word, is_typing))
         if cached is None:
@@ -418,7 +418,7 @@ class WordInterpreter:
         share = weight / len(words) if len(words) > 1 else weight
         return WordReading(words, tuple(self.language.stems(words)), share)
 
-    def _interpret_word(self, word: str, *, is_typing: bool) -> WordMeaning:
+    def _interpret_word(self, word: str, *, is_typing: bool) -> WordReadings:
         stem = self.stem(word)
         product_count = self.terms.frequency(word, stem)
         readings = [WordReading((word,), (stem,), 1.0)] if product_count else []
@@ -436,7 +436,7 @@ class WordInterpreter:
             ]
             is_compound_part = bool(compounds)
         distinct_readings = self.cap_and_deduplicate_readings(readings, product_count)
-        return WordMeaning(
+        return WordReadings(
             stem, product_count, tuple(readings), distinct_readings, is_compound_part
         )
 

@@ -247,7 +247,7 @@ _WIDE: Final = 1.15  # minimum aspect ratio of a wide photo
 _SEVERAL: Final = 3  # separate things from which a photo is a scene; a pair of shoes is two
 
 
-class RegionDescriptors(NamedTuple):
+class PhotoRegionDescriptors(NamedTuple):
     """Descriptors of a photo and of its regions; windows are rows and columns."""
 
     views: list[Descriptor]  # to be averaged: the photo, then its foreground
@@ -258,7 +258,7 @@ class RegionDescriptors(NamedTuple):
     is_upright: bool  # higher than wide
 
 
-def describe_photo_and_regions(pixels: Pixels) -> RegionDescriptors:
+def describe_photo_and_regions(pixels: Pixels) -> PhotoRegionDescriptors:
     """Return descriptors of an upright photo, to be averaged, and of regions in it.
 
     The photo's own descriptors are those of `describe_photo_views`, with a pale wall as
@@ -285,7 +285,7 @@ def describe_photo_and_regions(pixels: Pixels) -> RegionDescriptors:
     views = describe_photo_views(lab, front, window, share)
     is_upright = lab.shape[0] > lab.shape[1]
     regions = describe_windows(lab, windows)
-    return RegionDescriptors(views, regions, window, windows, is_scene, is_upright)
+    return PhotoRegionDescriptors(views, regions, window, windows, is_scene, is_upright)
 
 
 def box_window(pixels: Pixels | Floats, box: Sequence[float]) -> tuple[slice, slice]:

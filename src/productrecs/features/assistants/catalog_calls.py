@@ -52,7 +52,7 @@ class PriceBounds(Struct):
     max: Amount | None = None
 
 
-class CallFilters(Struct):
+class CatalogCallFilters(Struct):
     """Filters: two of the protocol's own, the others of this service."""
 
     categories: Texts | None = None
@@ -67,7 +67,7 @@ class CallFilters(Struct):
     @property
     def is_empty(self) -> bool:
         """Whether nothing is filtered."""
-        return self == CallFilters()
+        return self == CatalogCallFilters()
 
     def filters(self, minor_digits: int | None) -> Filters:
         """Return the catalog's filters; `minor_digits` None leaves the price out."""
@@ -89,7 +89,7 @@ class CallFilters(Struct):
         )
 
 
-class CallContext(Struct):
+class CatalogCallContext(Struct):
     """What the assistant knows of the shopper, as far as it is used."""
 
     intent: Text | None = None
@@ -113,8 +113,8 @@ class Pagination(Struct):
 class CatalogCall(Struct, kw_only=True):
     """What all calls may have."""
 
-    context: CallContext | None = None
-    filters: CallFilters | None = None
+    context: CatalogCallContext | None = None
+    filters: CatalogCallFilters | None = None
     attribution: dict[str, Text] | None = None
     signals: dict[str, Any] | None = None
 
@@ -129,9 +129,9 @@ class CatalogCall(Struct, kw_only=True):
         return ((self.context and self.context.currency) or "").strip().upper()
 
     @property
-    def wanted(self) -> CallFilters:
+    def wanted(self) -> CatalogCallFilters:
         """The filters, also those of a call without any."""
-        return self.filters or CallFilters()
+        return self.filters or CatalogCallFilters()
 
 
 class LookAlikeQuery(Struct):
@@ -153,7 +153,7 @@ class LookQuery(Struct):
     id: Text
 
 
-class SearchCall(CatalogCall):
+class CatalogSearchCall(CatalogCall):
     """A search for products: by words, filters, or what the products are related to."""
 
     query: Text | None = None
@@ -213,13 +213,13 @@ class SearchCall(CatalogCall):
         return int(match[1])
 
 
-class LookupCall(CatalogCall):
+class CatalogLookupCall(CatalogCall):
     """A lookup of products by the ids of products or variants."""
 
     ids: list[Text]
 
 
-class ProductCall(CatalogCall):
+class CatalogProductCall(CatalogCall):
     """A call for one product in full."""
 
     id: Text
@@ -243,11 +243,11 @@ def parse_call(body: object, kind: type[Call]) -> Call:
         call = msgspec.convert(body, kind)
     except msgspec.ValidationError as error:
         raise InvalidCatalogCallError(str(error)) from error
-    if isinstance(call, SearchCall):
+    if isinstance(call, CatalogSearchCall):
         _check_search(call)
-    elif isinstance(call, LookupCall):
+    elif isinstance(call, CatalogLookupCall):
         _check_ids(call.ids)
-    elif isinstance(call, ProductCall):
+    elif isinstance(call, CatalogProductCall):
         names = [option.name for option in call.selected]
         if len(names) != len(set(names)):
             message = "$.selected names an option more than once"
@@ -255,7 +255,7 @@ def parse_call(body: object, kind: type[Call]) -> Call:
     return call
 
 
-def _check_search(call: SearchCall) -> None:
+def _check_search(call: CatalogSearchCall) -> None:
     call.offset()
     has_query = bool((call.query or "").strip())
     inputs = [call.like, call.complements, call.looks]

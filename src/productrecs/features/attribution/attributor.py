@@ -129,7 +129,7 @@ TouchpointCounts = Mapping[tuple[str, str, str, int], tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class AttributionStep:
+class AttributionStepResult:
     """The result of processing one part of the log."""
 
     before: AttributionProgress
@@ -203,7 +203,7 @@ class Attributor:
             self._delete_batch_or_restart(store.store_id, position, target)
         return True
 
-    def _store_step(self, store_id: StoreId, step: AttributionStep) -> None:
+    def _store_step(self, store_id: StoreId, step: AttributionStepResult) -> None:
         with self.database.transaction(synced=False) as transaction:
             repository = AttributionRepository(transaction, store_id)
             if not repository.advance_progress(step.before, step.after):
@@ -268,7 +268,7 @@ def _compute_step(
     position: AttributionProgress,
     up_to: int,
     zone: tzinfo,
-) -> AttributionStep:
+) -> AttributionStepResult:
     settled = repository.settled_days()
     touchpoints, searches = repository.touchpoints_and_search_clicks(position.seq, up_to)
     index.add(touchpoints, searches, up_to)
@@ -292,7 +292,7 @@ def _compute_step(
     )
     removed_facts = {outcome.fact for outcome in stored_outcomes}
     changed_days = sorted({outcome.day for outcome in (*outcomes, *stored_outcomes)})
-    return AttributionStep(
+    return AttributionStepResult(
         before=position,
         after=position._replace(seq=up_to),
         removed=sorted(removed_facts),

@@ -84,7 +84,7 @@ _COLUMNS: Final = (
 )
 
 
-class OrderReplay(NamedTuple):
+class OrderReplayInputs(NamedTuple):
     """The products of a replay, and its days."""
 
     items: Sequence[ForecastItemRow]
@@ -126,7 +126,7 @@ def replay_order_rules_and_store_result(
 
 def replay_order_rules(
     inputs: DemandInputs, items: Sequence[ForecastItemRow], settings: StoreSettings
-) -> tuple[OrderReplay, list[list[Any]]] | None:
+) -> tuple[OrderReplayInputs, list[list[Any]]] | None:
     """Return what was replayed, and the report's row of each rule, the sheets first.
 
     None if the history is too short.
@@ -139,7 +139,7 @@ def replay_order_rules(
 
 def _choose_products_and_days(
     inputs: DemandInputs, items: Sequence[ForecastItemRow], settings: StoreSettings
-) -> OrderReplay | None:
+) -> OrderReplayInputs | None:
     """Return the products and days of the replay; None if the history is too short.
 
     Products are those that sold in the half year before it, evenly by their sales.
@@ -163,7 +163,7 @@ def _choose_products_and_days(
     step = -(-len(eligible) // _MAX_PRODUCTS)
     chosen = [item for _, _, item in sorted(eligible)[::step]]
     rows = np.array([row_of[item.number] for item in chosen], np.int64)
-    return OrderReplay(
+    return OrderReplayInputs(
         chosen,
         inputs.demand.of(rows),
         [
@@ -187,7 +187,7 @@ def _order_terms(items: Sequence[ForecastItemRow], settings: StoreSettings) -> O
 
 
 def _replay_report_rows(
-    inputs: DemandInputs, replay: OrderReplay, settings: StoreSettings
+    inputs: DemandInputs, replay: OrderReplayInputs, settings: StoreSettings
 ) -> list[list[Any]]:
     amounts = replay.demand.amounts.astype(np.float64)
     terms, start = replay.terms, replay.start
@@ -212,7 +212,7 @@ def _replay_report_rows(
 
 
 def _rule_row(
-    rule: str, simulated: SimulatedStock, replay: OrderReplay, scenario: StockScenario
+    rule: str, simulated: SimulatedStock, replay: OrderReplayInputs, scenario: StockScenario
 ) -> list[Any]:
     prices, values = _prices_and_values(replay.items)
     counted = scenario.demand.shape[1] - scenario.counted_from
@@ -240,7 +240,7 @@ class _SheetRule:
     """Orders by the order sheets, from forecasts that are renewed each week."""
 
     def __init__(
-        self, inputs: DemandInputs, replay: OrderReplay, settings: StoreSettings
+        self, inputs: DemandInputs, replay: OrderReplayInputs, settings: StoreSettings
     ) -> None:
         self._days, self._replay, self._settings = inputs.days, replay, settings
         self._forecaster = PastForecaster(replay.demand, replay.events, replay.start)
@@ -321,7 +321,10 @@ def _first_recorded_day(inputs: DemandInputs, outs: Sequence[StockOutPeriod]) ->
 
 
 def _recorded_report_rows(
-    inputs: DemandInputs, replay: OrderReplay, outs: Sequence[StockOutPeriod], now_ms: int
+    inputs: DemandInputs,
+    replay: OrderReplayInputs,
+    outs: Sequence[StockOutPeriod],
+    now_ms: int,
 ) -> list[list[Any]]:
     """Return the row of the recorded days without stock at noon.
 

@@ -28,8 +28,8 @@ from productrecs.features.imports.feeds import order_export_reader
 from productrecs.features.imports.feeds.column_mapping import ColumnMapping
 from productrecs.features.imports.feeds.column_synonyms import order_column_names
 from productrecs.features.imports.feeds.order_export_reader import (
-    ItemMatcher,
     OrderExportReader,
+    OrderLineItemMatcher,
     ShopifyOrderReader,
     WooCommerceOrderReader,
     reason_not_bought,
@@ -202,7 +202,7 @@ def inspect_order_file(
             csv_format,
             lambda: OrderHistoryLineReader(columns, separator, zone, time_format),
         )
-    item_matcher = ItemMatcher(_catalog_items(services, store.store_id))
+    item_matcher = OrderLineItemMatcher(_catalog_items(services, store.store_id))
     export = _EXPORTS.get(chosen)
     if export is None:
         return InspectedOrderFile(
@@ -241,7 +241,7 @@ class OrderTableReader:
         csv_format: CsvFormat,
         zone: tzinfo,
         times: TimeFormat,
-        names: ItemMatcher,
+        names: OrderLineItemMatcher,
         mapping: ColumnMapping | None,
     ) -> None:
         """Read with `mapping`, if any; times without an offset are in `zone`."""

@@ -62,7 +62,7 @@ class SalesLabel(StrEnum):
     NO_SALES = "no_sales"
 
 
-class FeedLabels(NamedTuple):
+class FeedProductLabels(NamedTuple):
     """A product's labels; empty where the reason for one is not known."""
 
     sales: str = ""
@@ -85,11 +85,11 @@ class FeedEntry:
     availability: Availability
     gtin: str  # empty if it is missing or its check digit is wrong
     group: str  # the id that its variants share; empty without variants
-    labels: FeedLabels
+    labels: FeedProductLabels
 
 
 @dataclass(slots=True)
-class FeedCounts:
+class FeedProductCounts:
     """How many products a feed has, and which it left out by reason."""
 
     products: int = 0
@@ -124,9 +124,9 @@ class ProductLabeller:
         self._best = max(1, round(_BEST_SHARE * len(ranks)))
         self._margin_limits = margin_limits
 
-    def labels_of(self, item: Item, availability: Availability) -> FeedLabels:
+    def labels_of(self, item: Item, availability: Availability) -> FeedProductLabels:
         """Return the labels of a product."""
-        return FeedLabels(
+        return FeedProductLabels(
             self._sales(item.item_id), self._stock(item, availability), self._margin(item)
         )
 
@@ -161,7 +161,7 @@ def feed_products(
     items: Iterable[tuple[Item, str]],
     labeller: ProductLabeller,
     longest_id: int,
-    counts: FeedCounts,
+    counts: FeedProductCounts,
 ) -> Iterator[FeedEntry]:
     """Yield the products of a feed; count them in `counts`, and those left out.
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from productrecs.features.product_feed_export.feed_entries import (
-    FeedCounts,
     FeedFormat,
+    FeedProductCounts,
     ProductLabeller,
     feed_products,
 )
@@ -35,7 +35,7 @@ _MIN_WITH_COST: Final = 9  # products, for three classes of margin
 
 
 @dataclass(frozen=True, slots=True)
-class FeedRenderer:
+class ProductFeedRenderer:
     """Renders the products that a store sells at a time (UTC ms) as feeds.
 
     `trending` are sold items, best first. `stock_labels` are those of products
@@ -49,7 +49,7 @@ class FeedRenderer:
     stock_labels: Mapping[str, str]
     now_ms: int
 
-    def lines(self, feed: FeedFormat, counts: FeedCounts) -> Iterator[str]:
+    def lines(self, feed: FeedFormat, counts: FeedProductCounts) -> Iterator[str]:
         """Yield the text of a feed, and count its products; blocks while it reads.
 
         Raises:

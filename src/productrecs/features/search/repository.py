@@ -15,7 +15,7 @@ from productrecs.engines.hyperloglog import (
 )
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.storage.sql.attribution_backlog import (
-    UncountedRecords,
+    UnattributedRecords,
     attribution_backlog,
 )
 from productrecs.storage.sql.dialects import (
@@ -95,7 +95,7 @@ def read_rules(reader: RawReader | RawSql, store_id: StoreId) -> dict[int, Searc
     }
 
 
-class QueryCount(NamedTuple):
+class QuerySearchCount(NamedTuple):
     """Searches of one intent."""
 
     last_day: str
@@ -144,10 +144,10 @@ class SearchFigureRepository:
         self._store_id = store_id
         self._period = (store_id, *days)
 
-    def counts(self) -> dict[str, QueryCount]:
+    def counts(self) -> dict[str, QuerySearchCount]:
         """Return the searches by intent."""
         counts = {
-            row[0]: QueryCount._make(row[1:])
+            row[0]: QuerySearchCount._make(row[1:])
             for row in self._raw.all(_COUNTS, self._period)
         }
         for intent, sketch in self._raw.all(_LARGE_SKETCHES, self._period):
@@ -190,7 +190,7 @@ class SearchFigureRepository:
         keys = [[day, intent] for intent, day in days.items()]
         return dict(self._raw.all(sql, (self._store_id, keys))) if keys else {}
 
-    def backlog(self) -> UncountedRecords:
+    def backlog(self) -> UnattributedRecords:
         """Return how much of the log is not counted yet."""
         return attribution_backlog(self._transaction, self._store_id)
 

@@ -69,7 +69,7 @@ class PriceFacet:
 
 
 @dataclass(frozen=True, slots=True)
-class StockCount:
+class InStockCounts:
     """The numbers of results in stock and out of stock."""
 
     yes: int
@@ -173,7 +173,7 @@ MAX_FILTERED: Final = 20_000
 """Maximum number of results, by rank, that are filtered, counted and sorted."""
 
 AttributeCounts = dict[str, list[ValueCount]]
-Counts = list[ValueCount] | AttributeCounts | PriceFacet | StockCount
+Counts = list[ValueCount] | AttributeCounts | PriceFacet | InStockCounts
 Trending = Callable[[Mask], Iterable[int]]
 
 
@@ -439,7 +439,7 @@ def _facet_counts(
     if facet is Facet.IN_STOCK or facet is Facet.ON_SALE:
         mask = buyable if facet is Facet.IN_STOCK else catalog.is_on_sale()
         match_count = len(filter_items(items, [mask]))
-        return StockCount(match_count, len(items) - match_count)
+        return InStockCounts(match_count, len(items) - match_count)
     if facet is not Facet.ATTRIBUTES:
         return catalog.attributes.value_counts(items).get(facet.value, [])
     return _attribute_counts(catalog, results, masks)

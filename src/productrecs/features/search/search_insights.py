@@ -29,8 +29,8 @@ from productrecs.engines.hyperloglog import cardinality, intersection_cardinalit
 from productrecs.features.search.repository import (
     DailyIntentSearches,
     QueryClicks,
-    QueryCount,
     QuerySales,
+    QuerySearchCount,
     SearchFigureRepository,
 )
 from productrecs.records.search_counts.repository import (
@@ -39,7 +39,7 @@ from productrecs.records.search_counts.repository import (
     QuestionCount,
     SearchCountRepository,
 )
-from productrecs.storage.sql.attribution_backlog import UncountedRecords
+from productrecs.storage.sql.attribution_backlog import UnattributedRecords
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
@@ -101,7 +101,7 @@ class SearchInsights:
     image_clicks: int
     queries: list[QueryInsight]
     omitted: int  # queries beyond the limit
-    backlog: UncountedRecords  # records whose clicks and sales are not counted yet
+    backlog: UnattributedRecords  # records whose clicks and sales are not counted yet
 
 
 def searchers_who_clicked(days: Sequence[DailyIntentSearches]) -> list[int]:
@@ -118,7 +118,7 @@ def searchers_who_clicked(days: Sequence[DailyIntentSearches]) -> list[int]:
     ]
 
 
-_NO_COUNT: Final = QueryCount("", 0, 0, 0)
+_NO_COUNT: Final = QuerySearchCount("", 0, 0, 0)
 _NO_CLICKS: Final = QueryClicks("", 0, 0, 0, 0)
 _NO_SALES: Final = QuerySales(0, 0, 0, 0.0)
 
@@ -210,7 +210,7 @@ def _read_figures(repository: SearchFigureRepository, currency: str) -> "_Figure
 class _FiguresByIntent:
     """All figures by intent; there may be tens of thousands."""
 
-    counts: Mapping[str, QueryCount]
+    counts: Mapping[str, QuerySearchCount]
     clicks: Mapping[str, QueryClicks]
     sales: Mapping[str, QuerySales]
     searchers_clicked: Mapping[str, int]
@@ -286,7 +286,7 @@ class _FiguresByIntent:
         sales = self.sales.values()
         return _to_query_insight(
             "",
-            QueryCount._make(("", *_column_sums(_NO_COUNT, *counts))),
+            QuerySearchCount._make(("", *_column_sums(_NO_COUNT, *counts))),
             QueryClicks._make(("", *_column_sums(_NO_CLICKS, *clicks))),
             QuerySales(
                 sum(sale.carts for sale in sales),
@@ -307,7 +307,7 @@ def _column_sums(*rows: Sequence[Any]) -> Iterator[Any]:
 
 
 def _to_query_insight(
-    text: str, count: QueryCount, clicks: QueryClicks, sales: QuerySales, clicked: int
+    text: str, count: QuerySearchCount, clicks: QueryClicks, sales: QuerySales, clicked: int
 ) -> QueryInsight:
     return QueryInsight(
         text=text,

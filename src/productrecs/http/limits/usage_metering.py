@@ -21,7 +21,7 @@ from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.call_meter import (
     CallMeter,
-    MonthlyCalls,
+    MonthlyCallCount,
     QuotaNotice,
     month_at,
 )
@@ -45,7 +45,7 @@ class _UnsavedCalls(NamedTuple):
 
     store_id: StoreId
     meter: CallMeter
-    month: MonthlyCalls
+    month: MonthlyCallCount
     calls: int
 
 

@@ -27,7 +27,7 @@ _LEAST_PRESENCE: Final = 0.5
 _Numbers = npt.NDArray[np.float32]
 
 
-class BodyFinder:
+class BodyLandmarkFinder:
     """The network of body landmarks, loaded; for one thread."""
 
     def __init__(self, model: OnnxModelFile) -> None:

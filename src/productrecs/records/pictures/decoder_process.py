@@ -384,9 +384,9 @@ def _load_models(detector: str = "", embedder: str = "", text_reader: str = "") 
 
 def _load_detector(model: OnnxModelFile) -> None:
     if model.finds == BODY:
-        from productrecs.records.pictures.body_landmarks import BodyFinder  # noqa: PLC0415
+        from productrecs.records.pictures.body_landmarks import BodyLandmarkFinder  # noqa: PLC0415
 
-        _GARMENT_FINDERS.append(BodyFinder(model))
+        _GARMENT_FINDERS.append(BodyLandmarkFinder(model))
     else:
         from productrecs.records.pictures.onnx_embedder_and_detector import YoloxDetector  # noqa: PLC0415
 

@@ -15,7 +15,7 @@ from productrecs.records.pictures.stored_pictures import (
     DescriptorPlace,
     DuePicture,
     PictureCounts,
-    PictureFailure,
+    PictureFetchFailure,
     PictureFetchOutcome,
     PictureState,
     PictureStatus,
@@ -445,7 +445,7 @@ class PictureRepository:
             for number, state, reason, is_indexed in self._transaction.execute(query)
         }
 
-    def failures(self, limit: int) -> list[PictureFailure]:
+    def failures(self, limit: int) -> list[PictureFetchFailure]:
         """Return failed pictures, those without further retries first."""
         columns = pictures.c
         item = items_of_store("item_id", store_id=self._store_id)
@@ -463,7 +463,9 @@ class PictureRepository:
             .limit(limit)
         )
         return [
-            PictureFailure(item_id, url, reason, attempts, state == PictureState.FAILED)
+            PictureFetchFailure(
+                item_id, url, reason, attempts, state == PictureState.FAILED
+            )
             for item_id, url, reason, attempts, state in self._transaction.execute(query)
         ]
 

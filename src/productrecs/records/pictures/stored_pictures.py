@@ -79,7 +79,7 @@ class PictureCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class PictureFailure:
+class PictureFetchFailure:
     """A picture that could not be fetched, and the reason."""
 
     item_id: str

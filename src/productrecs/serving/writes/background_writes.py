@@ -25,7 +25,7 @@ from productrecs.features.mail_slots.opened_mails.repository import (
     store_mail_products_and_delete_old,
 )
 from productrecs.features.reports.tracking_health.repository import (
-    RefusedIdentity,
+    RefusedIdentityCall,
     count_refused_identities_and_delete_old,
 )
 from productrecs.records.experiments.arm_assignment import Exposure
@@ -278,7 +278,7 @@ _KINDS: Final[dict[type[BackgroundRecord], BackgroundRecordKind]] = {
         4,
         is_loss_logged=False,  # the dashboard only counts fewer
     ),
-    RefusedIdentity: BackgroundRecordKind(
+    RefusedIdentityCall: BackgroundRecordKind(
         "refused identities",
         _in_unsynced_transaction(count_refused_identities_and_delete_old),
         4,

@@ -18,8 +18,8 @@ from productrecs.core.errors import (
 )
 from productrecs.storage.sql.dialects import (
     DatabaseProblem,
-    Dialect,
     RawReader,
+    SqlDialect,
     raw_connection,
 )
 from productrecs.storage.sql.sqlite_connection import LOCK_WAIT_MS
@@ -34,7 +34,7 @@ class Database:
     file's locks do not survive a fork.
     """
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: SqlDialect) -> None:
         """Open lazily: the first transaction opens the database."""
         self.dialect = dialect
         self._engine = dialect.create_engine()
@@ -259,7 +259,7 @@ def _commit(connection: sa.Connection) -> None:
         raise UnconfirmedWriteError(message) from error
 
 
-def _dialect_for(url: str | None, folder: Path) -> Dialect:
+def _dialect_for(url: str | None, folder: Path) -> SqlDialect:
     """Return the dialect of `DATABASE_URL`, or SQLite under `folder` without one.
 
     Raises:

@@ -122,7 +122,7 @@ class ReplicationStatus(NamedTuple):
     synchronous: int  # of these, how many each commit waits for
 
 
-class Dialect(Protocol):
+class SqlDialect(Protocol):
     """The operations that differ between the databases."""
 
     @property

@@ -14,7 +14,7 @@ _SIMILARITY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class KnownCodes:
+class KnownLocaleCodes:
     """Each code with its English name."""
 
     currencies: Mapping[str, str]
@@ -30,11 +30,11 @@ class KnownCodes:
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def known_codes() -> KnownCodes:
+def known_codes() -> KnownLocaleCodes:
     """Return the codes; read once."""
     file = resources.files(__package__) / "known_codes.json"
     stored = json.loads(file.read_text("utf-8"))
-    return KnownCodes(
+    return KnownLocaleCodes(
         stored["currencies"],
         stored["languages"],
         frozenset(stored["regions"]),

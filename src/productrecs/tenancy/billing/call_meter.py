@@ -93,7 +93,7 @@ def month_at(now_ms: int) -> UtcMonth:
     return UtcMonth(f"{moment.year:04d}-{moment.month:02d}", began + days * DAY_MS)
 
 
-class MonthlyCalls:
+class MonthlyCallCount:
     """A store's calls in one month, as known to one process."""
 
     __slots__ = ("_flushed", "counted", "counted_elsewhere", "due_at", "month")
@@ -160,8 +160,8 @@ class CallMeter:
         """
         self._plans = plans
         self._request_flush = request_flush
-        self._earlier_months: deque[MonthlyCalls] = deque()  # months with unsaved calls
-        self._current_month = MonthlyCalls(month_at(now_ms).name)
+        self._earlier_months: deque[MonthlyCallCount] = deque()  # months with unsaved calls
+        self._current_month = MonthlyCallCount(month_at(now_ms).name)
         self.is_used = False
         self._set_subscription_and_month(subscription, now_ms)
         self._current_month.set_total(stored, self._limit)
@@ -186,7 +186,7 @@ class CallMeter:
             current.due_at = _NEVER  # one request is enough
             self._request_flush()
 
-    def months(self) -> list[MonthlyCalls]:
+    def months(self) -> list[MonthlyCallCount]:
         """Return the months to flush, the current one last."""
         current = self._current_month
         return [
@@ -215,7 +215,7 @@ class CallMeter:
             # the flush thread removes from `_earlier_months`, so that none is lost or
             # stored twice.
             matching = (calls for calls in earlier_months if calls.month == month.name)
-            self._current_month = next(matching, None) or MonthlyCalls(month.name)
+            self._current_month = next(matching, None) or MonthlyCallCount(month.name)
         # A plan that is missing in the configuration must not restrict the store.
         plan = self._plans.get(subscription.plan)
         self._limit = None if plan is None else plan.monthly_calls

@@ -18,7 +18,7 @@ import numpy as np
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.engines.demand.backtest import (
     DemandBacktestResult,
-    ItemBacktest,
+    ItemForecastBacktest,
     MethodAccuracy,
     run_backtest,
 )
@@ -173,11 +173,13 @@ def _backtest_from_dict(draft: Mapping[str, Any]) -> DemandBacktestResult:
     )
 
 
-def _item_backtest_from_dict(stored: Mapping[str, Any]) -> ItemBacktest:
+def _item_backtest_from_dict(stored: Mapping[str, Any]) -> ItemForecastBacktest:
     ours, naive, moving_average = (
         MethodAccuracy(**stored[method]) for method in ("ours", "naive", "moving")
     )
-    return ItemBacktest(stored["items"], stored["origins"], ours, naive, moving_average)
+    return ItemForecastBacktest(
+        stored["items"], stored["origins"], ours, naive, moving_average
+    )
 
 
 def _events_ahead(effects: CalendarEffects, first_day: int) -> list[dict[str, object]]:

@@ -133,7 +133,7 @@ def held_out_periods(groups: VisitOrOrderItems) -> list[HeldOutPeriod]:
     ]
 
 
-class OrderSplit(NamedTuple):
+class HeldOutOrderSplit(NamedTuple):
     """A held-out period, and the lines before it."""
 
     split: HeldOutPeriod
@@ -153,7 +153,7 @@ def tune_copurchase_options(
     """
     orders = group_orders(purchases)
     splits = [
-        OrderSplit(split, _training_lines(purchases, split.since_ms))
+        HeldOutOrderSplit(split, _training_lines(purchases, split.since_ms))
         for split in held_out_periods(orders)
     ]
     if not splits:

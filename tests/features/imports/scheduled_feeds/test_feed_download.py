@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.features.imports.scheduled_feeds.feed_download import (
-    DownloadLimits,
     FeedDownloader,
+    FeedDownloadLimits,
     FeedRequest,
     FeedUnavailableError,
 )
@@ -33,15 +33,15 @@ def host() -> Iterator[FeedHost]:
 
 
 def fetch(
-    request: FeedRequest, limits: DownloadLimits | None = None
+    request: FeedRequest, limits: FeedDownloadLimits | None = None
 ) -> tuple[FeedDownload | None, bytes]:
     """Download; return the result, and what was written."""
     file = io.BytesIO()
-    downloader = FeedDownloader({HOST}, limits=limits or DownloadLimits())
+    downloader = FeedDownloader({HOST}, limits=limits or FeedDownloadLimits())
     return downloader.download(request, file, lambda _: None), file.getvalue()
 
 
-def refusal(request: FeedRequest, limits: DownloadLimits | None = None) -> str:
+def refusal(request: FeedRequest, limits: FeedDownloadLimits | None = None) -> str:
     """Return why a download failed."""
     with pytest.raises(FeedUnavailableError) as caught:
         fetch(request, limits)
@@ -117,12 +117,12 @@ def test_an_address_inside_the_network_is_rejected_with_the_setting(host: FeedHo
 
 def test_a_large_or_slow_feed_is_given_up(host: FeedHost) -> None:
     host.put(b"x" * 2_000_000)
-    limits = DownloadLimits(max_bytes=1 << 20)
+    limits = FeedDownloadLimits(max_bytes=1 << 20)
     assert "larger than 1 MiB" in refusal(FeedRequest(host.url()), limits)
 
     host.answers["/feed.csv"] = Answer(length=10_000, is_trickled=True)
     began = time.monotonic()
-    words = refusal(FeedRequest(host.url()), DownloadLimits(seconds=1.0))
+    words = refusal(FeedRequest(host.url()), FeedDownloadLimits(seconds=1.0))
     assert "did not arrive within 1 seconds" in words
     assert time.monotonic() - began < 60
 

@@ -46,7 +46,7 @@ _FIELDS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class UpcomingEvent:
+class UpcomingCalendarEvent:
     """A holiday, campaign or closure ahead.
 
     `factor` is that of the last forecast; None if it did not know the event.
@@ -128,7 +128,7 @@ def upcoming_events(
     entries: Iterable[CalendarEntry],
     forecast: Iterable[Mapping[str, Any]],
     today: date,
-) -> list[UpcomingEvent]:
+) -> list[UpcomingCalendarEvent]:
     """Return the events of the next 28 days, with what the last forecast made of them."""
     last = today + timedelta(days=HORIZON_DAYS - 1)
     event_keys = [
@@ -143,7 +143,7 @@ def upcoming_events(
     ]
     keys = ("kind", "name", "first_day", "last_day")
     factors = {tuple(known[key] for key in keys): known["factor"] for known in forecast}
-    events = [UpcomingEvent(*key, factors.get(key)) for key in event_keys]
+    events = [UpcomingCalendarEvent(*key, factors.get(key)) for key in event_keys]
     return sorted(events, key=lambda event: (event.first_day, event.name))
 
 

@@ -18,7 +18,7 @@ from productrecs.features.assistants.attribution_counts import MAX_VALUES
 from productrecs.features.assistants.browser_tools import BROWSER, BrowserTool
 from productrecs.features.assistants.catalog_calls import (
     WIDGET_PREFIX,
-    SearchCall,
+    CatalogSearchCall,
     parse_call,
 )
 from productrecs.features.assistants.repository import (
@@ -150,7 +150,7 @@ def _agent_fields(
 def _sample_search(visit: Visit, words: str) -> dict[str, Any]:
     """Return what an assistant gets that searches the catalog for some words."""
     body = {"query": words, "pagination": {"limit": _SAMPLE_PRODUCTS}}
-    call = parse_call(body, SearchCall)
+    call = parse_call(body, CatalogSearchCall)
     catalog = AssistantCatalog(
         visit.database, visit.store, visit.cached_store, call, "", visit.now_ms
     )

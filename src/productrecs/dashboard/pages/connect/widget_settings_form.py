@@ -76,7 +76,7 @@ _ON, _OFF = "on", "off"
 
 
 @dataclass(frozen=True, slots=True)
-class FormField:
+class WidgetFormField:
     """One field: its value, and the default while it is empty."""
 
     name: str
@@ -129,19 +129,19 @@ def grouped_form_fields(
     store: StoreSettings,
     form: Form | None = None,
     errors: Mapping[str, str] = MappingProxyType({}),
-) -> list[tuple[str, list[FormField]]]:
+) -> list[tuple[str, list[WidgetFormField]]]:
     """Return the fields in their groups: as typed in `form`, else as saved."""
     saved_settings = saved.settings
     defaults = resolve_settings(widget_type, {}, store)
 
-    def field(name: str) -> FormField:
+    def field(name: str) -> WidgetFormField:
         setting = BY_NAME[name]
         typed = (
             _field_text(setting, saved_settings.get(name))
             if form is None
             else form.as_typed(name)
         )
-        return FormField(
+        return WidgetFormField(
             name,
             _WORDS[name][0],
             _field_kind(setting),

@@ -45,7 +45,7 @@ _VARIANT: Final = " - "
 _SEVERAL_PRODUCTS: Final = 2
 
 
-class ItemMatcher:
+class OrderLineItemMatcher:
     """Matches a line of an order to a product of the catalog by id, SKU or title."""
 
     def __init__(self, catalog_items: Iterable[tuple[str, str | None, str]]) -> None:
@@ -96,7 +96,7 @@ class OrderLevelFields:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedLine:
+class ExportedOrderLine:
     """One line of an order, as written; unknown fields are empty."""
 
     item_id: str = ""
@@ -115,7 +115,7 @@ class OrderExportReader:
         self,
         csv_format: CsvFormat,
         zone: tzinfo,
-        item_matcher: ItemMatcher,
+        item_matcher: OrderLineItemMatcher,
         time_format: TimeFormat | None = None,
     ) -> None:
         """Read a file whose format is `csv_format`.
@@ -136,7 +136,7 @@ class OrderExportReader:
         """Return the order of a row; a row without an id continues the previous order."""
         raise NotImplementedError
 
-    def exported_lines(self, cells: list[str]) -> Sequence[ExportedLine]:
+    def exported_lines(self, cells: list[str]) -> Sequence[ExportedOrderLine]:
         """Return the lines in a row."""
         raise NotImplementedError
 
@@ -184,7 +184,7 @@ class OrderExportReader:
         if order.status and not order.not_bought:
             self.statuses[order.status] += 1
 
-    def _to_history_line(self, sold: ExportedLine) -> OrderHistoryLine:
+    def _to_history_line(self, sold: ExportedOrderLine) -> OrderHistoryLine:
         item_id = self._item_matcher.find_item_id(sold.sku, sold.title, sold.item_id)
         if item_id is None:
             item_id = sold.item_id or sold.sku or sold.title
@@ -268,10 +268,10 @@ class ShopifyOrderReader(OrderExportReader):
             not_bought=not_bought,
         )
 
-    def exported_lines(self, cells: list[str]) -> Sequence[ExportedLine]:
+    def exported_lines(self, cells: list[str]) -> Sequence[ExportedOrderLine]:
         """Return the line of a row."""
         return (
-            ExportedLine(
+            ExportedOrderLine(
                 sku=self.cell(cells, "sku"),
                 title=self.cell(cells, "title"),
                 quantity=self.cell(cells, "quantity"),
@@ -410,7 +410,7 @@ class WooCommerceOrderReader(OrderExportReader):
             status=status.removeprefix("wc-"),
         )
 
-    def exported_lines(self, cells: list[str]) -> Sequence[ExportedLine]:
+    def exported_lines(self, cells: list[str]) -> Sequence[ExportedOrderLine]:
         """Return the lines of a row.
 
         Raises:
@@ -457,12 +457,12 @@ class WooCommerceOrderReader(OrderExportReader):
             yield _subtract_refunded_units(fields)
 
 
-def _exported_line_with_unit_price(fields: Mapping[str, str]) -> ExportedLine:
+def _exported_line_with_unit_price(fields: Mapping[str, str]) -> ExportedOrderLine:
     price = fields.get("price", "")
     if not price:
         price = _unit_price(fields.get("total", ""), fields.get("quantity", ""))
     item_id = fields.get("id", "")
-    return ExportedLine(
+    return ExportedOrderLine(
         item_id="" if item_id == "0" else item_id,
         sku=fields.get("sku", ""),
         title=fields.get("title", ""),

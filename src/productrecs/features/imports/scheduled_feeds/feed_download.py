@@ -53,7 +53,7 @@ class FeedRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class DownloadLimits:
+class FeedDownloadLimits:
     """The limits of one download, over all redirects."""
 
     seconds: float = TOTAL_SECONDS
@@ -76,7 +76,7 @@ class FeedDownloader:
 
     trusted: Collection[str] = ()
     lookup: Resolve = resolve_host
-    limits: DownloadLimits = DownloadLimits()
+    limits: FeedDownloadLimits = FeedDownloadLimits()
 
     def download(
         self, request: FeedRequest, file: BinaryIO, on_bytes: Callable[[int], None]

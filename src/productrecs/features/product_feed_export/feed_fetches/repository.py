@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.features.product_feed_export.feed_entries import (
-    FeedCounts,
     FeedExclusionReason,
     FeedFormat,
+    FeedProductCounts,
 )
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.tables import feed_fetches
@@ -30,7 +30,7 @@ class ExportedFeedFetches:
 
     fetches: int
     last_ms: int
-    last: FeedCounts
+    last: FeedProductCounts
 
 
 class ExportedFeedFetchRepository:
@@ -42,7 +42,7 @@ class ExportedFeedFetchRepository:
         self._store_id = store_id
 
     def count_and_delete_old(
-        self, feed: FeedFormat, counts: FeedCounts, now_ms: int
+        self, feed: FeedFormat, counts: FeedProductCounts, now_ms: int
     ) -> None:
         """Count a fetch on its day (UTC); older days than 30 are deleted."""
         columns, day = feed_fetches.c, now_ms // DAY_MS
@@ -86,14 +86,14 @@ class ExportedFeedFetchRepository:
         return by_feed
 
 
-def _to_feed_counts(row: sa.RowMapping) -> FeedCounts:
+def _to_feed_counts(row: sa.RowMapping) -> FeedProductCounts:
     stored = json.loads(row["left_out"])
     reasons = {
         reason: stored[reason.name]
         for reason in FeedExclusionReason
         if reason.name in stored
     }
-    return FeedCounts(
+    return FeedProductCounts(
         row["products"],
         {reason: list(entry["ids"]) for reason, entry in reasons.items()},
         {reason: int(entry["count"]) for reason, entry in reasons.items()},

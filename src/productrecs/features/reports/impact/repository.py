@@ -13,7 +13,7 @@ from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.purchases.sold_lines.repository import orders_of_lines
 from productrecs.storage.sql.attribution_backlog import (
-    UncountedRecords,
+    UnattributedRecords,
     attribution_backlog,
 )
 from productrecs.storage.sql.tables import (
@@ -115,7 +115,7 @@ class AttributedSale(NamedTuple):
     position: int
 
 
-class AttributedItem(NamedTuple):
+class AttributedItemSums(NamedTuple):
     """What is attributed to recommendations of one product."""
 
     item_id: str
@@ -140,7 +140,7 @@ class ImpactRepository:
         self._store_id = store_id
         self._currency = currency
 
-    def backlog(self) -> UncountedRecords:
+    def backlog(self) -> UnattributedRecords:
         """Return how much of the log attribution has not read yet."""
         return attribution_backlog(self._connection, self._store_id)
 
@@ -261,7 +261,7 @@ class ImpactRepository:
         for look, item_id, *values in self._connection.execute(query):
             yield (str(look), str(item_id)), values
 
-    def top_attributed_items(self, period: ReportQuery) -> list[AttributedItem]:
+    def top_attributed_items(self, period: ReportQuery) -> list[AttributedItemSums]:
         """Return the products with most attributed revenue in the store's own currency."""
         item = items_of_store("item_id", "title", store_id=self._store_id)
         summed = (
@@ -278,7 +278,7 @@ class ImpactRepository:
             .order_by(top_items.c.revenue.desc(), item.c.item_id)
         )
         return [
-            AttributedItem(*row[:2], *map(int, row[2:7]), *map(float, row[7:]))
+            AttributedItemSums(*row[:2], *map(int, row[2:7]), *map(float, row[7:]))
             for row in self._connection.execute(query)
         ]
 

@@ -24,7 +24,7 @@ from productrecs.features.reports.impact.attribution_report import (
     split_by_touchpoint,
 )
 from productrecs.features.reports.impact.repository import (
-    AttributedItem,
+    AttributedItemSums,
     AttributedSale,
     ImpactRepository,
     LookSpot,
@@ -113,7 +113,7 @@ _ITEM_COLUMNS: Final = (
 )
 
 
-def _item_row(item: AttributedItem, currency: str) -> tuple[ReportValue, ...]:
+def _item_row(item: AttributedItemSums, currency: str) -> tuple[ReportValue, ...]:
     return (
         item.item_id,
         item.title,

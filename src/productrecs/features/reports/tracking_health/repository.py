@@ -31,7 +31,7 @@ _REFUSED_DAYS: Final = 30  # how long refused identities stay counted
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedIdentity:
+class RefusedIdentityCall:
     """A call whose signed identity proved nothing."""
 
     store_id: StoreId
@@ -44,7 +44,7 @@ class RefusedIdentity:
 
 
 def count_refused_identities_and_delete_old(
-    transaction: sa.Connection, batch: Sequence[RefusedIdentity]
+    transaction: sa.Connection, batch: Sequence[RefusedIdentityCall]
 ) -> None:
     """Count the calls of any stores, by day and reason, and delete old counts."""
     for store_id, calls in AccountRepository(transaction).lock_each_store(batch):

@@ -23,7 +23,7 @@ from productrecs.features.search.relevance.repository import (
     QuerySetEntry,
     RelevanceRepository,
 )
-from productrecs.features.search.repository import QueryCount, SearchFigureRepository
+from productrecs.features.search.repository import QuerySearchCount, SearchFigureRepository
 from productrecs.records.search_counts.repository import OTHER_INTENTS, PHOTO_SEARCHES
 from productrecs.records.search_counts.search_counter import search_intent
 from productrecs.storage.sql.database import Database
@@ -94,12 +94,12 @@ def refresh_query_set(database: Database, store: Store, now_ms: int) -> list[Que
     return chosen
 
 
-def _search_count(counts: Mapping[str, QueryCount], intent: str) -> int:
+def _search_count(counts: Mapping[str, QuerySearchCount], intent: str) -> int:
     return counts[intent].searches if intent in counts else 0
 
 
 def _sample_queries(
-    counts: Mapping[str, QueryCount], present: Mapping[str, QuerySetEntry], seed: str
+    counts: Mapping[str, QuerySearchCount], present: Mapping[str, QuerySetEntry], seed: str
 ) -> dict[str, QuerySetEntry]:
     """Return the most frequent queries and a sample of the others, without texts."""
     fixed = {intent for intent, query in present.items() if query.origin in {HAND, REMOVED}}

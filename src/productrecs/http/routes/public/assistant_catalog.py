@@ -18,10 +18,10 @@ from productrecs.features.assistants.attribution_counts import attributed_search
 from productrecs.features.assistants.catalog_calls import (
     UNNAMED_AGENT,
     CatalogCall,
+    CatalogLookupCall,
+    CatalogProductCall,
+    CatalogSearchCall,
     InvalidCatalogCallError,
-    LookupCall,
-    ProductCall,
-    SearchCall,
     agent_of_header,
     parse_call,
 )
@@ -70,9 +70,9 @@ routes = Routes("public")
 
 _PROFILE_CACHE: Final = "public, max-age=300"
 _CALLS: Final[Mapping[CatalogOperation, type[CatalogCall]]] = {
-    CatalogOperation.SEARCH: SearchCall,
-    CatalogOperation.LOOKUP: LookupCall,
-    CatalogOperation.PRODUCT: ProductCall,
+    CatalogOperation.SEARCH: CatalogSearchCall,
+    CatalogOperation.LOOKUP: CatalogLookupCall,
+    CatalogOperation.PRODUCT: CatalogProductCall,
 }
 _encode: Final = msgspec.json.Encoder().encode
 _PRICE: Final = {"amount": 19900, "currency": "EUR"}
@@ -360,7 +360,7 @@ class AssistantRequest:
         now_ms = context.clock()
         answered = AssistantCall.of(store_id, operation, self.agent, now_ms)
         context.write_client.write_later(answered)
-        if isinstance(call, SearchCall) and not call.offset():
+        if isinstance(call, CatalogSearchCall) and not call.offset():
             for search in attributed_searches(store_id, call.attribution, now_ms):
                 context.write_client.write_later(search)
 
@@ -382,29 +382,29 @@ class AssistantRequest:
             self.agent,
             context.clock(),
         ).with_preferred_prices()
-        if isinstance(call, SearchCall) and call.is_related:
+        if isinstance(call, CatalogSearchCall) and call.is_related:
             reply = await self._related_reply(catalog, call)
-        elif isinstance(call, SearchCall):
+        elif isinstance(call, CatalogSearchCall):
             hits, total = await context.search_pool.run(lambda: catalog.search_items(call))
             searcher = searcher_of_scope(self.scope, None)
             if call.words and not call.offset():
                 store_id = self.store.store_id
                 context.searches.count(store_id, call.words, searcher, is_empty=not hits)
             reply = await asyncio.to_thread(lambda: catalog.page_reply(call, hits, total))
-        elif isinstance(call, LookupCall):
+        elif isinstance(call, CatalogLookupCall):
             reply = await asyncio.to_thread(lambda: catalog.lookup_reply(call))
-        elif isinstance(call, ProductCall):
+        elif isinstance(call, CatalogProductCall):
             found = await asyncio.to_thread(lambda: catalog.product_reply(call))
             if found is None:
                 message = f"Product not found: {call.id}"
                 return failure(self.version, operation, "not_found", message)
             reply = found
-        is_related = isinstance(call, SearchCall) and call.is_related
+        is_related = isinstance(call, CatalogSearchCall) and call.is_related
         extension = extension_name(self.base_url) if is_related else None
         return {"ucp": envelope(self.version, operation, extension)} | reply
 
     async def _related_reply(
-        self, catalog: AssistantCatalog, call: SearchCall
+        self, catalog: AssistantCatalog, call: CatalogSearchCall
     ) -> dict[str, Any]:
         context, store = self.exchange.context, self.store
         if call.photo is None:

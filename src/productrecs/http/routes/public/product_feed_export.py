@@ -13,8 +13,8 @@ from productrecs.core.clock import HOUR_MS
 from productrecs.core.errors import StorageError
 from productrecs.features.forecast.demand_reports import stock_labels
 from productrecs.features.product_feed_export.feed_entries import (
-    FeedCounts,
     FeedFormat,
+    FeedProductCounts,
     UnknownFeedError,
     is_feed_signature_valid,
 )
@@ -22,7 +22,7 @@ from productrecs.features.product_feed_export.feed_fetches.repository import (
     ExportedFeedFetchRepository,
 )
 from productrecs.features.product_feed_export.feed_formats import media_type
-from productrecs.features.product_feed_export.feed_renderer import FeedRenderer
+from productrecs.features.product_feed_export.feed_renderer import ProductFeedRenderer
 from productrecs.http.openapi_responses import Responses, error_responses
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.route_declaration import NONE, Routes
@@ -91,13 +91,15 @@ async def product_feed(
     headers = {"etag": tag, "cache-control": "private, no-cache", "vary": "accept-encoding"}
     if matches_etag(request.headers.get("if-none-match"), tag):
         return Response(status_code=304, headers=headers)
-    database, count = context.services.database, FeedCounts()
+    database, count = context.services.database, FeedProductCounts()
     state = cached_store.state
 
     def read_lines() -> Iterator[str]:
         labels = stock_labels(database, store, now_ms)
         trending = state.models.trending
-        renderer = FeedRenderer(database, store, state.catalog, trending, labels, now_ms)
+        renderer = ProductFeedRenderer(
+            database, store, state.catalog, trending, labels, now_ms
+        )
         return renderer.lines(feed, count)
 
     def count_fetch(work: WriteTransaction) -> None:

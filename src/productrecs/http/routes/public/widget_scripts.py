@@ -314,7 +314,7 @@ _PINNED_CALL: Final = script_call(msgspec.json.encode({"key": "", "answers": ROU
 
 
 @dataclass(frozen=True)
-class ScriptBuild:
+class PinnableScript:
     """A script as pages may pin it."""
 
     kind: str
@@ -341,10 +341,10 @@ class ScriptBuild:
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def current_builds() -> dict[str, ScriptBuild]:
+def current_builds() -> dict[str, PinnableScript]:
     """Return the builds of this release by their kind."""
     return {
-        kind: ScriptBuild(kind, load_script(kind).plain(_PINNED_CALL)) for kind in KINDS
+        kind: PinnableScript(kind, load_script(kind).plain(_PINNED_CALL)) for kind in KINDS
     }
 
 
@@ -395,7 +395,7 @@ def read_archived_build(folder: Path, name: str) -> bytes | None:
         body = (folder / f"{name}.js").read_bytes()
     except OSError:
         return None
-    return body if ScriptBuild(kind, body).name == name else None
+    return body if PinnableScript(kind, body).name == name else None
 
 
 _BUILDS: Final = "builds"

@@ -26,11 +26,11 @@ from productrecs.features.search.results_page import (
     MAX_OFFSET,
     Counts,
     Facet,
+    InStockCounts,
     PriceFacet,
     ResultsPage,
     ResultsPageRequest,
     SortOrder,
-    StockCount,
 )
 from productrecs.features.widgets.widget_settings import translations
 from productrecs.http.openapi_responses import NULLABLE_TEXT
@@ -326,7 +326,7 @@ def _suggestion_text(
 
 
 def _facet_fields(counts: Counts) -> object:
-    if isinstance(counts, StockCount):
+    if isinstance(counts, InStockCounts):
         return {"true": counts.yes, "false": counts.no}
     if isinstance(counts, PriceFacet):
         return {

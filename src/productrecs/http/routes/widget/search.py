@@ -258,7 +258,7 @@ async def search(
     return Response(reply.body, media_type="application/json", headers=headers)
 
 
-class SearchArm(NamedTuple):
+class SearchTestArm(NamedTuple):
     """What a shopper's arm of the test of search gets; without a test, the settings."""
 
     settings: StoreSettings
@@ -289,15 +289,17 @@ def _is_shopper_id(searcher: Searcher) -> bool:
 
 def _assign_search_arm(
     context: Context, cached_store: CachedStore, shopper: str, known: StoredIdentity
-) -> SearchArm:
+) -> SearchTestArm:
     """Return a shopper's arm of the running test of search, and record the exposure."""
     test, settings = cached_store.experiments.search, cached_store.state.settings
     if test is None:
-        return SearchArm(settings)
+        return SearchTestArm(settings)
     store_id = cached_store.state.catalog.store_id
     name = context.arm_assigner.assign_and_record(store_id, test.split, (shopper,), known)
     changes: Mapping[str, Any] = test.settings[name]
-    return SearchArm(replace(settings, **changes) if changes else settings, name, test.name)
+    return SearchTestArm(
+        replace(settings, **changes) if changes else settings, name, test.name
+    )
 
 
 def _find_cached_reply_and_count(
@@ -305,7 +307,7 @@ def _find_cached_reply_and_count(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
-    arm: SearchArm,
+    arm: SearchTestArm,
 ) -> QuickReply | None:
     state = _search_state(cached_store, context.clock())
     cached = cached_store.searches.get(state, _cache_key(cached_store, search, arm))
@@ -344,7 +346,7 @@ async def _cached_or_computed_reply(
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
 ) -> QuickReply:
-    arm = SearchArm(cached_store.state.settings)
+    arm = SearchTestArm(cached_store.state.settings)
     if _is_tested(cached_store, search, searcher):
         store_id = cached_store.state.catalog.store_id
         known = await context.arm_assigner.stored_identity(
@@ -406,7 +408,9 @@ def _cache_reply_if_unchanged(
 
 
 def _cache_key(
-    cached_store: CachedStore, search: SearchRequest | ResultsPageRequest, arm: SearchArm
+    cached_store: CachedStore,
+    search: SearchRequest | ResultsPageRequest,
+    arm: SearchTestArm,
 ) -> Hashable:
     """Return the key of a reply; the control has that of shoppers without a test."""
     price_list = cached_store.state.catalog.price_list
@@ -504,7 +508,7 @@ def _pack_reply(reply: QuickReply) -> bytes:
     return b"\r".join(lines) + b"\n" + reply.body
 
 
-def _unpack_reply(packed: bytes, arm: SearchArm) -> QuickReply:
+def _unpack_reply(packed: bytes, arm: SearchTestArm) -> QuickReply:
     lines, _, body = packed.partition(b"\n")
     names_and_values = [line.partition(b"=") for line in lines.split(b"\r") if lines]
     headers = [(name, value) for name, _, value in names_and_values]

@@ -13,7 +13,7 @@ import msgspec
 from fastapi import Query, Request
 
 from productrecs.core.ids import StoreId, visitor_hash
-from productrecs.features.reports.tracking_health.repository import RefusedIdentity
+from productrecs.features.reports.tracking_health.repository import RefusedIdentityCall
 from productrecs.http.limits.client_address import (
     address_of_client,
     peer_of,
@@ -112,7 +112,7 @@ def record_refused_identities(
     """Count the identities that were refused, for the store's health report."""
     for check in checks:
         if check.is_refused:
-            refused = RefusedIdentity(store_id, check, context.clock())
+            refused = RefusedIdentityCall(store_id, check, context.clock())
             context.write_client.write_later(refused)
 
 
