@@ -121,19 +121,19 @@ def _check_reply(error: BodyError) -> None:
         assert len(msgspec.json.encode(entry["input"])) <= 256
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=300)
 @given(bodies)
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
     _read_bytes(body)
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=300)
 @given(things)
 def test_any_value_is_read_or_refused(value: object) -> None:
     _read_value(value)
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=300)
 @given(st.dictionaries(st.sampled_from(NAMES), st.one_of(st.none(), anything_text)))
 def test_any_row_is_read_or_refused(row: dict[str, str | None]) -> None:
     try:
@@ -142,7 +142,7 @@ def test_any_row_is_read_or_refused(row: dict[str, str | None]) -> None:
         _check_reply(error)
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=300)
 @given(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 )
@@ -155,14 +155,14 @@ def test_any_text_comes_back_as_it_was_sent(text: str) -> None:
 
 
 @pytest.mark.trust
-@settings(max_examples=100_000, derandomize=True, deadline=None)
+@settings(max_examples=100_000)
 @given(bodies)
 def test_any_bytes_are_read_or_refused_at_length(body: bytes) -> None:
     _read_bytes(body)
 
 
 @pytest.mark.trust
-@settings(max_examples=100_000, derandomize=True, deadline=None)
+@settings(max_examples=100_000)
 @given(things)
 def test_any_value_is_read_or_refused_at_length(value: object) -> None:
     _read_value(value)

@@ -137,7 +137,7 @@ def _compare(examples: int) -> int:
     """Compare both ways on random bodies; return how many of them took the fast one."""
     taken: list[bytes] = []
 
-    @settings(max_examples=examples, derandomize=True, deadline=None)
+    @settings(max_examples=examples)
     @given(bodies())
     def compare(body: bytes) -> None:
         assert not _disagrees(parse_event_fast, body)
@@ -169,7 +169,7 @@ def test_a_careless_fast_way_would_be_caught() -> None:
     caught = find(
         bodies(),
         lambda body: _disagrees(careless, body),
-        settings=settings(max_examples=500, derandomize=True, deadline=None),
+        settings=settings(max_examples=500),
     )
 
     assert caught
