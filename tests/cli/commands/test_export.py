@@ -163,3 +163,11 @@ def test_a_failed_export_leaves_no_file(
 
     assert result.exit_code == 1
     assert list(tmp_path.glob("*events.jsonl*")) == [tmp_path / "given-events.jsonl"]
+
+
+def test_an_erasure_that_found_nothing_says_so(shell: CommandLine, shop: str) -> None:
+    result = shell.run("shopper", "erase", shop, "--user", "nobdy", "--yes")
+
+    assert result.exit_code == 0
+    assert "Nothing was stored under this id" in result.stderr
+    assert "erasure " in shell("shopper", "erasures", shop)

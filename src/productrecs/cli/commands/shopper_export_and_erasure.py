@@ -92,6 +92,10 @@ def erase(domain: str, user: str, *, yes: bool, as_json: bool, data: Path | None
         f"{counted(len(erasure.names), 'name')}; "
         f"{counted(finished_erasure.lines, 'order line')} lost the customer."
     )
+    if not finished_erasure.events and not finished_erasure.lines:
+        message = "Nothing was stored under this id: compare it with the shop's own."
+        click.echo(message, err=True)
+        return
     click.echo("A running server retrains without them within a minute.")
 
 
@@ -117,7 +121,7 @@ def erasures(domain: str, *, as_json: bool, data: Path | None) -> None:
         click.echo("No shopper of this store was erased.")
     for row in rows:
         click.echo(
-            f"{row['erasure']}  requested {row['asked_at']}  {row['events']} events  "
+            f"erasure {row['erasure']}  requested {row['asked_at']}  {row['events']} events  "
             f"{row['lines']} order lines  {row['state']} {row['done_at'] or ''}".rstrip()
         )
 
