@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 from productrecs.engines.complementary import ComplementAndCopurchaseModel
-from productrecs.engines.copurchase import fit_item_sets
+from productrecs.engines.copurchase import ItemSets, fit_item_sets
 from productrecs.engines.registry import BUNDLE, BUY, COMPLEMENTARY
-from productrecs.features.recommendations.bundles import offer_of_list, propose_bundles
+from productrecs.features.recommendations.bundles import (
+    _evidence_by_set,
+    offer_of_list,
+    propose_bundles,
+)
 from productrecs.features.recommendations.explain import explain_placement
 from productrecs.features.recommendations.placement_lists import (
     placement_requests,
@@ -236,3 +240,16 @@ def test_a_proposal_follows_rules_and_people_who_buy_one_of_a_category(
         assert proposed(shop, []) == {}
     finally:
         shop.models = models
+
+
+def test_a_deleted_product_changes_no_evidence_of_other_sets(
+    shop: StoreState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair, ids = ("tent", "mat"), [*shop.catalog.ids]
+    members = np.array([[TENT, MAT, -1, -1], [TENT, MAT, STOVE, -1]], np.int32)
+    sets = ItemSets(members, np.array([68, 13], np.int32), np.array([3.7, 2.5], np.float32))
+    monkeypatch.setattr(shop, "models", shop.models.replacing(BUNDLE, sets))
+    ids[STOVE] = None
+    monkeypatch.setattr(shop.catalog, "ids", ids)
+
+    assert _evidence_by_set(shop, [pair]) == {frozenset(pair): (68, pytest.approx(3.7))}

@@ -121,8 +121,9 @@ def erasures(domain: str, *, as_json: bool, data: Path | None) -> None:
         click.echo("No shopper of this store was erased.")
     for row in rows:
         click.echo(
-            f"erasure {row['erasure']}  requested {row['asked_at']}  {row['events']} events  "
-            f"{row['lines']} order lines  {row['state']} {row['done_at'] or ''}".rstrip()
+            f"erasure {row['erasure']}  requested {row['asked_at']}  "
+            f"{row['events']} events  {row['lines']} order lines  "
+            f"{row['state']} {row['done_at'] or ''}".rstrip()
         )
 
 

@@ -275,17 +275,17 @@ def build_bundle_row(
 def _evidence_by_set(
     store: StoreState, item_id_sets: Sequence[tuple[str, ...]]
 ) -> dict[frozenset[str], tuple[int, float]]:
-    """Return the number of orders and the lift of the sets that the model knows."""
+    """Return the number of orders and the lift of the sets that the model knows.
+
+    A set with a deleted product is none of these.
+    """
     sets, ids = store.models.of(BUNDLE), store.catalog.ids
     wanted = {frozenset(ids_of_set) for ids_of_set in item_id_sets}
     evidence = {}
     for index in range(len(sets.orders)):
-        item_ids = frozenset(
-            item_id
-            for item in sets.members(index)
-            if item < len(ids) and (item_id := ids[item])
-        )
-        if item_ids in wanted:
+        members = sets.members(index)
+        item_ids = frozenset(ids[item] or "" for item in members if item < len(ids))
+        if len(item_ids) == len(members) and item_ids in wanted:
             evidence[item_ids] = int(sets.orders[index]), float(sets.lifts[index])
     return evidence
 
