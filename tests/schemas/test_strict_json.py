@@ -54,6 +54,8 @@ def _is_taken_leniently(body: bytes) -> bool:
         (b"[-Infinity]", "NaN and Infinity are not JSON; send null"),
         (b'{"price": 1e400}', "a number is too large"),
         (b'{"a": "\xff"}', "encode the body as UTF-8"),
+        (b"--a1\r\nContent-Disposition: form-data", "send JSON, with a photo in base64"),
+        (b"\xff\xd8\xff\xe0", "a form or a picture was sent"),
         (b'["\\ud800"]', "half a surrogate pair"),
         (b"[" * 40 + b"]" * 40, "nested deeper than 32"),
         (b'{"a": ', "ends before it is complete"),

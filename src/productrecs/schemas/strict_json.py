@@ -27,6 +27,7 @@ MAX_PUSHED_VALUES = 4_000_000
 _LARGE = 64 * KIB
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b" \t\r\n"
+_FORM_OR_PICTURE = (b"--", b"\xff\xd8", b"\x89PNG", b"RIFF")  # how they begin
 _HALF_PAIR = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"
     rb"|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -178,6 +179,9 @@ def _json_error(text: bytes, error: Exception, at: int = 0) -> BodyError:
         numeral = _HUGE_NUMERAL.search(text)
         reason = "a number is too large; none may be beyond ±1e12"
         return _json_invalid_error(reason, text, numeral.start() if numeral else 0, at)
+    if text.startswith(_FORM_OR_PICTURE):
+        reason = "a form or a picture was sent; send JSON, with a photo in base64"
+        return _json_invalid_error(reason)
     undecodable = _first_undecodable(text)
     if undecodable is not None:
         reason = "not UTF-8 text; encode the body as UTF-8"
