@@ -14,7 +14,9 @@ import pytest
 from alembic.command import upgrade
 from alembic.config import Config
 
+from productrecs.cli.last_service_run import write_service_run
 from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
+from productrecs.processes.supervisor import ProcessState
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
 from tests.support.nursery import nursery
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NOBODY = 65_534
+RUNNING = ProcessState("api 1", os.getpid(), is_ready=True, is_silent=False, recent_ends=0)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root changes its user")
 
 # Loaded by the real program first: the place of its settings, its folder and its user.
@@ -171,6 +174,37 @@ def test_the_first_store_creates_the_installation_and_says_where(
     assert first.errors == f"Creating a new installation in {place}.\n"
     assert (first.status, second.status, second.errors) == (0, 0, "")
     assert "b.example" in machine.run("store", "list").output
+
+
+@pytest.mark.parametrize(
+    "command", ["store create --domain a.example", "store list", "doctor"]
+)
+def test_a_folder_whose_service_uses_postgresql_gets_no_second_installation(
+    machine: InstalledMachine, command: str
+) -> None:
+    data = machine.folder / "data"
+    data.mkdir(mode=0o700)
+    write_service_run(data, "http://127.0.0.1:8305", [RUNNING])
+
+    ended = machine.run(*command.split())
+
+    assert ended.status == 1
+    assert "set DATABASE_URL as it does" in ended.output + ended.errors
+    assert [path.name for path in data.iterdir()] == ["service.json"]
+
+
+def test_links_lead_to_the_running_service(machine: InstalledMachine) -> None:
+    def create(name: str, **environment: str) -> str:
+        words = ("--domain", f"{name}.example", "--email", f"{name}@example.com")
+        return machine.run("store", "create", *words, **environment).output
+
+    assert "http://localhost:8000/dashboard" in create("a")
+    write_service_run(machine.folder / "data", "http://127.0.0.1:8305", [RUNNING])
+
+    assert "http://127.0.0.1:8305/dashboard" in create("b")
+    assert "http://127.0.0.1:8305/" in machine.run("embed", "a.example").output
+    configured = create("c", PRODUCTRECS_BASE_URL="https://recs.example")
+    assert "https://recs.example/dashboard" in configured
 
 
 def test_commands_find_the_installation_of_the_service(machine: InstalledMachine) -> None:

@@ -1,4 +1,4 @@
-"""Last service run: which processes ran last on a data folder, written for `doctor`."""
+"""Last service run: which processes ran last on a data folder, for the commands."""
 
 import contextlib
 import os
@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from productrecs.processes.supervisor import ProcessState
+from productrecs.settings import Settings
 
 _RECORD: Final = "service.json"
 
@@ -44,7 +45,7 @@ class LastServiceRun:
 
 
 def write_service_run(data: Path, address: str, processes: Sequence[ProcessState]) -> None:
-    """Record for `doctor` which processes of the service run on a data folder."""
+    """Record which processes of the service run on a data folder."""
     service = LastServiceRun(socket.gethostname(), os.getpid(), address, tuple(processes))
     draft = data / f".{_RECORD}"
     with contextlib.suppress(OSError):  # a full or read-only disk, which doctor finds
@@ -58,3 +59,17 @@ def read_last_service_run(data: Path) -> LastServiceRun | None:
         return msgspec.json.decode((data / _RECORD).read_bytes(), type=LastServiceRun)
     except (OSError, msgspec.MsgspecError):
         return None
+
+
+def address_of_running_service(data: Path) -> str | None:
+    """Return where the service of a data folder listens; None if none runs here."""
+    service = read_last_service_run(data)
+    if service is None or not service.is_here or not service.is_running:
+        return None
+    return service.address
+
+
+def local_address(settings: Settings) -> str:
+    """Return where a browser on this machine reaches the service, running or not."""
+    running = address_of_running_service(settings.data)
+    return running or f"http://localhost:{settings.port}"

@@ -9,6 +9,7 @@ from typing import Final
 
 import click
 
+from productrecs.cli.last_service_run import address_of_running_service
 from productrecs.cli.settings_and_folder_owner import (
     DataFolderError,
     load_settings,
@@ -100,7 +101,8 @@ def open_or_create_services(data: Path | None) -> Iterator[Services]:
 
     Raises:
         SettingsError: when the environment holds an invalid value.
-        DataFolderError: when it cannot be created, or is another user's.
+        DataFolderError: when it cannot be created, is another user's, or its service uses
+            a database server.
         OutdatedSchemaError: when it has to be migrated first.
         StorageError: one of its kinds, when the database cannot be used.
     """
@@ -119,9 +121,25 @@ def open_or_create_services(data: Path | None) -> Iterator[Services]:
 
 def _is_installed(settings: Settings) -> bool:
     if settings.database_url is None and not settings.database_file.exists():
+        _require_no_running_service(settings)
         return False
     with open_existing_services(settings) as services:
         return has_schema(services.database)
+
+
+def _require_no_running_service(settings: Settings) -> None:
+    """Raise if a service runs in a folder without a database file.
+
+    Raises:
+        DataFolderError: when one does: its database is PostgreSQL's.
+    """
+    address = address_of_running_service(settings.data)
+    if address is not None:
+        message = (
+            f"the service of {settings.data.resolve()} at {address} uses a PostgreSQL "
+            "database: set DATABASE_URL as it does"
+        )
+        raise DataFolderError(message)
 
 
 @contextlib.contextmanager
@@ -133,6 +151,7 @@ def open_existing_services(settings: Settings) -> Iterator[Services]:
         UnsafeStorageError: when it must not be opened.
     """
     if settings.database_url is None and not settings.database_file.exists():
+        _require_no_running_service(settings)
         folder = settings.data.resolve()
         message = f"there is no database in {folder}; choose its folder with --data"
         raise DataFolderError(message)

@@ -6,6 +6,7 @@ from typing import Final, TypedDict
 
 import click
 
+from productrecs.cli.last_service_run import local_address
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
@@ -195,7 +196,7 @@ def _absolute_link(services: Services, base_url: str | None, path: str) -> str:
     settings = services.settings
     base = base_url or settings.base_url
     if not base:
-        base = f"http://localhost:{settings.port}"
+        base = local_address(settings)
         note = f"The link assumes that the service is at {base}: else give --base-url."
         click.echo(note, err=True)
     return f"{base.rstrip('/')}{path}"

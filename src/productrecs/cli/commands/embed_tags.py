@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from productrecs.cli.last_service_run import local_address
 from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option
 from productrecs.features.widgets.repository import WidgetRepository
@@ -45,7 +46,7 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
         settings = services.settings
         base_address = base_url or settings.base_url
         if not base_address:
-            base_address = f"http://localhost:{settings.port}"
+            base_address = local_address(settings)
             click.echo(
                 f"No address is configured: the tags use {base_address}, which only "
                 "browsers on this machine reach. Set PRODUCTRECS_BASE_URL or give "
