@@ -55,8 +55,8 @@ def in_process(report: Report) -> None:
     )
 
     def counted() -> None:
-        meter.check(subscription, 1_772_366_400_000)
-        meter.count()
+        meter.check_quota(subscription, 1_772_366_400_000)
+        meter.count_call()
 
     def nothing() -> None:
         _nothing()

@@ -342,7 +342,9 @@ def claim_or_check_object_store(objects: ObjectStore, database: Database) -> Non
         ObjectStoreUnavailableError: when the object store does not answer.
     """
     with database.transaction() as transaction:
-        number = str(AccountRepository(transaction).installation_number()).encode()
+        number = str(
+            AccountRepository(transaction).get_or_create_installation_number()
+        ).encode()
     try:
         found = objects.get(_INSTALLATION_OBJECT)
     except MissingObjectError:

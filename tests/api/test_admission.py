@@ -211,7 +211,7 @@ def test_a_quota_warning_is_the_same_both_ways(
     context = getattr(inside.application, "_context")  # noqa: B009 - of the process alone
     meter = context.metering.meters.get(store.store_id)
     for _ in range(8_000):  # 80 % of the trial's calls
-        meter.count()
+        meter.count_call()
 
     full = inside.ask("GET", target, headers=somebody())
     fast = inside.fast_reply(target, somebody())

@@ -145,12 +145,12 @@ class TrialStore:
         store = self.store
         meter = self.context.metering.meters.get(store.store_id)
         if meter is not None:
-            eventually(lambda: not meter.months()[-1].unsaved)
+            eventually(lambda: not meter.months_to_flush()[-1].unsaved)
         with self.services.database.transaction() as transaction:
             more = calls - MeteredCallRepository(transaction, store.store_id).calls(month)
             add_calls(transaction, {(store.store_id, month): more})
         if meter is not None:
-            eventually(lambda: meter.months()[-1].used == calls)
+            eventually(lambda: meter.months_to_flush()[-1].used == calls)
 
     def stored(self, month: str = "2026-03") -> int:
         """Return what the database has counted."""
@@ -523,7 +523,7 @@ def test_a_mails_picture_that_was_not_drawn_is_not_metered(
     shop.merchant.push(*({"id": item_id, "image_url": picture} for item_id in "abc"))
     eventually(lambda: shop.ask(("GET", "/v1/mail/products/{slot}")).json.get("products"))
     meter = shop.context.metering.meters[shop.store.store_id]
-    before = meter.months()[-1].used
+    before = meter.months_to_flush()[-1].used
 
     async def draw_nothing(*_: object) -> bytes:
         message = "too many pictures wait"
@@ -532,10 +532,10 @@ def test_a_mails_picture_that_was_not_drawn_is_not_metered(
     with monkeypatch.context() as patch:
         patch.setattr(MailPicturePool, "draw", draw_nothing)
         refused = shop.ask(image)
-        used_by_refused = meter.months()[-1].used - before
+        used_by_refused = meter.months_to_flush()[-1].used - before
     drawn_reply = shop.ask(image)
 
     assert (refused.status, refused.header("location")) == (302, picture)
     assert used_by_refused == 0
     assert drawn_reply.status == 200
-    assert meter.months()[-1].used - before == 1
+    assert meter.months_to_flush()[-1].used - before == 1

@@ -158,7 +158,7 @@ def test_the_secret_key_is_made_here_and_shown_once(office: Office, store: Store
     again = text_of(member.post(f"{PAGE}/secret", page=PAGE))
     assert "sk_" not in again
     assert "sk_" not in text_of(member.get(PAGE))
-    (key,) = find_store(database, store.domain).secrets.active(office.now_ms)
+    (key,) = find_store(database, store.domain).secrets.active_keys(office.now_ms)
     assert found[0].endswith(key.end)
 
 

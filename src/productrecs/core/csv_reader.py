@@ -130,7 +130,7 @@ class CsvInspector:
         if len(self._head) < HEAD_BYTES:
             self._head += block[: HEAD_BYTES - len(self._head)]
         if self._is_utf8:
-            self._is_utf8 = _decodes(self._strict, block, final=False)
+            self._is_utf8 = _is_decodable(self._strict, block, final=False)
 
     def finish(self) -> CsvFormat:
         """Return the format of the whole file.
@@ -139,7 +139,7 @@ class CsvInspector:
             MissingColumnsError: when its header lacks a required column.
         """
         if self._is_utf8:
-            self._is_utf8 = _decodes(self._strict, b"", final=True)
+            self._is_utf8 = _is_decodable(self._strict, b"", final=True)
         header = read_header(self._head, self._layout)
         with_bom = [name for bom, name in _BOMS if self._head.startswith(bom)]
         encoding = with_bom[0] if with_bom else "utf-8" if self._is_utf8 else "cp1252"
@@ -190,7 +190,9 @@ def read_header(head: bytes, layout: CsvLayout = HISTORY_LAYOUT) -> CsvHeader:
     lines = _LINE_END.split(decode_head(head))
     above = list(itertools.takewhile(_is_above_the_header, lines))
     line = lines[len(above)] if len(above) < len(lines) else ""
-    headers = [_header(line, separator, len(above) + 1, layout) for separator in SEPARATORS]
+    headers = [
+        _parse_header(line, separator, len(above) + 1, layout) for separator in SEPARATORS
+    ]
     best = max(headers, key=lambda header: (_completeness(header, layout), header.width))
     missing = [name for name in layout.required if name not in best.columns]
     if missing and (words := unsupported_file_hint(head)) is not None:
@@ -242,7 +244,7 @@ def _is_above_the_header(line: str) -> bool:
     return not line.strip() or bool(_EXCEL_HINT.fullmatch(line.strip()))
 
 
-def _header(line: str, separator: str, lines: int, layout: CsvLayout) -> CsvHeader:
+def _parse_header(line: str, separator: str, lines: int, layout: CsvLayout) -> CsvHeader:
     try:
         names = split_line(line, separator)
     except csv.Error:
@@ -260,11 +262,11 @@ def decode_head(head: bytes) -> str:
     encoding = next((name for bom, name in _BOMS if head.startswith(bom)), "")
     if not encoding:
         decoder = codecs.getincrementaldecoder("utf-8")()
-        encoding = "utf-8" if _decodes(decoder, head, final=False) else "cp1252"
+        encoding = "utf-8" if _is_decodable(decoder, head, final=False) else "cp1252"
     return codecs.getincrementaldecoder(encoding)("replace").decode(head)
 
 
-def _decodes(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool) -> bool:
+def _is_decodable(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool) -> bool:
     try:
         decoder.decode(block, final)
     except UnicodeDecodeError:
@@ -362,7 +364,9 @@ def _read_quoted_row(
         return parsed_alone[0]
     continuation = _QuotedCellLines(lines, csv_format)
     try:
-        cells = next(csv.reader(continuation.feed(line), delimiter=separator, strict=True))
+        cells = next(
+            csv.reader(continuation.lines_from(line), delimiter=separator, strict=True)
+        )
     except (csv.Error, StopIteration):
         cells = []
     if len(cells) != csv_format.width:
@@ -379,7 +383,7 @@ class _QuotedCellLines:
         self._lines = lines
         self._format = csv_format
 
-    def feed(self, first: str) -> Iterator[str]:
+    def lines_from(self, first: str) -> Iterator[str]:
         yield first + "\n"
         room = MAX_LINE_LENGTH - len(first)
         while self._format.prose or self.count < _LONGEST_SPAN:
@@ -424,7 +428,7 @@ class _LineBuffer:
         """Return the next line, or None at the end."""
         if self._consumed == _STEP:
             self._report_progress()
-        if self._next >= len(self._lines) and not self._read_until(1):
+        if self._next >= len(self._lines) and not self._buffer_lines(1):
             self._report_progress()
             return None
         line = self._lines[self._next]
@@ -434,7 +438,7 @@ class _LineBuffer:
 
     def peek(self, ahead: int) -> str | None:
         """Return the line `ahead` lines after the next one, or None past the end."""
-        if self._next + ahead >= len(self._lines) and not self._read_until(ahead + 1):
+        if self._next + ahead >= len(self._lines) and not self._buffer_lines(ahead + 1):
             return None
         return self._lines[self._next + ahead]
 
@@ -443,7 +447,7 @@ class _LineBuffer:
         for _ in range(count):
             self.next()
 
-    def _read_until(self, needed: int) -> bool:
+    def _buffer_lines(self, needed: int) -> bool:
         """Read until `needed` lines are buffered; return whether there are that many."""
         self._lines = self._lines[self._next :]
         self._next = 0

@@ -27,7 +27,7 @@ from productrecs.records.events.event import (
     EventKind,
     EventSubject,
     NewEvent,
-    split_source,
+    split_source_and_look,
 )
 from productrecs.schemas.field_readers import (
     COUNT_SCHEMA,
@@ -94,7 +94,7 @@ def to_events(kind: EventKind, body: EventBody, ts_ms: int | None = None) -> lis
         return _impression_events(body, ts_ms)
     subject = EVENT_SUBJECTS[kind]
     revenue = kind in KINDS_WITH_REVENUE
-    source, look = split_source(body.source)
+    source, look = split_source_and_look(body.source)
     event = NewEvent(
         kind=kind,
         item_id=body.item_id if subject is EventSubject.PRODUCT else None,
@@ -138,7 +138,7 @@ def _impression_events(body: EventBody, ts_ms: int | None) -> list[NewEvent]:
             identity=body.identity,
         )
         for item_id, (source, look), position in zip(
-            item_ids, map(split_source, sources), positions, strict=True
+            item_ids, map(split_source_and_look, sources), positions, strict=True
         )
     ]
 

@@ -48,7 +48,7 @@ from productrecs.features.search.results_page import (
     results_page,
 )
 from productrecs.records.catalog.availability import effective_availability
-from productrecs.records.catalog.item import with_whole_addresses
+from productrecs.records.catalog.item import with_absolute_urls
 from productrecs.records.catalog.item_filters import (
     Filters,
     PriceRange,
@@ -401,7 +401,7 @@ class AssistantCatalog:
             item, price = found.item, float(catalog.prices[number])
             usual = float(catalog.list_prices[number])
             yield OfferedItem(
-                with_whole_addresses(item, self.store.domain),
+                with_absolute_urls(item, self.store.domain),
                 price,
                 usual if usual > price else None,
                 effective_availability(item.availability, item.stock_qty),

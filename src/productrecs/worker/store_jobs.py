@@ -47,9 +47,9 @@ from productrecs.records.events.repository import (
     EventRepository,
 )
 from productrecs.records.orders.unconfirmed_purchases import (
-    apply_order_policy,
+    apply_order_policy_to_chunk,
+    exclude_excess_chunk,
     is_policy_applied,
-    leave_out_excess,
 )
 from productrecs.records.purchases.repository import PurchaseRepository
 from productrecs.records.search_counts.repository import (
@@ -248,15 +248,15 @@ class StoreJobs:
     def apply_order_policy(self, job: Job, progress: JobProgress) -> None:
         """Count or leave out earlier unconfirmed purchases, as the store's setting says."""
         services = self._services
-        while not progress.stopping and apply_order_policy(
+        while not progress.stopping and apply_order_policy_to_chunk(
             services.database, store_of_job(job, self._accounts), services.clock()
         ):
             pass
 
-    def leave_out_excess(self, job: Job, progress: JobProgress) -> None:
+    def exclude_network_excess(self, job: Job, progress: JobProgress) -> None:
         """Leave what crowded networks sent beyond their shares out of reports too."""
         store, services = store_of_job(job, self._accounts), self._services
-        while not progress.stopping and leave_out_excess(
+        while not progress.stopping and exclude_excess_chunk(
             services.database, store, services.clock()
         ):
             pass
@@ -352,7 +352,7 @@ class StoreJobs:
         with self._services.database.transaction() as transaction:
             events = EventRepository(transaction, job.store_id)
             events.delete_receipts(now_ms - RETRY_WINDOW_MS)
-            events.purge_bots(now_ms - BOT_RETENTION_MS)
+            events.purge_bot_events(now_ms - BOT_RETENTION_MS)
             IdempotencyRepository(transaction, job.store_id).delete_expired(now_ms)
             now_ms = self._services.system_clock()
             AuditLogRepository(transaction, job.store_id).purge(now_ms)
@@ -373,7 +373,7 @@ def build_store_job_worker(services: Services) -> JobWorker:
         "index-earnings": stores.compute_earning_index_of_store,
         "purge-events": stores.purge_events,
         "replay-earnings": stores.replay_earning_weights_of_store,
-        "leave-out-excess": stores.leave_out_excess,
+        "leave-out-excess": stores.exclude_network_excess,
         "mail-weekly-reports": stores.mail_weekly_reports,
         "measure-data": lambda _job, _progress: _measure_data(services),
         "measure-tests": stores.measure_tests,

@@ -28,7 +28,7 @@ from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailSubscriptionRepository,
-    last_weekly_reports,
+    oldest_weekly_report_times,
 )
 from productrecs.worker.alert_mails import due_stock_actions, stock_action_lines
 
@@ -67,7 +67,7 @@ def stores_with_due_reports(services: Services, stores: Iterable[Store]) -> list
     if services.settings.smtp is None:
         return []
     with services.database.reading() as connection:
-        mailed = last_weekly_reports(connection)
+        mailed = oldest_weekly_report_times(connection)
     now_ms, due = services.clock(), []
     for store in stores:
         due_at = newest_due_week(store.settings, now_ms).due_at

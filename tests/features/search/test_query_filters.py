@@ -170,7 +170,7 @@ def _check(
 ) -> None:
     """Check that items have what filters say."""
     prices = store.catalog.prices[list(items)]
-    having = [store.catalog.attributes.of(item) for item in items]
+    having = [store.catalog.attributes.attributes_of(item) for item in items]
     for one in filters:
         assert one.low is None or prices.min() >= one.low
         assert one.high is None or prices.max() <= one.high

@@ -81,8 +81,8 @@ def kept(services: Services, store_id: StoreId) -> int:
 
 def serve(meter: CallMeter, store: Store, times: int) -> None:
     for _ in range(times):
-        assert meter.check(store.subscription, NOON) is None
-        meter.count()
+        assert meter.check_quota(store.subscription, NOON) is None
+        meter.count_call()
 
 
 def test_what_is_counted_is_stored_within_a_second_and_for_its_store(
@@ -108,7 +108,7 @@ def test_a_meter_is_opened_once_and_begins_with_what_is_stored(
 
     first = opened(metering, services, store)
 
-    assert first.check(store.subscription, NOON) == QuotaNotice(
+    assert first.check_quota(store.subscription, NOON) == QuotaNotice(
         BillingStatus.WARN, 1_000_000, 1_000_000
     )
     assert opened(metering, services, store) is first is metering.meters.get(store.store_id)
@@ -126,8 +126,8 @@ def test_what_other_processes_count_is_known_within_a_second(
     serve(there, store, 40)
     serve(here, store, 2)
 
-    assert eventually(lambda: here.months()[-1].used == 42) < 2
-    assert eventually(lambda: there.months()[-1].used == 42) < 2
+    assert eventually(lambda: here.months_to_flush()[-1].used == 42) < 2
+    assert eventually(lambda: there.months_to_flush()[-1].used == 42) < 2
     elsewhere.close()
 
 
@@ -200,8 +200,8 @@ def test_a_count_that_cannot_be_read_begins_at_zero_and_is_learned(
 
     meter = asyncio.run(metering.open_meter(store, fails))
 
-    assert meter.months()[-1].used in {0, 1_000_000}
-    eventually(lambda: meter.check(store.subscription, NOON) is not None)
+    assert meter.months_to_flush()[-1].used in {0, 1_000_000}
+    eventually(lambda: meter.check_quota(store.subscription, NOON) is not None)
 
 
 def test_a_deleted_stores_meter_is_forgotten_and_leaves_nothing(
@@ -227,7 +227,7 @@ def test_an_unused_meter_is_dropped_once_its_count_is_stored(
     eventually(lambda: metering.meters.get(store.store_id) is None)
 
     assert kept(services, store.store_id) == 3
-    assert opened(metering, services, store).months()[-1].used == 3
+    assert opened(metering, services, store).months_to_flush()[-1].used == 3
 
 
 def test_headers_report_a_plan_without_content() -> None:

@@ -12,12 +12,12 @@ def test_an_item_that_changes_leaves_its_old_values() -> None:
     index.put(2, (("Brand", ("ACME",)),))
 
     assert index.mask("brand", ["acme"], 3).tolist() == [True, False, True]
-    assert index.of(0) == {"brand": ["Acme"], "Fit": ["Slim", "Wide"]}
+    assert index.attributes_of(0) == {"brand": ["Acme"], "Fit": ["Slim", "Wide"]}
     index.put(0, (("Fit", ("Wide",)),))
     assert index.mask("BRAND", ["acme", "unknown"], 3).tolist() == [False, False, True]
     assert index.mask("fit", ["slim"], 3).sum() == 0
-    assert index.of(0) == {"Fit": ["Wide"]}
-    assert index.of(99) == {}
+    assert index.attributes_of(0) == {"Fit": ["Wide"]}
+    assert index.attributes_of(99) == {}
 
 
 def test_counts_begin_with_the_attribute_that_most_items_have() -> None:

@@ -12,7 +12,14 @@ def test_items_newer_than_the_groups_stand_alone() -> None:
     items = np.array([0, 9, 1, 9, 2, 3], np.int64)
 
     assert groups.groups_of(items).tolist() == [7, 0, 7, 0, 0, 0]
-    assert groups.firsts(items).tolist() == [True, True, False, True, True, True]
+    assert groups.first_of_each_group(items).tolist() == [
+        True,
+        True,
+        False,
+        True,
+        True,
+        True,
+    ]
     assert sorted(groups.members(7).tolist()) == [0, 1]
 
 

@@ -123,6 +123,8 @@ def test_events_of_bots_are_purged_after_their_retention(
     send(database, store_id, view("b", bot="Googlebot"))
 
     with database.transaction() as transaction:
-        gone = EventRepository(transaction, store_id).purge_bots(NOON - BOT_RETENTION_MS)
+        gone = EventRepository(transaction, store_id).purge_bot_events(
+            NOON - BOT_RETENTION_MS
+        )
 
     assert gone == 1 == len(stored(database, bot_events))

@@ -19,7 +19,7 @@ from productrecs.records.events.daily_network_caps import (
 from productrecs.records.events.event import CROWDED_NETWORK, EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.records.orders.unconfirmed_purchases import leave_out_excess
+from productrecs.records.orders.unconfirmed_purchases import exclude_excess_chunk
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import bot_events, events, purchase_lines
 from productrecs.tenancy.accounts.api_keys import KeyUse
@@ -172,7 +172,7 @@ def test_an_unusual_share_shows_until_it_is_left_out(shop: NetworkStore) -> None
         shop.order(f"P-{number}")
     assert codes(shop) == ["crowded_networks"]
 
-    while leave_out_excess(shop.database, shop.store, shop.now):
+    while exclude_excess_chunk(shop.database, shop.store, shop.now):
         pass
 
     assert codes(shop) == []

@@ -12,7 +12,7 @@ from productrecs.records.orders.order_history_import import (
 
 def held(size: AdaptiveChunkSize, seconds_a_line: float, times: int = 30) -> int:
     for _ in range(times):
-        size.record(size.lines, size.lines * seconds_a_line)
+        size.adapt_to(size.lines, size.lines * seconds_a_line)
     return size.lines
 
 
@@ -33,7 +33,7 @@ def test_one_that_was_held_up_changes_little() -> None:
     size = AdaptiveChunkSize()
     before = held(size, TRANSACTION_SECONDS / 600)
 
-    size.record(before, 10 * TRANSACTION_SECONDS)
+    size.adapt_to(before, 10 * TRANSACTION_SECONDS)
 
     assert size.lines == before // 2
     assert held(size, TRANSACTION_SECONDS / 600, times=3) > 0.9 * before

@@ -15,7 +15,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.order_history_import import OrderHistoryImport
-from productrecs.records.orders.unconfirmed_purchases import apply_order_policy
+from productrecs.records.orders.unconfirmed_purchases import apply_order_policy_to_chunk
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
     LockedStoreLog,
@@ -95,7 +95,7 @@ class ConfirmingStore:
     def choose(self, policy: str) -> None:
         """Change the store's setting, and apply it to earlier purchases."""
         change_settings(self.database, self.store, {"unconfirmed_orders": policy})
-        while apply_order_policy(self.database, self.store, self.now):
+        while apply_order_policy_to_chunk(self.database, self.store, self.now):
             pass
 
     def sold(self) -> list[Sale]:

@@ -35,7 +35,7 @@ class Usage:
 
     def flush(self, meter: CallMeter) -> None:
         """Do what the flush thread does."""
-        for month in meter.months():
+        for month in meter.months_to_flush():
             if calls := month.unsaved:
                 total = self.calls.get(month.month, 0) + calls
                 self.calls[month.month] = total
@@ -45,7 +45,7 @@ class Usage:
 
     def learn(self, meter: CallMeter) -> None:
         """Let the meter know what others counted."""
-        present = meter.months()[-1]
+        present = meter.months_to_flush()[-1]
         present.set_total(self.calls.get(present.month, 0), meter.limit)
 
 
@@ -66,9 +66,9 @@ def serve(
     """Ask and count as the middleware does; return the notice of each call."""
     notices = []
     for _ in range(times):
-        notice = meter.check(said, now_ms)
+        notice = meter.check_quota(said, now_ms)
         if notice is None or not notice.is_cut_off:
-            meter.count()
+            meter.count_call()
         notices.append("" if notice is None else f"{notice.status} {notice.used}")
     return notices
 
@@ -103,13 +103,13 @@ def test_two_processes_add_up(usage: Usage) -> None:
 
     assert usage.calls == {"2026-03": 10}
     for meter in (one, other):
-        assert meter.check(TEN, NOON) == QuotaNotice(OVER, 10, 10)
+        assert meter.check_quota(TEN, NOON) == QuotaNotice(OVER, 10, 10)
 
 
 def test_what_is_counted_during_a_flush_is_not_lost(usage: Usage) -> None:
     meter = meter_of(usage)
     serve(meter, 3)
-    (month,) = meter.months()
+    (month,) = meter.months_to_flush()
     calls = month.unsaved
     serve(meter, 2)  # while the database writes the three
     month.flushed(calls, calls, meter.limit)
@@ -130,20 +130,20 @@ def test_the_month_turns_at_its_millisecond_and_the_old_one_is_kept_whole(
     notices = serve(meter, 1, now_ms=APRIL + after)
 
     assert notices == (["warn 10"] if months == 1 else [""])
-    assert len(meter.months()) == months
+    assert len(meter.months_to_flush()) == months
     usage.flush(meter)
     kept = {"2026-03": 10} if months == 1 else {"2026-03": 9, "2026-04": 1}
     assert usage.calls == kept
-    assert len(meter.months()) == 1
+    assert len(meter.months_to_flush()) == 1
 
 
 def test_a_clock_that_is_set_ahead_and_back_suspends_no_store(usage: Usage) -> None:
     trial = Subscription("ten", ends_at=APRIL - 1)
     meter = meter_of(usage, trial)
 
-    assert meter.check(trial, NOON) is None
-    assert meter.check(trial, APRIL - 1) == QuotaNotice(SUSPENDED)
-    assert meter.check(trial, NOON) is None
+    assert meter.check_quota(trial, NOON) is None
+    assert meter.check_quota(trial, APRIL - 1) == QuotaNotice(SUSPENDED)
+    assert meter.check_quota(trial, NOON) is None
 
 
 @pytest.mark.parametrize("is_flushed_between", [False, True])
@@ -159,7 +159,7 @@ def test_a_clock_that_is_set_a_month_ahead_and_back_counts_each_call_once(
     usage.flush(meter)
 
     assert usage.calls == {"2026-03": 9, "2026-04": 3}
-    assert len(meter.months()) == 1
+    assert len(meter.months_to_flush()) == 1
     assert serve(meter, 2) == ["warn 10", "over_quota 10"]
 
 
@@ -175,9 +175,9 @@ def test_near_the_limit_few_calls_wait_for_their_flush(usage: Usage) -> None:
     usage.learn(meter)
     waiting = dict.fromkeys(range(1, 10_001), 0)
     for count in waiting:
-        meter.check(said, NOON)
-        meter.count()
-        waiting[count] = meter.months()[-1].unsaved
+        meter.check_quota(said, NOON)
+        meter.count_call()
+        waiting[count] = meter.months_to_flush()[-1].unsaved
         if usage.requested:
             usage.requested = 0
             usage.flush(meter)

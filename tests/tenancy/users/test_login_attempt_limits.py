@@ -25,7 +25,7 @@ def limits(database: Database, clock: FakeClock[int]) -> LoginAttemptLimits:
 
 def is_open(one: LoginAttemptLimits, *names: str) -> bool:
     try:
-        one.check(*names)
+        one.check_attempts_left(*names)
     except TooManyAttemptsError:
         return False
     return True
@@ -35,10 +35,10 @@ def test_two_processes_count_the_failures_of_a_name_together(database: Database)
     clock = FakeClock(1_000_000)
     here, there = limits(database, clock), limits(database, clock)
 
-    here.count_attempt("account a", "address 1")
-    there.count_attempt("account a", "address 2")
+    here.count_failure("account a", "address 1")
+    there.count_failure("account a", "address 2")
     assert is_open(here, "account a")
-    here.count_attempt("account a", "address 1")
+    here.count_failure("account a", "address 1")
 
     assert not is_open(there, "account a", "address 3")
     assert is_open(there, "account b", "address 1")
@@ -50,16 +50,16 @@ def test_one_more_attempt_comes_with_time_and_all_after_a_success(
     clock = FakeClock(1_000_000)
     one = limits(database, clock)
     for _ in range(3):
-        one.count_attempt("account a")
+        one.count_failure("account a")
     with pytest.raises(TooManyAttemptsError) as refusal:
-        one.check("account a")
+        one.check_attempts_left("account a")
     assert 60 <= refusal.value.seconds <= 61
 
     clock.now += 60_000
     assert is_open(one, "account a")
-    one.count_attempt("account a")
+    one.count_failure("account a")
     assert not is_open(one, "account a")
-    one.succeeded("account a")
+    one.clear_failures("account a")
 
     assert is_open(one, "account a")
 
@@ -67,10 +67,10 @@ def test_one_more_attempt_comes_with_time_and_all_after_a_success(
 def test_full_buckets_are_deleted_and_names_are_not_stored(database: Database) -> None:
     clock = FakeClock(1_000_000)
     one = limits(database, clock)
-    one.count_attempt("account anna@shop.example")
+    one.count_failure("account anna@shop.example")
     clock.now += 60_001
 
-    one.count_attempt("address 203.0.113.7")
+    one.count_failure("address 203.0.113.7")
 
     with database.reading() as connection:
         rows = connection.execute(sa.select(login_attempts)).all()

@@ -40,7 +40,7 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
             "last_used": _iso_or_none(last_uses.get(key.key_id)),
             "expires": _iso_or_none(key.expires_at),
         }
-        for key in store.secrets.active(now_ms)
+        for key in store.secrets.active_keys(now_ms)
     ]
     if as_json:
         print_json(rows)

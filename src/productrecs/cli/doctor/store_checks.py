@@ -273,7 +273,7 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
         events = NewestEventRepository(connection, store.store_id)
         newest_event_ms, product_events = (
             events.newest_live_at(),
-            events.newest_product_events(),
+            events.summarize_newest_product_events(),
         )
         purchases, model_id = sampler.purchase_sample(), sampler.model_id()
         gaps, delay_ms = sampler.incomplete_items(), sold_lines.order_delay_ms()

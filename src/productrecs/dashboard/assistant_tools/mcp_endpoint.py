@@ -25,7 +25,7 @@ from productrecs.http.pipeline.cors import check_origin
 from productrecs.http.pipeline.error_responses import ROUTER_CODES, error_response
 from productrecs.http.pipeline.mcp_messages import Handle, answer_message
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
-from productrecs.tenancy.users.access_tokens.access_token import find_access_token
+from productrecs.tenancy.users.access_tokens.access_token import authenticate_access_token
 from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.login_and_sessions import Session
 
@@ -83,7 +83,7 @@ async def _authenticate(
     level = _UNKNOWN_LIMIT.check(public_network_of(address) or address)
     services = exchange.context.services
     found = await exchange.context.run_in_dashboard_pool(
-        lambda: find_access_token(services.database, sent, services.system_clock())
+        lambda: authenticate_access_token(services.database, sent, services.system_clock())
     )
     if found is None:
         _UNKNOWN_LIMIT.count(level)

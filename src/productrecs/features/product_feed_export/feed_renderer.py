@@ -18,7 +18,7 @@ from productrecs.features.product_feed_export.feed_formats import (
     feed_lines,
     longest_id,
 )
-from productrecs.records.catalog.item import with_whole_addresses
+from productrecs.records.catalog.item import with_absolute_urls
 from productrecs.records.catalog.repository import CatalogRepository
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class ProductFeedRenderer:
             for item_id, group_id in group_ids.items():
                 stored = stored_items.get(item_id)
                 if stored is not None and stored.present:
-                    yield with_whole_addresses(stored.item, self.store.domain), group_id
+                    yield with_absolute_urls(stored.item, self.store.domain), group_id
 
     @property
     def _shop_url(self) -> str:

@@ -204,7 +204,7 @@ def _relative_filter(
         category = catalog.narrowest[subject]
         return Filters(categories=(category,)) if category else None
     if relative_filter is RelativeFilter.SAME_BRAND:
-        brands = catalog.attributes.of(subject).get("brand", [])
+        brands = catalog.attributes.attributes_of(subject).get("brand", [])
         pairs = tuple(("brand", brand) for brand in brands)
         return Filters(attributes=pairs) if pairs else None
     price = float(catalog.prices[subject])

@@ -189,7 +189,7 @@ def picks_within_limits(
     counts = Counter[tuple[str, str]]()
     allowed: list[Pick] = []
     for index, pick in enumerate((*listed, *picks)):
-        brand = eligible.catalog.attributes.of(pick.item).get("brand", [""])[0]
+        brand = eligible.catalog.attributes.attributes_of(pick.item).get("brand", [""])[0]
         groups = [
             (kind, name, max_per_category)
             for kind, name, max_per_category in (

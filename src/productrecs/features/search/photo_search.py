@@ -122,7 +122,7 @@ def _printed_shares(
 
 def _title_words(catalog: CatalogView, item: int) -> frozenset[str]:
     """Return the words of a product's title and brand."""
-    brand = " ".join(catalog.attributes.of(item).get("brand", ()))
+    brand = " ".join(catalog.attributes.attributes_of(item).get("brand", ()))
     return frozenset(query_words(f"{catalog.title(item)} {brand}"))
 
 

@@ -337,7 +337,7 @@ def _marked_size_phrases(
 
 def _size_value_ids(catalog: CatalogView, size: SizePhrase) -> set[int]:
     """Return the ids of the catalog's values of a size, in its system if they name one."""
-    ids = catalog.attributes.with_word(FilterField.SIZE, size.value)
+    ids = catalog.attributes.value_ids_with_word(FilterField.SIZE, size.value)
     if size.system is None:
         return set(ids)
     systems = {
@@ -392,7 +392,7 @@ def _converted_size_ids(context: QueryFilterContext, size: SizePhrase) -> set[in
     usual = context.usual_size_system
     plain = {HEIGHT, WAIST, None, usual, "eu" if usual not in COUNTRY_SYSTEMS else usual}
     allowed = {size.system, None} if size.system in plain else {size.system}
-    ids = context.catalog.attributes.with_word(FilterField.SIZE, size.value)
+    ids = context.catalog.attributes.value_ids_with_word(FilterField.SIZE, size.value)
     return {
         value_id
         for value_id in ids
@@ -486,7 +486,7 @@ def _value_filters(
     for size in range(min(_MAX_WORDS, len(pieces)), 0, -1):
         for first in range(len(pieces) - size + 1):
             phrase = " ".join(piece.text for piece in pieces[first : first + size])
-            ids = context.catalog.attributes.with_text(phrase)
+            ids = context.catalog.attributes.value_ids_with_text(phrase)
             if not ids and phrase not in meanings:
                 continue
             span = TextSpan(pieces[first].span.start, pieces[first + size - 1].span.end)
@@ -522,7 +522,10 @@ def _largest_filter_of_phrase(
             continue  # a word of a third language that titles of this store have
         titles[name] = words
         for word in all_words:
-            same = (*attributes.with_text(word), *attributes.with_word(name, word))
+            same = (
+                *attributes.value_ids_with_text(word),
+                *attributes.value_ids_with_word(name, word),
+            )
             of_name = {
                 value_id for value_id in same if attributes.value(value_id)[0] == name
             }

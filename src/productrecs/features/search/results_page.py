@@ -251,7 +251,9 @@ def results_page(
         hits=hits,
         relaxed=results.relaxed,
         address=query.address,
-        total=int(groups.firsts(matches.items).sum()) if listing.counts else None,
+        total=int(groups.first_of_each_group(matches.items).sum())
+        if listing.counts
+        else None,
         facets={
             facet: _facet_counts(store.catalog, facet, results, masks, buyable)
             for facet in listing.facets
@@ -364,7 +366,7 @@ def _page_hits(
             page_results.items[page_results.complete :],
         )
         items = np.concatenate([_sort_items(store, listing.sort, tier) for tier in tiers])
-        items = items[groups.firsts(items)]
+        items = items[groups.first_of_each_group(items)]
         ranked = enumerate(items[: offset + num].tolist())
         return [Hit(item, 1.0 / (1.0 + rank)) for rank, item in ranked][offset:]
     pins = filter_items(
@@ -377,7 +379,9 @@ def _page_hits(
     )  # lowest rank that boosts may lift to the page
     hits = _first_hits(store, query, page_results, groups, last_rank)
     if query.has_words or query.filters:
-        exact = int(groups.firsts(page_results.items[: page_results.exact]).sum())
+        exact = int(
+            groups.first_of_each_group(page_results.items[: page_results.exact]).sum()
+        )
         hits = reorder_page_by_page(hits, exact, pages, until)
     return collapse_variants(groups, put_pinned_first(pins, hits))[offset : offset + num]
 

@@ -74,7 +74,7 @@ class Admission:
 
     def apply_quota(self, meter: CallMeter, store: Store, now_ms: int) -> None:
         """Check the quota of the store's plan; a reply with content is metered."""
-        notice = meter.check(store.subscription, now_ms)
+        notice = meter.check_quota(store.subscription, now_ms)
         if notice is not None:
             self.limits = (*self.limits, *billing_headers(notice))
             if notice.is_cut_off:

@@ -103,7 +103,7 @@ class FastPath:
             return None  # the dispatcher handles the request again, and reports the error
         if body is None or admission.meter is None:
             return None
-        admission.meter.count()
+        admission.meter.count_call()
         headers = admission.cors
         if admission.limits:
             admission.count_against_rate_limits()

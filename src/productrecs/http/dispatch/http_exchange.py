@@ -251,7 +251,7 @@ class HttpExchange:
         self.started = True
         self.status = status
         if self.admission.meter is not None and status < _MULTIPLE_CHOICES:
-            self.admission.meter.count()
+            self.admission.meter.count_call()
         if self.route is not None and self.route.sends_timing:
             extra = (*extra, *self._server_timing_headers())
         if status == _OK and cache is _NO_STORE and self._try_single_write(body, extra):
@@ -338,7 +338,7 @@ class HttpExchange:
             if self.route is not None and self.route.sends_timing:
                 added_headers += self._server_timing_headers()
             if self.admission.meter is not None and self.status < _MULTIPLE_CHOICES:
-                self.admission.meter.count()
+                self.admission.meter.count_call()
             if not any(name == b"cache-control" for name, _ in message["headers"]):
                 added_headers.append(_NO_STORE)  # only pages set their own
             if self._server.is_draining:

@@ -136,7 +136,7 @@ class UsageMetering:
         unsaved = [
             _UnsavedCalls(store_id, meter, month, calls)
             for store_id, meter in list(self.meters.items())
-            for month in meter.months()
+            for month in meter.months_to_flush()
             if (calls := month.unsaved)
         ]
         for start in range(0, len(unsaved), BATCH_STORES):
@@ -160,7 +160,7 @@ class UsageMetering:
         months = {
             store_id: (meter, present)
             for store_id, meter in list(self.meters.items())
-            if (present := meter.months()[-1]).month == month
+            if (present := meter.months_to_flush()[-1]).month == month
         }
         for store_id, total in read_calls(reader, month, list(months)).items():
             meter, present = months[store_id]
@@ -174,7 +174,7 @@ class UsageMetering:
             meter.is_used = False
             if (
                 self._idle_rounds[store_id] > MAX_IDLE_ROUNDS
-                and not meter.months()[-1].unsaved
+                and not meter.months_to_flush()[-1].unsaved
             ):
                 self._drop_meter(store_id)
 

@@ -114,14 +114,14 @@ class AttributeIndex:
         """Return whether a brand, colour, size or material begins with one of the words."""
         return not self._first_words.isdisjoint(words)
 
-    def with_text(self, text: str) -> Sequence[int]:
+    def value_ids_with_text(self, text: str) -> Sequence[int]:
         """Return the ids of brands, colours, sizes and materials that read `text`.
 
         `text` is folded as by the tokenizer.
         """
         return self._by_text.get(text, ())
 
-    def with_word(self, name: str, word: str) -> Sequence[int]:
+    def value_ids_with_word(self, name: str, word: str) -> Sequence[int]:
         """Return the ids of colours, sizes or materials that have a folded word."""
         return self._by_word.get((name, word), ())
 
@@ -138,14 +138,14 @@ class AttributeIndex:
             mask[members[members < size]] = True
         return mask
 
-    def of(self, number: int) -> dict[str, list[str]]:
+    def attributes_of(self, number: int) -> dict[str, list[str]]:
         """Return an item's attributes: names and values as first written."""
         found: dict[str, list[str]] = {}
         for one in self._items[number] if number < len(self._items) else ():
             found.setdefault(self._titles[self._names[one]], []).append(self._values[one])
         return found
 
-    def values(self) -> Iterator[tuple[str, ValueCount]]:
+    def all_value_counts(self) -> Iterator[tuple[str, ValueCount]]:
         """Yield each value with its attribute's name, and its number of items."""
         for name, value, members in zip(
             self._names, self._values, self._members, strict=False

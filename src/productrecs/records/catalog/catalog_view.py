@@ -283,9 +283,9 @@ class CatalogView:
         state = effective_availability(stated, row[9])
         self._cards[number] = self._make_card(fields)
         self.ids[number] = item_id
-        attributes = _attributes(row[14:19])
-        self._set_variant(number, *_variant_labels(row[4], attributes))
-        self._categorise(number, tuple(json.loads(row[10])))
+        attributes = _attributes_from_columns(row[14:19])
+        self._set_variant(number, *_variant_group_and_difference(row[4], attributes))
+        self._set_categories(number, tuple(json.loads(row[10])))
         self.attributes.put(number, attributes)
         self.prices[number] = np.nan if row[7] is None else row[7]
         self.list_prices[number] = np.nan if row[19] is None else row[19]
@@ -304,7 +304,7 @@ class CatalogView:
         self._state[number] = _HIDDEN
         self.numbers.pop(item_id, None)
         self._set_variant(number, 0, 0)
-        self._categorise(number, ())
+        self._set_categories(number, ())
         self.attributes.put(number, ())
         self.price_lists.put(number, NO_PRICES)
         self.ids[number] = None
@@ -314,7 +314,7 @@ class CatalogView:
             self.variants[number], self._differences[number] = group, difference
             self._variant_changes += 1
 
-    def _categorise(self, number: int, categories: tuple[str, ...]) -> None:
+    def _set_categories(self, number: int, categories: tuple[str, ...]) -> None:
         old = self.categories[number]
         if old == categories:
             return
@@ -327,7 +327,7 @@ class CatalogView:
         self.categories[number] = categories
 
 
-def _variant_labels(title: str, attributes: Attributes) -> tuple[int, int]:
+def _variant_group_and_difference(title: str, attributes: Attributes) -> tuple[int, int]:
     """Return two numbers of this process: variants share the first, the second differs.
 
     Without any shared word, both are 0.
@@ -338,7 +338,7 @@ def _variant_labels(title: str, attributes: Attributes) -> tuple[int, int]:
     return (hash((words.shared, brands)), hash(words.differing)) if words.shared else (0, 0)
 
 
-def _attributes(columns: Sequence[Any]) -> Attributes:
+def _attributes_from_columns(columns: Sequence[Any]) -> Attributes:
     """Return an item's attributes: brand, color, size, material and all others."""
     brand, *lists, other_attributes = columns
     attribute_names = zip(("color", "size", "material"), lists, strict=True)

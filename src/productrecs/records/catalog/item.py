@@ -76,7 +76,7 @@ def pushed_fields(item: Item) -> dict[str, Any]:
     return {"id": item.item_id} | fields
 
 
-def with_whole_addresses(item: Item, domain: str) -> Item:
+def with_absolute_urls(item: Item, domain: str) -> Item:
     """Return an item whose paths (`/p/tent`) are addresses in the shop of a domain."""
 
     def whole(url: str | None) -> str | None:

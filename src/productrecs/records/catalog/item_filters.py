@@ -60,7 +60,7 @@ class Filters:
     attributes: tuple[tuple[str, str], ...] = ()
 
     @property
-    def attribute_kinds(self) -> frozenset[str]:
+    def attribute_and_category_kinds(self) -> frozenset[str]:
         """The kinds of the filters that a question's answer can be."""
         kinds = {attribute_kind(name) for name, _ in self.attributes}
         return frozenset(
@@ -141,13 +141,13 @@ def _parse_price(text: str) -> float:
 def category_mask(catalog: CatalogView, names: tuple[str, ...]) -> Mask:
     """Return a mask, by item number, of items in the categories; ignores case."""
     mask = np.zeros(len(catalog), dtype=np.bool_)
-    for name in _known_names(catalog, names):
+    for name in _catalog_spellings(catalog, names):
         members = np.array(catalog.members.get(name, ()), dtype=np.int64)
         mask[members[members < len(mask)]] = True
     return mask
 
 
-def _known_names(catalog: CatalogView, names: tuple[str, ...]) -> list[str]:
+def _catalog_spellings(catalog: CatalogView, names: tuple[str, ...]) -> list[str]:
     """Return the catalog's own spellings of category names."""
     folded_names = {fold_text(name) for name in names if name not in catalog.members}
     found = [name for name in names if name in catalog.members]

@@ -107,7 +107,7 @@ class CatalogRepository:
         query = self._page(after_number, limit, items)
         return [_to_stored_item(row) for row in self._transaction.execute(query).mappings()]
 
-    def page_of_ids(
+    def page_of_changed_ids(
         self, after_number: int, limit: int, updated_after: int
     ) -> list[tuple[int, str]]:
         """Return the numbers and ids of such items that changed after a time (UTC ms)."""

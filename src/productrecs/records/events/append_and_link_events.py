@@ -160,7 +160,7 @@ def link_customer_ids(log: LockedStoreLog, pairs: Sequence[tuple[str, str]]) -> 
         (name, final.get(name, name), first + index)
         for index, name in enumerate((*usurped, *changed))
     ]
-    repository.link_sessions(new_links, confirmed=True)
+    repository.link_sessions_and_move_facts(new_links, confirmed=True)
     return linked
 
 
@@ -211,7 +211,7 @@ class IdentityLinker:
         if fact.user_id is None:
             return None if fact.session_id is None else self.person(fact.session_id)
         if fact.is_proven:
-            self._reclaim(fact.user_id, seq)
+            self._end_unconfirmed_link(fact.user_id, seq)
         person, session = self.person(fact.user_id), fact.session_id
         if session and session != person and self._customers.get(session) != person:
             if session in self._customers.values() or self._repository.is_customer(session):
@@ -220,7 +220,7 @@ class IdentityLinker:
             self._linked_seq[session] = seq
         return person
 
-    def _reclaim(self, customer: str, seq: int) -> None:
+    def _end_unconfirmed_link(self, customer: str, seq: int) -> None:
         """End a link of a customer's id to somebody else that anybody may have claimed."""
         if self.person(customer) == customer:
             return
@@ -237,4 +237,4 @@ class IdentityLinker:
             (session, customer, self._linked_seq[session])
             for session, customer in self.linked.items()
         ]
-        self._repository.link_sessions(links)
+        self._repository.link_sessions_and_move_facts(links)

@@ -115,7 +115,7 @@ class DailyNetworkCap:
         if self._counts is None or network is None:
             return False
         least, servers = self._policy or self._read_policy()
-        if least == 0 or any(_is_in(address, network) for address in servers):
+        if least == 0 or any(_is_in_network(address, network) for address in servers):
             return False
         sent = NetworkActivity(network, unit, tuple(items))
         return self._counts.is_excess_else_count(
@@ -131,7 +131,7 @@ class DailyNetworkCap:
         return self._policy
 
 
-def _is_in(address: str, network: str) -> bool:
+def _is_in_network(address: str, network: str) -> bool:
     """Return whether an address is, or belongs to, a network."""
     if "/" not in network:
         return address == network

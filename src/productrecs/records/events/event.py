@@ -89,7 +89,7 @@ def look_source(look_id: int) -> str:
     return f"{_LOOK_SOURCE}:{look_id}"
 
 
-def split_source(source: str | None) -> tuple[str | None, str | None]:
+def split_source_and_look(source: str | None) -> tuple[str | None, str | None]:
     """Return an event's source, and the id of the look that it names, if any."""
     name, _, look = (source or "").partition(":")
     if name == _LOOK_SOURCE and look:

@@ -159,7 +159,7 @@ class EventRepository:
         """Return whether a name came as a customer id: then it is nobody's session."""
         return bool(self._raw.all(_IS_CUSTOMER, (self._store_id, name) * 4))
 
-    def link_sessions(
+    def link_sessions_and_move_facts(
         self, links: Sequence[tuple[str, str, int]], *, confirmed: bool = False
     ) -> None:
         """Link sessions to customers, and move their earlier facts.
@@ -217,7 +217,7 @@ class EventRepository:
             self._count_lost_events()
         return count
 
-    def purge_bots(self, before_ms: int) -> int:
+    def purge_bot_events(self, before_ms: int) -> int:
         """Delete the events of bots received before `before_ms`; return the number."""
         query = bot_events.delete().where(
             bot_events.c.store_id == self._store_id, bot_events.c.ts < before_ms

@@ -195,13 +195,13 @@ class ShopperHistory:
         if not facts:
             return
         self.seq = max(self.seq, *[fact[1] for fact in facts])
-        facts = self._take_impressions(facts)
+        facts = self._split_off_impressions(facts)
         if not facts:
             return
         self.newest_ms = max(self.newest_ms, facts[-1][2])
         self.visitor = visitor_hash(facts[-1][4] or self.person)
         if any(fact[3] is None for fact in facts):
-            facts = self._take_interest_signals(facts)
+            facts = self._split_off_interest_signals(facts)
         self.action_count += len(facts)
         self.recent.extend([fact[3] for fact in facts[-MAX_RECENT:]])
         self.recent_kinds.extend([fact[0] for fact in facts[-MAX_RECENT:]])
@@ -214,7 +214,7 @@ class ShopperHistory:
         self.bought_at.extend([fact[2] for fact in purchases])
         self.bought_sessions.extend([codes[fact[4]] for fact in purchases])
 
-    def _take_impressions(
+    def _split_off_impressions(
         self, facts: Sequence[tuple[Any, ...]]
     ) -> Sequence[tuple[Any, ...]]:
         shown, actions = self.shown, []
@@ -227,7 +227,7 @@ class ShopperHistory:
                 actions.append(fact)
         return actions
 
-    def _take_interest_signals(
+    def _split_off_interest_signals(
         self, facts: Sequence[tuple[Any, ...]]
     ) -> list[tuple[Any, ...]]:
         about_items: list[tuple[Any, ...]] = []
@@ -295,9 +295,9 @@ class ShopperHistoryCache:
         self._read_changes(reader)
         name = self._names.get(shopper)
         if name is None or name.person not in self._histories:
-            name = self._resolve(shopper, reader)
+            name = self._resolve_shopper(shopper, reader)
         is_own = is_proven and not name.is_former
-        return self._history(shopper if is_own else name.person, reader)
+        return self._cached_or_read_history(shopper if is_own else name.person, reader)
 
     def is_former(self, shopper: str) -> bool:
         """Return whether a name that was looked up is a customer's former id."""
@@ -357,14 +357,14 @@ class ShopperHistoryCache:
             terms[seq] = term_of_event(reader, self._store_id, seq)
         return [(*fact, terms.get(fact[1])) for fact in facts]
 
-    def _resolve(self, shopper: str, reader: RawReader) -> ResolvedShopper:
+    def _resolve_shopper(self, shopper: str, reader: RawReader) -> ResolvedShopper:
         name = ResolvedShopper(*customer_of_session(reader, self._store_id, shopper))
         if len(self._names) >= self._limit * _NAMES_PER_PERSON:
             self._names.clear()
         self._names[shopper] = name
         return name
 
-    def _history(self, person: str, reader: RawReader) -> ShopperHistory:
+    def _cached_or_read_history(self, person: str, reader: RawReader) -> ShopperHistory:
         history = self._histories.get(person)
         if history is not None:
             self._histories.move_to_end(person)

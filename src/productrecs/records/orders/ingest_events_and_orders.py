@@ -95,7 +95,7 @@ def ingest_events(
             imported=imported,
             excess=not event.bot
             and share.is_excess_else_count(
-                event.network, _unit(event, index), _chosen_items(event)
+                event.network, _visit_or_purchase(event, index), _chosen_items(event)
             ),
         )
         for index, event in enumerate(events)
@@ -116,7 +116,7 @@ def ingest_events(
     return len(events)
 
 
-def _unit(event: NewEvent, number: int) -> str:
+def _visit_or_purchase(event: NewEvent, number: int) -> str:
     """Return what an event adds to its network's share: a visit, or a purchase."""
     if event.kind is EventKind.BUY:
         return f"buy {event.order_id or number}"
@@ -168,7 +168,7 @@ def ingest_order(
             _confirm_lines(log, ledger, order, earlier, seq, now_ms)
             return duplicate
         for index, line in enumerate(earlier):
-            ledger.retire(line, seq + index)
+            ledger.void_and_free_place(line, seq + index)
         first = log.take_seqs(len(order.lines))  # after what was retired
         purchases.restart_receipt_window(order.order_id, now_ms)
     network = None if order.confirmed else order.network

@@ -82,7 +82,7 @@ class PurchaseLedger:
         old = lines_of_item.get(line.line)
         if old is not None:
             line = line._replace(line_seq=old.line_seq)
-        self._set(line, is_new=old is None)
+        self._record_line(line, is_new=old is None)
         return True
 
     def void_others(self, line: PurchaseLine, first: int) -> None:
@@ -91,7 +91,7 @@ class PurchaseLedger:
         for other_line in list(lines_of_item.values()):
             if other_line.line >= first and (other_line.unconfirmed or not other_line.void):
                 voided = other_line._replace(void=True, unconfirmed=False, seq=line.seq)
-                self._set(voided, is_new=False)
+                self._record_line(voided, is_new=False)
 
     def unconfirmed_lines(self, order_id: str) -> list[PurchaseLine]:
         """Return the unconfirmed lines of the latest order with this id."""
@@ -104,7 +104,7 @@ class PurchaseLedger:
             if line.unconfirmed and line.channel == PurchaseChannel.ORDER
         ]
 
-    def retire(self, line: PurchaseLine, seq: int) -> None:
+    def void_and_free_place(self, line: PurchaseLine, seq: int) -> None:
         """Void an order's line for good, and free its place for another one.
 
         The other line gets its own number in the log: what a shopper did between the two
@@ -112,7 +112,7 @@ class PurchaseLedger:
         """
         del self._lines[(line.order_id or "", line.receipt, line.item)][line.line]
         retired = line._replace(void=True, unconfirmed=False, line=-1 - line.line, seq=seq)
-        self._set(retired, is_new=False)
+        self._record_line(retired, is_new=False)
 
     def changes(self) -> list[tuple[PurchaseLine, PurchaseLine]]:
         """Return the changed lines that were stored before: each before and after."""
@@ -133,7 +133,7 @@ class PurchaseLedger:
             self._baskets[key] = min(self._baskets.get(key, line.basket), line.basket)
         self._lines[(*key, line.item)][line.line] = line
 
-    def _set(self, line: PurchaseLine, *, is_new: bool) -> None:
+    def _record_line(self, line: PurchaseLine, *, is_new: bool) -> None:
         if not is_new and line.line_seq not in self._added:
             lines_of_item = self._lines[(line.order_id or "", line.receipt, line.item)]
             old = next(

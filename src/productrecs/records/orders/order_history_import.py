@@ -232,7 +232,7 @@ class AdaptiveChunkSize:
         """Start with a small size."""
         self.lines = min(FIRST, MAX_LINES)
 
-    def record(self, lines: int, seconds: float) -> None:
+    def adapt_to(self, lines: int, seconds: float) -> None:
         """Adapt to a transaction of `lines`, which held the lock for `seconds`."""
         fitting = lines * TRANSACTION_SECONDS / max(seconds, 1e-6)
         # One measurement may be distorted by others: change by at most half.
@@ -417,7 +417,7 @@ class OrderHistoryImport:
             )
             _count_lines(report, progress)
             journal.record(log, progress, report)
-        size.record(len(chunk), watch.monotonic() - locked)
+        size.adapt_to(len(chunk), watch.monotonic() - locked)
         log.committed()
         return progress
 

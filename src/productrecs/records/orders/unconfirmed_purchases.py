@@ -63,7 +63,7 @@ def is_policy_applied(repository: PurchaseRepository, policy: str) -> bool:
     return not repository.unconfirmed_lines(void=policy == "count", limit=1)
 
 
-def apply_order_policy(database: Database, store: Store, now_ms: int) -> bool:
+def apply_order_policy_to_chunk(database: Database, store: Store, now_ms: int) -> bool:
     """Count or leave out some earlier purchases; return whether there may be more."""
     policy = store.settings.unconfirmed_orders
     if policy == "auto":
@@ -77,7 +77,7 @@ def apply_order_policy(database: Database, store: Store, now_ms: int) -> bool:
     return len(lines) == _CHUNK
 
 
-def leave_out_excess(database: Database, store: Store, now_ms: int) -> bool:
+def exclude_excess_chunk(database: Database, store: Store, now_ms: int) -> bool:
     """Leave some visits and purchases of crowded networks out of reports too.
 
     Return whether there may be more.

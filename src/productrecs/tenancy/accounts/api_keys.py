@@ -78,7 +78,7 @@ class SecretKeys:
         """Return whether the replaced key is still accepted."""
         return self.old_expires_at is not None and now_ms < self.old_expires_at
 
-    def active(self, now_ms: int) -> "list[ActiveSecretKey]":
+    def active_keys(self, now_ms: int) -> "list[ActiveSecretKey]":
         """Return the currently accepted keys, newest first."""
         found = []
         if self.secret_hash is not None:

@@ -29,7 +29,7 @@ def normalise_domain(text: str) -> str:
         DomainError: when nothing usable is left, or the domain begins with `search-` or
             `look-` (its widget scripts would collide with another store's).
     """
-    host = _host(text if "//" in text else f"//{text.strip()}")
+    host = _normalised_host(text if "//" in text else f"//{text.strip()}")
     if host is None:
         message = f"{text!r} is not a domain; write it like shop.example.com"
         raise DomainError(message)
@@ -75,7 +75,7 @@ def normalise_origin(text: str) -> str:
         port = parts.port
     except ValueError as error:
         raise OriginError(message) from error
-    scheme, host = parts.scheme.lower(), _host(text)
+    scheme, host = parts.scheme.lower(), _normalised_host(text)
     extra = parts.path.rstrip("/") or parts.query or parts.fragment or parts.username
     if scheme not in _DEFAULT_PORTS or host is None or extra:
         raise OriginError(message)
@@ -84,7 +84,7 @@ def normalise_origin(text: str) -> str:
     return f"{scheme}://{host}:{port}"
 
 
-def _host(text: str) -> str | None:
+def _normalised_host(text: str) -> str | None:
     try:
         host = (urlsplit(text.strip()).hostname or "").rstrip(".")
         if ":" in host:

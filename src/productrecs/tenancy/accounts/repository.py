@@ -65,7 +65,7 @@ class AccountRepository:
         query = sa.select(counters.c.value).where(counters.c.name == _ACCOUNTS)
         return int(self._connection.execute(query).scalar() or 0)
 
-    def installation_number(self) -> int:
+    def get_or_create_installation_number(self) -> int:
         """Return the random number of this installation; drawn when first asked for."""
         query = sa.select(counters.c.value).where(counters.c.name == _INSTALLATION)
         found = self._connection.execute(query).scalar()

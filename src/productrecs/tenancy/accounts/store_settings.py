@@ -95,7 +95,7 @@ class SettingSpec:
     meaning: str
 
 
-def _language(text: str) -> str:
+def _parse_language(text: str) -> str:
     known = known_codes()
     language, *more = text.split("-")
     regions = {region.upper() for region in more if len(region) == _REGION_LENGTH}
@@ -107,7 +107,7 @@ def _language(text: str) -> str:
     return text
 
 
-def _currency(text: str) -> str:
+def _parse_currency(text: str) -> str:
     name, known = text.strip().upper(), known_codes().currencies
     if name not in known:
         message = f"a currency code of ISO 4217, such as EUR{nearest_codes(text, known)}"
@@ -115,7 +115,7 @@ def _currency(text: str) -> str:
     return name
 
 
-def _price_format(text: str) -> str:
+def _parse_price_format(text: str) -> str:
     is_form = re.search(r"1\D?234(\D0+)?", text) and not re.search(r"[\0-\x1f]", text)
     if text and not (is_form and len(text) <= MAX_PRICE_FORMAT):
         message = (
@@ -125,7 +125,7 @@ def _price_format(text: str) -> str:
     return text
 
 
-def _groups(text: str) -> str:
+def _parse_price_groups(text: str) -> str:
     names = [name for part in text.split(",") if (name := part.strip().lower())]
     names = [name.removeprefix("group:") for name in names]
     if not all(re.fullmatch(r"[a-z0-9_-]{1,40}", name) for name in names):
@@ -134,7 +134,7 @@ def _groups(text: str) -> str:
     return ",".join(dict.fromkeys(names))
 
 
-def _timezone(text: str) -> str:
+def _parse_timezone(text: str) -> str:
     zones = known_codes().timezones
     if text not in zones:
         near = nearest_codes(text, {zone: zone for zone in sorted(zones)})
@@ -143,7 +143,7 @@ def _timezone(text: str) -> str:
     return text
 
 
-def _holiday_country(text: str) -> str:
+def _parse_holiday_country(text: str) -> str:
     if not text.strip():
         return ""
     try:
@@ -167,7 +167,7 @@ def _holiday_country(text: str) -> str:
     return f"{code}-{region}" if region else code
 
 
-def _contact_email(text: str) -> str:
+def _parse_contact_email(text: str) -> str:
     try:
         return normalise_email(text) if text.strip() else ""
     except EmailError as error:
@@ -175,7 +175,7 @@ def _contact_email(text: str) -> str:
         raise ValueError(message) from error
 
 
-def _integer_reader(lowest: int, highest: int) -> Callable[[str], int]:
+def _integer_parser(lowest: int, highest: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         message = f"a whole number from {lowest} to {highest}"
         try:
@@ -189,17 +189,17 @@ def _integer_reader(lowest: int, highest: int) -> Callable[[str], int]:
     return parse
 
 
-def _retention(text: str) -> int:
+def _parse_retention_days(text: str) -> int:
     if text.strip() == "0":
         return 0
     try:
-        return _integer_reader(MIN_RETENTION_DAYS, MAX_RETENTION_DAYS)(text)
+        return _integer_parser(MIN_RETENTION_DAYS, MAX_RETENTION_DAYS)(text)
     except ValueError as error:
         message = f"0 or {error}"
         raise ValueError(message) from error
 
 
-def _switch(text: str) -> bool:
+def _parse_switch(text: str) -> bool:
     words = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
     if text.strip().lower() not in words:
         message = "true or false"
@@ -207,7 +207,7 @@ def _switch(text: str) -> bool:
     return words[text.strip().lower()]
 
 
-def _money(text: str) -> float:
+def _parse_money(text: str) -> float:
     message = "an amount of at least 0"
     try:
         value = float(text)
@@ -218,7 +218,7 @@ def _money(text: str) -> float:
     return value
 
 
-def _share(text: str) -> float:
+def _parse_share(text: str) -> float:
     message = "a number from 0 to 1"
     try:
         value = float(text)
@@ -229,7 +229,7 @@ def _share(text: str) -> float:
     return value
 
 
-def _percent(highest: float, lowest: int = 0) -> Callable[[str], float]:
+def _percentage_parser(highest: float, lowest: int = 0) -> Callable[[str], float]:
     def parse(text: str) -> float:
         message = f"a percentage from {lowest} to {highest:g}"
         try:
@@ -243,14 +243,14 @@ def _percent(highest: float, lowest: int = 0) -> Callable[[str], float]:
     return parse
 
 
-def _test_name(text: str) -> str:
+def _parse_test_name(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}", text):
         message = "a name of up to 64 letters, digits, blanks, dots and dashes"
         raise ValueError(message)
     return text
 
 
-def _one_of(*words: str) -> Callable[[str], str]:
+def _choice_parser(*words: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if text not in words:
             message = f"one of {', '.join(words)}"
@@ -261,195 +261,201 @@ def _one_of(*words: str) -> Callable[[str], str]:
 
 
 SETTINGS: Final[tuple[SettingSpec, ...]] = (
-    SettingSpec("language", _language, "the language of the store's texts"),
+    SettingSpec("language", _parse_language, "the language of the store's texts"),
     SettingSpec(
-        "currency", _currency, "the currency of prices and of order lines without one"
+        "currency", _parse_currency, "the currency of prices and of order lines without one"
     ),
     SettingSpec(
         "price_format",
-        _price_format,
+        _parse_price_format,
         "how widgets write the price 1234: `1.234,00 €`; empty: as the page's language",
     ),
     SettingSpec(
         "public_price_groups",
-        _groups,
+        _parse_price_groups,
         "customer groups whose price lists everybody may read with the publishable key, "
         "separated by commas; empty: none",
     ),
     SettingSpec(
-        "timezone", _timezone, ("the time zone in which the store's days start and end")
+        "timezone",
+        _parse_timezone,
+        "the time zone in which the store's days start and end",
     ),
     SettingSpec(
         "week_start",
-        _one_of(*WEEKDAYS),
+        _choice_parser(*WEEKDAYS),
         "the day on which the weeks of reports and charts begin",
     ),
     SettingSpec(
         "contact_email",
-        _contact_email,
+        _parse_contact_email,
         "the address to which answers to the e-mails about the store go, and which its "
         "team sees; empty: none",
     ),
     SettingSpec(
         "rec_num",
-        _integer_reader(1, 20),
+        _integer_parser(1, 20),
         ("how many products a reply has when the request does not say"),
     ),
     SettingSpec(
         "allow_repeat_recommendations",
-        _switch,
+        _parse_switch,
         "whether products that the shopper already bought may be recommended again",
     ),
     SettingSpec(
         "repeat_after_days",
-        _integer_reader(0, 3650),
+        _integer_parser(0, 3650),
         "after how many days a bought product may be recommended again; 0: never",
     ),
     SettingSpec(
         "customer_lists",
-        _one_of("limited", "signed", "open"),
+        _choice_parser("limited", "signed", "open"),
         "what a customer's id shows without proof that the caller is the customer: "
         "ordinary lists, but none that shows a history itself (limited), nothing of their "
         "history (signed), or everything (open)",
     ),
-    SettingSpec("hide_out_of_stock", _switch, "whether unavailable products are hidden"),
+    SettingSpec(
+        "hide_out_of_stock", _parse_switch, "whether unavailable products are hidden"
+    ),
     SettingSpec(
         "replace_sold_out",
-        _switch,
+        _parse_switch,
         "whether the page of a product that cannot be bought leads with replacements",
     ),
     SettingSpec(
         "visual_recommendations",
-        _switch,
+        _parse_switch,
         "whether visually similar products are recommended, also to fill short lists",
     ),
     SettingSpec(
         "earnings_weight",
-        _share,
+        _parse_share,
         "how much margin and stock count among products of similar relevance: from 0 "
         "(relevance only) to 1",
     ),
     SettingSpec(
         "trending_metric",
-        _one_of("orders", "units", "revenue"),
+        _choice_parser("orders", "units", "revenue"),
         "what trending counts: orders, units or revenue",
     ),
-    SettingSpec("trending_days", _integer_reader(1, 365), "how many days trending covers"),
-    SettingSpec("trending_min_price", _money, "the lowest price of products in trending"),
+    SettingSpec("trending_days", _integer_parser(1, 365), "how many days trending covers"),
+    SettingSpec(
+        "trending_min_price", _parse_money, "the lowest price of products in trending"
+    ),
     SettingSpec(
         "search_sold_out",
-        _one_of("mixed", "last", "hidden"),
+        _choice_parser("mixed", "last", "hidden"),
         "whether search shows unavailable products among the others (mixed), after them "
         "(last), or not at all (hidden)",
     ),
     SettingSpec(
         "search_meaning",
-        _switch,
+        _parse_switch,
         "whether products of similar meaning follow those that hold the words of a search",
     ),
     SettingSpec(
         "search_query_filters",
-        _switch,
+        _parse_switch,
         "whether words of a search that name a price, size, brand, colour or material "
         "filter its results",
     ),
     SettingSpec(
         "search_collapse",
-        _one_of("request", "always", "never"),
+        _choice_parser("request", "always", "never"),
         "whether products that differ only in size and colour are one result of a search: "
         "in the search widget and on request (request), always, or never",
     ),
     SettingSpec(
         "unconfirmed_orders",
-        _one_of("auto", "count", "ignore"),
+        _choice_parser("auto", "count", "ignore"),
         "whether orders sent with the publishable key alone count: only while none come "
         "with the secret key (auto), always (count), or never, nor do buy events (ignore)",
     ),
     SettingSpec(
         "network_share",
-        _integer_reader(0, 1_000_000),
+        _integer_parser(0, 1_000_000),
         "how many visits and purchases a day one network adds to everybody's lists at "
         "least; 0: no limit",
     ),
     SettingSpec(
         "holdout_percent",
-        _percent(90),
+        _percentage_parser(90),
         "the percentage of shoppers who get empty lists, to measure what "
         "recommendations sell",
     ),
     SettingSpec(
         "holdout_test",
-        _test_name,
+        _parse_test_name,
         "the name of the holdout test; a new name draws new shoppers",
     ),
     SettingSpec(
         "demand_forecast",
-        _switch,
+        _parse_switch,
         "whether demand is forecast each night; `store enable-demand` also starts a "
         "first forecast",
     ),
     SettingSpec(
         "public_forecast",
-        _switch,
+        _parse_switch,
         "whether the publishable key, which is in the shop's pages, may read past sales, "
         "the forecast and stock from the API; off: the secret key alone",
     ),
     SettingSpec(
         "lead_time_days",
-        _integer_reader(1, 365),
+        _integer_parser(1, 365),
         "days from an order at a supplier until the goods can be sold",
     ),
     SettingSpec(
         "service_level",
-        _percent(99.9, 50),
+        _percentage_parser(99.9, 50),
         "the percentage of orders at suppliers for which stock should last until they "
         "arrive",
     ),
     SettingSpec(
         "order_every_days",
-        _integer_reader(1, 365),
+        _integer_parser(1, 365),
         "how many days an order at a supplier should last beyond its lead time",
     ),
     SettingSpec(
         "overstock_days",
-        _integer_reader(29, 730),
+        _integer_parser(29, 730),
         "stock cover above this many days is reported as overstock",
     ),
     SettingSpec(
         "order_budget",
-        _money,
+        _parse_money,
         "the most money that orders of one day at suppliers may cost; 0: no limit",
     ),
     SettingSpec(
         "holiday_country",
-        _holiday_country,
+        _parse_holiday_country,
         "whose public holidays the demand forecast knows: DE, or with a region DE-BY; "
         "empty: none",
     ),
     SettingSpec(
         "retention_days",
-        _retention,
+        _parse_retention_days,
         "after how many days events are purged, searches and impressions too; 0: as the "
         "installation's PRODUCTRECS_RETENTION_DAYS says",
     ),
     SettingSpec(
         "product_feeds",
-        _switch,
+        _parse_switch,
         "whether the product feeds for Google, Meta and OpenAI can be fetched",
     ),
     SettingSpec(
         "mail_slots",
-        _switch,
+        _parse_switch,
         "whether the pictures and links of products in mails can be opened",
     ),
     SettingSpec(
         "shopping_assistants",
-        _switch,
+        _parse_switch,
         "whether shopping assistants can search the catalog (UCP)",
     ),
     SettingSpec(
         "browser_assistants",
-        _switch,
+        _parse_switch,
         "whether assistants in a shopper's browser can use the shop's pages (WebMCP)",
     ),
 )

@@ -166,7 +166,7 @@ class CallMeter:
         self._set_subscription_and_month(subscription, now_ms)
         self._current_month.set_total(stored, self._limit)
 
-    def check(self, subscription: Subscription, now_ms: int) -> QuotaNotice | None:
+    def check_quota(self, subscription: Subscription, now_ms: int) -> QuotaNotice | None:
         """Return the notice for one more call; None below 80 % of the quota."""
         is_current = self._since <= now_ms < self._until  # the clock may be set back
         if not is_current or subscription is not self._subscription:
@@ -178,7 +178,7 @@ class CallMeter:
             return None
         return quota_notice(used, self._limit, is_active=self._is_active, requested=1)
 
-    def count(self) -> None:
+    def count_call(self) -> None:
         """Count an answered call."""
         current = self._current_month
         current.counted += 1
@@ -186,7 +186,7 @@ class CallMeter:
             current.due_at = _NEVER  # one request is enough
             self._request_flush()
 
-    def months(self) -> list[MonthlyCallCount]:
+    def months_to_flush(self) -> list[MonthlyCallCount]:
         """Return the months to flush, the current one last."""
         current = self._current_month
         return [

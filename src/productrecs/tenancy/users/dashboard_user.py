@@ -54,7 +54,7 @@ class DashboardUser:
         """The login's name among all logins, for counts of its failures."""
         return self.login_id or f"{self.store_id} {self.user_id}"
 
-    def from_shop(self) -> Self:
+    def limited_to_shop_session(self) -> Self:
         """Return the user with the permissions of a session from the store's plugin.
 
         The secret key proves the store, not the person: such a session has at most the

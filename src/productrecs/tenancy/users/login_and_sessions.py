@@ -350,11 +350,13 @@ def create_link_token(
     """Return a token that starts one session of a user."""
     token = new_token(user.store_id)
     factors.purge_challenges(now_ms)
-    factors.add_challenge(_link_hash(token), user.from_shop(), now_ms + LINK_MS)
+    factors.add_challenge(
+        _link_hash(token), user.limited_to_shop_session(), now_ms + LINK_MS
+    )
     return token
 
 
-def find_link_user(database: Database, token: str, now_ms: int) -> DashboardUser | None:
+def user_of_link_token(database: Database, token: str, now_ms: int) -> DashboardUser | None:
     """Return the user of a token, which stays valid; None when it is not."""
     store_id = store_id_of_token(token)
     if store_id is None:

@@ -46,7 +46,7 @@ class LoginAttemptLimits:
         self._each_ms = round(seconds * 1000)
         self._burst = burst
 
-    def check(self, *names: str) -> None:
+    def check_attempts_left(self, *names: str) -> None:
         """Return if every name has attempts left.
 
         Raises:
@@ -58,16 +58,16 @@ class LoginAttemptLimits:
         if wait_ms > 0:
             raise TooManyAttemptsError(round(wait_ms / 1000) + 1)
 
-    def count_attempt(self, *names: str) -> None:
+    def count_failure(self, *names: str) -> None:
         """Count a failure for every name; delete the buckets that are full again."""
         now_ms = self._clock()
         with self._database.transaction() as transaction:
             attempts = LoginAttemptRepository(transaction)
             attempts.purge(now_ms)
             for name_hash in _hashes(names):
-                attempts.count_attempt(name_hash, now_ms, self._each_ms)
+                attempts.count_failure(name_hash, now_ms, self._each_ms)
 
-    def succeeded(self, *names: str) -> None:
+    def clear_failures(self, *names: str) -> None:
         """Delete the failures of every name."""
         with self._database.transaction() as transaction:
             LoginAttemptRepository(transaction).delete(_hashes(names))

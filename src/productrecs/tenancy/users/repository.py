@@ -189,7 +189,11 @@ class UserRepository:
         row = self._connection.execute(query).mappings().first()
         if row is None:
             return None
-        user = user_of_row(row).from_shop() if row["from_shop"] else user_of_row(row)
+        user = (
+            user_of_row(row).limited_to_shop_session()
+            if row["from_shop"]
+            else user_of_row(row)
+        )
         return user, row["began"], row["seen_at"]
 
     def touch_session(self, token_hash: str, now_ms: int) -> None:
@@ -292,7 +296,7 @@ class LoginAttemptRepository:
         )
         return self._connection.execute(query).scalar() or 0
 
-    def count_attempt(self, name_hash: str, now_ms: int, step_ms: int) -> None:
+    def count_failure(self, name_hash: str, now_ms: int, step_ms: int) -> None:
         """Count a failure: the bucket is full `step_ms` later than without it."""
         full_at = login_attempts.c.full_at
         later = sa.case((full_at > now_ms, full_at), else_=now_ms) + step_ms
@@ -342,7 +346,7 @@ class SecondFactor:
         """Return the factor after the code of a time step was used."""
         return replace(self, last_step=step)
 
-    def without(self, recovery_hash: str) -> "SecondFactor":
+    def without_recovery_code(self, recovery_hash: str) -> "SecondFactor":
         """Return the factor after a recovery code was used."""
         remaining = tuple(
             code_hash for code_hash in self.recovery if code_hash != recovery_hash
@@ -421,7 +425,11 @@ class SecondFactorRepository:
         if row is None:
             return None
         found = UserRepository(self._connection, self._store_id).find(row.user_id)
-        return found.from_shop() if found is not None and row.from_shop else found
+        return (
+            found.limited_to_shop_session()
+            if found is not None and row.from_shop
+            else found
+        )
 
     def remove_challenge(self, token_hash: str) -> bool:
         """Delete a login that waits for a code; return whether it existed."""

@@ -178,7 +178,7 @@ def use_second_factor_code(
             raise WrongCodeError(_WRONG)
         hashed = hash_token(_normalise_code(code))
         if hashed in factor.recovery:
-            logins.put_factor(user, factor.without(hashed))
+            logins.put_factor(user, factor.without_recovery_code(hashed))
             return
         secret = _decrypt_secret(cipher, factor)
         step = find_totp_step(secret, _normalise_code(code), now_ms, factor.last_step)

@@ -10,8 +10,8 @@ from productrecs.core.ids import StoreId
 from productrecs.tenancy.users.access_tokens.access_token import (
     MAX_TOKENS,
     AccessTokenError,
+    authenticate_access_token,
     create_access_token,
-    find_access_token,
 )
 from productrecs.tenancy.users.access_tokens.repository import (
     AccessToken,
@@ -52,7 +52,7 @@ def test_a_token_is_stored_as_a_hash_and_found_by_its_text(database: Database) -
     )
     assert text not in repr(row)
     assert text.partition(".")[2] not in f"{row.token_hash}{row.confirmation_key}"
-    assert find_access_token(database, text, NOW) == (ONE, row)
+    assert authenticate_access_token(database, text, NOW) == (ONE, row)
 
 
 def test_only_the_exact_text_of_a_stored_token_is_accepted(database: Database) -> None:
@@ -74,8 +74,10 @@ def test_only_the_exact_text_of_a_stored_token_is_accepted(database: Database) -
         "at_x.",
         f"at_.{secret}",
     ]
-    assert [find_access_token(database, one, NOW) for one in wrong] == [None] * len(wrong)
-    found = find_access_token(database, foreign, NOW)
+    assert [authenticate_access_token(database, one, NOW) for one in wrong] == [None] * len(
+        wrong
+    )
+    found = authenticate_access_token(database, foreign, NOW)
     assert found is not None
     assert found[0] == OTHER
 
@@ -84,7 +86,7 @@ def test_each_use_is_counted_with_its_time(database: Database) -> None:
     _, text = create(database)
     uses = []
     for minutes in (0, 4):
-        find_access_token(database, text, NOW + minutes * MINUTE)
+        authenticate_access_token(database, text, NOW + minutes * MINUTE)
         (token,) = stored(database)
         uses.append((token.calls, token.used_at))
 
@@ -100,8 +102,8 @@ def test_a_removed_token_is_not_found_and_others_stay(database: Database) -> Non
         assert repository.remove(token.token_id)
         assert not repository.remove(token.token_id)
 
-    assert find_access_token(database, text, NOW) is None
-    assert find_access_token(database, other, NOW) is not None
+    assert authenticate_access_token(database, text, NOW) is None
+    assert authenticate_access_token(database, other, NOW) is not None
 
 
 @ON_SQLITE

@@ -73,8 +73,8 @@ def test_a_login_is_equal_in_all_its_stores(database: Database) -> None:
     ]
     resumed = resume_session(database, session.token, 20)
     assert resumed is not None
-    assert login_in_each_store(database, resumed.user.from_shop()) == [
-        resumed.user.from_shop()
+    assert login_in_each_store(database, resumed.user.limited_to_shop_session()) == [
+        resumed.user.limited_to_shop_session()
     ]
     assert len(login_in_each_store(database, resumed.user)) == 2
 

@@ -83,10 +83,10 @@ def send_again(visit: Visit) -> Reply:
     """Send the link to the user's address again."""
     limits, counted = visit.context.login_limits, f"confirm {visit.user.login_key}"
     try:
-        limits.check(counted)
+        limits.check_attempts_left(counted)
     except TooManyAttemptsError as error:
         return visit.redirect(HOME_PATH, sentence(error))
-    limits.count_attempt(counted)
+    limits.count_failure(counted)
     if not needs_confirmation(visit):
         return visit.redirect(HOME_PATH, "Your e-mail is confirmed.")
     mail_confirmation(visit, visit.user, visit.store.domain)

@@ -23,12 +23,12 @@ from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.login_and_sessions import (
     begin_session,
     end_session,
-    find_link_user,
     find_logins_or_owners,
     join_logins,
     logins_opened_by_password,
     membership_in,
     use_link_token,
+    user_of_link_token,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.two_factor import (
@@ -91,12 +91,12 @@ def verify_password_rate_limited(
         (*account_keys, f"address {visit.network}"),
         visit.context.login_limits,
     )
-    limits.check(*limit_keys)
+    limits.check_attempts_left(*limit_keys)
     matches = logins_opened_by_password(candidates, password)
     if matches:
-        limits.succeeded(*map(_limit_key_of, matches))
+        limits.clear_failures(*map(_limit_key_of, matches))
     else:
-        limits.count_attempt(*limit_keys)
+        limits.count_failure(*limit_keys)
     return matches
 
 
@@ -123,7 +123,7 @@ def show_sign_in(visit: Visit) -> Reply:
     Whoever holds a store's secret key can make such a link and send it to others.
     """
     token = visit.query["token"]
-    user = find_link_user(visit.database, token, visit.system_ms)
+    user = user_of_link_token(visit.database, token, visit.system_ms)
     store = None if user is None else visit.context.accounts.by_id(user.store_id)
     if user is None or store is None:
         return visit.redirect(LOGIN_PATH, _EXPIRED)

@@ -60,10 +60,10 @@ def _send_reset_link(visit: Visit) -> Reply:
     email = visit.form["email"].lower()[:320]
     limit_keys = (f"reset {email}", f"reset from {visit.network}")
     try:
-        limits.check(*limit_keys)
+        limits.check_attempts_left(*limit_keys)
     except TooManyAttemptsError as error:
         return _reset_page(visit, status=429, error=sentence(error))
-    limits.count_attempt(*limit_keys)
+    limits.count_failure(*limit_keys)
     # In a thread: the reply's time must not reveal whether the address has a login.
     arguments = (visit.services, server, email, visit.system_ms)
     threading.Thread(target=_mail_links, args=arguments, daemon=True).start()
@@ -88,14 +88,14 @@ def _set_password_and_log_in(visit: Visit) -> Reply:
     token, password = visit.form["token"], visit.form.as_typed("password")
     limit_key, limits = f"reset link from {visit.network}", visit.context.login_limits
     try:
-        limits.check(limit_key)
+        limits.check_attempts_left(limit_key)
         user = reset_password_and_join_logins(
             visit.database, token, password, visit.system_ms
         )
     except TooManyAttemptsError as error:
         return _reset_page(visit, status=429, error=sentence(error))
     except ResetLinkError:
-        limits.count_attempt(limit_key)
+        limits.count_failure(limit_key)
         return _reset_page(visit, status=404, is_expired=True)
     except WeakPasswordError as error:
         return _reset_page(visit, token, status=422, error=sentence(error))

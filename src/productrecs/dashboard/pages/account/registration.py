@@ -87,7 +87,7 @@ def register_and_log_in(visit: Visit) -> Reply:
     if settings.get("timezone") not in known_codes().timezones:
         settings.pop("timezone", None)  # a browser may know other names
     try:
-        limits.check(limit_key)
+        limits.check_attempts_left(limit_key)
         registration = _read_registration(visit, settings)
         store, _secret = register_store(
             visit.database,
@@ -103,11 +103,11 @@ def register_and_log_in(visit: Visit) -> Reply:
         if isinstance(error, DomainTakenError):
             error_text = "this domain has a store already; log in, or reset its password"
         if isinstance(error, EmailTakenError):
-            limits.count_attempt(limit_key)  # so that nobody asks for many addresses
+            limits.count_failure(limit_key)  # so that nobody asks for many addresses
             error_text = f"{error}. Log in first: your login can have several stores"
         return _registration_page(visit, token, {name: sentence(error_text)}, status=422)
     revoke_secret(visit.database, store)  # nobody has seen it; Get started creates one
-    limits.count_attempt(limit_key)  # each store counts, which limits mass registration
+    limits.count_failure(limit_key)  # each store counts, which limits mass registration
     visit.refresh_accounts()
     owner = find_or_create_owner(visit.database, store)
     days = registration.plan.days

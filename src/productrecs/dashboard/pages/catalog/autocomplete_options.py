@@ -119,7 +119,7 @@ def _attribute_option(visit: Visit, name: str, text: str, value: str) -> Autocom
 
 
 def _matching_attribute_options(visit: Visit, text: str) -> list[AutocompleteOption]:
-    values = visit.cached_store.state.catalog.attributes.values()
+    values = visit.cached_store.state.catalog.attributes.all_value_counts()
     return [
         AutocompleteOption(
             f"{name}: {value.value}",

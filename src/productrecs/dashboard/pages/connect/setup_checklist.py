@@ -99,7 +99,7 @@ def show_start(visit: Visit) -> Reply:
 def create_secret(visit: Visit) -> Reply:
     """Create the store's first secret key and show it once; a key in use stays."""
     store = find_store(visit.database, visit.store.domain)
-    if store.secrets.active(visit.system_ms):
+    if store.secrets.active_keys(visit.system_ms):
         return _checklist_page(visit)
     secret = rotate_secret(visit.database, store, visit.system_ms)
     visit.refresh_accounts()
@@ -126,7 +126,7 @@ def _checklist_page(visit: Visit, secret: str = "") -> Reply:
         downloads=_DOWNLOADS,
         platform=_chosen_platform(visit),
         secret=secret,
-        has_secret=bool(store.secrets.active(visit.system_ms)),
+        has_secret=bool(store.secrets.active_keys(visit.system_ms)),
         is_owner=visit.user.role is Role.OWNER,
         guide_query=urlencode({"key": store.publishable_key, "shop": store.domain}),
     )

@@ -147,8 +147,8 @@ def ask_operator_for_plan(visit: Visit) -> Reply:
     """Tell the operator, in the log and by e-mail, that the store wants a plan."""
     store, limits = visit.store, visit.context.login_limits
     limit_key = f"plan request {store.store_id}"
-    limits.check(limit_key)
-    limits.count_attempt(limit_key)  # each request counts
+    limits.check_attempts_left(limit_key)
+    limits.count_failure(limit_key)  # each request counts
     remedy = f"productrecs store set-plan {store.domain} PLAN"
     facts = {"store": store.store_id, "domain": store.domain, "remedy": remedy}
     _log.warning("plan requested", extra={**facts, "plan": store.subscription.plan})
@@ -192,7 +192,7 @@ def _secret_key_rows(
             last_addresses.get(key.key_id, ""),
             key.expires_at,
         )
-        for key in store.secrets.active(now_ms)
+        for key in store.secrets.active_keys(now_ms)
     ]
 
 

@@ -81,10 +81,10 @@ def save_new_password(visit: Visit) -> Reply:
     limit_key = f"user {visit.user.login_key}"
     limits = visit.context.login_limits
     try:
-        limits.check(limit_key)
+        limits.check_attempts_left(limit_key)
         change_password(visit.database, session_of(visit), old, new)
     except WrongPasswordError as error:
-        limits.count_attempt(limit_key)
+        limits.count_failure(limit_key)
         return security_page(visit, status=422, old_error=sentence(error))
     except WeakPasswordError as error:
         return security_page(visit, status=422, new_error=sentence(error))
@@ -221,13 +221,13 @@ def _attempt_code_rate_limited(
         TooManyAttemptsError: too many codes were wrong.
     """
     limit_key, limits = f"code {user.login_key}", visit.context.login_limits
-    limits.check(limit_key)
+    limits.check_attempts_left(limit_key)
     try:
         result = attempt()
     except WrongCodeError:
-        limits.count_attempt(limit_key)
+        limits.count_failure(limit_key)
         raise
-    limits.succeeded(limit_key)
+    limits.clear_failures(limit_key)
     return result
 
 

@@ -343,7 +343,7 @@ class AssistantRequest:
         """
         call, context = parse_call(body, _CALLS[operation]), self.exchange.context
         meter = await context.metering.get_or_open_meter(self.store, context.read)
-        notice = meter.check(self.store.subscription, context.clock())
+        notice = meter.check_quota(self.store.subscription, context.clock())
         if notice is not None:
             self.reply_headers |= {
                 name.decode(): value.decode() for name, value in billing_headers(notice)
@@ -351,7 +351,7 @@ class AssistantRequest:
             if notice.is_cut_off:
                 return self._empty_reply(operation)
         reply = await self._catalog_reply(operation, call)
-        meter.count()
+        meter.count_call()
         self._record_call(operation, call)
         return reply
 

@@ -305,5 +305,5 @@ async def meter_within_quota(slot_request: MailSlotRequest) -> "CallMeter | None
     """Return the store's meter, or None where the plan is used up."""
     context, store = slot_request.context, slot_request.store
     meter = await context.metering.get_or_open_meter(store, context.read)
-    notice = meter.check(store.subscription, context.clock())
+    notice = meter.check_quota(store.subscription, context.clock())
     return None if notice is not None and notice.is_cut_off else meter

@@ -133,7 +133,7 @@ async def mail_image(
             raise
         return RedirectResponse(picture, 302, {**_SAFE, "cache-control": "no-store"})
     if meter is not None:
-        meter.count()
+        meter.count_call()
     tag = etag_of(jpeg)
     headers = {**_SAFE, "etag": tag, "cache-control": _CACHED}
     if matches_etag(request.headers.get("if-none-match"), tag):

@@ -179,7 +179,7 @@ async def list_items(
     def read() -> Response:
         with exchange.context.services.database.reading() as connection:
             catalog = CatalogRepository(connection, store.store_id)
-            ids = dict(catalog.page_of_ids(after, limit + 1, since_ms))
+            ids = dict(catalog.page_of_changed_ids(after, limit + 1, since_ms))
 
             def load(numbers: Sequence[tuple[int]]) -> Iterable[object]:
                 item_ids = [ids[number] for (number,) in numbers]

@@ -439,7 +439,7 @@ def _count_search(
                 query,
                 searcher,
                 asked,
-                search.filters.attribute_kinds,
+                search.filters.attribute_and_category_kinds,
                 search.answered,
             )
 

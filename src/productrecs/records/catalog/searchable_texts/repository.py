@@ -64,7 +64,7 @@ def read_catalog_changes(
     rows = reader.all(_CHANGES_SQL, parameters)
     last = CatalogChangePosition(int(rows[-1][0]), int(rows[-1][1])) if rows else after
     return SearchableTextChanges(
-        changed=[_product(row) for row in rows if row[2]],
+        changed=[_to_product_text(row) for row in rows if row[2]],
         removed=[int(row[1]) for row in rows if not row[2]],
         up_to=last,
         is_all=len(rows) < limit,
@@ -77,7 +77,7 @@ def sample_texts(reader: RawReader, store_id: StoreId) -> list[str]:
     return [f"{title} {(description or '')[:500]}" for title, description in rows]
 
 
-def _product(row: Sequence[Any]) -> ProductText:
+def _to_product_text(row: Sequence[Any]) -> ProductText:
     _, number, _, item_id, sku, title, categories, description, brand, gtin, *lists = row
     *attribute_lists, other_attributes = (json.loads(text) for text in lists)
     texts = [value for values in attribute_lists for value in values]

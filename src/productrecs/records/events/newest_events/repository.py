@@ -187,7 +187,7 @@ class NewestEventRepository:
         found: int | None = self._connection.execute(query).scalar()
         return found
 
-    def newest_product_events(self) -> ProductEventSummary:
+    def summarize_newest_product_events(self) -> ProductEventSummary:
         """Return a sample of the newest events, imported ones too, that name a product."""
         newest = (
             sa.select(events.c.store_id, events.c.ts)

@@ -66,7 +66,7 @@ def create_access_token(
     return token, text
 
 
-def find_access_token(
+def authenticate_access_token(
     database: Database, sent: str, now_ms: int
 ) -> tuple[StoreId, AccessToken] | None:
     """Return a sent token with its store, and record its use; None if it is unknown."""

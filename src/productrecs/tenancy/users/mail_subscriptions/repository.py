@@ -73,7 +73,7 @@ class MailSubscriptionRepository:
         self._connection.execute(query.values(**values))
 
 
-def last_weekly_reports(connection: sa.Connection) -> dict[StoreId, int]:
+def oldest_weekly_report_times(connection: sa.Connection) -> dict[StoreId, int]:
     """Return the stores whose users receive weekly reports, with the time of the oldest."""
     query = (
         sa.select(_users.store_id, sa.func.min(_users.weekly_mailed_at))
