@@ -128,12 +128,17 @@ def repositories(tree: ast.Module) -> Iterator[ast.ClassDef]:
 
 
 def takes_a_store(repository: ast.ClassDef) -> bool:
-    return any(
+    """Return whether its constructor does, its own or that of the base."""
+    return any(map(is_base, repository.bases)) or any(
         argument.arg == "store_id"
         for node in repository.body
         if isinstance(node, ast.FunctionDef) and node.name == "__init__"
         for argument in node.args.args
     )
+
+
+def is_base(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "StoreRepository"
 
 
 def unbound_methods(repository: ast.ClassDef) -> list[str]:

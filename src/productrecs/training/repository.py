@@ -25,6 +25,7 @@ from productrecs.storage.sql.store_counters_and_versions import (
     lock_head,
     set_head,
 )
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import models
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -110,18 +111,13 @@ def freshness(connection: sa.Connection, now_ms: int) -> list[ModelFreshness]:
     return models_freshness
 
 
-class TrainingRepository:
+class TrainingRepository(StoreRepository):
     """One store's log and models, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Access `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def head(self) -> TrainingLogHead | None:
         """Return the store's head; None if it was deleted."""
         names = ("seq", "catalog_seq", "next_number", "model_id", "erasures", "bots")
-        row = head_fields(self._transaction, self._store_id, *names)
+        row = head_fields(self._connection, self._store_id, *names)
         if row is None:
             return None
         seq, catalog_seq, n_items, model_id, erasures, bots = row
@@ -147,19 +143,19 @@ class TrainingRepository:
         Interest signals have a term and no item; other events have an item.
         """
         kinds = (*TRAINING_KINDS, *SIGNAL_KINDS)
-        log = EventLogRepository(self._transaction, self._store_id)
+        log = EventLogRepository(self._connection, self._store_id)
         yield from log.events_of_visitors(after_seq, up_to_seq, kinds)
 
     def purchase_line_pages(
         self, after_seq: int, up_to_seq: int
     ) -> Iterator[list[tuple[Any, ...]]]:
         """Yield pages of lines, as `SoldLineRepository.training_lines` does."""
-        currency = AccountRepository(self._transaction).settings(self._store_id).currency
-        sold_lines = SoldLineRepository(self._transaction, self._store_id)
+        currency = AccountRepository(self._connection).settings(self._store_id).currency
+        sold_lines = SoldLineRepository(self._connection, self._store_id)
         yield from sold_lines.training_lines(after_seq, up_to_seq, currency)
 
     def _pages(self, query: sa.Select[Any]) -> Iterator[list[tuple[Any, ...]]]:
-        result = self._transaction.execution_options(stream_results=True).execute(query)
+        result = self._connection.execution_options(stream_results=True).execute(query)
         for page in result.partitions(_PAGE):
             yield [tuple(row) for row in page]
 
@@ -187,7 +183,7 @@ class TrainingRepository:
             )
             .where(models.c.store_id == self._store_id)
         )
-        row = self._transaction.execute(query).first()
+        row = self._connection.execute(query).first()
         return None if row is None else TrainedModelRecord(*row)
 
     def oldest_untrained_fact_ms(self, applied_seq: int) -> int | None:
@@ -195,8 +191,8 @@ class TrainingRepository:
 
         None if the next thousand facts have no live one: the rest comes from an import.
         """
-        sold_lines = SoldLineRepository(self._transaction, self._store_id)
-        log = EventLogRepository(self._transaction, self._store_id)
+        sold_lines = SoldLineRepository(self._connection, self._store_id)
+        log = EventLogRepository(self._connection, self._store_id)
         times = (log.first_live_at(applied_seq), sold_lines.first_live_at(applied_seq))
         return min((time_ms for time_ms in times if time_ms is not None), default=None)
 
@@ -206,14 +202,14 @@ class TrainingRepository:
         Raises:
             StoreDeletedError: when the store was deleted in the meantime.
         """
-        AccountRepository(self._transaction).lock(self._store_id)
+        AccountRepository(self._connection).lock(self._store_id)
         own_model = models.c.store_id == self._store_id
-        lock_head(self._transaction, self._store_id)
+        lock_head(self._connection, self._store_id)
         serving = self.serving_model()
         if serving is not None and serving.applied_seq > model.applied_seq:
             return
-        self._transaction.execute(models.delete().where(own_model))
-        self._transaction.execute(
+        self._connection.execute(models.delete().where(own_model))
+        self._connection.execute(
             models.insert().values(
                 store_id=self._store_id,
                 model_id=model.model_id,
@@ -223,7 +219,7 @@ class TrainingRepository:
                 trained_at=model.trained_at,
             )
         )
-        set_head(self._transaction, self._store_id, model_id=model.model_id)
+        set_head(self._connection, self._store_id, model_id=model.model_id)
 
 
 class ServingSnapshots(NamedTuple):

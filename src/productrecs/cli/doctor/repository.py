@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from productrecs.core.ids import INSTALLATION, StoreId
+from productrecs.core.ids import INSTALLATION
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.jobs.job_queue import JobState
 from productrecs.storage.sql.store_counters_and_versions import head_fields
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import dashboard_second_factors, jobs
 from productrecs.storage.sql.tables.account_and_job_tables import duties
 
@@ -44,13 +45,8 @@ class IncompleteItemCounts:
     without_picture: int
 
 
-class DoctorRepository:
+class DoctorRepository(StoreRepository):
     """Queries over one store's records, inside one transaction."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Read only the rows of `store_id`."""
-        self._connection = connection
-        self._store_id = store_id
 
     def incomplete_items(self) -> IncompleteItemCounts:
         """Return the gaps of the catalog's visible items."""

@@ -15,6 +15,7 @@ from productrecs.features.assistants.attribution_counts import (
     PARAMETERS,
 )
 from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import assistant_attributions, assistant_calls
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -67,13 +68,8 @@ class RecentAssistantCalls:
     last_ms: int = 0
 
 
-class AssistantCallRepository:
+class AssistantCallRepository(StoreRepository):
     """One store's calls, inside one transaction; never commits."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def count_and_delete_old(self, calls: Sequence[AssistantCall]) -> None:
         """Count calls on their days; older days than 30 are deleted."""
@@ -145,13 +141,8 @@ def count_assistant_calls(
         AssistantCallRepository(transaction, store_id).count_and_delete_old(calls)
 
 
-class AssistantAttributionRepository:
+class AssistantAttributionRepository(StoreRepository):
     """One store's counts, inside one transaction; never commits."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def count_and_delete_old(self, searches: Sequence[AttributedAssistantSearch]) -> None:
         """Count searches on their days; older days than 30 are deleted."""

@@ -17,8 +17,9 @@ from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.events.repository import EventRepository, LinkedCustomerId
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, raw_connection, upsert
+from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, upsert
 from productrecs.storage.sql.store_counters_and_versions import heads_of_all_stores, log_seq
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.stored_insights import (
     StoredInsight,
     insight_progress,
@@ -196,16 +197,14 @@ def attribution_backlogs(connection: sa.Connection) -> list[AttributionBacklog]:
     ]
 
 
-class AttributionRepository:
+class AttributionRepository(StoreRepository):
     """One store's log and attribution results, in one transaction; never commits."""
 
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
+    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
         """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._raw = raw_connection(transaction)
-        self._store_id = store_id
-        self.log = EventLogRepository(transaction, store_id)
-        self.sold_lines = SoldLineRepository(transaction, store_id)
+        super().__init__(connection, store_id)
+        self.log = EventLogRepository(connection, store_id)
+        self.sold_lines = SoldLineRepository(connection, store_id)
 
     def progress(self) -> AttributionProgress | None:
         """Return the position up to which the log was read; None before the first time."""
@@ -216,14 +215,14 @@ class AttributionRepository:
             progress_columns.version,
             progress_columns.language,
         ).where(progress_columns.store_id == self._store_id)
-        row = self._transaction.execute(query).first()
+        row = self._connection.execute(query).first()
         return None if row is None else AttributionProgress(*row)
 
     def settled_days(self) -> SettledDays:
         """Return the days whose sums are final."""
         columns = attribution_marks.c
         query = sa.select(columns.settled_before, columns.settled_day)
-        row = self._transaction.execute(
+        row = self._connection.execute(
             query.where(columns.store_id == self._store_id)
         ).first()
         return SettledDays() if row is None else SettledDays(*row)
@@ -245,7 +244,7 @@ class AttributionRepository:
             columns.settled_day <= days.first_open_day,
         )
         settled = {"settled_before": days.before_ms, "settled_day": days.first_open_day}
-        return self._transaction.execute(query.values(**settled)).rowcount == 1
+        return self._connection.execute(query.values(**settled)).rowcount == 1
 
     def record_purge(self, now_ms: int) -> None:
         """Store when the last purge of old events ended.
@@ -253,13 +252,13 @@ class AttributionRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        AccountRepository(self._transaction).lock(self._store_id)
+        AccountRepository(self._connection).lock(self._store_id)
         purge = StoredInsight(now_ms, applied_seq=0, result={})
-        store_insight(self._transaction, self._store_id, _PURGE_NAME, purge)
+        store_insight(self._connection, self._store_id, _PURGE_NAME, purge)
 
     def head(self) -> int:
         """Return the last sequence number of the log; 0 when the store was deleted."""
-        return log_seq(self._transaction, self._store_id)
+        return log_seq(self._connection, self._store_id)
 
     def touchpoints_and_search_clicks(
         self, after_seq: int, up_to_seq: int
@@ -275,7 +274,7 @@ class AttributionRepository:
 
     def other_ids(self, names: Iterable[str]) -> dict[str, list[LinkedCustomerId]]:
         """Return the customers' other ids, as the shop's server said."""
-        return EventRepository(self._transaction, self._store_id).other_customer_ids(names)
+        return EventRepository(self._connection, self._store_id).other_customer_ids(names)
 
     def outcomes_of_facts(self, facts: Iterable[int]) -> list[AttributedOutcome]:
         """Return the stored outcomes of these records."""
@@ -303,7 +302,7 @@ class AttributionRepository:
             )
             .values(**after._asdict())
         )
-        return self._transaction.execute(query).rowcount == 1
+        return self._connection.execute(query).rowcount == 1
 
     def begin_progress(self, progress: AttributionProgress) -> None:
         """Insert the first position of a store.
@@ -311,11 +310,11 @@ class AttributionRepository:
         Raises:
             StoreDeletedError: when it was deleted.
         """
-        AccountRepository(self._transaction).lock(self._store_id)
-        query = upsert(self._transaction, attribution_marks).values(
+        AccountRepository(self._connection).lock(self._store_id)
+        query = upsert(self._connection, attribution_marks).values(
             store_id=self._store_id, **progress._asdict()
         )
-        self._transaction.execute(query.on_conflict_do_nothing())
+        self._connection.execute(query.on_conflict_do_nothing())
 
     def replace_outcomes(
         self,
@@ -327,7 +326,7 @@ class AttributionRepository:
         if removed:
             self._raw.run(_DELETE_OUTCOMES, (self._store_id, [[fact] for fact in removed]))
         rows = [(self._store_id, *outcome) for outcome in added]
-        database.insert_rows(self._transaction, outcomes, rows)
+        database.insert_rows(self._connection, outcomes, rows)
 
     def replace_day_sums(
         self,
@@ -346,9 +345,9 @@ class AttributionRepository:
             deletion = table.delete().where(
                 table.c.store_id == self._store_id, table.c.day.in_(sorted(days))
             )
-            self._transaction.execute(deletion)
+            self._connection.execute(deletion)
             scoped_rows = [(self._store_id, *row) for row in rows]
-            database.insert_rows(self._transaction, table, scoped_rows)
+            database.insert_rows(self._connection, table, scoped_rows)
 
     def add_touchpoint_counts(
         self, counted: Mapping[tuple[str, str, str, int], tuple[int, int]]
@@ -382,7 +381,7 @@ class AttributionRepository:
             rows = [
                 (self._store_id, *place, *sketches) for place, sketches in reach.items()
             ]
-            database.insert_rows(self._transaction, shopper_days, rows)
+            database.insert_rows(self._connection, shopper_days, rows)
 
     def search_clicks(self, intents: Iterable[SearchKey]) -> list[DailySearchClicks]:
         """Return the stored clicks on results, by day and query."""
@@ -398,7 +397,7 @@ class AttributionRepository:
             keys = [[day.day, day.intent] for day in days]
             self._raw.run(_DELETE_SEARCHES, (self._store_id, keys))
             rows = [(self._store_id, *day) for day in days]
-            database.insert_rows(self._transaction, search_days, rows)
+            database.insert_rows(self._connection, search_days, rows)
 
     def add_event_counts(self, counted: Iterable[Row]) -> None:
         """Add event counts, in the form that `hours` returns."""
@@ -422,7 +421,7 @@ class AttributionRepository:
         deletion = outcomes.delete().where(
             outcomes.c.store_id == self._store_id, outcomes.c.fact.in_(facts)
         )
-        if self._transaction.execute(deletion).rowcount:
+        if self._connection.execute(deletion).rowcount:
             return False
         for table in _SUMS:
             is_open = (
@@ -431,5 +430,5 @@ class AttributionRepository:
                 else table.c.day >= settled.first_open_day
             )
             query = table.delete().where(table.c.store_id == self._store_id, is_open)
-            self._transaction.execute(query)
+            self._connection.execute(query)
         return True

@@ -6,11 +6,11 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from productrecs.core.ids import StoreId
 from productrecs.records.catalog.repository import costs_of_items
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
-from productrecs.storage.sql.dialects import raw_connection, upsert
+from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import experiment_days, exposures
 
 _EXPOSURES_SQL: Final = (
@@ -31,21 +31,16 @@ class StoredExperimentResult(NamedTuple):
     result: dict[str, Any]
 
 
-class ExperimentResultRepository:
+class ExperimentResultRepository(StoreRepository):
     """One store's tests and their results, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def exposures(self, test: str) -> list[Row]:
         """Return (identity, arm, unit, first_at) of a test, the earliest first."""
-        return raw_connection(self._transaction).all(_EXPOSURES_SQL, (self._store_id, test))
+        return self._raw.all(_EXPOSURES_SQL, (self._store_id, test))
 
     def links(self) -> list[Row]:
         """Return (session, customer) of every session that is linked to a customer."""
-        return raw_connection(self._transaction).all(_LINKS, (self._store_id,))
+        return self._raw.all(_LINKS, (self._store_id,))
 
     def pages_of_lines(self, since_ms: int, after_seq: int = -1) -> Iterator[list[Row]]:
         """Yield pages of purchased order lines since then, in their current state.
@@ -53,8 +48,8 @@ class ExperimentResultRepository:
         A row is (line_seq, person, ts, basket, quantity, total, currency, cost), with the
         present cost of the product.
         """
-        costs = costs_of_items(self._transaction, self._store_id)
-        sold_lines = SoldLineRepository(self._transaction, self._store_id)
+        costs = costs_of_items(self._connection, self._store_id)
+        sold_lines = SoldLineRepository(self._connection, self._store_id)
         for page in sold_lines.pages_of_lines_with_shopper(since_ms, after_seq):
             yield [(*row[:-1], costs.get(row[-1])) for row in page]
 
@@ -62,18 +57,18 @@ class ExperimentResultRepository:
         self, kinds: tuple[int, ...], since_seq: int
     ) -> Iterator[list[Row]]:
         """Yield pages of (person, kind, ts) of events of two kinds; without kinds none."""
-        log = EventLogRepository(self._transaction, self._store_id)
+        log = EventLogRepository(self._connection, self._store_id)
         for page in log.events_of_kinds(kinds, since_seq):
             yield [(person, kind, ts) for _, kind, ts, person in page]
 
     def visits(self, widget: str, since_ms: int, after_seq: int) -> list[Row]:
         """Return (person, kind, first ts, last ts, first ts with that widget)."""
-        log = EventLogRepository(self._transaction, self._store_id)
+        log = EventLogRepository(self._connection, self._store_id)
         return log.visits(widget, since_ms, after_seq)
 
     def bots(self, since_ms: int) -> Iterator[str]:
         """Yield the names of recognised bots since then."""
-        log = EventLogRepository(self._transaction, self._store_id)
+        log = EventLogRepository(self._connection, self._store_id)
         yield from log.names_of_bots(since_ms)
 
     def tests(self) -> list[tuple[str, int]]:
@@ -85,7 +80,7 @@ class ExperimentResultRepository:
             .group_by(exposures.c.test)
             .order_by(began.desc())
         )
-        return [(row[0], int(row[1])) for row in self._transaction.execute(query)]
+        return [(row[0], int(row[1])) for row in self._connection.execute(query)]
 
     def store_result(self, result: StoredExperimentResult) -> None:
         """Store a day's result, replacing an earlier one of that day."""
@@ -93,13 +88,13 @@ class ExperimentResultRepository:
             "computed_at": result.computed_at,
             "result": json.dumps(result.result, allow_nan=False),
         }
-        added = upsert(self._transaction, experiment_days).values(
+        added = upsert(self._connection, experiment_days).values(
             store_id=self._store_id, test=result.test, day=result.day, **values
         )
         query = added.on_conflict_do_update(
             index_elements=["store_id", "test", "day"], set_=values
         )
-        self._transaction.execute(query)
+        self._connection.execute(query)
 
     def newest_results(self, test: str, limit: int) -> list[StoredExperimentResult]:
         """Return the newest results of a test, the newest first.
@@ -115,6 +110,6 @@ class ExperimentResultRepository:
         )
         results = [
             StoredExperimentResult(row[0], row[1], int(row[2]), json.loads(row[3]))
-            for row in self._transaction.execute(query)
+            for row in self._connection.execute(query)
         ]
         return [result for result in results if "gate" in result.result]

@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 import sqlalchemy as sa
 
-from productrecs.core.ids import StoreId
 from productrecs.engines.array_types_and_sorting import Floats
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.repository import items_of_store, items_sql
@@ -17,7 +16,7 @@ from productrecs.records.purchase_orders.purchase_order_line import OrderedUnits
 from productrecs.records.purchase_orders.repository import (
     PurchaseOrderRepository,
 )
-from productrecs.storage.sql.dialects import raw_connection
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import forecast_runs, item_forecasts, stock_outs
 
 
@@ -140,13 +139,8 @@ _STOCKED_ITEMS: Final = (
 )
 
 
-class ForecastRepository:
+class ForecastRepository(StoreRepository):
     """One store's forecasts, inside one transaction; never commits."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def newest_run(self) -> ForecastRun | None:
         """Return the newest run, or None before the first."""
@@ -218,7 +212,7 @@ class ForecastRepository:
         if item_id is not None:
             query += " AND i.item_id = ?"
             values.append(item_id)
-        rows = raw_connection(self._connection).all(query, values)
+        rows = self._raw.all(query, values)
         rows.sort(key=lambda row: str(row[0]))
         packed = b"".join(_packed_means_and_p90s(row[-2], row[-1]) for row in rows)
         means_and_p90s = np.frombuffer(packed, "<f4").astype(np.float64)

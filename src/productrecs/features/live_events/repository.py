@@ -20,6 +20,7 @@ from productrecs.records.events.event import EventKind, exported_event_fields
 from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.dialects import RawReader, upsert
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import event_receipts, event_watches, live_events
 
 MAX_EVENTS: Final = 500
@@ -37,20 +38,15 @@ def watched_stores(reader: RawReader, now_ms: int) -> frozenset[StoreId]:
     return frozenset(StoreId(row[0]) for row in reader.all(_WATCHED_SQL, (now_ms,)))
 
 
-class LiveEventRepository:
+class LiveEventRepository(StoreRepository):
     """One store's live events, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def watch(self, until_ms: int) -> None:
         """Record the store's events until then."""
-        row = upsert(self._transaction, event_watches).values(
+        row = upsert(self._connection, event_watches).values(
             store_id=self._store_id, until=until_ms
         )
-        self._transaction.execute(
+        self._connection.execute(
             row.on_conflict_do_update(index_elements=["store_id"], set_={"until": until_ms})
         )
 
@@ -74,7 +70,7 @@ class LiveEventRepository:
             }
             for index, event in enumerate(events[-MAX_EVENTS:])
         ]
-        self._transaction.execute(live_events.insert(), rows)
+        self._connection.execute(live_events.insert(), rows)
         self._delete_old(events[-1].at_ms - RETENTION_MS)
 
     def _lock_and_next_number(self, at_ms: int) -> int:
@@ -86,11 +82,11 @@ class LiveEventRepository:
         watch = sa.select(event_watches.c.until).where(
             event_watches.c.store_id == self._store_id
         )
-        self._transaction.execute(watch.with_for_update())  # one process at a time
+        self._connection.execute(watch.with_for_update())  # one process at a time
         newest = sa.select(sa.func.max(_COLUMNS.entry_id)).where(
             _COLUMNS.store_id == self._store_id
         )
-        last = self._transaction.execute(newest).scalar() or ""
+        last = self._connection.execute(newest).scalar() or ""
         return max(at_ms, int(last[:13] or 0) + 1)
 
     def _delete_old(self, before_ms: int) -> None:
@@ -101,10 +97,10 @@ class LiveEventRepository:
             .offset(MAX_EVENTS)
             .limit(1)
         )
-        last = self._transaction.execute(newest).scalar() or ""
+        last = self._connection.execute(newest).scalar() or ""
         stale = (_COLUMNS.at < before_ms) | (_COLUMNS.entry_id <= last)
         deletion = live_events.delete().where(_COLUMNS.store_id == self._store_id, stale)
-        self._transaction.execute(deletion)
+        self._connection.execute(deletion)
 
     def latest(self, now_ms: int, after: str = "", **filters: str) -> list[LiveEvent]:
         """Return the last events, newest first; with `after` only those after that id."""
@@ -127,7 +123,7 @@ class LiveEventRepository:
                 body=row["body"],
                 entry_id=row["entry_id"],
             )
-            for row in self._transaction.execute(query).mappings()
+            for row in self._connection.execute(query).mappings()
         ]
 
     def latest_with_stored(self, now_ms: int, **filters: str) -> list[LiveEvent]:
@@ -161,7 +157,7 @@ class LiveEventRepository:
         number = {event_kind.wire_name: int(event_kind) for event_kind in EventKind}.get(
             kind, -1
         )
-        newest = NewestEventRepository(self._transaction, self._store_id)
+        newest = NewestEventRepository(self._connection, self._store_id)
         rows = newest.latest_events(MAX_EVENTS, number if kind else None, session, item)
         return list(_to_live_events(rows))
 
@@ -171,7 +167,7 @@ class LiveEventRepository:
         """Return the newest orders that the shop sent."""
         if kind not in {"", ORDER}:
             return []
-        lines = SoldLineRepository(self._transaction, self._store_id)
+        lines = SoldLineRepository(self._connection, self._store_id)
         rows = lines.newest_order_lines(session, MAX_EVENTS)
         orders = [list(group) for _, group in groupby(rows, _order_key)]
         return [
@@ -189,7 +185,7 @@ class LiveEventRepository:
             _COLUMNS.item == purchase.item,
             _COLUMNS.verdict.in_(VERDICTS_OF_PURCHASES),
         )
-        bodies = self._transaction.execute(query).scalars()
+        bodies = self._connection.execute(query).scalars()
         return any(order_id_of(body) == order_id_of(purchase.body) for body in bodies)
 
     def receipts(self, event_ids: Sequence[str]) -> dict[str, int]:
@@ -202,7 +198,7 @@ class LiveEventRepository:
                 event_receipts.c.store_id == self._store_id,
                 event_receipts.c.event_id.in_(event_ids[start : start + _CHUNK]),
             )
-            times |= {row[0]: row[1] for row in self._transaction.execute(query)}
+            times |= {row[0]: row[1] for row in self._connection.execute(query)}
         return times
 
 

@@ -15,8 +15,9 @@ from productrecs.features.looks.look import (
     LookVersion,
     SanitizedPicture,
 )
-from productrecs.storage.sql.dialects import RawReader, RawSql, raw_connection, upsert
+from productrecs.storage.sql.dialects import RawReader, RawSql, upsert
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import look_pictures, look_versions, looks
 
 _PUBLISHED_SQL: Final = (
@@ -43,13 +44,8 @@ def read_picture(
     return bytes(rows[0][0]) if rows else None
 
 
-class LookRepository:
+class LookRepository(StoreRepository):
     """One store's looks, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def next_id(self) -> int:
         """Lock the store's looks and return an id that no look has had.
@@ -57,12 +53,12 @@ class LookRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return next_counter_value(self._transaction, self._store_id, "looks_seq")
+        return next_counter_value(self._connection, self._store_id, "looks_seq")
 
     def all(self) -> list[Look]:
         """Return every look, the oldest first."""
         query = self._select_looks().order_by(looks.c.look_id)
-        return [_to_look(row) for row in self._transaction.execute(query)]
+        return [_to_look(row) for row in self._connection.execute(query)]
 
     def published_page(self, after_id: int, limit: int, updated_after: int) -> list[Look]:
         """Return published looks by their ids, of those that changed after a time."""
@@ -72,22 +68,22 @@ class LookRepository:
             looks.c.updated_at > updated_after,
         )
         query = query.order_by(looks.c.look_id).limit(limit)
-        return [_to_look(row) for row in self._transaction.execute(query)]
+        return [_to_look(row) for row in self._connection.execute(query)]
 
     def find(self, look_id: int) -> Look | None:
         """Return one look."""
         query = self._select_looks().where(looks.c.look_id == look_id)
-        row = self._transaction.execute(query).first()
+        row = self._connection.execute(query).first()
         return None if row is None else _to_look(row)
 
     def count(self) -> int:
         """Return how many looks there are."""
         query = sa.select(sa.func.count()).where(looks.c.store_id == self._store_id)
-        return int(self._transaction.execute(query).scalar_one())
+        return int(self._connection.execute(query).scalar_one())
 
     def add(self, look: Look) -> None:
         """Store a new look."""
-        self._transaction.execute(
+        self._connection.execute(
             looks.insert().values(
                 store_id=self._store_id,
                 look_id=look.look_id,
@@ -101,7 +97,7 @@ class LookRepository:
         query = looks.update().where(
             looks.c.store_id == self._store_id, looks.c.look_id == look.look_id
         )
-        self._transaction.execute(query.values(_look_columns(look)))
+        self._connection.execute(query.values(_look_columns(look)))
 
     def remove(self, look_id: int) -> None:
         """Delete a look."""
@@ -109,7 +105,7 @@ class LookRepository:
             query = table.delete().where(
                 table.c.store_id == self._store_id, table.c.look_id == look_id
             )
-            self._transaction.execute(query)
+            self._connection.execute(query)
 
     def versions(self, look_id: int) -> list[LookVersion]:
         """Return the earlier versions of a look, newest first."""
@@ -123,14 +119,14 @@ class LookRepository:
             LookVersion(
                 row.version, _to_look_content(row), row.updated_at, row.updated_by or ""
             )
-            for row in self._transaction.execute(query)
+            for row in self._connection.execute(query)
         ]
 
     def add_version_and_delete_oldest(self, look: Look, version: int, limit: int) -> None:
         """Store a look before its change; delete the oldest versions above `limit`."""
         values = _look_columns(look)
         row = {name: values[name] for name in look_versions.c.keys() if name in values}  # noqa: SIM118 - no mapping
-        self._transaction.execute(
+        self._connection.execute(
             look_versions.insert().values(
                 store_id=self._store_id, look_id=look.look_id, version=version, **row
             )
@@ -143,22 +139,22 @@ class LookRepository:
             columns.version.in_(old),
         )
         if old:
-            self._transaction.execute(deletion)
+            self._connection.execute(deletion)
 
     def has_picture(self, picture_id: str) -> bool:
         """Return whether a picture is stored."""
         columns = look_pictures.c
         query = sa.select(columns.picture_id).where(self._is_picture(picture_id))
-        return self._transaction.execute(query).first() is not None
+        return self._connection.execute(query).first() is not None
 
     def picture(self, picture_id: str) -> bytes | None:
         """Return the JPEG of a stored picture."""
-        reader = raw_connection(self._transaction)
+        reader = self._raw
         return read_picture(reader, self._store_id, picture_id)
 
     def store_picture(self, picture: SanitizedPicture, now_ms: int) -> None:
         """Store a picture; equal content is stored once, with its time renewed."""
-        row = upsert(self._transaction, look_pictures).values(
+        row = upsert(self._connection, look_pictures).values(
             store_id=self._store_id,
             picture_id=picture.picture_id,
             content=picture.content,
@@ -166,7 +162,7 @@ class LookRepository:
             height=picture.height,
             created_at=now_ms,
         )
-        self._transaction.execute(
+        self._connection.execute(
             row.on_conflict_do_update(
                 index_elements=[look_pictures.c.store_id, look_pictures.c.picture_id],
                 set_={"created_at": now_ms},
@@ -184,7 +180,7 @@ class LookRepository:
                 for table in (looks, look_versions)
             )
         )
-        self._transaction.execute(
+        self._connection.execute(
             look_pictures.delete().where(
                 columns.store_id == self._store_id,
                 sa.or_(columns.picture_id == picture_id, columns.created_at < before_ms),

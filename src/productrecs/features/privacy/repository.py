@@ -12,6 +12,7 @@ from productrecs.records.events.repository import shopper_bot_events, shopper_ev
 from productrecs.records.purchases.repository import shopper_lines
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
 from productrecs.storage.sql.store_counters_and_versions import increment_counter
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.stored_insights import read_insight, store_insight
 from productrecs.storage.sql.tables import (
     attribution_marks,
@@ -48,13 +49,8 @@ class ErasureRequest:
     done_at: int | None
 
 
-class ShopperRepository:
+class ShopperRepository(StoreRepository):
     """The records of one store's shoppers, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def names_of(self, name: str) -> tuple[str, ...]:
         """Return every name of a shopper: the customer first, then their sessions."""
@@ -62,18 +58,18 @@ class ShopperRepository:
         query = sa.select(links.customer).where(
             links.store_id == self._store_id, links.session == name
         )
-        customer = self._transaction.execute(query).scalar() or name
+        customer = self._connection.execute(query).scalar() or name
         query = (
             sa.select(links.session)
             .where(links.store_id == self._store_id, links.customer == customer)
             .order_by(links.since_seq, links.session)
         )
-        sessions = self._transaction.execute(query).scalars()
+        sessions = self._connection.execute(query).scalars()
         return tuple(dict.fromkeys((customer, *sessions, name)))
 
     def rows_by_kind(self) -> dict[str, ShopperRows]:
         """Return all tables of shoppers, in the order of an export."""
-        own = (self._transaction, self._store_id)
+        own = (self._connection, self._store_id)
         return {
             "name": ShopperRows(*own, shopper_links, shopper="customer"),
             "event": shopper_events(*own),
@@ -91,11 +87,11 @@ class ShopperRepository:
             deletion = exposures.delete().where(
                 exposures.c.store_id == self._store_id, exposures.c.identity.in_(name_chunk)
             )
-            self._transaction.execute(deletion)
+            self._connection.execute(deletion)
             other_rows = exposures.update().where(
                 exposures.c.store_id == self._store_id, exposures.c.unit.in_(name_chunk)
             )
-            self._transaction.execute(other_rows.values(unit=exposures.c.identity))
+            self._connection.execute(other_rows.values(unit=exposures.c.identity))
 
     def delete_names_from_uploads_and_imports(self, names: Sequence[str]) -> None:
         """Delete entries of upload reports that quote one of the names."""
@@ -103,7 +99,7 @@ class ShopperRepository:
         query = sa.select(columns.upload_id, columns.errors).where(
             columns.store_id == self._store_id, columns.errors != "[]"
         )
-        for upload_id, errors in self._transaction.execute(query).all():
+        for upload_id, errors in self._connection.execute(query).all():
             before = json.loads(errors)
             after = [
                 error for error in before if not any(name in error[1] for name in names)
@@ -112,7 +108,7 @@ class ShopperRepository:
                 changed = uploads.update().where(
                     columns.store_id == self._store_id, columns.upload_id == upload_id
                 )
-                self._transaction.execute(changed.values(errors=json.dumps(after)))
+                self._connection.execute(changed.values(errors=json.dumps(after)))
         self._delete_import_reports(names)
         self._clear_names_of_import_changes(names)
 
@@ -131,7 +127,7 @@ class ShopperRepository:
             deletion = file_imports.update().where(
                 columns.store_id == self._store_id, quoting
             )
-            self._transaction.execute(deletion.values({column: empty}))
+            self._connection.execute(deletion.values({column: empty}))
 
     def _clear_names_of_import_changes(self, names: Sequence[str]) -> None:
         """Clear the names in the earlier values with which an import can be undone."""
@@ -147,7 +143,7 @@ class ShopperRepository:
         query = sa.select(columns.import_id, columns.first_seq, columns.before).where(
             columns.store_id == self._store_id, quoting
         )
-        for import_id, first_seq, text in self._transaction.execute(query).all():
+        for import_id, first_seq, text in self._connection.execute(query).all():
             before = json.loads(text)
             for _, fields in before if isinstance(before, list) else ():
                 for name in _NAMES_OF_LINES & (fields or {}).keys():
@@ -158,7 +154,7 @@ class ShopperRepository:
                 columns.first_seq == first_seq,
             )
             values = {"before": json.dumps(before, ensure_ascii=False)}
-            self._transaction.execute(changed.values(values))
+            self._connection.execute(changed.values(values))
 
     def delete_products_of_mails(self, names: Sequence[str]) -> None:
         """Delete which products the shopper's mails show."""
@@ -167,12 +163,12 @@ class ShopperRepository:
                 mail_choices.c.store_id == self._store_id,
                 mail_choices.c.recipient.in_([visitor_hash(name) for name in name_chunk]),
             )
-            self._transaction.execute(deletion)
+            self._connection.execute(deletion)
 
     def delete_live_events(self) -> None:
         """Delete all events of the live view, which holds one hour."""
         deletion = live_events.delete().where(live_events.c.store_id == self._store_id)
-        self._transaction.execute(deletion)
+        self._connection.execute(deletion)
 
     def unlink(self, names: Sequence[str]) -> None:
         """Delete the links between the names; the last step of an erasure."""
@@ -182,7 +178,7 @@ class ShopperRepository:
                 links.store_id == self._store_id,
                 links.session.in_(name_chunk) | links.customer.in_(name_chunk),
             )
-            self._transaction.execute(deletion)
+            self._connection.execute(deletion)
 
     def reset_attribution(self, max_count: int) -> None:
         """Reset attribution, so that it is recomputed from the log.
@@ -198,31 +194,31 @@ class ShopperRepository:
             search_days.c.day < settled.scalar_subquery(),
             search_days.c.shoppers < max_count,
         )
-        self._transaction.execute(rare)
+        self._connection.execute(rare)
         progress_update = attribution_marks.update().where(
             attribution_marks.c.store_id == self._store_id
         )
-        self._transaction.execute(progress_update.values(seq=_DELETING))
+        self._connection.execute(progress_update.values(seq=_DELETING))
 
     def delete_names_from_customer_list(self, names: Sequence[str]) -> None:
         """Delete the shopper from the customers by name; the segments are due again.
 
         The sums of all customers stay until then.
         """
-        stored = read_insight(self._transaction, self._store_id, _SEGMENTS)
+        stored = read_insight(self._connection, self._store_id, _SEGMENTS)
         if stored is None:
             return
         people = [person for person in stored.result["people"] if person[0] not in names]
         result = {**stored.result, "people": people}
         due_again = stored._replace(applied_seq=0, result=result)
-        store_insight(self._transaction, self._store_id, _SEGMENTS, due_again)
+        store_insight(self._connection, self._store_id, _SEGMENTS, due_again)
 
     def has_attribution_caught_up(self, seq: int) -> bool:
         """Return whether attribution has processed the log again at least up to `seq`."""
         query = sa.select(attribution_marks.c.seq).where(
             attribution_marks.c.store_id == self._store_id
         )
-        processed_seq = self._transaction.execute(query).scalar()
+        processed_seq = self._connection.execute(query).scalar()
         return processed_seq is None or int(processed_seq) >= seq
 
     def recheck_waiting_files(self) -> None:
@@ -231,7 +227,7 @@ class ShopperRepository:
         checked = file_imports.update().where(
             columns.store_id == self._store_id, columns.status == _CHECKED
         )
-        self._transaction.execute(checked.values(status=_CHECKING))
+        self._connection.execute(checked.values(status=_CHECKING))
 
     def unfinished_upload_count(self, moment_ms: int) -> int:
         """Return how many files uploaded until then are still checked or imported.
@@ -250,7 +246,7 @@ class ShopperRepository:
             columns.submitted_at <= moment_ms,
         )
         return sum(
-            int(self._transaction.execute(count_query).scalar_one())
+            int(self._connection.execute(count_query).scalar_one())
             for count_query in (query, sent)
         )
 
@@ -260,13 +256,8 @@ def _written_forms(name: str) -> tuple[str, str, str]:
     return json.dumps(name)[1:-1], name, name.replace('"', '""')
 
 
-class ErasureRepository:
+class ErasureRepository(StoreRepository):
     """One store's erasures, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def all(self) -> list[ErasureRequest]:
         """Return every erasure, the oldest first."""
@@ -286,7 +277,7 @@ class ErasureRepository:
         )
         return [
             ErasureRequest(row[0], row[1], tuple(json.loads(row[2] or "[]")), *row[3:])
-            for row in self._transaction.execute(query)
+            for row in self._connection.execute(query)
         ]
 
     def add(self, erasure_id: int, asked_at: int, names: Sequence[str]) -> None:
@@ -299,7 +290,7 @@ class ErasureRepository:
             events=0,
             lines=0,
         )
-        self._transaction.execute(row)
+        self._connection.execute(row)
         self._notify()
 
     def add_counts(self, erasure_id: int, *, events_gone: int, lines_changed: int) -> None:
@@ -308,7 +299,7 @@ class ErasureRepository:
         changed = erasures.update().where(
             columns.store_id == self._store_id, columns.erasure_id == erasure_id
         )
-        self._transaction.execute(
+        self._connection.execute(
             changed.values(
                 events=columns.events + events_gone, lines=columns.lines + lines_changed
             )
@@ -320,7 +311,7 @@ class ErasureRepository:
         changed = erasures.update().where(
             columns.store_id == self._store_id, columns.erasure_id == erasure_id
         )
-        self._transaction.execute(changed.values(names=None, cleared_seq=seq))
+        self._connection.execute(changed.values(names=None, cleared_seq=seq))
         self._notify()
 
     def record_finished(self, erasure_id: int, now_ms: int) -> None:
@@ -331,10 +322,10 @@ class ErasureRepository:
             columns.erasure_id == erasure_id,
             columns.done_at.is_(None),
         )
-        self._transaction.execute(changed.values(done_at=now_ms))
+        self._connection.execute(changed.values(done_at=now_ms))
 
     def _notify(self) -> None:
-        increment_counter(self._transaction, self._store_id, "erasures")
+        increment_counter(self._connection, self._store_id, "erasures")
 
 
 def stores_in_progress(connection: sa.Connection) -> list[StoreId]:

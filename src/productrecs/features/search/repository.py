@@ -22,9 +22,9 @@ from productrecs.storage.sql.dialects import (
     ROWS_PLACEHOLDER,
     RawReader,
     RawSql,
-    raw_connection,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import search_rules, synonyms
 
 _SYNONYMS_SQL: Final = (
@@ -132,16 +132,14 @@ class QuerySales(NamedTuple):
     revenue: float
 
 
-class SearchFigureRepository:
+class SearchFigureRepository(StoreRepository):
     """One store's searches of a period, and the clicks and sales after them, by intent."""
 
     def __init__(
-        self, transaction: sa.Connection, store_id: StoreId, days: tuple[str, str]
+        self, connection: sa.Connection, store_id: StoreId, days: tuple[str, str]
     ) -> None:
         """Read `store_id`'s rows of the first to the last of `days` only."""
-        self._transaction = transaction
-        self._raw = raw_connection(transaction)
-        self._store_id = store_id
+        super().__init__(connection, store_id)
         self._period = (store_id, *days)
 
     def counts(self) -> dict[str, QuerySearchCount]:
@@ -192,16 +190,11 @@ class SearchFigureRepository:
 
     def backlog(self) -> UnattributedRecords:
         """Return how much of the log is not counted yet."""
-        return attribution_backlog(self._transaction, self._store_id)
+        return attribution_backlog(self._connection, self._store_id)
 
 
-class SearchRuleRepository:
+class SearchRuleRepository(StoreRepository):
     """One store's synonyms and search rules, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Access `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def next_id(self) -> int:
         """Lock the store's rules and return an id that was never used.
@@ -209,19 +202,19 @@ class SearchRuleRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return next_counter_value(self._transaction, self._store_id, "search_seq")
+        return next_counter_value(self._connection, self._store_id, "search_seq")
 
     def synonyms(self) -> dict[int, Synonym]:
         """Return the synonyms by id, the oldest first."""
-        return read_synonyms(raw_connection(self._transaction), self._store_id)
+        return read_synonyms(self._raw, self._store_id)
 
     def rules(self) -> dict[int, SearchRule]:
         """Return the rules by id, the oldest first."""
-        return read_rules(raw_connection(self._transaction), self._store_id)
+        return read_rules(self._raw, self._store_id)
 
     def add_synonym(self, number: int, synonym: Synonym, now_ms: int) -> None:
         """Store a synonym."""
-        self._transaction.execute(
+        self._connection.execute(
             synonyms.insert().values(
                 store_id=self._store_id,
                 synonym_id=number,
@@ -233,7 +226,7 @@ class SearchRuleRepository:
 
     def add_rule(self, number: int, rule: SearchRule, now_ms: int) -> None:
         """Store a rule."""
-        self._transaction.execute(
+        self._connection.execute(
             search_rules.insert().values(
                 store_id=self._store_id,
                 rule_id=number,
@@ -252,14 +245,14 @@ class SearchRuleRepository:
         query = synonyms.delete().where(
             synonyms.c.store_id == self._store_id, synonyms.c.synonym_id == number
         )
-        return self._transaction.execute(query).rowcount > 0
+        return self._connection.execute(query).rowcount > 0
 
     def remove_rule(self, number: int) -> bool:
         """Delete a rule; return whether there was one."""
         query = search_rules.delete().where(
             search_rules.c.store_id == self._store_id, search_rules.c.rule_id == number
         )
-        return self._transaction.execute(query).rowcount > 0
+        return self._connection.execute(query).rowcount > 0
 
 
 def _to_search_rule(row: Any) -> SearchRule:

@@ -24,6 +24,7 @@ from productrecs.features.webhooks.webhook import (
     next_attempt_at,
 )
 from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
     webhook_endpoints,
     webhook_messages,
@@ -107,13 +108,8 @@ def webhook_backlog(connection: sa.Connection) -> WebhookBacklog:
     return WebhookBacklog(endpoints, int(count), since_ms)
 
 
-class WebhookRepository:
+class WebhookRepository(StoreRepository):
     """One store's webhooks, inside one transaction; never commits."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def endpoints(self) -> list[WebhookEndpoint]:
         """Return the store's endpoints, oldest first."""

@@ -14,7 +14,8 @@ from productrecs.features.widgets.widget_config import (
     WidgetConfigChange,
     is_widget_type,
 )
-from productrecs.storage.sql.dialects import RawReader, RawSql, raw_connection, upsert
+from productrecs.storage.sql.dialects import RawReader, RawSql, upsert
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import widget_configs
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -34,17 +35,12 @@ def read_config(
     return _to_widget_config(rows[0]) if rows else WidgetConfig()
 
 
-class WidgetRepository:
+class WidgetRepository(StoreRepository):
     """One store's widgets, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def find(self, widget_type: str) -> WidgetConfig:
         """Return the saved settings of a widget type; empty without any."""
-        return read_config(raw_connection(self._transaction), self._store_id, widget_type)
+        return read_config(self._raw, self._store_id, widget_type)
 
     def all(self) -> dict[str, WidgetConfig]:
         """Return the saved settings, by type of widget."""
@@ -54,7 +50,7 @@ class WidgetRepository:
             widget_configs.c.custom_css,
             widget_configs.c.scoped,
         ).where(widget_configs.c.store_id == self._store_id)
-        rows = self._transaction.execute(query.order_by(widget_configs.c.type))
+        rows = self._connection.execute(query.order_by(widget_configs.c.type))
         return {row[0]: _to_widget_config(row[1:]) for row in rows}
 
     def change(
@@ -67,7 +63,7 @@ class WidgetRepository:
             WidgetConfigTooLargeError: when all settings together exceed their limit.
             TooManyWidgetTypesError: when there are too many widget types.
         """
-        AccountRepository(self._transaction).lock(self._store_id)
+        AccountRepository(self._connection).lock(self._store_id)
         config = self.find(widget_type).merged_with(change)
         if config == WidgetConfig():
             self._delete(widget_type)
@@ -80,7 +76,7 @@ class WidgetRepository:
     ) -> None:
         query = sa.select(widget_configs.c.type)
         query = query.where(widget_configs.c.store_id == self._store_id)
-        types = set(self._transaction.execute(query).scalars()) | {widget_type}
+        types = set(self._connection.execute(query).scalars()) | {widget_type}
         if len(types) > MAX_TYPES:
             message = (
                 f"settings are stored for at most {MAX_TYPES} widget types; set those "
@@ -93,15 +89,15 @@ class WidgetRepository:
             "scoped": config.scoped,
             "updated_at": now_ms,
         }
-        row = upsert(self._transaction, widget_configs).values(
+        row = upsert(self._connection, widget_configs).values(
             store_id=self._store_id, type=widget_type, **values
         )
-        self._transaction.execute(
+        self._connection.execute(
             row.on_conflict_do_update(index_elements=["store_id", "type"], set_=values)
         )
 
     def _delete(self, widget_type: str) -> None:
-        self._transaction.execute(
+        self._connection.execute(
             widget_configs.delete().where(
                 widget_configs.c.store_id == self._store_id,
                 widget_configs.c.type == widget_type,

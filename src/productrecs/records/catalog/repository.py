@@ -23,6 +23,7 @@ from productrecs.storage.sql.store_counters_and_versions import (
     record_catalog_change,
     set_head,
 )
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import items
 
 _CHUNK: Final = 500
@@ -67,13 +68,8 @@ class StoredItem:
     change_seq: int = field(default=0, compare=False)  # of its last change in the log
 
 
-class CatalogRepository:
+class CatalogRepository(StoreRepository):
     """One store's catalog, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def find(self, item_ids: Iterable[str]) -> dict[str, StoredItem]:
         """Return the stored items with these ids, including deleted ones."""
@@ -100,12 +96,12 @@ class CatalogRepository:
                 items.c.store_id == self._store_id,
                 items.c.item_id.in_(distinct_ids[start : start + _CHUNK]),
             )
-            yield from self._transaction.execute(query).mappings()
+            yield from self._connection.execute(query).mappings()
 
     def page(self, after_number: int, limit: int) -> list[StoredItem]:
         """Return up to `limit` items of the catalog with a number above `after_number`."""
         query = self._page(after_number, limit, items)
-        return [_to_stored_item(row) for row in self._transaction.execute(query).mappings()]
+        return [_to_stored_item(row) for row in self._connection.execute(query).mappings()]
 
     def page_of_changed_ids(
         self, after_number: int, limit: int, updated_after: int
@@ -113,7 +109,7 @@ class CatalogRepository:
         """Return the numbers and ids of such items that changed after a time (UTC ms)."""
         query = self._page(after_number, limit, items.c.number, items.c.item_id)
         query = query.where(items.c.updated_at > updated_after)
-        return [(row[0], row[1]) for row in self._transaction.execute(query)]
+        return [(row[0], row[1]) for row in self._connection.execute(query)]
 
     def _page(
         self, after_number: int, limit: int, *columns: sa.ColumnElement[Any] | sa.Table
@@ -133,7 +129,7 @@ class CatalogRepository:
                 items.c.store_id == self._store_id,
                 items.c.number.in_(distinct_ids[start : start + _CHUNK]),
             )
-            found |= {int(row[0]): str(row[1]) for row in self._transaction.execute(query)}
+            found |= {int(row[0]): str(row[1]) for row in self._connection.execute(query)}
         return found
 
     def margin_shares(self) -> list[float]:
@@ -144,11 +140,11 @@ class CatalogRepository:
             items.c.price > 0,
             items.c.cost.is_not(None),
         )
-        return [float(share) for share in self._transaction.execute(query).scalars()]
+        return [float(share) for share in self._connection.execute(query).scalars()]
 
     def size(self) -> int:
         """Return the number of items in the catalog."""
-        row = head_fields(self._transaction, self._store_id, "catalog_size")
+        row = head_fields(self._connection, self._store_id, "catalog_size")
         return 0 if row is None else int(row[0])
 
     def active_size(self) -> int:
@@ -158,23 +154,23 @@ class CatalogRepository:
             items.c.present.is_(True),
             items.c.availability.is_distinct_from(Availability.DISCONTINUED.value),
         )
-        return int(self._transaction.execute(query).scalar_one())
+        return int(self._connection.execute(query).scalar_one())
 
     def next_number(self) -> int:
         """Return the next free product number."""
-        row = head_fields(self._transaction, self._store_id, "next_number")
+        row = head_fields(self._connection, self._store_id, "next_number")
         return 0 if row is None else int(row[0])
 
     def last_changed_at(self) -> int | None:
         """Return the time of the catalog's last change or push (UTC ms), or None."""
-        synced = head_fields(self._transaction, self._store_id, "synced_at")
+        synced = head_fields(self._connection, self._store_id, "synced_at")
         newest = (
             sa.select(items.c.updated_at)
             .where(items.c.store_id == self._store_id, items.c.change_seq > 0)
             .order_by(items.c.change_seq.desc())
             .limit(1)
         )
-        moments = [*(synced or ()), self._transaction.execute(newest).scalar()]
+        moments = [*(synced or ()), self._connection.execute(newest).scalar()]
         return max((moment for moment in moments if moment is not None), default=None)
 
     def add(
@@ -193,7 +189,7 @@ class CatalogRepository:
                 "created_at": stored_item.created_at,
             }
             rows.append([values[name] for name in names])
-        database.insert_rows(self._transaction, items, rows)
+        database.insert_rows(self._connection, items, rows)
 
     def change(self, changed: Sequence[StoredItem], seq: int, now_ms: int) -> None:
         """Store new values of items with known ids."""
@@ -209,7 +205,7 @@ class CatalogRepository:
             )
             .values({name: sa.bindparam(f"new_{name}") for name in names})
         )
-        self._transaction.execute(
+        self._connection.execute(
             query,
             [
                 {"own_store": self._store_id, "own_number": stored_item.number}
@@ -230,25 +226,25 @@ class CatalogRepository:
             items.c.number < numbers.stop,
             items.c.change_seq > 0,
         )
-        return self._transaction.execute(query.values(change_seq=seq)).rowcount > 0
+        return self._connection.execute(query.values(change_seq=seq)).rowcount > 0
 
     def record_sync(self, now_ms: int) -> None:
         """Record that the whole catalog was pushed again."""
-        set_head(self._transaction, self._store_id, synced_at=now_ms)
+        set_head(self._connection, self._store_id, synced_at=now_ms)
 
     def price_lists(self) -> dict[str, int]:
         """Return the store's price lists, each with the number of its items."""
-        row = head_fields(self._transaction, self._store_id, "price_lists")
+        row = head_fields(self._connection, self._store_id, "price_lists")
         return {} if row is None else dict(json.loads(row[0]))
 
     def set_price_lists(self, counts: Mapping[str, int]) -> None:
         """Store the number of items in each price list."""
         text = json.dumps(dict(sorted(counts.items())))
-        set_head(self._transaction, self._store_id, price_lists=text)
+        set_head(self._connection, self._store_id, price_lists=text)
 
     def record_catalog_change(self, seq: int, added: int) -> int:
         """Record a change at `seq` that added `added` items; return the catalog's size."""
-        return record_catalog_change(self._transaction, self._store_id, seq, added)
+        return record_catalog_change(self._connection, self._store_id, seq, added)
 
 
 def _changing_columns(stored_item: StoredItem, seq: int, now_ms: int) -> dict[str, object]:

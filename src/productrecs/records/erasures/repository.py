@@ -9,8 +9,9 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.dialects import raw_connection, upsert
+from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import erased_names
 
 ERASURE_GRACE_MS: Final = 7 * DAY_MS
@@ -55,13 +56,8 @@ def distinct_names(names: Iterable[str | None]) -> list[str]:
 _ERASED_NAMES_MAP: Final = ("erased_names", "name", "erased_at")
 
 
-class ErasedNameRepository:
+class ErasedNameRepository(StoreRepository):
     """One store's erased names, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def find(self, names: Iterable[str | None]) -> ErasedNames:
         """Return which of `names` were erased, and when."""
@@ -70,9 +66,7 @@ class ErasedNameRepository:
         }
         if not digests:
             return NO_ERASED_NAMES
-        found = raw_connection(self._transaction).values_by_key(
-            _ERASED_NAMES_MAP, self._store_id, digests
-        )
+        found = self._raw.values_by_key(_ERASED_NAMES_MAP, self._store_id, digests)
         return ErasedNames({digests[digest]: int(at) for digest, at in found.items()})
 
     def all_erased_at(self) -> dict[str, int]:
@@ -80,11 +74,11 @@ class ErasedNameRepository:
         query = sa.select(erased_names.c.name, erased_names.c.erased_at).where(
             erased_names.c.store_id == self._store_id
         )
-        return {row[0]: int(row[1]) for row in self._transaction.execute(query)}
+        return {row[0]: int(row[1]) for row in self._connection.execute(query)}
 
     def add(self, moments: Mapping[str, int]) -> None:
         """Store digests with the times of erasure; the latest of each counts."""
-        added = upsert(self._transaction, erased_names)
+        added = upsert(self._connection, erased_names)
         query = added.on_conflict_do_update(
             index_elements=["store_id", "name"],
             set_={"erased_at": added.excluded.erased_at},
@@ -94,7 +88,7 @@ class ErasedNameRepository:
             {"store_id": self._store_id, "name": digest, "erased_at": moment}
             for digest, moment in sorted(moments.items())
         ]
-        self._transaction.execute(query, rows)
+        self._connection.execute(query, rows)
 
 
 def erased_names_in(log: LockedStoreLog, names: Iterable[str | None]) -> ErasedNames:

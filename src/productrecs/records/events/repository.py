@@ -17,11 +17,11 @@ from productrecs.records.purchases.sold_lines.repository import (
 from productrecs.storage.sql.dialects import (
     ROWS_PLACEHOLDER,
     RawReader,
-    raw_connection,
     upsert,
 )
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
 from productrecs.storage.sql.store_counters_and_versions import increment_counter
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
     bot_events,
     event_columns,
@@ -89,14 +89,8 @@ class LinkedCustomerId(NamedTuple):
     since_seq: int
 
 
-class EventRepository:
+class EventRepository(StoreRepository):
     """One store's events, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._raw = raw_connection(transaction)
-        self._store_id = store_id
 
     def admit_event(self, event_id: str, now_ms: int) -> bool:
         """Return whether `event_id` is new: not stored within the last seven days.
@@ -113,7 +107,7 @@ class EventRepository:
             event_receipts.c.store_id == self._store_id,
             event_receipts.c.received_at <= before_ms,
         )
-        return self._transaction.execute(query).rowcount
+        return self._connection.execute(query).rowcount
 
     def customers_of(self, sessions: Iterable[str]) -> dict[str, str]:
         """Return each session's customer, if known."""
@@ -125,7 +119,7 @@ class EventRepository:
         query = sa.select(links.session, links.customer).where(
             links.store_id == self._store_id, links.session.in_(set(names)), links.confirmed
         )
-        return {row[0]: row[1] for row in self._transaction.execute(query)}
+        return {row[0]: row[1] for row in self._connection.execute(query)}
 
     def other_customer_ids(self, names: Iterable[str]) -> dict[str, list[LinkedCustomerId]]:
         """Return the customers' other ids, former and new, as the shop's server said."""
@@ -173,7 +167,7 @@ class EventRepository:
         self._raw.run(_LINK, (self._store_id, confirmed, list(links)))
         for text in _FOLLOW:
             self._raw.run(text, (list(links), self._store_id))
-        PurchaseRepository(self._transaction, self._store_id).link(links)
+        PurchaseRepository(self._connection, self._store_id).link(links)
 
     def move_bot_sessions(
         self, sessions: Sequence[str], customers: Sequence[str], since_ms: int
@@ -210,9 +204,9 @@ class EventRepository:
         moved = sa.select(*copied, sa.literal(bot)).where(
             events.c.store_id == self._store_id, chosen
         )
-        self._transaction.execute(bot_events.insert().from_select(columns, moved))
+        self._connection.execute(bot_events.insert().from_select(columns, moved))
         deletion = events.delete().where(events.c.store_id == self._store_id, chosen)
-        count = self._transaction.execute(deletion).rowcount
+        count = self._connection.execute(deletion).rowcount
         if count:
             self._count_lost_events()
         return count
@@ -222,7 +216,7 @@ class EventRepository:
         query = bot_events.delete().where(
             bot_events.c.store_id == self._store_id, bot_events.c.ts < before_ms
         )
-        return self._transaction.execute(query).rowcount
+        return self._connection.execute(query).rowcount
 
     def seqs_before(self, time_ms: int, after_seq: int, limit: int) -> list[int]:
         """Return the next events after `after_seq` that are older than a time.
@@ -239,7 +233,7 @@ class EventRepository:
             .order_by(events.c.seq)
             .limit(limit)
         )
-        return [int(seq) for seq in self._transaction.execute(query).scalars()]
+        return [int(seq) for seq in self._connection.execute(query).scalars()]
 
     def purge(self, seqs: Sequence[int]) -> None:
         """Delete events, and invalidate caches of the log."""
@@ -247,7 +241,7 @@ class EventRepository:
         self._count_lost_events()
 
     def _count_lost_events(self) -> None:
-        increment_counter(self._transaction, self._store_id, "bots")
+        increment_counter(self._connection, self._store_id, "bots")
 
     def rows_after(self, after_seq: int, limit: int) -> list[dict[str, Any]]:
         """Return up to `limit` log rows after `after_seq`, in order."""
@@ -257,7 +251,7 @@ class EventRepository:
             .order_by(events.c.seq)
             .limit(limit)
         )
-        return [row._asdict() for row in self._transaction.execute(query)]
+        return [row._asdict() for row in self._connection.execute(query)]
 
     def queries_of(self, names: Sequence[str]) -> set[str]:
         """Return the queries of a shopper as typed."""
@@ -273,7 +267,7 @@ class EventRepository:
                 )
                 .distinct()
             )
-            found.update(self._transaction.execute(query).scalars())
+            found.update(self._connection.execute(query).scalars())
         return found
 
     def delete_events_of(self, names: Sequence[str], limit: int) -> int:
@@ -288,7 +282,7 @@ class EventRepository:
                 deletion = table.delete().where(
                     table.c.store_id == self._store_id, table.c.seq.in_(found)
                 )
-                if count := self._transaction.execute(deletion).rowcount:
+                if count := self._connection.execute(deletion).rowcount:
                     return count
         return 0
 
@@ -302,7 +296,7 @@ class EventRepository:
             events.c.ts > since_ms,
             events.c.ts <= until_ms,
         )
-        return int(self._transaction.execute(query).scalar_one())
+        return int(self._connection.execute(query).scalar_one())
 
     def lines_imported(self, kind: str, digest: str) -> int | None:
         """Return how many lines of a file were imported; None for a new file."""
@@ -311,19 +305,19 @@ class EventRepository:
             imports.c.kind == kind,
             imports.c.digest == digest,
         )
-        lines = self._transaction.execute(query).scalar()
+        lines = self._connection.execute(query).scalar()
         return None if lines is None else int(lines)
 
     def set_lines_imported(self, kind: str, digest: str, lines: int, now_ms: int) -> None:
         """Store the progress of a file, in the transaction of its lines."""
-        query = upsert(self._transaction, imports).values(
+        query = upsert(self._connection, imports).values(
             store_id=self._store_id,
             kind=kind,
             digest=digest,
             lines_done=lines,
             submitted_at=now_ms,
         )
-        self._transaction.execute(
+        self._connection.execute(
             query.on_conflict_do_update(
                 index_elements=["store_id", "kind", "digest"], set_={"lines_done": lines}
             )

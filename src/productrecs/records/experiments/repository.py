@@ -23,6 +23,7 @@ from productrecs.records.placements.placement import Placement
 from productrecs.records.placements.repository import PlacementsAndBundles
 from productrecs.storage.sql.dialects import RawReader, upsert
 from productrecs.storage.sql.store_counters_and_versions import log_seq
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import experiment_days, experiments, exposures
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_settings import SettingValue
@@ -143,36 +144,31 @@ def stores_with_started_tests(
     return set(connection.execute(query).scalars())
 
 
-class ExperimentRepository:
+class ExperimentRepository(StoreRepository):
     """One store's tests, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def all(self) -> list[Experiment]:
         """Return every test, the newest first."""
         query = sa.select(*(experiments.c[name] for name in _COLUMNS))
         query = query.where(experiments.c.store_id == self._store_id)
-        rows = self._transaction.execute(query.order_by(experiments.c.number.desc()))
+        rows = self._connection.execute(query.order_by(experiments.c.number.desc()))
         return [_experiment(row) for row in rows]
 
     def log_head(self) -> int:
         """Return the sequence number of the store's newest record."""
-        return log_seq(self._transaction, self._store_id)
+        return log_seq(self._connection, self._store_id)
 
     def add(self, experiment: Experiment) -> None:
         """Store a new test."""
         row = _experiment_columns(experiment) | {"store_id": self._store_id}
-        self._transaction.execute(experiments.insert().values(row))
+        self._connection.execute(experiments.insert().values(row))
 
     def put(self, experiment: Experiment) -> None:
         """Replace the test of that name."""
         query = experiments.update().where(
             experiments.c.store_id == self._store_id, experiments.c.name == experiment.name
         )
-        self._transaction.execute(query.values(_experiment_columns(experiment)))
+        self._connection.execute(query.values(_experiment_columns(experiment)))
 
     def remove_with_exposures(self, experiment: Experiment) -> None:
         """Delete a test.
@@ -182,7 +178,7 @@ class ExperimentRepository:
         named = experiments.delete().where(
             experiments.c.store_id == self._store_id, experiments.c.name == experiment.name
         )
-        self._transaction.execute(named)
+        self._connection.execute(named)
         kept = {one.split.name for one in (*self.all(), experiment)}
         for table in (exposures, experiment_days):
             query = table.delete().where(
@@ -190,7 +186,7 @@ class ExperimentRepository:
                 table.c.test.like("test:%"),
                 table.c.test.not_in(kept),
             )
-            self._transaction.execute(query)
+            self._connection.execute(query)
 
 
 def _experiment_columns(experiment: Experiment) -> dict[str, object]:
@@ -260,20 +256,15 @@ def store_exposures(transaction: sa.Connection, batch: Sequence[Exposure]) -> No
         ExposureRepository(transaction, store_id).add(rows)
 
 
-class ExposureRepository:
+class ExposureRepository(StoreRepository):
     """One store's exposures, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def add(self, batch: Sequence[Exposure]) -> None:
         """Store exposures; existing ones are not changed.
 
         Erased shoppers get none; if only the unit was erased, the current name replaces it.
         """
-        erased = ErasedNameRepository(self._transaction, self._store_id).find(
+        erased = ErasedNameRepository(self._connection, self._store_id).find(
             name for exposure in batch for name in (exposure.identity, exposure.unit)
         )
         rows = [
@@ -294,5 +285,5 @@ class ExposureRepository:
             return
         # Write rows in the same order, too.
         rows.sort(key=lambda row: (str(row["identity"]), str(row["test"])))
-        query = upsert(self._transaction, exposures).on_conflict_do_nothing()
-        self._transaction.execute(query, rows)
+        query = upsert(self._connection, exposures).on_conflict_do_nothing()
+        self._connection.execute(query, rows)

@@ -17,6 +17,7 @@ from productrecs.records.merchandising.rule import (
 )
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import rule_changes, rules
 
 MAX_STORED_CHANGES: Final = 1_000
@@ -42,13 +43,8 @@ def read_rules(reader: RawReader, store_id: StoreId) -> tuple[Rule, ...]:
     return tuple(_to_rule(row) for row in reader.all(_RULES_SQL, (store_id,)))
 
 
-class RuleRepository:
+class RuleRepository(StoreRepository):
     """One store's rules, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def next_seq(self) -> int:
         """Lock the store's rules and return the number of this change.
@@ -56,32 +52,32 @@ class RuleRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return next_counter_value(self._transaction, self._store_id, "rules_seq")
+        return next_counter_value(self._connection, self._store_id, "rules_seq")
 
     def all(self) -> list[Rule]:
         """Return every rule, oldest first."""
         query = sa.select(rules).where(rules.c.store_id == self._store_id)
-        rows = self._transaction.execute(query.order_by(rules.c.rule_id)).all()
+        rows = self._connection.execute(query.order_by(rules.c.rule_id)).all()
         return [_to_rule(row[1:]) for row in rows]
 
     def add(self, rule: Rule) -> None:
         """Store a new rule."""
         row = {"store_id": self._store_id, **_rule_columns(rule)}
-        self._transaction.execute(rules.insert().values(row))
+        self._connection.execute(rules.insert().values(row))
 
     def put(self, rule: Rule) -> None:
         """Replace a rule."""
         query = rules.update().where(
             rules.c.store_id == self._store_id, rules.c.rule_id == rule.rule_id
         )
-        self._transaction.execute(query.values(_rule_columns(rule)))
+        self._connection.execute(query.values(_rule_columns(rule)))
 
     def remove(self, rule_id: int) -> None:
         """Delete a rule."""
         query = rules.delete().where(
             rules.c.store_id == self._store_id, rules.c.rule_id == rule_id
         )
-        self._transaction.execute(query)
+        self._connection.execute(query)
 
     def add_change(
         self, seq: int, rule: Rule, now_ms: int, *, actor: str, summary: str
@@ -99,12 +95,12 @@ class RuleRepository:
             "what": summary,
             "rule": json.dumps(_rule_columns(rule), ensure_ascii=False),
         }
-        self._transaction.execute(rule_changes.insert().values(row))
+        self._connection.execute(rule_changes.insert().values(row))
         query = rule_changes.delete().where(
             rule_changes.c.store_id == self._store_id,
             rule_changes.c.change_id <= seq - MAX_STORED_CHANGES,
         )
-        self._transaction.execute(query)
+        self._connection.execute(query)
 
     def changes(self, limit: int, rule_id: int | None = None) -> list[RuleChange]:
         """Return the newest changes, newest first; with `rule_id`, of that rule only."""
@@ -124,7 +120,7 @@ class RuleRepository:
                 rule=_to_rule(list(map(stored.get, _COLUMNS))),
                 change_id=row[4],
             )
-            for row in self._transaction.execute(query)
+            for row in self._connection.execute(query)
             for stored in (json.loads(row[3]),)
         ]
 

@@ -33,6 +33,7 @@ from productrecs.storage.sql.store_counters_and_versions import (
     heads_of_all_stores,
     set_head,
 )
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import pictures, stores
 
 
@@ -80,13 +81,8 @@ def reschedule_rejected_pictures(
     return transaction.execute(query.values(queued)).rowcount
 
 
-class PictureRepository:
+class PictureRepository(StoreRepository):
     """One store's pictures, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def progress(self) -> VisualModelProgress:
         """Return the store's picture progress.
@@ -95,7 +91,7 @@ class PictureRepository:
             StoreDeletedError: when the store was deleted.
         """
         row = head_fields(
-            self._transaction,
+            self._connection,
             self._store_id,
             "catalog_seq",
             "pictured_seq",
@@ -112,7 +108,7 @@ class PictureRepository:
     def domain(self) -> str:
         """Return the store's domain, the base of relative URLs."""
         query = sa.select(stores.c.domain).where(stores.c.store_id == self._store_id)
-        return str(self._transaction.execute(query).scalar_one())
+        return str(self._connection.execute(query).scalar_one())
 
     def changed_items(
         self, after: tuple[int, int], limit: int
@@ -139,7 +135,7 @@ class PictureRepository:
             .order_by(item.c.change_seq, item.c.number)
             .limit(limit)
         )
-        rows = self._transaction.execute(query)
+        rows = self._connection.execute(query)
         return [(int(row[0]), int(row[1]), row[2] or None) for row in rows]
 
     def queue_fetches(self, urls: Sequence[tuple[int, str]], now_ms: int) -> None:
@@ -149,7 +145,7 @@ class PictureRepository:
         """
         if not urls:
             return
-        row = upsert(self._transaction, pictures)
+        row = upsert(self._connection, pictures)
         queued = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
         query = row.on_conflict_do_update(
             index_elements=[pictures.c.store_id, pictures.c.number],
@@ -157,7 +153,7 @@ class PictureRepository:
             | {"url": row.excluded.url, "reason": None, "etag": None, "modified": None},
             where=pictures.c.url != row.excluded.url,
         )
-        self._transaction.execute(
+        self._connection.execute(
             query,
             [
                 {"store_id": self._store_id, "number": number, "url": url, "seq": 0}
@@ -174,7 +170,7 @@ class PictureRepository:
                 columns.store_id == self._store_id,
                 columns.number.in_(numbers[start : start + 500]),
             )
-            if self._transaction.execute(pictures.delete().where(own_rows)).rowcount:
+            if self._connection.execute(pictures.delete().where(own_rows)).rowcount:
                 self._next_change()
 
     def record_pictured_seq(self, seq: int) -> None:
@@ -206,14 +202,13 @@ class PictureRepository:
             columns.attempts,
             columns.number.desc(),
         )
-        new_rows = self._transaction.execute(
+        new_rows = self._connection.execute(
             query.where(is_new).order_by(columns.number.desc())
         )
         due_pictures = [DuePicture(*row) for row in new_rows]
         if len(due_pictures) < limit:
             due_pictures = [
-                DuePicture(*row)
-                for row in self._transaction.execute(query.order_by(*order))
+                DuePicture(*row) for row in self._connection.execute(query.order_by(*order))
             ]
         return due_pictures
 
@@ -250,7 +245,7 @@ class PictureRepository:
                 columns.number == outcome.number,
                 columns.url == outcome.url,
             )
-            self._transaction.execute(query.values(values))
+            self._connection.execute(query.values(values))
 
     def requeue_other_embedders(self, embedder: str, now_ms: int) -> None:
         """Schedule a fetch of indexed pictures that this embedder has not described."""
@@ -261,7 +256,7 @@ class PictureRepository:
             sa.or_(columns.due_at.is_(None), columns.due_at > now_ms),
             columns.state == PictureState.INDEXED,
         )
-        self._transaction.execute(query.values(due_at=now_ms, etag=None, modified=None))
+        self._connection.execute(query.values(due_at=now_ms, etag=None, modified=None))
 
     def unqueue_described(self, embedder: str, now_ms: int, due_at: int) -> None:
         """Take back the fetches that an undone switch to another embedder scheduled."""
@@ -274,7 +269,7 @@ class PictureRepository:
             columns.modified.is_(None),
             _is_described_by(embedder),
         )
-        self._transaction.execute(query.values(due_at=due_at))
+        self._connection.execute(query.values(due_at=due_at))
 
     def retry_failed(self, now_ms: int) -> int:
         """Schedule a fetch of every failed picture; return the number."""
@@ -283,7 +278,7 @@ class PictureRepository:
             sa.or_(pictures.c.state == PictureState.FAILED, pictures.c.attempts > 0),
         )
         queued = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
-        return self._transaction.execute(query.values(queued)).rowcount
+        return self._connection.execute(query.values(queued)).rowcount
 
     def described_items(self, embedder: str) -> list[DescribedItem]:
         """Return the catalog items that this embedder has described, by number."""
@@ -304,7 +299,7 @@ class PictureRepository:
             )
             .order_by(pictures.c.number)
         )
-        return [DescribedItem(*row) for row in self._transaction.execute(query)]
+        return [DescribedItem(*row) for row in self._connection.execute(query)]
 
     def count_other_embedders(self, embedder: str) -> int:
         """Return how many pictures of other embedders wait for this one, or their host."""
@@ -313,21 +308,21 @@ class PictureRepository:
             _is_described_by_others(embedder),
             pictures.c.state != PictureState.FAILED,
         )
-        return int(self._transaction.execute(query).scalar_one())
+        return int(self._connection.execute(query).scalar_one())
 
     def count_described(self, embedder: str) -> int:
         """Return how many pictures an embedder has described."""
         query = sa.select(sa.func.count()).where(
             pictures.c.store_id == self._store_id, _is_described_by(embedder)
         )
-        return int(self._transaction.execute(query).scalar_one())
+        return int(self._connection.execute(query).scalar_one())
 
     def count_all_described(self) -> int:
         """Return how many pictures any embedder has described."""
         query = sa.select(sa.func.count()).where(
             pictures.c.store_id == self._store_id, pictures.c.embedder.is_not(None)
         )
-        return int(self._transaction.execute(query).scalar_one())
+        return int(self._connection.execute(query).scalar_one())
 
     def main_embedder(self) -> str:
         """Return the embedder that has described most pictures; "" without any."""
@@ -339,7 +334,7 @@ class PictureRepository:
             .order_by(number.desc(), columns.embedder)
             .limit(1)
         )
-        return str(self._transaction.execute(query).scalar() or "")
+        return str(self._connection.execute(query).scalar() or "")
 
     def descriptor_bytes(self, embedder: str) -> int:
         """Return the size of an embedder's descriptors; reads all of them."""
@@ -347,7 +342,7 @@ class PictureRepository:
         query = sa.select(sa.func.coalesce(length, 0)).where(
             pictures.c.store_id == self._store_id, _is_described_by(embedder)
         )
-        return int(self._transaction.execute(query).scalar_one())
+        return int(self._connection.execute(query).scalar_one())
 
     def delete_descriptors(self, embedder: str, numbers: range) -> None:
         """Delete what an embedder has described, where another has described it too."""
@@ -364,16 +359,16 @@ class PictureRepository:
         }
         has_second = columns.other_embedder.is_not(None)
         is_first = rows.where(columns.embedder == embedder, has_second)
-        self._transaction.execute(is_first.values(first | empty))
+        self._connection.execute(is_first.values(first | empty))
         is_second = rows.where(columns.other_embedder == embedder)
-        self._transaction.execute(is_second.values(empty))
+        self._connection.execute(is_second.values(empty))
 
     def last_number(self) -> int:
         """Return the highest number of an item with a picture; -1 without one."""
         query = sa.select(sa.func.max(pictures.c.number)).where(
             pictures.c.store_id == self._store_id
         )
-        number = self._transaction.execute(query).scalar()
+        number = self._connection.execute(query).scalar()
         return -1 if number is None else int(number)
 
     def descriptors(
@@ -387,7 +382,7 @@ class PictureRepository:
                 columns.number.in_(numbers[start : start + 500]),
                 _is_described_by(embedder),
             )
-            for number, data in self._transaction.execute(query):
+            for number, data in self._connection.execute(query):
                 yield int(number), unpack_descriptor(data)
 
     def serve(self, visual_id: str | None, seq: int) -> None:
@@ -416,7 +411,7 @@ class PictureRepository:
             .where(columns.store_id == self._store_id)
             .group_by(columns.state)
         )
-        count_by_state = dict(tuple(row) for row in self._transaction.execute(query))
+        count_by_state = dict(tuple(row) for row in self._connection.execute(query))
         return PictureCounts(*(int(count_by_state.get(state, 0)) for state in _STATE_ORDER))
 
     def most_frequent_failure(self) -> str | None:
@@ -429,7 +424,7 @@ class PictureRepository:
             .order_by(number.desc(), columns.reason)
             .limit(1)
         )
-        return self._transaction.execute(query).scalar()
+        return self._connection.execute(query).scalar()
 
     def statuses(self, numbers: Sequence[int]) -> dict[int, PictureStatus]:
         """Return the picture states of a few items, by number."""
@@ -442,7 +437,7 @@ class PictureRepository:
         ).where(columns.store_id == self._store_id, columns.number.in_(numbers))
         return {
             int(number): PictureStatus(PictureState(state), reason, bool(is_indexed))
-            for number, state, reason, is_indexed in self._transaction.execute(query)
+            for number, state, reason, is_indexed in self._connection.execute(query)
         }
 
     def failures(self, limit: int) -> list[PictureFetchFailure]:
@@ -466,15 +461,15 @@ class PictureRepository:
             PictureFetchFailure(
                 item_id, url, reason, attempts, state == PictureState.FAILED
             )
-            for item_id, url, reason, attempts, state in self._transaction.execute(query)
+            for item_id, url, reason, attempts, state in self._connection.execute(query)
         ]
 
     def _next_change(self) -> int:
         """Increment and return the change number of the store's pictures."""
-        return next_counter_value(self._transaction, self._store_id, "picture_seq")
+        return next_counter_value(self._connection, self._store_id, "picture_seq")
 
     def _set_head(self, **values: object) -> None:
-        if not set_head(self._transaction, self._store_id, **values):
+        if not set_head(self._connection, self._store_id, **values):
             raise StoreDeletedError
 
 

@@ -17,6 +17,7 @@ from productrecs.records.placements.placement import (
 )
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import bundles, experiments, placements
 
 _COLUMNS: Final = ("name", "content", "version", "created_at", "updated_at")
@@ -59,13 +60,8 @@ class PlacementsAndBundles:
         return found
 
 
-class PlacementRepository:
+class PlacementRepository(StoreRepository):
     """One store's placements, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def next_version(self) -> int:
         """Lock the store's placements and return the version of this change.
@@ -73,13 +69,13 @@ class PlacementRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return next_counter_value(self._transaction, self._store_id, "placements_seq")
+        return next_counter_value(self._connection, self._store_id, "placements_seq")
 
     def all(self) -> list[Placement]:
         """Return every placement, by name."""
         query = sa.select(*(placements.c[name] for name in _COLUMNS))
         query = query.where(placements.c.store_id == self._store_id)
-        rows = self._transaction.execute(query.order_by(placements.c.name))
+        rows = self._connection.execute(query.order_by(placements.c.name))
         return [_placement(row) for row in rows]
 
     def find(self, name: str) -> Placement:
@@ -104,7 +100,7 @@ class PlacementRepository:
             experiments.c.subject == f"placement:{name}",
             experiments.c.state.in_(("running", "paused")),
         )
-        test = self._transaction.execute(query).scalar()
+        test = self._connection.execute(query).scalar()
         if test is not None:
             message = f"the test {test} of this placement has not ended: stop it first"
             raise PlacementError(message, "name")
@@ -112,23 +108,18 @@ class PlacementRepository:
     def put(self, placement: Placement, *, is_new: bool) -> None:
         """Store a new placement, or replace the one of its name."""
         key = {"store_id": self._store_id, "name": placement.name}
-        self._transaction.execute(_put_statement(placements, key, placement, is_new=is_new))
+        self._connection.execute(_put_statement(placements, key, placement, is_new=is_new))
 
     def remove(self, name: str) -> None:
         """Delete a placement."""
         query = placements.delete().where(
             placements.c.store_id == self._store_id, placements.c.name == name
         )
-        self._transaction.execute(query)
+        self._connection.execute(query)
 
 
-class BundleRepository:
+class BundleRepository(StoreRepository):
     """One store's bundles, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def next_version(self) -> int:
         """Lock the store's bundles and return the version of this change.
@@ -136,26 +127,26 @@ class BundleRepository:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return PlacementRepository(self._transaction, self._store_id).next_version()
+        return PlacementRepository(self._connection, self._store_id).next_version()
 
     def all(self) -> list[Bundle]:
         """Return every bundle, accepted or rejected, the oldest first."""
         query = sa.select(*(bundles.c[name] for name in _BUNDLE_COLUMNS))
         query = query.where(bundles.c.store_id == self._store_id)
-        rows = self._transaction.execute(query.order_by(bundles.c.bundle_id))
+        rows = self._connection.execute(query.order_by(bundles.c.bundle_id))
         return [_bundle(row) for row in rows]
 
     def put(self, bundle: Bundle, *, is_new: bool) -> None:
         """Store a new bundle, or replace the one of its number."""
         key = {"store_id": self._store_id, "bundle_id": bundle.bundle_id}
-        self._transaction.execute(_put_statement(bundles, key, bundle, is_new=is_new))
+        self._connection.execute(_put_statement(bundles, key, bundle, is_new=is_new))
 
     def remove(self, bundle_id: int) -> None:
         """Delete a bundle."""
         query = bundles.delete().where(
             bundles.c.store_id == self._store_id, bundles.c.bundle_id == bundle_id
         )
-        self._transaction.execute(query)
+        self._connection.execute(query)
 
 
 def _put_statement(

@@ -6,7 +6,6 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from productrecs.core.ids import StoreId
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.purchase_orders.purchase_order_line import (
     OrderedUnits,
@@ -17,18 +16,14 @@ from productrecs.records.purchase_orders.purchase_order_line import (
 from productrecs.records.suppliers.repository import item_numbers_by_name
 from productrecs.records.suppliers.supplier import SupplierError
 from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import purchase_order_lines
 
 _line: Final = purchase_order_lines.c
 
 
-class PurchaseOrderRepository:
+class PurchaseOrderRepository(StoreRepository):
     """One store's purchase orders, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def lines(self) -> dict[int, PurchaseOrderLine]:
         """Return the lines by number, the earliest expected day first."""
@@ -45,7 +40,7 @@ class PurchaseOrderRepository:
             .where(_line.store_id == self._store_id)
             .order_by(_line.expected_day, _line.number)
         )
-        rows = self._transaction.execute(query)
+        rows = self._connection.execute(query)
         return {int(number): PurchaseOrderLine(*fields) for number, *fields in rows}
 
     def on_order(self) -> dict[str, list[OrderedUnits]]:
@@ -73,14 +68,14 @@ class PurchaseOrderRepository:
             SupplierError: when the store would have too many.
             StoreDeletedError: when the store was deleted.
         """
-        lock_existing_head(self._transaction, self._store_id)
-        count, highest = self._transaction.execute(
+        lock_existing_head(self._connection, self._store_id)
+        count, highest = self._connection.execute(
             sa.select(sa.func.count(), sa.func.max(_line.number)).where(
                 _line.store_id == self._store_id
             )
         ).one()
         check_count(lines, int(count))
-        numbers = item_numbers_by_name(self._transaction, self._store_id)
+        numbers = item_numbers_by_name(self._connection, self._store_id)
         found = [line for line in lines if line.product in numbers]
         if found:
             rows = [
@@ -95,7 +90,7 @@ class PurchaseOrderRepository:
                 }
                 for place, line in enumerate(found)
             ]
-            self._transaction.execute(purchase_order_lines.insert(), rows)
+            self._connection.execute(purchase_order_lines.insert(), rows)
         return [line.product for line in lines if line.product not in numbers]
 
     def replace(self, lines: Sequence[PurchaseOrderLine], now_ms: int) -> list[str]:
@@ -105,8 +100,8 @@ class PurchaseOrderRepository:
             SupplierError: when there are too many.
             StoreDeletedError: when the store was deleted.
         """
-        lock_existing_head(self._transaction, self._store_id)
-        self._transaction.execute(
+        lock_existing_head(self._connection, self._store_id)
+        self._connection.execute(
             purchase_order_lines.delete().where(_line.store_id == self._store_id)
         )
         return self.add(lines, now_ms)
@@ -120,6 +115,6 @@ class PurchaseOrderRepository:
         query = purchase_order_lines.delete().where(
             _line.store_id == self._store_id, _line.number.in_(numbers)
         )
-        if not self._transaction.execute(query).rowcount:
+        if not self._connection.execute(query).rowcount:
             message = f"there is no purchase order line {', '.join(map(str, numbers))}"
             raise UnknownPurchaseOrderError(message)

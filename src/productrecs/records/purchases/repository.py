@@ -15,7 +15,6 @@ from productrecs.storage.sql.dialects import (
     LOOKUP_PLACEHOLDER,
     ROWS_PLACEHOLDER,
     Row,
-    raw_connection,
     upsert,
 )
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
@@ -23,6 +22,7 @@ from productrecs.storage.sql.store_counters_and_versions import (
     head_fields,
     record_confirmed_order,
 )
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import imports, order_receipts, purchase_lines
 
 IDEMPOTENCY_WINDOW_MS: Final = 7 * DAY_MS
@@ -125,14 +125,8 @@ _RECEIPTS: Final = (
 )
 
 
-class PurchaseRepository:
+class PurchaseRepository(StoreRepository):
     """One store's purchases, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._raw = raw_connection(transaction)
-        self._store_id = store_id
 
     def admit_order(self, order_id: str, now_ms: int) -> int | None:
         """Return the receipt number of `order_id` (0, 1, ...); None for a duplicate.
@@ -140,7 +134,7 @@ class PurchaseRepository:
         A repeat within seven days is a duplicate and does not extend the window; at
         exactly seven days it is a new order.
         """
-        added = upsert(self._transaction, order_receipts).values(
+        added = upsert(self._connection, order_receipts).values(
             store_id=self._store_id, order_id=order_id, receipt=0, received_at=now_ms
         )
         query = added.on_conflict_do_update(
@@ -148,7 +142,7 @@ class PurchaseRepository:
             set_={"received_at": now_ms, "receipt": order_receipts.c.receipt + 1},
             where=order_receipts.c.received_at <= now_ms - IDEMPOTENCY_WINDOW_MS,
         ).returning(order_receipts.c.receipt)
-        return self._transaction.execute(query).scalar()
+        return self._connection.execute(query).scalar()
 
     def restart_receipt_window(self, order_id: str, now_ms: int) -> None:
         """Let the seven days of an order begin now: it takes another's place."""
@@ -156,16 +150,16 @@ class PurchaseRepository:
             order_receipts.c.store_id == self._store_id,
             order_receipts.c.order_id == order_id,
         )
-        self._transaction.execute(query.values(received_at=now_ms))
+        self._connection.execute(query.values(received_at=now_ms))
 
     def confirmed_order_at(self) -> int | None:
         """Return about when the last order came with the secret key; None: never."""
-        row = head_fields(self._transaction, self._store_id, "confirmed_order_at")
+        row = head_fields(self._connection, self._store_id, "confirmed_order_at")
         return None if row is None else row[0]
 
     def record_confirmed_order(self, now_ms: int, if_before_ms: int) -> None:
         """Record the time of such an order, unless a time after `if_before_ms` is known."""
-        record_confirmed_order(self._transaction, self._store_id, now_ms, if_before_ms)
+        record_confirmed_order(self._connection, self._store_id, now_ms, if_before_ms)
 
     def unconfirmed_lines(self, *, void: bool, limit: int) -> list[PurchaseLine]:
         """Return up to `limit` unconfirmed lines that count, or that do not (`void`)."""
@@ -237,7 +231,7 @@ class PurchaseRepository:
             .order_by(*key)
             .limit(limit)
         )
-        return [PurchaseLine(*row) for row in self._transaction.execute(query)]
+        return [PurchaseLine(*row) for row in self._connection.execute(query)]
 
     def order_keys(self, page: OrderPageQuery) -> list[tuple[str, int]]:
         """Return the next orders by id and receipt; a `buy` event's order id is one too."""
@@ -261,7 +255,7 @@ class PurchaseRepository:
         if page.confirmed is not None:
             count = sa.func.sum(sa.case((unconfirmed, 1), else_=0))
             query = query.having(count == 0 if page.confirmed else count > 0)
-        return [(row[0], row[1]) for row in self._transaction.execute(query)]
+        return [(row[0], row[1]) for row in self._connection.execute(query)]
 
     def lines_from_buy_events(self, after_seq: int, limit: int) -> list[PurchaseLine]:
         """Return up to `limit` lines that only `buy` events reported, by `seq`."""
@@ -277,7 +271,7 @@ class PurchaseRepository:
             .order_by(columns.seq)
             .limit(limit)
         )
-        return [PurchaseLine(*row) for row in self._transaction.execute(query)]
+        return [PurchaseLine(*row) for row in self._connection.execute(query)]
 
     def _select_lines(
         self, *conditions: sa.ColumnElement[bool], limit: int | None = None
@@ -286,7 +280,7 @@ class PurchaseRepository:
         query = sa.select(*columns).where(
             purchase_lines.c.store_id == self._store_id, *conditions
         )
-        return [PurchaseLine(*row) for row in self._transaction.execute(query.limit(limit))]
+        return [PurchaseLine(*row) for row in self._connection.execute(query.limit(limit))]
 
     def _rows_of_orders(self, text: str, order_ids: Iterable[str]) -> list[Row]:
         order_rows = [[order_id] for order_id in order_ids]
@@ -298,7 +292,7 @@ class PurchaseRepository:
     def add(self, database: Database, lines: Sequence[PurchaseLine]) -> None:
         """Store new lines."""
         rows = [(self._store_id, *line) for line in lines]
-        database.insert_rows(self._transaction, purchase_lines, rows)
+        database.insert_rows(self._connection, purchase_lines, rows)
 
     def change_lines(self, lines: Sequence[PurchaseLine]) -> None:
         """Store changed lines, found by their `line_seq`."""
@@ -313,7 +307,7 @@ class PurchaseRepository:
             )
             .values({name: sa.bindparam(f"new_{name}") for name in changed})
         )
-        self._transaction.execute(
+        self._connection.execute(
             query,
             [
                 {"own_store": self._store_id, "own_line": line.line_seq}
@@ -340,7 +334,7 @@ class PurchaseRepository:
                 .where(lines.store_id == self._store_id, lines.line_seq.in_(found))
                 .values(shopper=None, person=None, session=None)
             )
-            if count := self._transaction.execute(changed).rowcount:
+            if count := self._connection.execute(changed).rowcount:
                 return count
         return 0
 
@@ -358,7 +352,7 @@ class PurchaseRepository:
             sa.func.count(sa.distinct(sa.case((is_counted, lines.basket)))),
             sa.func.count(sa.case((is_single_line, 1))),
         ).where(lines.store_id == self._store_id, lines.ts > after_ms, lines.ts <= until_ms)
-        buys, baskets, single = self._transaction.execute(query).one()
+        buys, baskets, single = self._connection.execute(query).one()
         return int(buys), int(baskets) + int(single)
 
     def import_progress(self, digest: str) -> OrderImportProgress | None:
@@ -370,7 +364,7 @@ class PurchaseRepository:
             imports.c.lines_changed,
             imports.c.lines_repeated,
         ).where(*self._history(digest))
-        row = self._transaction.execute(query).first()
+        row = self._connection.execute(query).first()
         return None if row is None else OrderImportProgress(digest, *map(int, row))
 
     def store_import_progress(self, progress: OrderImportProgress) -> None:
@@ -381,14 +375,14 @@ class PurchaseRepository:
             "lines_changed": progress.lines_changed,
             "lines_repeated": progress.lines_repeated,
         }
-        query = upsert(self._transaction, imports).values(
+        query = upsert(self._connection, imports).values(
             store_id=self._store_id,
             kind=_HISTORY,
             digest=progress.digest,
             submitted_at=progress.submitted_at,
             **values,
         )
-        self._transaction.execute(
+        self._connection.execute(
             query.on_conflict_do_update(
                 index_elements=["store_id", "kind", "digest"], set_=values
             )
@@ -396,7 +390,7 @@ class PurchaseRepository:
 
     def delete_import_progress(self, digest: str) -> None:
         """Delete the progress of a completed import."""
-        self._transaction.execute(imports.delete().where(*self._history(digest)))
+        self._connection.execute(imports.delete().where(*self._history(digest)))
 
     def _history(self, digest: str) -> tuple[sa.ColumnElement[bool], ...]:
         return (

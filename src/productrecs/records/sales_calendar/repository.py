@@ -2,7 +2,6 @@
 
 import sqlalchemy as sa
 
-from productrecs.core.ids import StoreId
 from productrecs.records.sales_calendar.calendar_entry import (
     MAX_ENTRIES,
     CalendarEntry,
@@ -11,18 +10,14 @@ from productrecs.records.sales_calendar.calendar_entry import (
     UnknownCalendarEntryError,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import calendar_entries
 
 _entry = calendar_entries.c
 
 
-class SalesCalendarRepository:
+class SalesCalendarRepository(StoreRepository):
     """One store's calendar, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def entries(self) -> dict[int, CalendarEntry]:
         """Return the entries by number, the last days first."""
@@ -41,7 +36,7 @@ class SalesCalendarRepository:
                 row["expected_change"],
                 row["price_change"],
             )
-            for row in self._transaction.execute(query).mappings()
+            for row in self._connection.execute(query).mappings()
         }
 
     def add(self, entry: CalendarEntry, now_ms: int) -> int:
@@ -51,8 +46,8 @@ class SalesCalendarRepository:
             CalendarEntryError: when the store has too many.
             StoreDeletedError: when the store was deleted.
         """
-        lock_existing_head(self._transaction, self._store_id)
-        count, highest = self._transaction.execute(
+        lock_existing_head(self._connection, self._store_id)
+        count, highest = self._connection.execute(
             sa.select(sa.func.count(), sa.func.max(_entry.number)).where(
                 _entry.store_id == self._store_id
             )
@@ -61,7 +56,7 @@ class SalesCalendarRepository:
             message = f"a store has at most {MAX_ENTRIES} entries; remove old ones first"
             raise CalendarEntryError(message)
         number = int(highest or 0) + 1
-        self._transaction.execute(
+        self._connection.execute(
             calendar_entries.insert().values(
                 store_id=self._store_id,
                 number=number,
@@ -86,6 +81,6 @@ class SalesCalendarRepository:
         query = calendar_entries.delete().where(
             _entry.store_id == self._store_id, _entry.number == number
         )
-        if not self._transaction.execute(query).rowcount:
+        if not self._connection.execute(query).rowcount:
             message = f"the calendar has no entry {number}; `calendar list` shows all"
             raise UnknownCalendarEntryError(message)

@@ -17,8 +17,8 @@ from productrecs.storage.sql.dialects import (
     ROWS_PLACEHOLDER,
     RawReader,
     RawSql,
-    raw_connection,
 )
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
     question_counts,
     relevance_judgements,
@@ -107,30 +107,25 @@ class SearchCount(NamedTuple):
         )
 
 
-class SearchCountRepository:
+class SearchCountRepository(StoreRepository):
     """One store's counts of searches, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def add(self, day: str, counts: Mapping[str, SearchCount]) -> None:
         """Add counts by intent to a day; intents above the limit count as others."""
         admitted_intents = self._merge_intents_above_limit(day, counts)
         rows = [[intent, *count[:4]] for intent, count in sorted(admitted_intents.items())]
-        raw_connection(self._transaction).run(_ADD, (self._store_id, day, rows))
+        self._raw.run(_ADD, (self._store_id, day, rows))
         self._add_to_sketches(day, admitted_intents)
 
     def add_questions(self, day: str, counts: Iterable[QuestionCount]) -> None:
         """Add counts of questions, one for each attribute, to a day."""
         rows = [list(count) for count in sorted(counts)]
-        raw = raw_connection(self._transaction)
+        raw = self._raw
         raw.run(_ADD_QUESTIONS, (self._store_id, day, rows))
 
     def questions_between(self, days: tuple[str, str]) -> list[QuestionCount]:
         """Return the counts of `read_question_counts`, inside the transaction."""
-        raw = raw_connection(self._transaction)
+        raw = self._raw
         return read_question_counts(raw, self._store_id, days)
 
     def _add_to_sketches(self, day: str, counts: Mapping[str, SearchCount]) -> None:
@@ -152,7 +147,7 @@ class SearchCountRepository:
                 search_counts.c.day == day,
                 search_counts.c.intent == sa.bindparam("of"),
             )
-            self._transaction.execute(query.values(shoppers=sa.bindparam("grown")), rows)
+            self._connection.execute(query.values(shoppers=sa.bindparam("grown")), rows)
 
     def _stored_sketches(self, day: str, intents: Sequence[str]) -> list[tuple[str, bytes]]:
         found: list[tuple[str, bytes]] = []
@@ -162,13 +157,13 @@ class SearchCountRepository:
                 search_counts.c.day == day,
                 search_counts.c.intent.in_(some),
             )
-            rows = self._transaction.execute(query)
+            rows = self._connection.execute(query)
             found += [(row[0], bytes(row[1] or EMPTY_SKETCH)) for row in rows]
         return found
 
     def totals_between(self, first: str, last: str) -> tuple[int, int]:
         """Return the number of text searches in these days, and how many had no results."""
-        rows = raw_connection(self._transaction).all(_TOTALS, (self._store_id, first, last))
+        rows = self._raw.all(_TOTALS, (self._store_id, first, last))
         searches, empty = rows[0]
         return int(searches or 0), int(empty or 0)
 
@@ -179,7 +174,7 @@ class SearchCountRepository:
             query = table.delete().where(
                 table.c.store_id == self._store_id, table.c.day < before
             )
-            deleted += self._transaction.execute(query).rowcount
+            deleted += self._connection.execute(query).rowcount
         return deleted
 
     def rare_intents_of(self, names: Sequence[str], max_count: int) -> set[str]:
@@ -196,7 +191,7 @@ class SearchCountRepository:
             sa.func.length(columns.shoppers) > 0,
         )
         rare: set[str] = set()
-        for rows in self._transaction.execute(query).partitions(_PAGE):
+        for rows in self._connection.execute(query).partitions(_PAGE):
             pairs = [(bytes(row[1]), shopper) for row in rows]
             common = intersection_cardinalities(pairs)
             rare |= {row[0] for row, count in zip(rows, common, strict=True) if count}
@@ -211,7 +206,7 @@ class SearchCountRepository:
             query = sa.select(columns.intent).where(
                 columns.store_id == self._store_id, columns.text.in_(chunk)
             )
-            intents_to_check.update(self._transaction.execute(query).scalars())
+            intents_to_check.update(self._connection.execute(query).scalars())
         for chunk in _chunks(sorted(intents_to_check)):
             rare = (
                 sa.select(columns.intent)
@@ -219,8 +214,8 @@ class SearchCountRepository:
                 .group_by(columns.intent)
                 .having(sa.func.sum(columns.searches) < max_count)
             )
-            deleted = list(self._transaction.execute(rare).scalars())
-            self._transaction.execute(
+            deleted = list(self._connection.execute(rare).scalars())
+            self._connection.execute(
                 search_counts.delete().where(
                     columns.store_id == self._store_id, columns.intent.in_(deleted)
                 )
@@ -230,14 +225,14 @@ class SearchCountRepository:
     def _delete_from_query_set(self, intents: Sequence[str]) -> None:
         """Delete queries that the set of `features/search/relevance` took from the log."""
         columns = relevance_queries.c
-        self._transaction.execute(
+        self._connection.execute(
             relevance_queries.delete().where(
                 columns.store_id == self._store_id,
                 columns.intent.in_(intents),
                 columns.origin != "hand",
             )
         )
-        self._transaction.execute(
+        self._connection.execute(
             relevance_judgements.delete().where(
                 relevance_judgements.c.store_id == self._store_id,
                 relevance_judgements.c.intent.in_(intents),
@@ -270,7 +265,7 @@ class SearchCountRepository:
         query = sa.select(sa.func.count()).where(
             search_counts.c.store_id == self._store_id, search_counts.c.day == day
         )
-        return int(self._transaction.execute(query).scalar_one())
+        return int(self._connection.execute(query).scalar_one())
 
     def _known_intents(self, day: str, intents: Sequence[str]) -> set[str]:
         known_intents: set[str] = set()
@@ -280,7 +275,7 @@ class SearchCountRepository:
                 search_counts.c.day == day,
                 search_counts.c.intent.in_(some),
             )
-            known_intents.update(self._transaction.execute(query).scalars())
+            known_intents.update(self._connection.execute(query).scalars())
         return known_intents
 
 

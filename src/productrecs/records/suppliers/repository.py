@@ -16,6 +16,7 @@ from productrecs.records.suppliers.supplier import (
 )
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import product_terms, suppliers
 
 _supplier, _terms = suppliers.c, product_terms.c
@@ -29,13 +30,8 @@ class TermsAssignmentResult(NamedTuple):
     new_suppliers: list[str]
 
 
-class SupplierRepository:
+class SupplierRepository(StoreRepository):
     """One store's suppliers, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def suppliers(self) -> list[Supplier]:
         """Return the suppliers by name."""
@@ -44,7 +40,7 @@ class SupplierRepository:
             .where(_supplier.store_id == self._store_id)
             .order_by(_supplier.name)
         )
-        return [Supplier(*row) for row in self._transaction.execute(query)]
+        return [Supplier(*row) for row in self._connection.execute(query)]
 
     def product_counts(self) -> dict[str, int]:
         """Return how many products each supplier has."""
@@ -53,7 +49,7 @@ class SupplierRepository:
             .where(_terms.store_id == self._store_id)
             .group_by(_terms.supplier)
         )
-        return {name: int(count) for name, count in self._transaction.execute(query)}
+        return {name: int(count) for name, count in self._connection.execute(query)}
 
     def save(self, supplier: Supplier) -> None:
         """Store a supplier; replace the one of the same name.
@@ -62,7 +58,7 @@ class SupplierRepository:
             SupplierError: when the store has too many.
             StoreDeletedError: when the store was deleted.
         """
-        lock_existing_head(self._transaction, self._store_id)
+        lock_existing_head(self._connection, self._store_id)
         self._save([supplier])
 
     def remove(self, name: str) -> None:
@@ -74,10 +70,10 @@ class SupplierRepository:
         gone = suppliers.delete().where(
             _supplier.store_id == self._store_id, _supplier.name == name
         )
-        if not self._transaction.execute(gone).rowcount:
+        if not self._connection.execute(gone).rowcount:
             message = f"there is no supplier {name!r}"
             raise UnknownSupplierError(message)
-        self._transaction.execute(
+        self._connection.execute(
             product_terms.delete().where(
                 _terms.store_id == self._store_id, _terms.supplier == name
             )
@@ -92,14 +88,14 @@ class SupplierRepository:
             SupplierError: when the store would have too many suppliers.
             StoreDeletedError: when the store was deleted.
         """
-        lock_existing_head(self._transaction, self._store_id)
+        lock_existing_head(self._connection, self._store_id)
         known = {supplier.name for supplier in self.suppliers()}
-        numbers = item_numbers_by_name(self._transaction, self._store_id)
+        numbers = item_numbers_by_name(self._connection, self._store_id)
         found = [one for one in terms if one.product in numbers]
         added = sorted({one.supplier for one in found} - known)
         self._save([Supplier(name) for name in added])
         for one in found:
-            row = upsert(self._transaction, product_terms).values(
+            row = upsert(self._connection, product_terms).values(
                 store_id=self._store_id,
                 item=numbers[one.product],
                 supplier=one.supplier,
@@ -108,7 +104,7 @@ class SupplierRepository:
             )
             names = ("supplier", "pack_size", "minimum_quantity")
             changed = {name: row.excluded[name] for name in names}
-            self._transaction.execute(
+            self._connection.execute(
                 row.on_conflict_do_update(
                     index_elements=[_terms.store_id, _terms.item], set_=changed
                 )
@@ -118,18 +114,18 @@ class SupplierRepository:
 
     def _save(self, changed: Sequence[Supplier]) -> None:
         for supplier in changed:
-            row = upsert(self._transaction, suppliers).values(
+            row = upsert(self._connection, suppliers).values(
                 store_id=self._store_id,
                 name=supplier.name,
                 **{name: getattr(supplier, name) for name in _SUPPLIER_FIELDS},
             )
-            self._transaction.execute(
+            self._connection.execute(
                 row.on_conflict_do_update(
                     index_elements=[_supplier.store_id, _supplier.name],
                     set_={name: row.excluded[name] for name in _SUPPLIER_FIELDS},
                 )
             )
-        count = self._transaction.execute(
+        count = self._connection.execute(
             sa.select(sa.func.count()).where(_supplier.store_id == self._store_id)
         ).scalar_one()
         if count > MAX_SUPPLIERS:

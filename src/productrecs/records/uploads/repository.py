@@ -37,18 +37,14 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
     LockedStoreLog,
     lock_existing_head,
 )
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import file_imports, uploads
 
 _UNFINISHED: Final = (OrderUploadStatus.QUEUED, OrderUploadStatus.RUNNING)
 
 
-class OrderUploadRepository:
+class OrderUploadRepository(StoreRepository):
     """One store's uploads, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def add(self, new: NewOrderUpload) -> None:
         """Store a new upload at the end of the queue; lock the store's head first."""
@@ -58,7 +54,7 @@ class OrderUploadRepository:
         row = uploads.insert().values(
             store_id=self._store_id,
             upload_id=new.upload_id,
-            number=int(self._transaction.execute(query).scalar_one()) + 1,
+            number=int(self._connection.execute(query).scalar_one()) + 1,
             status=OrderUploadStatus.QUEUED,
             submitted_at=new.submitted_ms,
             format=_encoded_format(new.csv_format),
@@ -72,19 +68,19 @@ class OrderUploadRepository:
             errors="[]",
             attempts=0,
         )
-        self._transaction.execute(row)
+        self._connection.execute(row)
 
     def unfinished(self) -> int:
         """Return the number of unfinished uploads."""
         query = sa.select(sa.func.count()).where(
             uploads.c.store_id == self._store_id, uploads.c.status.in_(_UNFINISHED)
         )
-        return int(self._transaction.execute(query).scalar_one())
+        return int(self._connection.execute(query).scalar_one())
 
     def find(self, upload_id: str) -> OrderUpload | None:
         """Return an upload of this store."""
         query = sa.select(uploads).where(*self._is(upload_id))
-        row = self._transaction.execute(query).mappings().first()
+        row = self._connection.execute(query).mappings().first()
         return None if row is None else _to_upload(row)
 
     def latest(self, limit: int) -> list[OrderUpload]:
@@ -95,7 +91,7 @@ class OrderUploadRepository:
             .order_by(uploads.c.number.desc())
             .limit(limit)
         )
-        return [_to_upload(row) for row in self._transaction.execute(query).mappings()]
+        return [_to_upload(row) for row in self._connection.execute(query).mappings()]
 
     def oldest_unfinished(self) -> OrderUpload | None:
         """Return the next upload to import: in order, since later ones overwrite it."""
@@ -105,7 +101,7 @@ class OrderUploadRepository:
             .order_by(uploads.c.number)
             .limit(1)
         )
-        row = self._transaction.execute(query).mappings().first()
+        row = self._connection.execute(query).mappings().first()
         return None if row is None else _to_upload(row)
 
     def begin(self, upload_id: str) -> None:
@@ -155,10 +151,10 @@ class OrderUploadRepository:
             uploads.c.rows_done == before.rows_done,
             uploads.c.lines_imported == before.lines_added,
         )
-        return self._transaction.execute(query.values(values)).rowcount == 1
+        return self._connection.execute(query.values(values)).rowcount == 1
 
     def _set(self, upload_id: str, values: dict[str, Any]) -> None:
-        self._transaction.execute(
+        self._connection.execute(
             uploads.update().where(*self._is(upload_id)).values(values)
         )
 
@@ -269,13 +265,8 @@ _LISTED: Final = [
 ]
 
 
-class FileImportRepository:
+class FileImportRepository(StoreRepository):
     """One store's file imports, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def add(self, new: NewFileImport, status: ImportStatus = ImportStatus.CHECKING) -> None:
         """Store a new import, by default for its dry run.
@@ -284,7 +275,7 @@ class FileImportRepository:
             StoreDeletedError: when the store has been deleted.
             TooManyImportsError: when it has too many unfinished ones.
         """
-        lock_existing_head(self._transaction, self._store_id)
+        lock_existing_head(self._connection, self._store_id)
         if status in OPEN:
             self._check_limit()
         last = sa.select(sa.func.coalesce(sa.func.max(_COLUMNS.number), 0)).where(
@@ -293,7 +284,7 @@ class FileImportRepository:
         row = file_imports.insert().values(
             store_id=self._store_id,
             import_id=new.import_id,
-            number=int(self._transaction.execute(last).scalar_one()) + 1,
+            number=int(self._connection.execute(last).scalar_one()) + 1,
             status=status,
             file_name=new.file_name,
             size=new.size,
@@ -306,12 +297,12 @@ class FileImportRepository:
             result="{}",
             rejects="",
         )
-        self._transaction.execute(row)
+        self._connection.execute(row)
 
     def find(self, import_id: str) -> FileImport | None:
         """Return an import of this store."""
         query = sa.select(file_imports).where(*self._is(import_id))
-        row = self._transaction.execute(query).mappings().first()
+        row = self._connection.execute(query).mappings().first()
         return None if row is None else _to_file_import(row)
 
     def latest(self, limit: int) -> list[FileImport]:
@@ -322,7 +313,7 @@ class FileImportRepository:
             .order_by(_COLUMNS.number.desc())
             .limit(limit)
         )
-        return [_to_file_import(row) for row in self._transaction.execute(query).mappings()]
+        return [_to_file_import(row) for row in self._connection.execute(query).mappings()]
 
     def choices_for_headings(self, digest: str, kind: str) -> ImportOptions | None:
         """Return the choices of the last import of a file with these headings.
@@ -338,7 +329,7 @@ class FileImportRepository:
             )
             .order_by(_COLUMNS.number.desc())
         )
-        for text in self._transaction.execute(query).scalars():
+        for text in self._connection.execute(query).scalars():
             choices = ImportOptions(**json.loads(text))
             if kind in {"", choices.kind}:
                 return choices
@@ -352,13 +343,13 @@ class FileImportRepository:
             .order_by(_COLUMNS.number)
             .limit(1)
         )
-        row = self._transaction.execute(query).mappings().first()
+        row = self._connection.execute(query).mappings().first()
         return None if row is None else _to_file_import(row)
 
     def rejects(self, import_id: str) -> str | None:
         """Return the CSV of the rejected rows."""
         query = sa.select(_COLUMNS.rejects).where(*self._is(import_id))
-        found = self._transaction.execute(query).scalar()
+        found = self._connection.execute(query).scalar()
         return None if found is None else str(found)
 
     def change_status(
@@ -373,7 +364,7 @@ class FileImportRepository:
             *self._is(import_id), _COLUMNS.status.in_(before)
         )
         values = {name: _to_column_value(value) for name, value in values.items()}
-        updated = self._transaction.execute(changed.values(status=after, **values))
+        updated = self._connection.execute(changed.values(status=after, **values))
         return updated.rowcount == 1
 
     def begin_attempt(self, import_id: str) -> None:
@@ -398,13 +389,13 @@ class FileImportRepository:
         deletion = file_imports.delete().where(
             *self._is(import_id), _COLUMNS.status == ImportStatus.CHECKED
         )
-        return self._transaction.execute(deletion).rowcount == 1
+        return self._connection.execute(deletion).rowcount == 1
 
     def _check_limit(self) -> None:
         query = sa.select(sa.func.count()).where(
             _COLUMNS.store_id == self._store_id, _COLUMNS.status.in_(OPEN)
         )
-        if int(self._transaction.execute(query).scalar_one()) >= OPEN_LIMIT:
+        if int(self._connection.execute(query).scalar_one()) >= OPEN_LIMIT:
             message = (
                 f"{OPEN_LIMIT} files wait already. Start or discard some of them below, "
                 "then send this one again."
@@ -413,7 +404,7 @@ class FileImportRepository:
 
     def _set(self, import_id: str, **values: object) -> None:
         changed = file_imports.update().where(*self._is(import_id))
-        self._transaction.execute(changed.values(**values))
+        self._connection.execute(changed.values(**values))
 
     def _is(self, import_id: str) -> tuple[sa.ColumnElement[bool], ...]:
         return (_COLUMNS.store_id == self._store_id, _COLUMNS.import_id == import_id)

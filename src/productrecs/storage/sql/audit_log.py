@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId, random_text
 from productrecs.storage.sql.database import Database
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import audit_log
 
 RETENTION_MS: Final = 400 * DAY_MS
@@ -30,13 +31,8 @@ class AuditEntry:
     undo: str = ""  # the removed rows as JSON; "" if it cannot be undone
 
 
-class AuditLogRepository:
+class AuditLogRepository(StoreRepository):
     """One store's audit log, inside one transaction; never commits."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def add(self, entry: AuditEntry) -> None:
         """Store an entry."""

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.ids import StoreId
 from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import named_calls
 
 RETENTION_MS: Final = DAY_MS
@@ -27,13 +27,8 @@ class IdempotentCall:
     digest: str
 
 
-class IdempotencyRepository:
+class IdempotencyRepository(StoreRepository):
     """One store's keyed calls, inside one transaction that locks the store's head."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def stored_reply(self, call: IdempotentCall, now_ms: int) -> str | None:
         """Return the call's reply within the last day; None for a new call.
@@ -47,7 +42,7 @@ class IdempotencyRepository:
             named_calls.c.name == call.name,
             named_calls.c.stored_at > now_ms - RETENTION_MS,
         )
-        row = self._transaction.execute(query).first()
+        row = self._connection.execute(query).first()
         if row is None:
             return None
         if row.digest != call.digest:
@@ -60,7 +55,7 @@ class IdempotencyRepository:
 
     def store_reply(self, call: IdempotentCall, reply: str, now_ms: int) -> None:
         """Store a call's reply, in the transaction of the call."""
-        row = upsert(self._transaction, named_calls).values(
+        row = upsert(self._connection, named_calls).values(
             store_id=self._store_id,
             what=call.operation,
             name=call.name,
@@ -76,7 +71,7 @@ class IdempotencyRepository:
             ],
             set_={name: row.excluded[name] for name in ("digest", "answer", "stored_at")},
         )
-        self._transaction.execute(query)
+        self._connection.execute(query)
 
     def delete_expired(self, now_ms: int) -> None:
         """Delete expired keys."""
@@ -84,4 +79,4 @@ class IdempotencyRepository:
             named_calls.c.store_id == self._store_id,
             named_calls.c.stored_at <= now_ms - RETENTION_MS,
         )
-        self._transaction.execute(query)
+        self._connection.execute(query)

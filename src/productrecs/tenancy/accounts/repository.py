@@ -17,6 +17,7 @@ from productrecs.core.ids import StoreId
 from productrecs.storage.sql.dialects import RawReader, upsert
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.store_counters_and_versions import add_head
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
     counters,
     key_uses,
@@ -207,13 +208,8 @@ class AccountRepository:
             self._connection.execute(counters.insert().values(name=_ACCOUNTS, value=1))
 
 
-class KeyUseRepository:
+class KeyUseRepository(StoreRepository):
     """The last uses of one store's secret keys; never commits."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def last_uses(self) -> dict[str, int]:
         """Return the last use of each key by its id; unused keys are missing."""
@@ -249,20 +245,15 @@ def store_key_uses(transaction: sa.Connection, batch: Sequence[KeyUse]) -> None:
         KeyUseRepository(transaction, store_id).record(uses)
 
 
-class ConnectionRepository:
+class ConnectionRepository(StoreRepository):
     """One store's connection to its shop system, in one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s row only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def find(self) -> ShopConnection:
         """Return the state of the connection; empty before the first call."""
         query = sa.select(store_connections).where(
             store_connections.c.store_id == self._store_id
         )
-        row = self._transaction.execute(query).mappings().first()
+        row = self._connection.execute(query).mappings().first()
         if row is None:
             return ShopConnection()
         platform = row["platform"]
@@ -277,10 +268,10 @@ class ConnectionRepository:
     def put(self, connection: ShopConnection) -> None:
         """Store the connection; lock the store first."""
         values = asdict(connection)
-        query = upsert(self._transaction, store_connections).values(
+        query = upsert(self._connection, store_connections).values(
             store_id=self._store_id, **values
         )
-        self._transaction.execute(
+        self._connection.execute(
             query.on_conflict_do_update(index_elements=["store_id"], set_=values)
         )
 
@@ -386,13 +377,8 @@ def store_key_misuse(transaction: sa.Connection, batch: Sequence[KeyMisuse]) -> 
         KeyMisuseRepository(transaction, store_id).add(rows)
 
 
-class KeyMisuseRepository:
+class KeyMisuseRepository(StoreRepository):
     """The recorded misuses of one store, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def all(self, since_ms: int = 0) -> list[KeyMisuse]:
         """Return the misuses since then, each with its last time, newest first."""
@@ -403,7 +389,7 @@ class KeyMisuseRepository:
         )
         return [
             KeyMisuse(self._store_id, MisuseKind(row.kind), row.value, row.last_at)
-            for row in self._transaction.execute(query)
+            for row in self._connection.execute(query)
         ]
 
     def add(self, batch: Sequence[KeyMisuse]) -> None:
@@ -413,7 +399,7 @@ class KeyMisuseRepository:
             if (misuse.kind, misuse.value) not in stored and len(stored) >= MAX_STORED:
                 continue
             stored.add((misuse.kind, misuse.value))
-            row = upsert(self._transaction, sightings).values(
+            row = upsert(self._connection, sightings).values(
                 store_id=self._store_id,
                 kind=misuse.kind.value,
                 value=misuse.value,
@@ -428,7 +414,7 @@ class KeyMisuseRepository:
                 ],
                 set_={"last_at": row.excluded.last_at},
             )
-            self._transaction.execute(query)
+            self._connection.execute(query)
 
     def delete(self, kind: MisuseKind, before_ms: int | None = None) -> None:
         """Delete the records of one kind, or those last seen before a time."""
@@ -437,4 +423,4 @@ class KeyMisuseRepository:
         )
         if before_ms is not None:
             query = query.where(sightings.c.last_at < before_ms)
-        self._transaction.execute(query)
+        self._connection.execute(query)

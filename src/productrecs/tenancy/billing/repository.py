@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import metered_calls
 from productrecs.tenancy.billing.call_meter import StoreMonth
 
@@ -26,20 +27,15 @@ _READ_SQL: Final = (
 )
 
 
-class MeteredCallRepository:
+class MeteredCallRepository(StoreRepository):
     """One store's metered calls, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def calls(self, month: str) -> int:
         """Return the counted calls of a month; 0 without any."""
         query = sa.select(metered_calls.c.calls).where(
             metered_calls.c.store_id == self._store_id, metered_calls.c.month == month
         )
-        return int(self._transaction.execute(query).scalar() or 0)
+        return int(self._connection.execute(query).scalar() or 0)
 
 
 def add_calls(

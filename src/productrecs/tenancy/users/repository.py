@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
     dashboard_challenges,
     dashboard_invitations,
@@ -41,13 +42,8 @@ class StoredSession:
     browser: SessionBrowser
 
 
-class UserRepository:
+class UserRepository(StoreRepository):
     """The logins of one store, inside one transaction; never commits."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     @property
     def store_id(self) -> StoreId:
@@ -354,13 +350,8 @@ class SecondFactor:
         return replace(self, recovery=remaining)
 
 
-class SecondFactorRepository:
+class SecondFactorRepository(StoreRepository):
     """The second factors of one store's users, in one transaction; never commits."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def find(self, user_id: str) -> SecondFactor | None:
         """Return a user's second factor."""
@@ -473,13 +464,8 @@ class Invitation:
     is_mailed: bool = False  # only the owner of the address has the link
 
 
-class InvitationRepository:
+class InvitationRepository(StoreRepository):
     """One store's invitations, inside one transaction; never commits."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def all(self, now_ms: int) -> list[Invitation]:
         """Return the valid invitations, newest first."""

@@ -14,6 +14,7 @@ from productrecs.records.catalog.repository import items_of_store
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_counters_and_versions import lock_head, log_seq
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
     forecast_drafts,
     forecast_runs,
@@ -68,21 +69,16 @@ def last_forecast_times(connection: sa.Connection) -> dict[StoreId, int]:
     return {StoreId(store_id): time_ms for store_id, time_ms in connection.execute(query)}
 
 
-class DemandRepository:
+class DemandRepository(StoreRepository):
     """One store's sales and forecasts, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Access `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def lock_if_exists(self) -> bool:
         """Lock the store against deletion; return whether it exists."""
-        return lock_head(self._transaction, self._store_id)
+        return lock_head(self._connection, self._store_id)
 
     def seq(self) -> int:
         """Return the sequence number of the store's log."""
-        return log_seq(self._transaction, self._store_id)
+        return log_seq(self._connection, self._store_id)
 
     def catalog(self) -> list[ForecastItemFacts]:
         """Return the facts of every product id of the store, present and past."""
@@ -96,7 +92,7 @@ class DemandRepository:
             store_id=self._store_id,
         )
         query = sa.select(item)
-        return [_item_facts(row) for row in self._transaction.execute(query).mappings()]
+        return [_item_facts(row) for row in self._connection.execute(query).mappings()]
 
     def stock_outs(self, since_ms: int) -> list[StockOutPeriod]:
         """Return the stock-outs that ended after `since_ms` or have not ended."""
@@ -104,7 +100,7 @@ class DemandRepository:
             stock_outs.c.store_id == self._store_id,
             sa.or_(stock_outs.c.until.is_(None), stock_outs.c.until >= since_ms),
         )
-        return [StockOutPeriod(*row) for row in self._transaction.execute(query)]
+        return [StockOutPeriod(*row) for row in self._connection.execute(query)]
 
     def sold_out_numbers(self) -> set[int]:
         """Return the numbers of the catalog's items that are out of stock now."""
@@ -115,15 +111,15 @@ class DemandRepository:
             item.c.present.is_(True),
             sa.or_(item.c.availability == Availability.OUT_OF_STOCK.value, without_stock),
         )
-        return set(self._transaction.execute(query).scalars())
+        return set(self._connection.execute(query).scalars())
 
     def begin_stock_outs(self, numbers: Sequence[int], now_ms: int) -> None:
         """Record that these items are sold out from now on."""
         for number in numbers:
-            row = upsert(self._transaction, stock_outs).values(
+            row = upsert(self._connection, stock_outs).values(
                 store_id=self._store_id, item=number, since=now_ms, until=None
             )
-            self._transaction.execute(row.on_conflict_do_nothing())
+            self._connection.execute(row.on_conflict_do_nothing())
 
     def end_stock_outs(self, numbers: Sequence[int], now_ms: int) -> None:
         """Record that these items are in stock again."""
@@ -133,14 +129,14 @@ class DemandRepository:
                 stock_outs.c.item.in_(numbers[start : start + _CHUNK]),
                 stock_outs.c.until.is_(None),
             )
-            self._transaction.execute(query.values(until=now_ms))
+            self._connection.execute(query.values(until=now_ms))
 
     def delete_stock_outs(self, before_ms: int) -> None:
         """Delete stock-outs that ended before `before_ms`."""
         query = stock_outs.delete().where(
             stock_outs.c.store_id == self._store_id, stock_outs.c.until < before_ms
         )
-        self._transaction.execute(query)
+        self._connection.execute(query)
 
     def load_draft(self, fingerprint: str) -> dict[str, Any] | None:
         """Return the draft of an interrupted run of the same `fingerprint`, if any."""
@@ -148,15 +144,15 @@ class DemandRepository:
             forecast_drafts.c.store_id == self._store_id,
             forecast_drafts.c.fingerprint == fingerprint,
         )
-        draft = self._transaction.execute(query).scalar()
+        draft = self._connection.execute(query).scalar()
         return None if draft is None else dict(json.loads(draft))
 
     def store_draft(self, fingerprint: str, backtest: Mapping[str, object]) -> None:
         """Store the run's draft; replaces any other."""
-        row = upsert(self._transaction, forecast_drafts).values(
+        row = upsert(self._connection, forecast_drafts).values(
             store_id=self._store_id, fingerprint=fingerprint, verdict=json.dumps(backtest)
         )
-        self._transaction.execute(
+        self._connection.execute(
             row.on_conflict_do_update(
                 index_elements=[forecast_drafts.c.store_id],
                 set_={
@@ -171,7 +167,7 @@ class DemandRepository:
     ) -> None:
         """Publish `run` and its items' `rows` (number, method, days, ...)."""
         for table in (forecast_runs, item_forecasts, forecast_drafts):
-            self._transaction.execute(
+            self._connection.execute(
                 table.delete().where(table.c.store_id == self._store_id)
             )
         stored = (
@@ -188,9 +184,9 @@ class DemandRepository:
             run.seconds,
             None,  # set after the reorder e-mails were sent
         )
-        database.insert_rows(self._transaction, forecast_runs, [stored])
+        database.insert_rows(self._connection, forecast_runs, [stored])
         own_rows = [(self._store_id, *row) for row in rows]
-        database.insert_rows(self._transaction, item_forecasts, own_rows)
+        database.insert_rows(self._connection, item_forecasts, own_rows)
 
 
 def _item_facts(row: sa.RowMapping) -> ForecastItemFacts:

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
 
-import sqlalchemy as sa
-
-from productrecs.core.ids import StoreId
 from productrecs.engines.copurchase import CopurchaseOptions
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.stored_insights import (
     StoredInsight,
     read_insight,
@@ -27,13 +25,8 @@ class TunedParameters(NamedTuple):
     applied_seq: int
 
 
-class HyperparameterRepository:
+class HyperparameterRepository(StoreRepository):
     """One store's tuned values, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Access `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def options(self) -> CopurchaseOptions:
         """Return the store's hyperparameters; the defaults if none were tuned."""
@@ -42,7 +35,7 @@ class HyperparameterRepository:
 
     def last(self) -> TunedParameters | None:
         """Return the last tuned values; None before the first tuning."""
-        insight = read_insight(self._transaction, self._store_id, TUNED_INSIGHT)
+        insight = read_insight(self._connection, self._store_id, TUNED_INSIGHT)
         if insight is None:
             return None
         stored = insight.result
@@ -59,7 +52,7 @@ class HyperparameterRepository:
             "engines": [] if options is None else [_ENGINE],
         }
         insight = StoredInsight(parameters.chosen_at, parameters.applied_seq, stored)
-        store_insight(self._transaction, self._store_id, TUNED_INSIGHT, insight)
+        store_insight(self._connection, self._store_id, TUNED_INSIGHT, insight)
 
 
 def with_changes(options: CopurchaseOptions, changes: Changes) -> CopurchaseOptions:

@@ -19,6 +19,7 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
 from productrecs.records.uploads.file_import import FileImport, ImportOptions
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import scheduled_feed_fetches, scheduled_feeds
 
 if TYPE_CHECKING:
@@ -28,13 +29,8 @@ _FEED = scheduled_feeds.c
 _LOG = scheduled_feed_fetches.c
 
 
-class ScheduledFeedRepository:
+class ScheduledFeedRepository(StoreRepository):
     """One store's feed, inside one transaction; never commits."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def find(self) -> ScheduledFeed | None:
         """Return the store's feed, if it has one."""

@@ -17,6 +17,7 @@ from productrecs.features.mail_slots.mail_slot import (
     MailResource,
 )
 from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import mail_choices, mail_days
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -111,13 +112,8 @@ def _count_column(call: MailEngagement) -> str:
     return "proxy_pictures" if call.is_proxy else "pictures"
 
 
-class MailSlotCountRepository:
+class MailSlotCountRepository(StoreRepository):
     """One store's counts, inside one transaction; only reads."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Read `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def by_slot(self, now_ms: int) -> dict[str, MailSlotCounts]:
         """Return the counts of each slot in the last 30 days."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -15,10 +15,8 @@ from productrecs.features.product_feed_export.feed_entries import (
     FeedProductCounts,
 )
 from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import feed_fetches
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
 
 FETCH_DAYS: Final = 30
 """How many days of fetches are kept and counted."""
@@ -33,13 +31,8 @@ class ExportedFeedFetches:
     last: FeedProductCounts
 
 
-class ExportedFeedFetchRepository:
+class ExportedFeedFetchRepository(StoreRepository):
     """One store's fetches, inside one transaction; never commits."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def count_and_delete_old(
         self, feed: FeedFormat, counts: FeedProductCounts, now_ms: int

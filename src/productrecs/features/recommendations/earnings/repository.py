@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.engines.array_types_and_sorting import Floats
 from productrecs.records.catalog.repository import CatalogRepository, items_sql
-from productrecs.storage.sql.dialects import RawReader, RawSql, raw_connection
+from productrecs.storage.sql.dialects import RawReader, RawSql
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.stored_insights import (
     StoredInsight,
     read_insight,
@@ -51,23 +51,18 @@ def read_index(reader: RawReader, store_id: StoreId) -> Floats:
     return np.frombuffer(packed, "<f4").astype(np.float64)
 
 
-class EarningsRepository:
+class EarningsRepository(StoreRepository):
     """One store's earnings, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def prices_and_costs(self) -> PricesAndCosts:
         """Return the prices and costs of the catalog.
 
         A price is the mean paid in 90 days before the last forecast, else the usual one.
         """
-        size = CatalogRepository(self._transaction, self._store_id).next_number()
+        size = CatalogRepository(self._connection, self._store_id).next_number()
         prices, costs = np.full(size, np.nan), np.full(size, np.nan)
         numbers: dict[str, int] = {}
-        for number, item_id, price, cost in raw_connection(self._transaction).all(
+        for number, item_id, price, cost in self._raw.all(
             _ITEMS, (self._store_id, self._store_id)
         ):
             numbers[item_id] = number
@@ -77,7 +72,7 @@ class EarningsRepository:
 
     def index_computed_at(self) -> int:
         """Return when the earning index was computed; 0 without one."""
-        return index_computed_at(raw_connection(self._transaction), self._store_id)
+        return index_computed_at(self._raw, self._store_id)
 
     def store_index(self, index: Floats, now_ms: int) -> None:
         """Store the earning index, replacing the last one."""
@@ -90,8 +85,8 @@ class EarningsRepository:
 
     def replay(self) -> StoredInsight | None:
         """Return the last replay; None before the first."""
-        return read_insight(self._transaction, self._store_id, _REPLAY)
+        return read_insight(self._connection, self._store_id, _REPLAY)
 
     def _store(self, name: str, result: object, now_ms: int) -> None:
         insight = StoredInsight(now_ms, 0, result)
-        store_insight(self._transaction, self._store_id, name, insight)
+        store_insight(self._connection, self._store_id, name, insight)

@@ -16,6 +16,7 @@ from productrecs.storage.sql.attribution_backlog import (
     UnattributedRecords,
     attribution_backlog,
 )
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
     credit_days,
     item_credit_days,
@@ -129,15 +130,14 @@ class AttributedItemSums(NamedTuple):
     revenue_clicked: float
 
 
-class ImpactRepository:
+class ImpactRepository(StoreRepository):
     """One store's sums, inside one transaction; only reads."""
 
     def __init__(
         self, connection: sa.Connection, store_id: StoreId, currency: str = ""
     ) -> None:
         """Read `store_id`'s rows only; `currency` is the store's own."""
-        self._connection = connection
-        self._store_id = store_id
+        super().__init__(connection, store_id)
         self._currency = currency
 
     def backlog(self) -> UnattributedRecords:

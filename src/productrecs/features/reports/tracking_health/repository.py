@@ -19,8 +19,9 @@ from productrecs.records.purchases.sold_lines.repository import (
     SoldLineRepository,
     SoldLineShopper,
 )
-from productrecs.storage.sql.dialects import raw_connection, upsert
+from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_counters_and_versions import log_seq
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import event_hours, outcome_days, refused_identities
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
@@ -67,13 +68,8 @@ def count_refused_identities_and_delete_old(
         )
 
 
-class TrackingHealthRepository:
+class TrackingHealthRepository(StoreRepository):
     """One store's counts, inside one transaction; only reads."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Read `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def event_counts_by_hour(self, first: int, last: int) -> dict[tuple[int, int], int]:
         """Return live events by hour (of UTC, since 1970) and kind, both ends included."""
@@ -176,14 +172,12 @@ class TouchpointToCheck(NamedTuple):
     is_placed: bool  # has a widget, and a source
 
 
-class TrackingIssueRepository:
+class TrackingIssueRepository(StoreRepository):
     """One store's newest live records, inside one transaction; only reads."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
         """Read `store_id`'s rows only."""
-        self._connection = connection
-        self._raw = raw_connection(connection)
-        self._store_id = store_id
+        super().__init__(connection, store_id)
         self._newest_events = NewestEventRepository(connection, store_id)
 
     def touchpoints(self) -> list[TouchpointToCheck]:

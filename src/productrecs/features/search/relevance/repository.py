@@ -19,8 +19,9 @@ from productrecs.features.search.relevance.relevance_measure import (
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
-from productrecs.storage.sql.dialects import raw_connection, upsert
+from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_counters_and_versions import heads_of_all_stores
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
     relevance_judgements,
     relevance_measures,
@@ -99,19 +100,14 @@ class StoredMeasure:
     versions: Mapping[str, Any] = field(default_factory=dict)
 
 
-class RelevanceRepository:
+class RelevanceRepository(StoreRepository):
     """One store's query set, judgements and measures; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def queries(self) -> list[QuerySetEntry]:
         """Return every query, also removed ones; those that weigh most first."""
         columns = relevance_queries.c
         query = sa.select(relevance_queries).where(columns.store_id == self._store_id)
-        rows = self._transaction.execute(
+        rows = self._connection.execute(
             query.order_by(columns.weight.desc(), columns.intent)
         )
         return [_to_query_set_entry(row) for row in rows]
@@ -126,8 +122,8 @@ class RelevanceRepository:
                 "weight": query.weight,
             }
             row = {"store_id": self._store_id, "intent": query.intent, "added_at": now_ms}
-            added = upsert(self._transaction, relevance_queries).values({**row, **values})
-            self._transaction.execute(
+            added = upsert(self._connection, relevance_queries).values({**row, **values})
+            self._connection.execute(
                 added.on_conflict_do_update(
                     index_elements=["store_id", "intent"], set_=values
                 )
@@ -140,7 +136,7 @@ class RelevanceRepository:
             query = relevance_queries.delete().where(
                 columns.store_id == self._store_id, columns.intent == intent
             )
-            self._transaction.execute(query)
+            self._connection.execute(query)
 
     def store_scores(self, scores: Iterable[QueryScore]) -> None:
         """Store each query's results and NDCG."""
@@ -150,7 +146,7 @@ class RelevanceRepository:
                 columns.store_id == self._store_id, columns.intent == score.query.intent
             )
             results = json.dumps([score.results.address, *score.results.items])
-            self._transaction.execute(query.values(results=results, ndcg=score.ndcg))
+            self._connection.execute(query.values(results=results, ndcg=score.ndcg))
 
     def judgements(self, intent: str | None = None) -> list[StoredJudgement]:
         """Return the judgements of one query, or of all."""
@@ -160,7 +156,7 @@ class RelevanceRepository:
         ).where(columns.store_id == self._store_id)
         if intent is not None:
             query = query.where(columns.intent == intent)
-        rows = self._transaction.execute(query)
+        rows = self._connection.execute(query)
         return [
             StoredJudgement(
                 row[0], int(row[1]), RelevanceGrade(row[2]), bool(row[3]), int(row[4])
@@ -185,11 +181,11 @@ class RelevanceRepository:
                 relevance_judgements.c.item == item,
                 relevance_judgements.c.by_hand.is_(True),
             )
-            self._transaction.execute(query)
+            self._connection.execute(query)
             return
         values = {"grade": int(grade), "shoppers": 0, "judged_at": now_ms}
-        added = upsert(self._transaction, relevance_judgements).values({**key, **values})
-        self._transaction.execute(
+        added = upsert(self._connection, relevance_judgements).values({**key, **values})
+        self._connection.execute(
             added.on_conflict_do_update(index_elements=list(key), set_=values)
         )
 
@@ -198,7 +194,7 @@ class RelevanceRepository:
     ) -> None:
         """Replace all judgements from clicks."""
         columns = relevance_judgements.c
-        self._transaction.execute(
+        self._connection.execute(
             relevance_judgements.delete().where(
                 columns.store_id == self._store_id, columns.by_hand.is_(False)
             )
@@ -216,13 +212,13 @@ class RelevanceRepository:
             for judgement in judgements
         ]
         if rows:
-            self._transaction.execute(relevance_judgements.insert(), rows)
+            self._connection.execute(relevance_judgements.insert(), rows)
 
     def delete_judgements_of_removed_items(self) -> None:
         """Delete the judgements of products that left the catalog."""
         item = items_of_store("present", store_id=self._store_id)
         removed = sa.select(item.c.number).where(item.c.present.is_(False))
-        self._transaction.execute(
+        self._connection.execute(
             relevance_judgements.delete().where(
                 relevance_judgements.c.store_id == self._store_id,
                 relevance_judgements.c.item.in_(removed),
@@ -242,19 +238,19 @@ class RelevanceRepository:
         query = sa.select(item.title, item.item_id, sa.func.count().over())
         query = query.where(item.change_seq > after_seq)
         query = query.order_by(item.change_seq.desc(), item.number).limit(limit)
-        rows = list(self._transaction.execute(query))
+        rows = list(self._connection.execute(query))
         return int(rows[0][2]) if rows else 0, [row[0] or row[1] for row in rows]
 
     def clicks(self, since_ms: int) -> Iterator[list[SearchClickRow]]:
         """Yield the clicks on search results since a time, in pages in log order."""
-        log = EventLogRepository(self._transaction, self._store_id)
+        log = EventLogRepository(self._connection, self._store_id)
         for page in log.result_clicks(since_ms):
             yield [SearchClickRow._make(row) for row in page]
 
     def outcome_weights(self, since_day: str) -> dict[int, float]:
         """Return the weight of the strongest outcome of each click, by the click's seq."""
         weights: dict[int, float] = {}
-        reader = raw_connection(self._transaction)
+        reader = self._raw
         for seq, kind in reader.all(_OUTCOMES_SQL, (self._store_id, since_day)):
             weight = _WEIGHTS.get(int(kind), 0.0)
             weights[int(seq)] = max(weights.get(int(seq), 0.0), weight)
@@ -275,8 +271,8 @@ class RelevanceRepository:
             "versions": json.dumps(measure.versions),
         }
         key = {"store_id": self._store_id, "measured_at": measure.measured_at}
-        added = upsert(self._transaction, relevance_measures).values({**key, **values})
-        self._transaction.execute(
+        added = upsert(self._connection, relevance_measures).values({**key, **values})
+        self._connection.execute(
             added.on_conflict_do_update(index_elements=list(key), set_=values)
         )
 
@@ -286,7 +282,7 @@ class RelevanceRepository:
         query = sa.select(relevance_measures).where(
             columns.store_id == self._store_id, columns.measured_at >= since_ms
         )
-        rows = self._transaction.execute(query.order_by(columns.measured_at))
+        rows = self._connection.execute(query.order_by(columns.measured_at))
         return [_to_stored_measure(row) for row in rows]
 
     def last_measure(self) -> StoredMeasure | None:
@@ -294,13 +290,13 @@ class RelevanceRepository:
         columns = relevance_measures.c
         query = sa.select(relevance_measures).where(columns.store_id == self._store_id)
         query = query.order_by(columns.measured_at.desc()).limit(1)
-        row = self._transaction.execute(query).first()
+        row = self._connection.execute(query).first()
         return None if row is None else _to_stored_measure(row)
 
     def delete_measures(self, before_ms: int) -> None:
         """Delete the measures before a time."""
         columns = relevance_measures.c
-        self._transaction.execute(
+        self._connection.execute(
             relevance_measures.delete().where(
                 columns.store_id == self._store_id, columns.measured_at < before_ms
             )

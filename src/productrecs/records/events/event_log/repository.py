@@ -3,12 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-import sqlalchemy as sa
-
-from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind
-from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, Row, raw_connection
+from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, Row
 from productrecs.storage.sql.sequence_and_item_numbers import first_live_at
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import event_session, event_shopper, events
 
 _PAGE: Final = 50_000
@@ -93,14 +91,8 @@ _TERMS: Final = (
 TouchpointPlace = tuple[str | None, str | None, int | None, str | None]
 
 
-class EventLogRepository:
+class EventLogRepository(StoreRepository):
     """One store's log, inside one transaction; only reads."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Read `store_id`'s rows only."""
-        self._connection = connection
-        self._raw = raw_connection(connection)
-        self._store_id = store_id
 
     def events_of_visitors(
         self, after_seq: int, up_to_seq: int, kinds: Sequence[EventKind]

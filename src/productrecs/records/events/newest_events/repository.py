@@ -5,10 +5,10 @@ from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
-from productrecs.core.ids import StoreId
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
-from productrecs.storage.sql.dialects import Row, raw_connection
+from productrecs.storage.sql.dialects import Row
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
     bot_events,
     event_columns,
@@ -58,17 +58,11 @@ class ProductEventSummary(NamedTuple):
     newest_ts: int | None  # the latest timestamp
 
 
-class NewestEventRepository:
+class NewestEventRepository(StoreRepository):
     """One store's newest events, inside one transaction; only reads.
 
     Most methods read only live events, after a sequence number.
     """
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Read `store_id`'s rows only."""
-        self._connection = connection
-        self._raw = raw_connection(connection)
-        self._store_id = store_id
 
     def touchpoints(self, after_seq: int) -> list[Row]:
         """Return (shopper, session, has a widget and a source) of touchpoints."""

@@ -8,8 +8,9 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.purchases.repository import PurchaseChannel
-from productrecs.storage.sql.dialects import Row, raw_connection
+from productrecs.storage.sql.dialects import Row
 from productrecs.storage.sql.sequence_and_item_numbers import first_live_at
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import purchase_lines
 
 _PAGE: Final = 50_000
@@ -113,13 +114,8 @@ class UnconfirmedLineCounts(NamedTuple):
     excess: int  # beyond their networks' shares
 
 
-class SoldLineRepository:
+class SoldLineRepository(StoreRepository):
     """One store's purchase lines, inside one transaction; only reads."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Read `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def sales(
         self, since_ms: int, until_ms: int, currency: str
@@ -197,12 +193,12 @@ class SoldLineRepository:
 
         They are (line_seq, ts, item, shopper, quantity, total, currency, basket, void).
         """
-        raw = raw_connection(self._connection)
+        raw = self._raw
         return raw.all(_CHANGED, (self._store_id, after_seq, up_to_seq))
 
     def has_unread(self, after_seq: int, before_ms: int) -> bool:
         """Return whether live lines after a number are from before a time."""
-        raw = raw_connection(self._connection)
+        raw = self._raw
         return bool(raw.all(_UNREAD, (self._store_id, after_seq, before_ms)))
 
     def pages_of_lines_with_shopper(
@@ -212,7 +208,7 @@ class SoldLineRepository:
 
         A row is (line_seq, person, ts, basket, quantity, total, currency, item).
         """
-        after, raw = after_seq, raw_connection(self._connection)
+        after, raw = after_seq, self._raw
         while page := raw.all(_OF_PERSONS, (self._store_id, after, since_ms, _PAGE)):
             yield page
             after = page[-1][0]
@@ -222,7 +218,7 @@ class SoldLineRepository:
 
         A row is (line_seq, person, ts, basket, quantity, total, currency).
         """
-        after, raw = -1, raw_connection(self._connection)
+        after, raw = -1, self._raw
         while page := raw.all(_OF_CUSTOMERS, (self._store_id, after, _PAGE)):
             yield page
             after = page[-1][0]
@@ -325,7 +321,7 @@ class SoldLineRepository:
 
     def unconfirmed_counts(self, after_seq: int) -> UnconfirmedLineCounts:
         """Return how many of the newest live lines anybody may have invented."""
-        raw = raw_connection(self._connection)
+        raw = self._raw
         (row,) = raw.all(_UNCONFIRMED_LINES, (self._store_id, after_seq))
         return UnconfirmedLineCounts(*row)
 

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
-from productrecs.core.ids import StoreId
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.purchases.repository import PurchaseLine, PurchaseRepository
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import file_imports, import_changes
 
 Before: TypeAlias = tuple[int, Mapping[str, Any] | None]
@@ -34,13 +34,8 @@ class ImportChange:
     before: Sequence[Before]
 
 
-class ImportChangeRepository:
+class ImportChangeRepository(StoreRepository):
     """The changes of one store's imports, inside one transaction; never commits."""
-
-    def __init__(self, transaction: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._transaction = transaction
-        self._store_id = store_id
 
     def add(self, import_id: str, change: ImportChange) -> None:
         """Store what a transaction of an import changed."""
@@ -51,7 +46,7 @@ class ImportChangeRepository:
             last_seq=change.last_seq,
             before=json.dumps(change.before, ensure_ascii=False),
         )
-        self._transaction.execute(row)
+        self._connection.execute(row)
 
     def spans(self, import_id: str) -> list[tuple[int, int]]:
         """Return the first and last number in the log of each transaction, in order."""
@@ -61,7 +56,7 @@ class ImportChangeRepository:
             .where(*self._of(import_id))
             .order_by(columns.first_seq)
         )
-        return [(row[0], row[1]) for row in self._transaction.execute(query)]
+        return [(row[0], row[1]) for row in self._connection.execute(query)]
 
     def all_spans(self) -> list[tuple[int, int, str]]:
         """Return the spans of all imports with their ids, in the order of the log."""
@@ -71,7 +66,7 @@ class ImportChangeRepository:
             .where(columns.store_id == self._store_id)
             .order_by(columns.first_seq)
         )
-        return [(row[0], row[1], row[2]) for row in self._transaction.execute(query)]
+        return [(row[0], row[1], row[2]) for row in self._connection.execute(query)]
 
     def find(self, import_id: str, first_seq: int) -> ImportChange | None:
         """Return the change that begins there; None if it was undone."""
@@ -81,7 +76,7 @@ class ImportChangeRepository:
             columns.import_id == import_id,
             columns.first_seq == first_seq,
         )
-        last_seq, text = self._transaction.execute(query).one()
+        last_seq, text = self._connection.execute(query).one()
         before = json.loads(text)
         if isinstance(before, dict):
             return None
@@ -97,7 +92,7 @@ class ImportChangeRepository:
             columns.import_id == import_id,
             columns.first_seq == first_seq,
         )
-        self._transaction.execute(query.values(before=json.dumps(counts)))
+        self._connection.execute(query.values(before=json.dumps(counts)))
 
     def undo_counts(self, import_id: str) -> Counter[str]:
         """Return how many rows the undo removed and restored so far."""
@@ -105,18 +100,18 @@ class ImportChangeRepository:
             *self._of(import_id), import_changes.c.before.startswith("{")
         )
         total = Counter[str]()
-        for text in self._transaction.execute(query).scalars():
+        for text in self._connection.execute(query).scalars():
             total.update(json.loads(text))
         return total
 
     def delete(self, import_id: str) -> None:
         """Delete an import's changes: it can no longer be undone."""
-        self._transaction.execute(import_changes.delete().where(*self._of(import_id)))
+        self._connection.execute(import_changes.delete().where(*self._of(import_id)))
 
     def lines(self, change: ImportChange) -> list[PurchaseLine]:
         """Return the order lines that a transaction added or changed, as they are now."""
         numbers = [number for number, _ in change.before]
-        purchases = PurchaseRepository(self._transaction, self._store_id)
+        purchases = PurchaseRepository(self._connection, self._store_id)
         return purchases.lines_stored_in(change.first_seq, change.last_seq, numbers)
 
     def items(self, change: ImportChange) -> dict[int, tuple[str, int]]:
@@ -124,7 +119,7 @@ class ImportChangeRepository:
         numbers = [number for number, _ in change.before]
         item = items_of_store("item_id", "change_seq", store_id=self._store_id)
         query = sa.select(item).where(item.c.number.in_(numbers))
-        return {row[0]: (row[1], row[2]) for row in self._transaction.execute(query)}
+        return {row[0]: (row[1], row[2]) for row in self._connection.execute(query)}
 
     def _of(self, import_id: str) -> tuple[sa.ColumnElement[bool], ...]:
         columns = import_changes.c

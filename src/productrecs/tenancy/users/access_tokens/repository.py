@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import sqlalchemy as sa
 
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import access_tokens
 from productrecs.tenancy.users.dashboard_user import Role
-
-if TYPE_CHECKING:
-    from productrecs.core.ids import StoreId
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +35,8 @@ class AccessToken:
         return f"assistant “{self.name}”"
 
 
-class AccessTokenRepository:
+class AccessTokenRepository(StoreRepository):
     """One store's tokens, inside one transaction; never commits."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s rows only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def all(self) -> list[AccessToken]:
         """Return every token, the oldest first."""

@@ -8,6 +8,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
+from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import dashboard_users
 from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.repository import user_of_row
@@ -34,13 +35,8 @@ _COLUMNS: Final[Mapping[MailTopic, sa.Column[bool]]] = MappingProxyType(
 )
 
 
-class MailSubscriptionRepository:
+class MailSubscriptionRepository(StoreRepository):
     """The e-mails that one store's users asked for, inside one transaction."""
-
-    def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
-        """Work on `store_id`'s users only."""
-        self._connection = connection
-        self._store_id = store_id
 
     def subscribe(self, user_id: str, subject: MailTopic, *, is_on: bool) -> None:
         """Store whether a user receives e-mails about a subject."""
