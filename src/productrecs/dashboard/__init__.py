@@ -8,12 +8,14 @@ and one line in `page_registry.py`:
         return visit.render("example.html", rows=rows_of(visit.database, visit.store))
 
     def save(visit: Visit) -> Reply:
-        change_settings(visit.database, visit.store, {"rec_num": visit.form["rec_num"]})
+        visit.change_settings({"rec_num": visit.form["rec_num"]})
         return visit.redirect("/dashboard/example", "Saved. Lists follow within a second.")
 
     PAGES: Final = (
         Page("/dashboard/example", "Example", show, save, group=Group.ANALYSE),
     )
+
+Where only its form is a page of its own, it is in `form_pages`.
 
 A page with `file_limit` accepts a multipart/form-data form with the file `file`, and passes
 it as `visit.file`. The CSRF field comes before the file in such a form.

@@ -21,9 +21,11 @@ from productrecs.http.pipeline.route_context import Context
 from productrecs.http.pipeline.route_declaration import DASHBOARD_PATH
 from productrecs.services import Services
 from productrecs.serving.cached_store import CachedStore
+from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.audit_log import AuditEntry, with_audit_entry
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import change_settings
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.login_and_sessions import Session
 from productrecs.tenancy.users.login_attempt_limits import network_of
@@ -286,6 +288,20 @@ class Visit:
         """Apply a change to this process's lists at once; others follow within a second."""
         self.context.stores.refresh_blocking(self.store)
 
+    def change_settings(self, changes: Mapping[str, str]) -> None:
+        """Store settings of the store, and apply them as `refresh_accounts` does.
+
+        Raises:
+            SettingError: when one is invalid; nothing is changed.
+        """
+        change_settings(self.database, self.store, changes)
+        self.refresh_accounts()
+
+    def enqueue_job(self, kind: str) -> None:
+        """Enqueue a job of the store."""
+        with self.database.transaction() as transaction:
+            self.services.queue.enqueue(transaction, NewJob(self.store.store_id, kind))
+
     def audited_database(
         self,
         action: str,
@@ -309,3 +325,24 @@ class Visit:
 
 
 Handler: TypeAlias = Callable[[Visit], Reply]
+
+
+def form_pages(
+    base: str,
+    title: str,
+    *forms: tuple[str, Handler, str],
+    may_change: Role = Role.EDITOR,
+    is_of_login: bool = False,
+) -> tuple[Page, ...]:
+    """Return pages that only take a form: path below `base`, handler and action of each."""
+    return tuple(
+        Page(
+            f"{base}/{path}",
+            title,
+            change=change,
+            may_change=may_change,
+            is_of_login=is_of_login,
+            action=action,
+        )
+        for path, change, action in forms
+    )

@@ -9,7 +9,7 @@ from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import HOME_PATH, LOGIN_PATH, Page, Reply, Visit
+from productrecs.dashboard.page import HOME_PATH, LOGIN_PATH, Page, Reply, Visit, form_pages
 from productrecs.mail import send_mail
 from productrecs.services import Services
 from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
@@ -95,13 +95,11 @@ def send_again(visit: Visit) -> Reply:
 
 PAGES: Final = (
     Page(CONFIRM_PATH, "Confirm your e-mail", show_confirmation, confirm, is_public=True),
-    Page(
-        f"{CONFIRM_PATH}/send",
+    *form_pages(
+        CONFIRM_PATH,
         "Confirm your e-mail",
-        None,
-        send_again,
+        ("send", send_again, "Asked for a link to confirm the e-mail"),
         may_change=Role.VIEWER,
         is_of_login=True,
-        action="Asked for a link to confirm the e-mail",
     ),
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from productrecs.dashboard.page import Page, Reply, Visit
+from productrecs.dashboard.page import Page, Reply, Visit, form_pages
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
@@ -68,14 +68,16 @@ def _stop_page(visit: Visit, store: Store | None, *, is_stopped: bool = False) -
 
 
 PAGES: Final = (
-    Page(
-        f"{SECURITY_PATH}/weekly-report",
+    *form_pages(
+        SECURITY_PATH,
         _PAGE,
-        None,
-        turn_weekly_report_on_or_off,
+        (
+            "weekly-report",
+            turn_weekly_report_on_or_off,
+            "Turned the own weekly report on or off",
+        ),
         may_change=Role.VIEWER,
         is_of_login=True,
-        action="Turned the own weekly report on or off",
     ),
     Page(
         STOP_PATH,

@@ -23,6 +23,7 @@ from productrecs.dashboard.page import (
     PageNotFoundError,
     Reply,
     Visit,
+    form_pages,
 )
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
@@ -45,7 +46,6 @@ from productrecs.features.forecast.forecast_replies import (
 )
 from productrecs.features.forecast.repository import ForecastRepository, ForecastRun
 from productrecs.report_registry import make_report
-from productrecs.tenancy.accounts.store_management import change_settings
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailTopic,
@@ -337,8 +337,7 @@ def turn_forecast_on(visit: Visit) -> Reply:
     """
     if not _is_in_plan(visit):
         raise ForecastNotInPlanError(_NOT_IN_PLAN)
-    change_settings(visit.database, visit.store, {"demand_forecast": "true"})
-    visit.refresh_accounts()
+    visit.change_settings({"demand_forecast": "true"})
     with visit.database.reading() as connection:
         run = ForecastRepository(connection, visit.store.store_id).newest_run()
     message = "The forecast is on. The first one is made now; large shops take minutes."
@@ -350,8 +349,7 @@ def turn_forecast_on(visit: Visit) -> Reply:
 
 def turn_forecast_off(visit: Visit) -> Reply:
     """Turn the forecast off."""
-    change_settings(visit.database, visit.store, {"demand_forecast": "false"})
-    visit.refresh_accounts()
+    visit.change_settings({"demand_forecast": "false"})
     return visit.redirect(DEMAND_PATH, "The forecast is off. Its pages are empty again.")
 
 
@@ -369,8 +367,7 @@ def save_ordering_settings(visit: Visit) -> Reply:
     errors = setting_errors(sent, {name: label for name, label, _ in ORDERING})
     if errors:
         return _demand_page(visit, status=422, ordering=sent, errors=errors)
-    change_settings(visit.database, visit.store, sent)
-    visit.refresh_accounts()
+    visit.change_settings(sent)
     return visit.redirect(f"{DEMAND_PATH}#ordering", "Saved. The numbers above follow it.")
 
 
@@ -475,36 +472,23 @@ def _daily_sales_before(
 
 PAGES: Final = (
     Page(DEMAND_PATH, "Demand", show_demand, group=NavigationGroup.ANALYSE),
-    Page(
-        f"{DEMAND_PATH}/on",
+    *form_pages(
+        DEMAND_PATH,
         "Demand",
-        None,
-        turn_forecast_on,
+        ("on", turn_forecast_on, "Turned the demand forecast on"),
+        ("off", turn_forecast_off, "Turned the demand forecast off"),
         may_change=Role.OWNER,
-        action="Turned the demand forecast on",
     ),
-    Page(
-        f"{DEMAND_PATH}/off",
+    *form_pages(
+        DEMAND_PATH,
         "Demand",
-        None,
-        turn_forecast_off,
-        may_change=Role.OWNER,
-        action="Turned the demand forecast off",
+        ("ordering", save_ordering_settings, "Changed the ordering settings"),
     ),
-    Page(
-        f"{DEMAND_PATH}/ordering",
+    *form_pages(
+        DEMAND_PATH,
         "Demand",
-        None,
-        save_ordering_settings,
-        action="Changed the ordering settings",
-    ),
-    Page(
-        f"{DEMAND_PATH}/mails",
-        "Demand",
-        None,
-        turn_stock_mails_on_or_off,
+        ("mails", turn_stock_mails_on_or_off, "Chose e-mails about stock"),
         may_change=Role.VIEWER,
-        action="Chose e-mails about stock",
     ),
     Page(PRODUCT_PATH, "Expected sales of a product", show_product_forecast),
 )

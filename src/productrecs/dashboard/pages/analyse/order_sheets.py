@@ -12,6 +12,7 @@ from productrecs.dashboard.page import (
     PageNotFoundError,
     Reply,
     Visit,
+    form_pages,
     parse_row_number,
 )
 from productrecs.dashboard.pages.analyse.demand_forecast import short_history_warning
@@ -45,7 +46,6 @@ from productrecs.records.suppliers.supplier import (
     parse_supplier,
 )
 from productrecs.report_registry import make_report
-from productrecs.tenancy.accounts.store_management import change_settings
 
 ORDERS_PATH: Final = "/dashboard/demand/orders"
 BUDGET_LABELS: Final = {"order_budget": "The budget"}
@@ -245,8 +245,7 @@ def save_budget(visit: Visit) -> Reply:
             budget=sent["order_budget"],
             budget_error=errors["order_budget"],
         )
-    change_settings(visit.database, visit.store, sent)
-    visit.refresh_accounts()
+    visit.change_settings(sent)
     return visit.redirect(ORDERS_PATH, "Saved. The sheets follow it.")
 
 
@@ -318,19 +317,16 @@ _ERRORS: Final = ("error", "file_error", "budget_error", "line_error")
 
 PAGES: Final = (
     Page(ORDERS_PATH, "Order sheets", show_order_sheets),
-    Page(
-        f"{ORDERS_PATH}/supplier",
+    *form_pages(
+        ORDERS_PATH,
         "Order sheets",
-        None,
-        save_supplier,
-        action="Saved a supplier",
-    ),
-    Page(
-        f"{ORDERS_PATH}/remove",
-        "Order sheets",
-        None,
-        remove_supplier,
-        action="Removed a supplier",
+        ("supplier", save_supplier, "Saved a supplier"),
+        ("remove", remove_supplier, "Removed a supplier"),
+        ("budget", save_budget, "Changed the budget of orders"),
+        ("ordered", record_sheet_as_ordered, "Recorded an order sheet as ordered"),
+        ("ordered/add", add_purchase_order, "Added goods on order"),
+        ("ordered/remove", remove_purchase_order, "Removed goods on order"),
+        ("ordered/remove-delivery", remove_delivery, "Removed a delivery"),
     ),
     Page(
         f"{ORDERS_PATH}/terms",
@@ -341,32 +337,11 @@ PAGES: Final = (
         file_limit=_MAX_FILE,
     ),
     Page(
-        f"{ORDERS_PATH}/budget",
+        f"{ORDERS_PATH}/ordered/file",
         "Order sheets",
         None,
-        save_budget,
-        action="Changed the budget of orders",
-    ),
-    *(
-        Page(
-            f"{ORDERS_PATH}/{name}",
-            "Order sheets",
-            None,
-            change,
-            action=action,
-            file_limit=file_limit,
-        )
-        for name, change, action, file_limit in (
-            ("ordered", record_sheet_as_ordered, "Recorded an order sheet as ordered", 0),
-            ("ordered/add", add_purchase_order, "Added goods on order", 0),
-            ("ordered/remove", remove_purchase_order, "Removed goods on order", 0),
-            ("ordered/remove-delivery", remove_delivery, "Removed a delivery", 0),
-            (
-                "ordered/file",
-                replace_purchase_orders_by_file,
-                "Uploaded the goods on order",
-                _MAX_FILE,
-            ),
-        )
+        replace_purchase_orders_by_file,
+        action="Uploaded the goods on order",
+        file_limit=_MAX_FILE,
     ),
 )

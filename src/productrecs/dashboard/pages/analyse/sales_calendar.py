@@ -12,6 +12,7 @@ from productrecs.dashboard.page import (
     PageNotFoundError,
     Reply,
     Visit,
+    form_pages,
     parse_row_number,
 )
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
@@ -25,8 +26,6 @@ from productrecs.records.sales_calendar.calendar_entry import (
     parse_calendar_entry,
 )
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
-from productrecs.storage.jobs.job_queue import NewJob
-from productrecs.tenancy.accounts.store_management import change_settings
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.demand.calendar_events import public_holidays
 
@@ -107,8 +106,7 @@ def save_country(visit: Visit) -> Reply:
         return _calendar_page(
             visit, status=422, country=sent[COUNTRY], country_error=errors[COUNTRY]
         )
-    change_settings(visit.database, visit.store, sent)
-    visit.refresh_accounts()
+    visit.change_settings(sent)
     return visit.redirect(CALENDAR_PATH, "Saved. The next nightly forecast knows it.")
 
 
@@ -116,9 +114,7 @@ def queue_forecast(visit: Visit) -> Reply:
     """Queue a forecast, which uses the calendar of now."""
     if not visit.store.settings.demand_forecast:
         raise PageNotFoundError
-    with visit.database.transaction() as transaction:
-        job = NewJob(visit.store.store_id, "forecast")
-        visit.services.queue.enqueue(transaction, job)
+    visit.enqueue_job("forecast")
     message = "A forecast is queued. It takes seconds, in large shops minutes."
     return visit.redirect(CALENDAR_PATH, message)
 
@@ -181,32 +177,12 @@ def _calendar_page(
 
 PAGES: Final = (
     Page(CALENDAR_PATH, "Calendar", show_calendar),
-    Page(
-        f"{CALENDAR_PATH}/add",
+    *form_pages(
+        CALENDAR_PATH,
         "Calendar",
-        None,
-        add_entry,
-        action="Added to the sales calendar",
-    ),
-    Page(
-        f"{CALENDAR_PATH}/remove",
-        "Calendar",
-        None,
-        remove_entry,
-        action="Removed from the sales calendar",
-    ),
-    Page(
-        f"{CALENDAR_PATH}/forecast",
-        "Calendar",
-        None,
-        queue_forecast,
-        action="Asked for a forecast",
-    ),
-    Page(
-        f"{CALENDAR_PATH}/country",
-        "Calendar",
-        None,
-        save_country,
-        action="Changed the country of the holidays",
+        ("add", add_entry, "Added to the sales calendar"),
+        ("remove", remove_entry, "Removed from the sales calendar"),
+        ("forecast", queue_forecast, "Asked for a forecast"),
+        ("country", save_country, "Changed the country of the holidays"),
     ),
 )

@@ -14,7 +14,7 @@ from productrecs.dashboard.charts import (
     days_between,
     stacked_bar_chart,
 )
-from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit, form_pages
 from productrecs.dashboard.pages.analyse.experiment_duration_text import (
     holdout_durations,
     notes_without_duration,
@@ -41,8 +41,6 @@ from productrecs.features.reports.tracking_health.tracking_issues import (
     find_tracking_issues,
 )
 from productrecs.report_registry import make_report
-from productrecs.storage.jobs.job_queue import NewJob
-from productrecs.tenancy.accounts.store_management import change_settings
 
 IMPACT_PATH: Final = "/dashboard/impact"
 ORDERS_PATH: Final = f"{IMPACT_PATH}/orders"
@@ -156,13 +154,10 @@ def _proposed_holdout(visit: Visit) -> dict[str, str]:
 def leave_out_doubtful_sales(visit: Visit) -> Reply:
     """Leave out what somebody may have invented: purchases, or visits and purchases."""
     if visit.form["what"] == "unconfirmed":
-        change_settings(visit.database, visit.store, {"unconfirmed_orders": "ignore"})
-        visit.refresh_accounts()
+        visit.change_settings({"unconfirmed_orders": "ignore"})
         message = "Orders that your server did not confirm no longer count."
     else:
-        with visit.database.transaction() as transaction:
-            job = NewJob(visit.store.store_id, "leave-out-excess")
-            visit.services.queue.enqueue(transaction, job)
+        visit.enqueue_job("leave-out-excess")
         message = "They are being left out of reports, which takes up to some minutes."
     return visit.redirect(f"{IMPACT_PATH}#doctor", message)
 
@@ -170,8 +165,7 @@ def leave_out_doubtful_sales(visit: Visit) -> Reply:
 def start_or_end_holdout(visit: Visit) -> Reply:
     """Start a holdout test, or end the running one."""
     if visit.form["then"] == "end":
-        change_settings(visit.database, visit.store, {"holdout_percent": "0"})
-        visit.refresh_accounts()
+        visit.change_settings({"holdout_percent": "0"})
         message = "The test has ended. All shoppers see recommendations again."
         return visit.redirect(f"{IMPACT_PATH}#holdout", message)
     settings = {
@@ -183,8 +177,7 @@ def start_or_end_holdout(visit: Visit) -> Reply:
         errors = {"holdout_percent": "Choose at least 1 per cent."}
     if errors:
         return _impact_page(visit, status=422, typed=settings, errors=errors)
-    change_settings(visit.database, visit.store, settings)
-    visit.refresh_accounts()
+    visit.change_settings(settings)
     message = "The test runs. Its first numbers are there within an hour."
     return visit.redirect(f"{IMPACT_PATH}#holdout", message)
 
@@ -260,12 +253,14 @@ PAGES: Final = (
         action="Started a holdout test",
         actions={"end": "Ended the holdout test"},
     ),
-    Page(
-        f"{IMPACT_PATH}/leave-out",
+    *form_pages(
+        IMPACT_PATH,
         "Leave out records",
-        None,
-        leave_out_doubtful_sales,
-        action="Left out orders or visits that may be invented",
+        (
+            "leave-out",
+            leave_out_doubtful_sales,
+            "Left out orders or visits that may be invented",
+        ),
     ),
     Page(ORDERS_PATH, "Orders after recommendations", show_attributed_orders),
 )

@@ -17,6 +17,7 @@ from productrecs.dashboard.page import (
     PageNotFoundError,
     Reply,
     Visit,
+    form_pages,
 )
 from productrecs.dashboard.pages.settings.audit_log import AUDIT_PATH
 from productrecs.dashboard.product_table import ProductRow, known_product_rows
@@ -59,7 +60,6 @@ from productrecs.features.search.relevance.repository import (
     judged_queries,
 )
 from productrecs.serving.cached_store import searchable_store
-from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailTopic,
@@ -107,8 +107,7 @@ def change_query_set(visit: Visit) -> Reply:
     """Measure now, refresh the set, add a query or remove one."""
     action, store, now_ms = visit.form["then"], visit.store, visit.now_ms
     if action == "measure":
-        with visit.database.transaction() as transaction:
-            visit.services.queue.enqueue(transaction, NewJob(store.store_id, _JOB))
+        visit.enqueue_job(_JOB)
         message = "Search is measured now. Load this page again in a minute."
         return visit.redirect(RELEVANCE_PATH, message)
     if action == "refresh":
@@ -341,11 +340,10 @@ PAGES: Final = (
         action="Judged a search result",
         shows_pictures=True,
     ),
-    Page(
-        f"{RELEVANCE_PATH}/mails",
+    *form_pages(
+        RELEVANCE_PATH,
         "E-mails",
-        change=turn_relevance_mails_on_or_off,
+        ("mails", turn_relevance_mails_on_or_off, "Changed e-mails about search relevance"),
         may_change=Role.VIEWER,
-        action="Changed e-mails about search relevance",
     ),
 )

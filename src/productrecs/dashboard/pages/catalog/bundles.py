@@ -13,6 +13,7 @@ from productrecs.dashboard.page import (
     Reply,
     RowRemoval,
     Visit,
+    form_pages,
     parse_whole_number,
 )
 from productrecs.dashboard.pages.catalog.merchandising_rule_form import distinct_lines
@@ -282,12 +283,8 @@ PAGES: Final = (
         action="Saved a bundle",
     ),
     Page(f"{BUNDLES_PATH}/preview", "Preview", None, preview_bundle, is_audited=False),
-    Page(
-        f"{BUNDLES_PATH}/reject",
-        "Bundles",
-        None,
-        reject_proposal,
-        action="Rejected a proposed bundle",
+    *form_pages(
+        BUNDLES_PATH, "Bundles", ("reject", reject_proposal, "Rejected a proposed bundle")
     ),
     Page(
         f"{BUNDLES_PATH}/remove",

@@ -18,6 +18,7 @@ from productrecs.dashboard.page import (
     PageNotFoundError,
     Reply,
     Visit,
+    form_pages,
     parse_row_number,
 )
 from productrecs.dashboard.pages.catalog.looks import (
@@ -423,12 +424,10 @@ PAGES: Final = (
         file_limit=MAX_BYTES,
         action="Replaced the photo of a look",
     ),
-    Page(
-        f"{EDIT_PATH}/restore",
+    *form_pages(
+        EDIT_PATH,
         "Look",
-        None,
-        restore_version,
-        action="Restored an earlier version of a look",
+        ("restore", restore_version, "Restored an earlier version of a look"),
     ),
     Page(
         f"{EDIT_PATH}/preview",
@@ -437,11 +436,9 @@ PAGES: Final = (
         preview_draft,
         is_audited=False,
     ),
-    Page(
-        f"{LOOKS_PATH}/state",
+    *form_pages(
+        LOOKS_PATH,
         "Look",
-        None,
-        unpublish_archive_or_remove_look,
-        action="Changed the state of a look",
+        ("state", unpublish_archive_or_remove_look, "Changed the state of a look"),
     ),
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit, form_pages
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
@@ -12,8 +12,7 @@ from productrecs.dashboard.report_period import (
     rows_by_column,
 )
 from productrecs.report_registry import EARNINGS, make_report
-from productrecs.storage.jobs.job_queue import NewJob
-from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.accounts.store_management import find_store
 
 EARNINGS_PATH: Final = "/dashboard/merchandising/earnings"
 _SETTING: Final = "earnings_weight"
@@ -31,17 +30,14 @@ def save_weight(visit: Visit) -> Reply:
     errors = setting_errors({_SETTING: sent}, {_SETTING: "The weight"})
     if errors:
         return _weight_page(visit, sent, errors[_SETTING], status=422)
-    change_settings(visit.database, visit.store, {_SETTING: sent})
-    visit.refresh_accounts()
+    visit.change_settings({_SETTING: sent})
     message = "Saved. Lists follow within two minutes."
     return visit.redirect(EARNINGS_PATH, message)
 
 
 def start_replay(visit: Visit) -> Reply:
     """Enqueue a replay of the store's past orders."""
-    with visit.database.transaction() as transaction:
-        job = NewJob(visit.store.store_id, "replay-earnings")
-        visit.services.queue.enqueue(transaction, job)
+    visit.enqueue_job("replay-earnings")
     message = "The replay has started. It takes up to some minutes; load this page again."
     return visit.redirect(EARNINGS_PATH, message)
 
@@ -70,11 +66,7 @@ PAGES: Final = (
         group=NavigationGroup.CATALOG,
         action="Changed the weight of margin and stock",
     ),
-    Page(
-        f"{EARNINGS_PATH}/replay",
-        "Margin and stock",
-        None,
-        start_replay,
-        action="Replayed past orders",
+    *form_pages(
+        EARNINGS_PATH, "Margin and stock", ("replay", start_replay, "Replayed past orders")
     ),
 )

@@ -20,6 +20,7 @@ from productrecs.dashboard.page import (
     Reply,
     RowRemoval,
     Visit,
+    form_pages,
     parse_row_number,
 )
 from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
@@ -384,12 +385,11 @@ def _experiment_variant_names(visit: Visit) -> Iterator[str]:
 
 PAGES: Final = (
     Page(MERCHANDISING_PATH, "Merchandising", show_rules, group=NavigationGroup.CATALOG),
-    Page(
-        f"{MERCHANDISING_PATH}/switch",
+    *form_pages(
+        MERCHANDISING_PATH,
         "Merchandising",
-        None,
-        switch_rule,
-        action="Switched a rule on or off",
+        ("switch", switch_rule, "Switched a rule on or off"),
+        ("undo", undo_change, "Undid a change of a rule"),
     ),
     Page(
         f"{MERCHANDISING_PATH}/remove",
@@ -398,13 +398,6 @@ PAGES: Final = (
         remove_rule,
         action="Removed a rule",
         removes=(RowRemoval("rules", "rules_seq", {"rule_id": "rule"}),),
-    ),
-    Page(
-        f"{MERCHANDISING_PATH}/undo",
-        "Merchandising",
-        None,
-        undo_change,
-        action="Undid a change of a rule",
     ),
     Page(
         RULE_PATH,

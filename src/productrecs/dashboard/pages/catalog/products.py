@@ -19,6 +19,7 @@ from productrecs.dashboard.page import (
     PageNotFoundError,
     Reply,
     Visit,
+    form_pages,
     parse_whole_number,
 )
 from productrecs.dashboard.product_table import known_product_rows
@@ -276,12 +277,8 @@ PAGES: Final = (
         group=NavigationGroup.CATALOG,
         shows_pictures=True,
     ),
-    Page(
-        f"{PRODUCTS_PATH}/pictures",
-        "Products",
-        None,
-        retry_pictures,
-        action="Fetched pictures again",
+    *form_pages(
+        PRODUCTS_PATH, "Products", ("pictures", retry_pictures, "Fetched pictures again")
     ),
     Page(ITEM_PATH, "Product", show_product_and_lists, shows_pictures=True),
 )

@@ -8,8 +8,7 @@ from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.cached_store import searchable_store
-from productrecs.storage.jobs.job_queue import NewJob
-from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.accounts.store_settings import (
     SettingError,
     StoreSettings,
@@ -227,15 +226,13 @@ def save_settings(visit: Visit) -> Reply:
     errors = setting_errors(texts, {field.name: field.label for field in _every_field()})
     if errors:
         return _settings_page(visit, texts, errors, status=422)
-    store = change_settings(visit.database, visit.store, texts)
-    visit.refresh_accounts()
+    visit.change_settings(texts)
     changed_names = {
         name for name, value_text in texts.items() if value_text != before[name]
     }
     message = "Saved. Every list and search follows within a second."
     if changed_names & _TRENDING:
-        with visit.database.transaction() as transaction:
-            visit.services.queue.enqueue(transaction, NewJob(store.store_id, "train"))
+        visit.enqueue_job("train")
         message += " Trending is counted anew now, which takes up to some minutes."
     if not changed_names:
         message = "Nothing was changed."

@@ -12,6 +12,7 @@ from productrecs.dashboard.page import (
     Reply,
     UploadedFile,
     Visit,
+    form_pages,
 )
 from productrecs.features.imports.import_preview import BY_COLUMNS, DETECTED
 from productrecs.records.uploads.file_import import (
@@ -402,16 +403,12 @@ PAGES: Final = (
         action="Sent a file to import",
     ),
     Page(FILE_PATH, "Imports", show_import, check_again, is_audited=False),
-    Page(
-        f"{IMPORTS_PATH}/start", "Imports", None, start_import, action="Started an import"
-    ),
-    Page(
-        f"{IMPORTS_PATH}/discard",
+    *form_pages(
+        IMPORTS_PATH,
         "Imports",
-        None,
-        discard_import,
-        action="Discarded a file",
+        ("start", start_import, "Started an import"),
+        ("discard", discard_import, "Discarded a file"),
+        ("undo", undo_import, "Undid an import"),
     ),
-    Page(f"{IMPORTS_PATH}/undo", "Imports", None, undo_import, action="Undid an import"),
     Page(f"{IMPORTS_PATH}/failed-rows", "Imports", download_rejects),
 )

@@ -27,7 +27,7 @@ from productrecs.features.mail_slots.opened_mails.repository import (
 )
 from productrecs.records.pictures.draw_product_card import card_height
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.accounts.store_management import find_store
 
 MAIL_PATH: Final = f"{WIDGETS_PATH}/mail"
 _SHOWN_WIDTH: Final = 300  # half of the picture's: mails are read on sharp screens
@@ -126,8 +126,7 @@ def show_mail_slots(visit: Visit) -> Reply:
 def switch_mail_slots(visit: Visit) -> Reply:
     """Switch all slots of the store on or off."""
     is_on = bool(visit.form["on"])
-    change_settings(visit.database, visit.store, {"mail_slots": str(is_on).lower()})
-    visit.refresh_accounts()
+    visit.change_settings({"mail_slots": str(is_on).lower()})
     message = (
         "Products in mails are on."
         if is_on

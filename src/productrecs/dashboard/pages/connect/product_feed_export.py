@@ -9,7 +9,7 @@ from productrecs.features.product_feed_export.feed_fetches.repository import (
     FETCH_DAYS,
     ExportedFeedFetchRepository,
 )
-from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.accounts.store_management import find_store
 
 FEEDS_PATH: Final = f"{IMPORTS_PATH}/product-feeds"
 _PLATFORMS: Final = {
@@ -61,8 +61,7 @@ def show_feeds(visit: Visit) -> Reply:
 def switch_feeds(visit: Visit) -> Reply:
     """Switch all feeds of the store on or off."""
     is_on = bool(visit.form["on"])
-    change_settings(visit.database, visit.store, {"product_feeds": str(is_on).lower()})
-    visit.refresh_accounts()
+    visit.change_settings({"product_feeds": str(is_on).lower()})
     message = (
         "The feeds are on."
         if is_on

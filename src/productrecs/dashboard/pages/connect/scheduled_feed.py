@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from productrecs.dashboard.mail_subscription_choices import gets_mails, turn_mails_on_or_off
-from productrecs.dashboard.page import Page, Reply, Visit, parse_whole_number
+from productrecs.dashboard.page import Page, Reply, Visit, form_pages, parse_whole_number
 from productrecs.dashboard.pages.connect.file_imports import (
     FILE_PATH,
     IMPORTS_PATH,
@@ -167,23 +167,16 @@ PAGES: Final = (
         save_feed,
         action="Saved the scheduled feed",
     ),
-    Page(
-        f"{FEED_PATH}/fetch",
+    *form_pages(
+        FEED_PATH,
         "Scheduled feed",
-        change=fetch_feed,
-        action="Fetched the scheduled feed",
+        ("fetch", fetch_feed, "Fetched the scheduled feed"),
+        ("remove", remove_feed, "Removed the scheduled feed"),
     ),
-    Page(
-        f"{FEED_PATH}/remove",
-        "Scheduled feed",
-        change=remove_feed,
-        action="Removed the scheduled feed",
-    ),
-    Page(
-        f"{FEED_PATH}/mails",
+    *form_pages(
+        FEED_PATH,
         "E-mails",
-        change=turn_feed_mails_on_or_off,
+        ("mails", turn_feed_mails_on_or_off, "Changed e-mails about the scheduled feed"),
         may_change=Role.VIEWER,
-        action="Changed e-mails about the scheduled feed",
     ),
 )

@@ -7,7 +7,14 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
-from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit, is_private_host
+from productrecs.dashboard.page import (
+    NavigationGroup,
+    Page,
+    Reply,
+    Visit,
+    form_pages,
+    is_private_host,
+)
 from productrecs.features.reports.tracking_health.repository import TrackingIssueRepository
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     events_in_24_hours,
@@ -292,12 +299,10 @@ def _order_snippet(base: str) -> str:
 
 PAGES: Final = (
     Page(START_PATH, "Get started", show_start, group=NavigationGroup.CONNECT),
-    Page(
-        f"{START_PATH}/secret",
+    *form_pages(
+        START_PATH,
         "Get started",
-        None,
-        create_secret,
+        ("secret", create_secret, "Created a secret key"),
         may_change=Role.OWNER,
-        action="Created a secret key",
     ),
 )

@@ -33,7 +33,7 @@ from productrecs.features.assistants.ucp_profile import (
     catalog_path,
 )
 from productrecs.serving.assistant_catalog import AssistantCatalog
-from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.accounts.store_management import find_store
 
 _SAMPLE_PRODUCTS: Final = 3
 _LONGEST_SAMPLE: Final = 200
@@ -168,8 +168,7 @@ def switch_assistants(visit: Visit) -> Reply:
     name, is_on = visit.form["setting"], bool(visit.form["on"])
     if name not in _SWITCHES:
         return visit.redirect(ASSISTANTS_PATH)
-    change_settings(visit.database, visit.store, {name: str(is_on).lower()})
-    visit.refresh_accounts()
+    visit.change_settings({name: str(is_on).lower()})
     on, off = _SWITCHES[name]
     return visit.redirect(ASSISTANTS_PATH, f"Shopping assistants {on if is_on else off}.")
 

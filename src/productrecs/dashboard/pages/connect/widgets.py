@@ -13,6 +13,7 @@ from productrecs.dashboard.page import (
     PageNotFoundError,
     Reply,
     Visit,
+    form_pages,
 )
 from productrecs.dashboard.pages.connect.widget_settings_form import (
     ParsedWidgetForm,
@@ -340,12 +341,10 @@ PAGES: Final = (
         group=NavigationGroup.CONNECT,
         action="Changed a widget's appearance",
     ),
-    Page(
-        f"{WIDGETS_PATH}/reset",
+    *form_pages(
+        WIDGETS_PATH,
         "Widgets",
-        None,
-        reset_widget_settings,
-        action="Reset a widget's appearance",
+        ("reset", reset_widget_settings, "Reset a widget's appearance"),
     ),
     Page(f"{WIDGETS_PATH}/draft", "Widgets", None, show_draft, is_audited=False),
     Page(PREVIEW_PATH, "Preview", show_preview, preview_draft, is_audited=False),

@@ -3,7 +3,14 @@
 from typing import Final
 
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import MCP_PATH, Page, PageNotFoundError, Reply, Visit
+from productrecs.dashboard.page import (
+    MCP_PATH,
+    Page,
+    PageNotFoundError,
+    Reply,
+    Visit,
+    form_pages,
+)
 from productrecs.dashboard.pages.settings.api_keys_and_plan import ACCOUNT_PATH
 from productrecs.tenancy.users.access_tokens.access_token import (
     MAX_TOKENS,
@@ -91,18 +98,11 @@ def _tokens_page(
 
 PAGES: Final = (
     Page(ASSISTANT_PATH, _TITLE, show_tokens, may_change=Role.OWNER),
-    Page(
-        f"{ASSISTANT_PATH}/add",
+    *form_pages(
+        ASSISTANT_PATH,
         _TITLE,
-        change=add_token,
+        ("add", add_token, "Made an access token for an assistant"),
+        ("revoke", revoke_token, "Revoked an access token of an assistant"),
         may_change=Role.OWNER,
-        action="Made an access token for an assistant",
-    ),
-    Page(
-        f"{ASSISTANT_PATH}/revoke",
-        _TITLE,
-        change=revoke_token,
-        may_change=Role.OWNER,
-        action="Revoked an access token of an assistant",
     ),
 )

@@ -10,7 +10,7 @@ from typing import Final
 
 from productrecs.core.clock import HOUR_MS
 from productrecs.dashboard.formats import sentence
-from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
+from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit, form_pages
 from productrecs.mail import MailError, send_mail
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.api_keys import (
@@ -230,43 +230,18 @@ def _account_page(
 
 PAGES: Final = (
     Page(ACCOUNT_PATH, "Keys and plan", show_account, group=NavigationGroup.SETTINGS),
-    Page(
-        f"{ACCOUNT_PATH}/secret",
+    *form_pages(
+        ACCOUNT_PATH,
         "Keys and plan",
-        None,
-        replace_secret,
+        ("secret", replace_secret, "Replaced the secret key"),
+        ("secret/revoke", revoke_secret_key, "Revoked a secret key"),
+        ("origins/add", add_origin, "Added an origin"),
+        ("origins/remove", remove_origin, "Removed an origin"),
         may_change=Role.OWNER,
-        action="Replaced the secret key",
     ),
-    Page(
-        f"{ACCOUNT_PATH}/secret/revoke",
+    *form_pages(
+        ACCOUNT_PATH,
         "Keys and plan",
-        None,
-        revoke_secret_key,
-        may_change=Role.OWNER,
-        action="Revoked a secret key",
-    ),
-    Page(
-        f"{ACCOUNT_PATH}/plan/ask",
-        "Keys and plan",
-        None,
-        ask_operator_for_plan,
-        action="Asked for a plan",
-    ),
-    Page(
-        f"{ACCOUNT_PATH}/origins/add",
-        "Keys and plan",
-        None,
-        add_origin,
-        may_change=Role.OWNER,
-        action="Added an origin",
-    ),
-    Page(
-        f"{ACCOUNT_PATH}/origins/remove",
-        "Keys and plan",
-        None,
-        remove_origin,
-        may_change=Role.OWNER,
-        action="Removed an origin",
+        ("plan/ask", ask_operator_for_plan, "Asked for a plan"),
     ),
 )

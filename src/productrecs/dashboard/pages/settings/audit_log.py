@@ -13,6 +13,7 @@ from productrecs.dashboard.page import (
     PageNotFoundError,
     Reply,
     Visit,
+    form_pages,
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.storage.sql.audit_log import AuditLogRepository
@@ -91,11 +92,5 @@ def _restore_rows_and_mark_undone(
 
 PAGES: Final = (
     Page(AUDIT_PATH, "Audit log", show_log, group=NavigationGroup.SETTINGS),
-    Page(
-        f"{AUDIT_PATH}/undo",
-        "Audit log",
-        None,
-        undo_removal,
-        action="Undid a removal",
-    ),
+    *form_pages(AUDIT_PATH, "Audit log", ("undo", undo_removal, "Undid a removal")),
 )

@@ -16,6 +16,7 @@ from productrecs.dashboard.page import (
     PageNotFoundError,
     Reply,
     Visit,
+    form_pages,
 )
 from productrecs.dashboard.pages.account.login import safe_path, start_session_and_redirect
 from productrecs.tenancy.users.dashboard_user import (
@@ -267,23 +268,13 @@ PAGES: Final = (
         may_change=Role.VIEWER,
         is_of_login=True,
     ),
-    Page(
-        f"{SECURITY_PATH}/password",
+    *form_pages(
+        SECURITY_PATH,
         "Login and security",
-        None,
-        save_new_password,
+        ("password", save_new_password, "Changed the own password"),
+        ("sessions", end_chosen_sessions, "Ended own sessions"),
         may_change=Role.VIEWER,
         is_of_login=True,
-        action="Changed the own password",
-    ),
-    Page(
-        f"{SECURITY_PATH}/sessions",
-        "Login and security",
-        None,
-        end_chosen_sessions,
-        may_change=Role.VIEWER,
-        is_of_login=True,
-        action="Ended own sessions",
     ),
     Page(
         TWO_FACTOR_PATH,
@@ -294,23 +285,13 @@ PAGES: Final = (
         is_of_login=True,
         action="Began to set up two-factor login",
     ),
-    Page(
-        f"{TWO_FACTOR_PATH}/on",
+    *form_pages(
+        TWO_FACTOR_PATH,
         "Two-factor login",
-        None,
-        turn_on_two_factor,
+        ("on", turn_on_two_factor, "Turned two-factor login on"),
+        ("off", turn_off_two_factor, "Turned two-factor login off"),
         may_change=Role.VIEWER,
         is_of_login=True,
-        action="Turned two-factor login on",
-    ),
-    Page(
-        f"{TWO_FACTOR_PATH}/off",
-        "Two-factor login",
-        None,
-        turn_off_two_factor,
-        may_change=Role.VIEWER,
-        is_of_login=True,
-        action="Turned two-factor login off",
     ),
     Page(CODE_PATH, "Log in", None, log_in_with_code, is_public=True),
 )

@@ -15,7 +15,7 @@ from productrecs.features.widgets.price_format import format_page_price
 from productrecs.serving.cached_store import searchable_store
 from productrecs.storage.sql.storage_usage import StoredDataSize, newest_sizes
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_codes
-from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.accounts.store_settings import WEEKDAYS
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search.trial_index import (
@@ -55,8 +55,7 @@ def save_settings(visit: Visit) -> Reply:
     errors = setting_errors(sent, LABELS)
     if errors:
         return _store_settings_page(visit, sent, errors, status=422)
-    change_settings(visit.database, visit.store, sent)
-    visit.refresh_accounts()
+    visit.change_settings(sent)
     return visit.redirect(
         STORE_SETTINGS_PATH, "Saved. Pages and reports follow within a second."
     )

@@ -9,6 +9,7 @@ from productrecs.dashboard.page import (
     PageNotFoundError,
     Reply,
     Visit,
+    form_pages,
 )
 from productrecs.dashboard.pages.account.login import (
     start_session_and_redirect,
@@ -254,37 +255,14 @@ PAGES: Final = (
     Page(
         TEAM_PATH, "Team", show_team, group=NavigationGroup.SETTINGS, may_change=Role.OWNER
     ),
-    Page(
-        f"{TEAM_PATH}/invite",
+    *form_pages(
+        TEAM_PATH,
         "Team",
-        None,
-        send_invitation,
+        ("invite", send_invitation, "Invited somebody"),
+        ("withdraw", withdraw_invitation, "Withdrew an invitation"),
+        ("role", set_role, "Changed a role"),
+        ("remove", remove_team_member, "Removed a member"),
         may_change=Role.OWNER,
-        action="Invited somebody",
-    ),
-    Page(
-        f"{TEAM_PATH}/withdraw",
-        "Team",
-        None,
-        withdraw_invitation,
-        may_change=Role.OWNER,
-        action="Withdrew an invitation",
-    ),
-    Page(
-        f"{TEAM_PATH}/role",
-        "Team",
-        None,
-        set_role,
-        may_change=Role.OWNER,
-        action="Changed a role",
-    ),
-    Page(
-        f"{TEAM_PATH}/remove",
-        "Team",
-        None,
-        remove_team_member,
-        may_change=Role.OWNER,
-        action="Removed a member",
     ),
     Page(INVITATION_PATH, "Join the team", show_invitation, join_team, is_public=True),
 )

@@ -8,6 +8,7 @@ from productrecs.dashboard.page import (
     PageNotFoundError,
     Reply,
     Visit,
+    form_pages,
     parse_whole_number,
 )
 from productrecs.dashboard.pages.settings.store_settings import STORE_SETTINGS_PATH
@@ -239,22 +240,16 @@ def host_without_path(url: str) -> str:
 
 PAGES: Final = (
     Page(WEBHOOKS_PATH, "Webhooks", show_webhooks, may_change=Role.OWNER),
-    *(
-        Page(
-            f"{WEBHOOKS_PATH}/{path}",
-            "Webhooks",
-            change=change,
-            may_change=Role.OWNER,
-            action=action,
-        )
-        for path, change, action in (
-            ("add", add_endpoint, "Added an address for webhooks"),
-            ("secret", replace_secret, "Replaced a webhook's secret"),
-            ("events", save_chosen_events, "Chose the messages of a webhook"),
-            ("switch", switch_endpoint, "Switched a webhook on or off"),
-            ("remove", remove_endpoint, "Removed an address for webhooks"),
-            ("test", send_test_message, "Sent a test webhook"),
-            ("replay", replay_message, "Sent a webhook again"),
-        )
+    *form_pages(
+        WEBHOOKS_PATH,
+        "Webhooks",
+        ("add", add_endpoint, "Added an address for webhooks"),
+        ("secret", replace_secret, "Replaced a webhook's secret"),
+        ("events", save_chosen_events, "Chose the messages of a webhook"),
+        ("switch", switch_endpoint, "Switched a webhook on or off"),
+        ("remove", remove_endpoint, "Removed an address for webhooks"),
+        ("test", send_test_message, "Sent a test webhook"),
+        ("replay", replay_message, "Sent a webhook again"),
+        may_change=Role.OWNER,
     ),
 )
