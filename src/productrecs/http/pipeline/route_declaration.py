@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -73,7 +73,11 @@ class Routes:
     def get(
         self, path: str, credential: Credential, **rest: Any
     ) -> Callable[[Handler], Handler]:
-        """Declare what GET of a path does; `rest` goes to `Route` and to FastAPI."""
+        """Declare what GET of a path does; `rest` goes to `Route` and to FastAPI.
+
+        Unless `rest` says otherwise, the operation id is the handler's name, and a reply is
+        a `Response` that the handler builds.
+        """
         return self._declare("GET", path, credential, rest)
 
     def post(
@@ -102,7 +106,12 @@ class Routes:
         takes_text = path.endswith(":text}")
         route = Route(published, {method: credential}, takes_text=takes_text, **own)
         self.declared.append(route)
-        return self.router.api_route(path, methods=[method], **rest)
+
+        def add_to_router(handler: Handler) -> Handler:
+            options = {"response_class": Response, "operation_id": handler.__name__, **rest}
+            return self.router.api_route(path, methods=[method], **options)(handler)
+
+        return add_to_router
 
 
 OTHER: Final = "other"

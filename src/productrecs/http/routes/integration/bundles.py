@@ -100,7 +100,6 @@ BundleId = Annotated[int, _ID_QUERY]
 @routes.get(
     "/integration/bundles",
     SECRET,
-    operation_id="list_bundles",
     summary="List bundles, rejected sets and proposals",
     responses=success_response(
         "All stored bundles, the oldest first, then the proposals, best first. `orders` "
@@ -110,7 +109,6 @@ BundleId = Annotated[int, _ID_QUERY]
         {"bundles": [_ACCEPTED, _PROPOSAL]},
     )
     | error_responses(401, 503),
-    response_class=Response,
 )
 async def list_bundles(request: Request) -> Response:
     """Return every bundle with its price and margin, and the sets worth offering."""
@@ -130,7 +128,6 @@ async def list_bundles(request: Request) -> Response:
         BundleBody,
         {"accept": _BODY, "reject": {"item_ids": ["tent", "lamp"], "state": "rejected"}},
     ),
-    response_class=Response,
 )
 async def create_bundle(request: Request) -> Response:
     """Store a set of two to four products; `state` is `accepted` unless the body says so.
@@ -157,7 +154,6 @@ async def create_bundle(request: Request) -> Response:
     openapi_extra=documented_request_body(
         BundleBody, {"another discount": {"discount_amount": 15, "version": 7}}
     ),
-    response_class=Response,
 )
 async def edit_bundle(request: Request, bundle_id: BundleId) -> Response:
     """Change the fields in the body and leave the rest; null removes a discount or a name.
@@ -176,7 +172,6 @@ async def edit_bundle(request: Request, bundle_id: BundleId) -> Response:
 @routes.delete(
     "/integration/bundles",
     SECRET,
-    operation_id="delete_bundle",
     summary="Delete a bundle",
     responses=success_response(
         "The bundle is deleted; its set may be proposed again.",
@@ -184,7 +179,6 @@ async def edit_bundle(request: Request, bundle_id: BundleId) -> Response:
         {"ok": True, "id": 3},
     )
     | error_responses(401, "bundle_unknown", 422, 503),
-    response_class=Response,
 )
 async def delete_bundle(request: Request, bundle_id: BundleId) -> Response:
     """Delete an accepted bundle, which no page shows then, or forget a rejection.

@@ -47,7 +47,6 @@ _EXAMPLE: Final = {"customers": [{"old": "7", "new": "c_5b1f0c9a4e7d2f68"}]}
     openapi_extra=documented_request_body(
         CustomerIdChangesBody, {"one customer": _EXAMPLE}
     ),
-    response_class=Response,
 )
 async def link_former_ids(request: Request) -> Response:
     """Give new ids the history of former ones, once, when your shop changes its ids.

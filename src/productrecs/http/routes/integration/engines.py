@@ -58,7 +58,6 @@ else:
 @routes.post(
     "/integration/engines/init",
     SECRET,
-    operation_id="init_engines",
     summary="Prepare the recommendation engines",
     responses=success_response(
         "Every engine, and whether it is ready or waits for data.",
@@ -75,7 +74,6 @@ else:
         {"all of it": {"store_url": "https://shop.example.com", "currency": "EUR"}},
         required=False,
     ),
-    response_class=Response,
 )
 async def init_engines(request: Request) -> Response:
     """Provision the engines; store the shop's currency, address and the like, when given.
@@ -112,7 +110,6 @@ async def init_engines(request: Request) -> Response:
 @routes.post(
     "/integration/sync-engines",
     SECRET,
-    operation_id="sync_engines",
     summary="Push the whole catalog to the engines again",
     status_code=202,
     responses=success_response(
@@ -122,7 +119,6 @@ async def init_engines(request: Request) -> Response:
         status=202,
     )
     | error_responses(401, 402, 503),
-    response_class=Response,
 )
 async def sync_engines(request: Request) -> Response:
     """Queue a full push of the catalog to the engines, and a training after it.
@@ -149,7 +145,6 @@ async def sync_engines(request: Request) -> Response:
         {"ok": True, "engine": "both", "job_id": "job_9nVbW2kQm4TzLx7p"},
     )
     | error_responses(401, 402, 422, 503),
-    response_class=Response,
 )
 async def enqueue_training(
     request: Request,

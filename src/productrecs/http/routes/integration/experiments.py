@@ -78,7 +78,6 @@ _REFUSALS: Final = (401, 402, 413, 415, 422, 503)
 @routes.get(
     "/integration/tests",
     SECRET,
-    operation_id="list_tests",
     summary="List the tests of placements and of search",
     responses=success_response(
         "Every test, the newest first.",
@@ -86,7 +85,6 @@ _REFUSALS: Final = (401, 402, 413, 415, 422, 503)
         {"tests": [_EXAMPLE]},
     )
     | error_responses(401, 503),
-    response_class=Response,
 )
 async def list_tests(request: Request) -> Response:
     """Return every test; its result is the report `experiment` with its name."""
@@ -98,13 +96,11 @@ async def list_tests(request: Request) -> Response:
 @routes.post(
     "/integration/tests",
     SECRET,
-    operation_id="add_test",
     summary="Add a test of variants of a placement or of search",
     responses=_REPLY | error_responses("placement_unknown", *_REFUSALS),
     openapi_extra=documented_request_body(
         ExperimentBody, {"four products on a page": _NEW}
     ),
-    response_class=Response,
 )
 async def add_test(request: Request) -> Response:
     """Add a test as a draft. Shoppers outside its variants are the control."""
@@ -119,7 +115,6 @@ async def add_test(request: Request) -> Response:
 @routes.put(
     "/integration/tests",
     SECRET,
-    operation_id="change_test",
     summary="Start, pause, stop or remove a test, or choose its winner",
     responses=_REPLY | error_responses("placement_unknown", "test_unknown", *_REFUSALS),
     openapi_extra=documented_request_body(
@@ -129,7 +124,6 @@ async def add_test(request: Request) -> Response:
             "choose": {"name": "page-size", "action": "choose", "variant": "four"},
         },
     ),
-    response_class=Response,
 )
 async def change_test(request: Request) -> Response:
     """Start a draft, pause, stop or remove a test, or end it with a winner.

@@ -84,7 +84,6 @@ _CONNECT_EXAMPLE: Final = {
     openapi_extra=documented_request_body(
         ConnectBody, {"a plugin": _CONNECT_EXAMPLE}, required=False
     ),
-    response_class=Response,
 )
 async def connect_plugin(request: Request) -> Response:
     """Record the platform and the time of the first call; repeating it is harmless.
@@ -135,7 +134,6 @@ async def connect_plugin(request: Request) -> Response:
     openapi_extra=documented_request_body(
         DashboardLinkBody, {"a plugin": {"email": "anna@example.com"}}, required=False
     ),
-    response_class=Response,
 )
 async def create_dashboard_link(request: Request) -> Response:
     """Return a path that begins one session of the store's login with this e-mail.

@@ -58,7 +58,6 @@ _EXAMPLE: Final = {
 @routes.get(
     "/integration/purchase-orders",
     SECRET,
-    operation_id="list_purchase_orders",
     summary="List goods on order",
     responses=success_response(
         "The goods on order, the earliest expected day first.",
@@ -66,7 +65,6 @@ _EXAMPLE: Final = {
         _EXAMPLE,
     )
     | error_responses(401, 503),
-    response_class=Response,
 )
 async def list_purchase_orders(request: Request) -> Response:
     """Return what was ordered and has not arrived, by product.
@@ -92,7 +90,6 @@ async def list_purchase_orders(request: Request) -> Response:
 @routes.put(
     "/integration/purchase-orders",
     SECRET,
-    operation_id="replace_purchase_orders",
     summary="Replace the goods on order",
     responses=success_response(
         "How many lines are stored, and the products that the catalog lacks.",
@@ -105,7 +102,6 @@ async def list_purchase_orders(request: Request) -> Response:
     )
     | error_responses(401, 402, 413, 415, 422, 503),
     openapi_extra=documented_request_body(PurchaseOrdersBody, {"one product": _EXAMPLE}),
-    response_class=Response,
 )
 async def replace_purchase_orders(request: Request) -> Response:
     """Store these lines instead of all others: what your purchasing system has open.

@@ -90,7 +90,6 @@ def _array_schema(schema: dict[str, Any]) -> dict[str, Any]:
         _EXAMPLE,
     )
     | error_responses("report_impossible", 401, 422, 503),
-    response_class=Response,
 )
 async def read_report(
     request: Request,

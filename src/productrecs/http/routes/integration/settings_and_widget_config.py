@@ -60,10 +60,8 @@ _REPLY: Final = success_response(
 @routes.get(
     "/integration/recommender-settings",
     SECRET,
-    operation_id="read_recommender_settings",
     summary="Return the recommendation settings",
     responses=_REPLY | error_responses(401, 503),
-    response_class=Response,
 )
 async def read_recommender_settings(request: Request) -> Response:
     """Return the current settings; those that were never set have their default."""
@@ -80,11 +78,9 @@ async def read_recommender_settings(request: Request) -> Response:
 @routes.put(
     "/integration/recommender-settings",
     SECRET,
-    operation_id="change_recommender_settings",
     summary="Change the recommendation settings",
     responses=_REPLY | error_responses(401, 402, 413, 415, 422, 503),
     openapi_extra=documented_request_body(RecommenderSettingsBody, {"both": _EXAMPLE}),
-    response_class=Response,
 )
 async def change_recommender_settings(request: Request) -> Response:
     """Change the settings in the body and leave the rest; null resets one to its default.
@@ -123,7 +119,6 @@ _SAVED: Final[dict[str, Any]] = {"type": "recs", **_CHANGE}
 @routes.get(
     "/integration/widget-config",
     SECRET,
-    operation_id="read_widget_config",
     summary="Return a widget's saved settings",
     responses=success_response(
         "The saved settings, without defaults; empty for a type without any.",
@@ -131,7 +126,6 @@ _SAVED: Final[dict[str, Any]] = {"type": "recs", **_CHANGE}
         _SAVED,
     )
     | error_responses(401, 422, 503),
-    response_class=Response,
 )
 async def read_widget_config(
     request: Request,
@@ -160,7 +154,6 @@ async def read_widget_config(
 @routes.put(
     "/integration/widget-config",
     SECRET,
-    operation_id="change_widget_config",
     summary="Change a widget's settings",
     responses=success_response(
         "All saved settings of the widget, without defaults.",
@@ -172,7 +165,6 @@ async def read_widget_config(
         *(401, 402, 413, 415, 422, 503),
     ),
     openapi_extra=documented_request_body(WidgetConfigBody, {"a grid of three": _CHANGE}),
-    response_class=Response,
 )
 async def change_widget_config(
     request: Request,

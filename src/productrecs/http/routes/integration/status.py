@@ -74,7 +74,6 @@ _EXAMPLE: Final = {
         _EXAMPLE,
     )
     | error_responses(401, 503),
-    response_class=Response,
 )
 async def read_status(request: Request) -> Response:
     """Return counts and times; a time is null where nothing happened yet.

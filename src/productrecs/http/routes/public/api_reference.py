@@ -73,10 +73,8 @@ and in words in <a href="/guides">the guides</a>.</p></noscript></div></main>
 @routes.get(
     "/docs",
     NONE,
-    operation_id="reference",
     summary="Show the API reference",
     responses=text_response("text/html", "A page.", "<!doctype html>..."),
-    response_class=Response,
 )
 async def reference(request: Request) -> Response:
     """Return the interactive API reference; it fetches nothing from any other host."""
@@ -92,12 +90,10 @@ async def reference(request: Request) -> Response:
 @routes.get(
     "/openapi.json",
     NONE,
-    operation_id="openapi",
     summary="Return the OpenAPI description",
     responses=success_response(
         "An OpenAPI 3.1 document.", {"type": "object"}, _OPENAPI_EXAMPLE
     ),
-    response_class=Response,
 )
 async def openapi(request: Request) -> Response:
     """Return this description; its server is the address of the request."""
@@ -108,11 +104,9 @@ async def openapi(request: Request) -> Response:
 @routes.get(
     "/docs/{asset}",
     NONE,
-    operation_id="reference_asset",
     summary="Return a file of the pages",
     responses=text_response("*/*", "A stylesheet, a script or an icon.", "body {}")
     | error_responses("not_found"),
-    response_class=Response,
 )
 async def reference_asset(
     request: Request,

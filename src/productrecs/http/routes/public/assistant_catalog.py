@@ -128,10 +128,8 @@ _PROFILE_REPLY: Final[Responses] = {
 @routes.get(
     "/ucp/{store_domain}/.well-known/ucp",
     NONE,
-    operation_id="assistant_profile",
     summary="Return the store's profile for shopping assistants",
     responses=_PROFILE_REPLY,
-    response_class=Response,
 )
 async def assistant_profile(request: Request, store_domain: Domain) -> Response:
     """Return the profile in the newest version, which names the older ones.
@@ -144,10 +142,8 @@ async def assistant_profile(request: Request, store_domain: Domain) -> Response:
 @routes.get(
     "/ucp/{store_domain}/{version}/.well-known/ucp",
     NONE,
-    operation_id="assistant_profile_of_version",
     summary="Return the store's profile for shopping assistants in one version",
     responses=_PROFILE_REPLY,
-    response_class=Response,
 )
 async def assistant_profile_of_version(
     request: Request, store_domain: Domain, version: Version
@@ -176,7 +172,6 @@ async def _profile_reply(request: Request, domain: str, version: str | None) -> 
     responses=success_response(
         "A JSON Schema.", {"type": "object"}, {"version": "2026-11-29"}
     ),
-    response_class=Response,
 )
 async def related_products_schema(request: Request) -> Response:
     """Return the schema of this service's own extension of the catalog search.
@@ -190,11 +185,9 @@ async def related_products_schema(request: Request) -> Response:
 @routes.post(
     "/ucp/{store_domain}/{version}/catalog/search",
     NONE,
-    operation_id="assistant_search",
     summary="Search products for a shopping assistant",
     responses=_response_descriptions({"ucp": _ENVELOPE, "products": [_PRODUCT]}),
     openapi_extra=request_body_description({"query": "tent for two"}),
-    response_class=Response,
 )
 async def assistant_search(
     request: Request, store_domain: Domain, version: Version
@@ -210,11 +203,9 @@ async def assistant_search(
 @routes.post(
     "/ucp/{store_domain}/{version}/catalog/lookup",
     NONE,
-    operation_id="assistant_lookup",
     summary="Return products by ids for a shopping assistant",
     responses=_response_descriptions({"ucp": _ENVELOPE, "products": [_PRODUCT]}),
     openapi_extra=request_body_description({"ids": ["tent"]}, "ids"),
-    response_class=Response,
 )
 async def assistant_lookup(
     request: Request, store_domain: Domain, version: Version
@@ -226,11 +217,9 @@ async def assistant_lookup(
 @routes.post(
     "/ucp/{store_domain}/{version}/catalog/product",
     NONE,
-    operation_id="assistant_product",
     summary="Return one product with its options for a shopping assistant",
     responses=_response_descriptions({"ucp": _ENVELOPE, "product": _PRODUCT}),
     openapi_extra=request_body_description({"id": "tent"}, "id"),
-    response_class=Response,
 )
 async def assistant_product(
     request: Request, store_domain: Domain, version: Version

@@ -139,7 +139,6 @@ class _RpcError(Exception):
 @routes.post(
     "/ucp/{store_domain}/{version}/mcp",
     NONE,
-    operation_id="assistant_mcp",
     summary="Search and look up products with the Model Context Protocol",
     responses=success_response(
         "A JSON-RPC result, or an error.", _REPLY, {"jsonrpc": "2.0", "id": 1, "result": {}}
@@ -160,7 +159,6 @@ class _RpcError(Exception):
     }
     | error_responses("assistant_catalog_unknown", 413, 415, 503, "search_rebuilding"),
     openapi_extra=request_body_description(_EXAMPLE, "method"),
-    response_class=Response,
 )
 async def assistant_mcp(
     request: Request, store_domain: Domain, version: Version

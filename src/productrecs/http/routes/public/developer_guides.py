@@ -318,10 +318,8 @@ def _html_or_markdown_response(description: str, markdown: str) -> Responses:
 @routes.get(
     "/llms.txt",
     NONE,
-    operation_id="llms_txt",
     summary="List the guides for language models",
     responses=text_response("text/plain", "The index of the guides.", INDEX_EXAMPLE),
-    response_class=Response,
 )
 async def llms_txt(request: Request) -> Response:
     """Return the index of the guides, with absolute addresses (llmstxt.org).
@@ -334,12 +332,10 @@ async def llms_txt(request: Request) -> Response:
 @routes.get(
     "/llms-full.txt",
     NONE,
-    operation_id="llms_full_txt",
     summary="Return all guides as one text",
     responses=text_response(
         "text/plain", "The guides, one after the other.", GUIDE_EXAMPLE
     ),
-    response_class=Response,
 )
 async def llms_full_txt(request: Request) -> Response:
     """Return every guide, in the order of `/llms.txt`, for who reads all of them at once.
@@ -356,11 +352,9 @@ async def llms_full_txt(request: Request) -> Response:
 @routes.get(
     "/docs-md/{slug}.md",
     NONE,
-    operation_id="guide_markdown",
     summary="Return a guide as markdown",
     responses=text_response("text/markdown", "The guide.", GUIDE_EXAMPLE)
     | error_responses("guide_unknown"),
-    response_class=Response,
 )
 async def guide_markdown(request: Request, slug: Slug) -> Response:
     """Return one guide as raw markdown; its examples name this service's address.
@@ -376,7 +370,6 @@ async def guide_markdown(request: Request, slug: Slug) -> Response:
     operation_id="guides",
     summary="List the guides for people",
     responses=_html_or_markdown_response("The list of the guides.", INDEX_EXAMPLE),
-    response_class=Response,
 )
 async def guides_page(
     request: Request,
@@ -415,11 +408,9 @@ async def guides_page(
 @routes.get(
     "/guides/{slug}",
     NONE,
-    operation_id="guide_page",
     summary="Return a guide as a page",
     responses=_html_or_markdown_response("The guide.", GUIDE_EXAMPLE)
     | error_responses("guide_unknown"),
-    response_class=Response,
 )
 async def guide_page(request: Request, slug: Slug) -> Response:
     """Return one guide as a page for people, with an outline and links to the others.

@@ -85,7 +85,6 @@ _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
             "content": json_content(_REQUEST, _CALL),
         }
     },
-    response_class=Response,
 )
 async def answer_mcp_message(request: Request) -> Response:
     """Answer one JSON-RPC message: tools `list_docs`, `read_doc` and `search_docs`.

@@ -87,10 +87,8 @@ def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readin
     "/health/live",
     NONE,
     is_rate_limited=False,
-    operation_id="live",
     summary="Check that the process runs",
     responses=success_response("It runs.", _LIVE, OK_EXAMPLE) | error_responses(422),
-    response_class=Response,
 )
 async def live(request: Request, *, seen: SeenQuery = False) -> Response:
     """Answer 200 as long as the process can answer at all.
@@ -123,11 +121,9 @@ def _observed_request(request: Request) -> dict[str, str | None]:
     "/health/ready",
     NONE,
     is_rate_limited=False,
-    operation_id="ready",
     summary="Check that the service is ready for requests",
     responses=success_response("They may.", _READY, _READY_EXAMPLE)
     | error_responses("not_ready", 422),
-    response_class=Response,
 )
 async def ready(request: Request, *, strict: StrictQuery = False) -> Response:
     """Answer 200 when the process is ready, else 503 with each failed check.

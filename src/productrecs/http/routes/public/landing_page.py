@@ -110,7 +110,6 @@ _REPLY: Final[dict[int | str, dict[str, Any]]] = {
     operation_id="index",
     summary="Show the index page",
     responses=_REPLY | error_responses("not_ready"),
-    response_class=Response,
 )
 async def landing_page(request: Request) -> Response:
     """Answer 200 when ready: a page, markdown or JSON, as the caller accepts.

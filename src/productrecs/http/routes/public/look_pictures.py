@@ -45,10 +45,8 @@ PictureId = Annotated[
 @routes.get(
     "/look-pictures/{store_domain}/{picture_id}.jpg",
     NONE,
-    operation_id="look_picture",
     summary="Return the picture of a look",
     responses=_REPLY | error_responses("picture_unknown"),
-    response_class=Response,
 )
 async def look_picture(
     request: Request, store_domain: Domain, picture_id: PictureId

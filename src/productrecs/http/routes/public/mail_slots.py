@@ -81,10 +81,8 @@ _IMAGE_REPLY: Final[Responses] = {
 @routes.get(
     "/v1/mail/image/{slot}",
     PUBLISHABLE,
-    operation_id="mail_image",
     summary="Return the picture of a product for a mail",
     responses=_IMAGE_REPLY | error_responses(401, "mail_slot_unknown", 422, 503),
-    response_class=Response,
 )
 async def mail_image(
     request: Request,
@@ -173,11 +171,9 @@ def _demo_host(request: Request) -> str:
 @routes.get(
     "/v1/mail/link/{slot}",
     PUBLISHABLE,
-    operation_id="mail_link",
     summary="Go to the product that a mail shows",
     responses={302: {"description": "The product's page, or the shop's start page."}}
     | error_responses(401, 422, 503),
-    response_class=Response,
 )
 async def mail_link(request: Request, query: MailQueryParameters) -> Response:
     """Redirect to the page of the product that the picture of this position showed.
@@ -282,7 +278,6 @@ _PRODUCTS_EXAMPLE: Final = {
     "/v1/mail/products/{slot}",
     PUBLISHABLE,
     empty=b'{"products":[]}',
-    operation_id="mail_products",
     summary="Return the products of a mail as JSON",
     responses=success_response(
         "The products, best first.",
@@ -290,7 +285,6 @@ _PRODUCTS_EXAMPLE: Final = {
         _PRODUCTS_EXAMPLE,
     )
     | error_responses(401, "placement_unknown", "mail_slot_unknown", 422, 503),
-    response_class=Response,
 )
 async def mail_products(request: Request, query: MailQueryParameters) -> Response:
     """Return up to 12 products, for mail tools that fill templates from an address.

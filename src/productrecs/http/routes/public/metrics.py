@@ -268,10 +268,8 @@ productrecs_events_received_total 1027.0
     "/metrics",
     OPERATOR,
     is_rate_limited=False,
-    operation_id="metrics",
     summary="Return the installation's metrics",
     responses=text_response("text/plain", "The metrics, as text.", _EXAMPLE),
-    response_class=Response,
 )
 async def metrics(request: Request) -> Response:
     """Return metrics in the format of Prometheus, or in OpenMetrics if accepted.

@@ -58,10 +58,8 @@ _REPLY: Final[Responses] = {
 @routes.get(
     "/product-feeds/{store_domain}/{file_name}",
     NONE,
-    operation_id="product_feed",
     summary="Return the catalog as a product feed",
     responses=_REPLY | error_responses("feed_unknown", 503),
-    response_class=Response,
 )
 async def product_feed(
     request: Request,

@@ -47,10 +47,8 @@ return {};
 @routes.get(
     OPENCART_PATH,
     NONE,
-    operation_id="opencart_extension",
     summary="Return the extension for OpenCart",
     responses=ARCHIVE_REPLIES,
-    response_class=Response,
 )
 async def opencart_extension(request: Request) -> Response:
     """Return the archive that OpenCart installs under Extensions, Installer.
@@ -64,10 +62,8 @@ async def opencart_extension(request: Request) -> Response:
 @routes.get(
     PRESTASHOP_PATH,
     NONE,
-    operation_id="prestashop_module",
     summary="Return the module for PrestaShop",
     responses=ARCHIVE_REPLIES,
-    response_class=Response,
 )
 async def prestashop_module(request: Request) -> Response:
     """Return the archive that PrestaShop installs under Modules, Module Manager."""

@@ -178,10 +178,8 @@ _SCRIPT_RESPONSES: Final[Responses] = {
 @routes.get(
     SEARCH_SCRIPT_PATH,
     NONE,
-    operation_id="search_script",
     summary="Return a store's search widget",
     responses=_SCRIPT_RESPONSES,
-    response_class=Response,
 )
 async def search_script(request: Request, store_domain: Domain) -> Response:
     """Return the script that adds suggestions to the theme's search box.
@@ -196,10 +194,8 @@ async def search_script(request: Request, store_domain: Domain) -> Response:
 @routes.get(
     LOOK_SCRIPT_PATH,
     NONE,
-    operation_id="look_script",
     summary="Return a store's Shop-the-Look widget",
     responses=_SCRIPT_RESPONSES,
-    response_class=Response,
 )
 async def look_script(request: Request, store_domain: Domain) -> Response:
     """Return the script that draws `<product-look>`.
@@ -214,10 +210,8 @@ async def look_script(request: Request, store_domain: Domain) -> Response:
 @routes.get(
     SCRIPT_PATH,
     NONE,
-    operation_id="recommendations_script",
     summary="Return a store's recommendations widget",
     responses=_SCRIPT_RESPONSES,
-    response_class=Response,
 )
 async def recommendations_script(request: Request, store_domain: Domain) -> Response:
     """Return the script that draws `<product-recs>` and defines `ProductRecs.track`.
@@ -420,11 +414,9 @@ async def _find_build(services: Services, build: str) -> bytes | None:
 @routes.get(
     BUILD_PATH,
     NONE,
-    operation_id="pinned_script",
     summary="Return a build of the widgets",
     responses=text_response(SCRIPT, "The script.", "(()=>{...})()")
     | error_responses("build_unknown"),
-    response_class=Response,
 )
 async def pinned_script(
     request: Request,

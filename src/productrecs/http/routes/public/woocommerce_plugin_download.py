@@ -166,10 +166,8 @@ ARCHIVE_REPLIES: Final[Responses] = {
 @routes.get(
     PLUGIN_PATH,
     NONE,
-    operation_id="store_plugin",
     summary="Return the plugin for WooCommerce",
     responses=ARCHIVE_REPLIES,
-    response_class=Response,
 )
 async def store_plugin(request: Request) -> Response:
     """Return the archive that WordPress installs under Plugins, Add New, Upload Plugin.

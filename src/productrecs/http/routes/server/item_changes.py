@@ -85,7 +85,6 @@ CatalogChange = Callable[[LockedStoreLog, int, int | None], _Result]
 @routes.post(
     "/v1/items",
     SECRET,
-    operation_id="push_items",
     summary="Create or update items",
     responses=success_response(
         "All items are stored.",
@@ -104,7 +103,6 @@ CatalogChange = Callable[[LockedStoreLog, int, int | None], _Result]
         *(413, 415, 422, 503),
     ),
     openapi_extra=documented_request_body(ItemsPush, _EXAMPLES),
-    response_class=Response,
 )
 async def push_items(
     request: Request, *, idempotency_key: IdempotencyKeyHeader = None
@@ -151,7 +149,6 @@ def _push_reply(pushed: PushResult, headers: Mapping[str, str] | None = None) ->
 @routes.delete(
     "/v1/items/{item_id:text}",
     SECRET,
-    operation_id="delete_item",
     summary="Delete an item",
     responses=success_response(
         "The item is deleted.",
@@ -159,7 +156,6 @@ def _push_reply(pushed: PushResult, headers: Mapping[str, str] | None = None) ->
         {"ok": True, "id": "tent"},
     )
     | error_responses("bad_path", 401, "item_unknown", 503),
-    response_class=Response,
 )
 async def delete_item(
     request: Request,

@@ -146,12 +146,10 @@ _FORM: Final[dict[str, Any]] = {
 @routes.post(
     "/orders/upload",
     SECRET,
-    operation_id="upload_orders",
     summary="Upload an order history",
     status_code=202,
     responses=_ACCEPTED | _REFUSALS,
     openapi_extra=_FORM,
-    response_class=Response,
 )
 async def upload_orders(
     request: Request, *, idempotency_key: IdempotencyKeyHeader = None
@@ -201,10 +199,8 @@ async def upload_orders(
 @routes.get(
     "/orders/upload/{upload_id}",
     SECRET,
-    operation_id="get_upload",
     summary="Return the progress of an upload",
     responses=_UPLOAD_RESPONSE | error_responses(401, "upload_unknown", 503),
-    response_class=Response,
 )
 async def get_upload(
     request: Request,

@@ -81,7 +81,6 @@ _EXAMPLE: Final = {
     openapi_extra=documented_request_body(
         OrderBody, {"an order": _EXAMPLE}, accepts_text=True
     ),
-    response_class=Response,
 )
 async def receive_order(request: Request) -> Response:
     """Store an order with its lines; a repeat within seven days changes nothing.

@@ -150,7 +150,6 @@ def _page_or_ids_schema(row: dict[str, Any]) -> dict[str, Any]:
 @routes.get(
     "/v1/items",
     SECRET,
-    operation_id="list_items",
     summary="List the items of the catalog",
     responses=success_response(
         "A page of items, and the cursor of the next; null at the end.",
@@ -158,7 +157,6 @@ def _page_or_ids_schema(row: dict[str, Any]) -> dict[str, Any]:
         {"items": [_ITEM_EXAMPLE], "next": _ITEM_CURSOR},
     )
     | error_responses(401, 422, 503),
-    response_class=Response,
 )
 async def list_items(
     request: Request,
@@ -200,11 +198,9 @@ async def list_items(
 @routes.get(
     "/v1/items/{item_id:text}",
     SECRET,
-    operation_id="get_item",
     summary="Return an item",
     responses=success_response("The item.", _ITEM, _ITEM_EXAMPLE)
     | error_responses("bad_path", 401, "item_unknown", 503),
-    response_class=Response,
 )
 async def get_item(
     request: Request,
@@ -237,7 +233,6 @@ async def get_item(
     SECRET,
     widget=True,
     is_rate_limited=False,
-    operation_id="list_orders",
     summary="List orders",
     responses=success_response(
         "A page of orders, and the cursor of the next; null at the end.",
@@ -245,7 +240,6 @@ async def get_item(
         {"items": [_ORDER_EXAMPLE], "next": _ORDER_CURSOR},
     )
     | error_responses(401, 422, 503),
-    response_class=Response,
 )
 async def list_orders(
     request: Request,
@@ -287,11 +281,9 @@ async def list_orders(
 @routes.get(
     "/v1/orders/{order_id:text}",
     SECRET,
-    operation_id="get_order",
     summary="Return an order",
     responses=success_response("The order.", _ORDER, _ORDER_EXAMPLE)
     | error_responses("bad_path", 401, "order_unknown", 503),
-    response_class=Response,
 )
 async def get_order(
     request: Request,

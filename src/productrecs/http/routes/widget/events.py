@@ -228,7 +228,6 @@ async def _store_events_fast(call: QuickCall) -> QuickReply:
     openapi_extra=documented_request_body(
         EventBody, _EXAMPLES, accepts_text=True, accepts_list=True
     ),
-    response_class=Response,
 )
 async def record_events(request: Request) -> Response:
     """Record one event, or an array of up to 500, in the order in which they happened.

@@ -133,7 +133,6 @@ _ITEM_EXAMPLE: Final = {
         _SUMMARY_EXAMPLE,
     )
     | error_responses(401, 503),
-    response_class=Response,
 )
 async def store_forecast(request: Request) -> Response:
     """Return the store's forecast for the 28 days after `generated_at`, by day.
@@ -163,7 +162,6 @@ async def store_forecast(request: Request) -> Response:
         _ITEM_EXAMPLE,
     )
     | error_responses("bad_path", 401, "item_unknown", 503),
-    response_class=Response,
 )
 async def item_forecast(
     request: Request,

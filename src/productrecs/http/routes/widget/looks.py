@@ -77,7 +77,6 @@ LookCursor = Annotated[
     operation_id="look",
     summary="Return the look of a product page, or list all looks",
     responses=look_response() | not_modified_response() | error_responses(401, 422, 503),
-    response_class=Response,
 )
 async def find_look_or_list_looks(
     request: Request,

@@ -60,14 +60,12 @@ _SEARCH_EXAMPLES: Final = {
     widget=True,
     empty=b'{"results":[]}',
     sends_timing=True,
-    operation_id="search_by_photo",
     summary="Find products similar to a photo",
     responses=photo_search_response()
     | error_responses(401, 413, "image_too_large", 415, 422, 503),
     openapi_extra=documented_request_body(
         PhotoSearchBody, _SEARCH_EXAMPLES, accepts_text=True
     ),
-    response_class=Response,
 )
 async def search_by_photo(request: Request, price_list: PriceListQuery = "") -> Response:
     """Return the products whose pictures look like the photo, most similar first.
@@ -147,7 +145,6 @@ _ANALYSIS_EXAMPLES: Final = {"a photo": {"image": PHOTO}}
     responses=photo_analysis_response()
     | error_responses(401, 413, "image_too_large", 415, 422, 503),
     openapi_extra=documented_request_body(PhotoBody, _ANALYSIS_EXAMPLES, accepts_text=True),
-    response_class=Response,
 )
 async def analyse_photo(request: Request, price_list: PriceListQuery = "") -> Response:
     """Return up to eight regions of the photo, most certain first, with their products.

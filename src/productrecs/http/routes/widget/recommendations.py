@@ -248,11 +248,9 @@ async def _recommend_quickly(call: QuickCall) -> QuickReply | None:
     widget=True,
     empty=b'{"recommendations":[]}',
     quick=_recommend_quickly,
-    operation_id="recommend",
     summary="Recommend products for a product page, a cart or a shopper",
     responses=recommendations_response("buy", _EXTRA_FIELDS)
     | error_responses(401, "placement_unknown", 422, 503),
-    response_class=Response,
 )
 async def recommend(
     request: Request,
@@ -352,10 +350,8 @@ async def _list_trending_quickly(call: QuickCall) -> QuickReply | None:
     widget=True,
     empty=b'{"recommendations":[]}',
     quick=_list_trending_quickly,
-    operation_id="trending",
     summary="List what sells right now, the same for everybody",
     responses=recommendations_response("trending") | error_responses(401, 422, 503),
-    response_class=Response,
 )
 async def trending(
     request: Request,

@@ -219,11 +219,9 @@ async def _search_quickly(call: QuickCall) -> QuickReply | None:
     empty=b'{"results":[]}',
     sends_timing=True,
     quick=_search_quickly,
-    operation_id="search",
     summary="Search products, also while the shopper types",
     responses=search_response(EXTRA_PROPERTIES)
     | error_responses(401, 422, 503, "search_rebuilding"),
-    response_class=Response,
 )
 async def search(
     request: Request,

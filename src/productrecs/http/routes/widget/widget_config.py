@@ -108,14 +108,12 @@ async def _answer_config_quickly(call: QuickCall) -> QuickReply | None:
     widget=True,
     sends_timing=True,
     quick=_answer_config_quickly,
-    operation_id="widget_config",
     summary="Return a widget's settings",
     responses=success_response(
         ("Every setting, including defaults."), CONFIG_SCHEMA, _EXAMPLE
     )
     | not_modified_response()
     | error_responses(401, 422, 503),
-    response_class=Response,
 )
 async def widget_config(
     request: Request,
