@@ -26,6 +26,7 @@ from productrecs.storage.sql.migrations.schema_upgrade import (
     migrate,
 )
 from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import find_store
 
 DATABASE_WAIT_SECONDS: Final = 60.0
 """How long a process of the service waits at its start for a database server."""
@@ -93,6 +94,17 @@ def open_services(data: Path | None) -> Iterator[Services]:
     with open_existing_services(settings) as services:
         check_schema_is_current(services.database)
         yield services
+
+
+@contextlib.contextmanager
+def open_store(data: Path | None, domain: str) -> Iterator[tuple[Services, Store]]:
+    """Open an existing installation as `open_services` does, and find a store in it.
+
+    Raises:
+        UnknownStoreError: when it has none of this domain.
+    """
+    with open_services(data) as services:
+        yield services, find_store(services.database, domain)
 
 
 @contextlib.contextmanager

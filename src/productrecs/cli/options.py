@@ -12,21 +12,26 @@ from productrecs.processes.process_messages import ParentConnection
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def data_option(command: Command) -> Command:
-    """Add `--data DIR`, which every command has; its value is None when not given."""
-    option = click.option(
-        "--data",
-        type=click.Path(file_okay=False, path_type=Path),
-        envvar="PRODUCTRECS_DATA",
-        help="The folder of the embedded database and the models (default ./data).",
-    )
-    return option(command)
+data_option = click.option(
+    "--data",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="PRODUCTRECS_DATA",
+    help="The folder of the embedded database and the models (default ./data).",
+)
+"""`--data DIR`, which every command has; its value is None when not given."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def json_option(command: Command) -> Command:
-    """Add `--json`."""
-    option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-    return option(command)
+def joined_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return several options as one decorator, in this order."""
+
+    def add_options(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add_options
 
 
 _PARENT_EXITED: Final = 3

@@ -1,22 +1,21 @@
 """`productrecs bundles`: sets of products that a store offers together."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from productrecs.cli.open_services import open_services
-from productrecs.cli.options import data_option, json_option
+from productrecs.cli.open_services import open_store
+from productrecs.cli.options import data_option, joined_options, json_option
 from productrecs.cli.output import print_json
 from productrecs.features.recommendations.bundles import BundleOverview, bundle_rows
 from productrecs.records.placements.bundle import BundleContent, BundleState
 from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.serving.cached_store import load_store
-from productrecs.tenancy.accounts.store_management import find_store
 
-_OPTIONS: Final = (
+_content_options = joined_options(
     click.option("--name", help="A name for you and for your shop."),
     click.option(
         "--percent", "discount_percent", type=float, help="The discount in percent."
@@ -28,12 +27,6 @@ _OPTIONS: Final = (
         help="The discount as an amount in the store's currency.",
     ),
 )
-
-
-def _content_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.group()
@@ -51,8 +44,7 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     Proposals are sets that orders of the last year contain together more often than by
     chance.
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         state = load_store(services, store).state
         rows = bundle_rows(services.database, state, services.clock())
     if as_json:
@@ -155,8 +147,7 @@ def remove(domain: str, number: int, *, as_json: bool, data: Path | None) -> Non
 
 @contextlib.contextmanager
 def _open_editor(domain: str, data: Path | None) -> Iterator[BundleEditor]:
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         yield BundleEditor(services.database, store, services.clock)
 
 

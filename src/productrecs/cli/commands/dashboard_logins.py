@@ -7,7 +7,7 @@ from typing import Final, TypedDict
 import click
 
 from productrecs.cli.last_service_run import local_address
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_services, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.clock import system_ms
@@ -18,7 +18,6 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     all_stores,
     find_or_create_owner,
-    find_store,
 )
 from productrecs.tenancy.accounts.team_members import (
     create_first_store_invitation,
@@ -66,8 +65,7 @@ def reset_link(
 
     Example: productrecs account reset-link shop.example.com --email anna@example.com
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         try:
             owner = find_or_create_owner(services.database, store, email)
         except EmailTakenError as taken:

@@ -5,11 +5,10 @@ from pathlib import Path
 import click
 
 from productrecs.cli.last_service_run import local_address
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.reserved_height import head_tags
-from productrecs.tenancy.accounts.store_management import find_store
 
 
 @click.command()
@@ -41,8 +40,7 @@ def embed(domain: str, *, base_url: str | None, pinned: bool, data: Path | None)
         pinned_script_tags,
     )
 
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         settings = services.settings
         base_address = base_url or settings.base_url
         if not base_address:

@@ -8,7 +8,7 @@ from typing import Final
 import click
 import msgspec
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.features.recommendations.backtest import (
@@ -23,7 +23,6 @@ from productrecs.features.recommendations.backtest import (
 )
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import read_log
 from productrecs.training.tuning.repository import HyperparameterRepository, changes_of
@@ -59,8 +58,7 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
 
     Example: productrecs evaluate shop.example.com
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         results = list(_task_results(services, store, questions))
         with services.database.reading() as connection:
             options = HyperparameterRepository(connection, store.store_id).options()

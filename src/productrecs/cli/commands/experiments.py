@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.records.experiments.experiment import (
@@ -19,7 +19,6 @@ from productrecs.records.experiments.experiment import (
     Treatment,
 )
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
-from productrecs.tenancy.accounts.store_management import find_store
 
 _LISTS: Final = frozenset({"filters", "relative"})
 _NONE: Final = frozenset({"", "none"})
@@ -138,8 +137,7 @@ def choose(
 
 @contextlib.contextmanager
 def _open_editor(domain: str, data: Path | None) -> Iterator[ExperimentEditor]:
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         yield ExperimentEditor(services.database, store, services.clock, "command line")
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypedDict, Unpack
 import click
 import msgspec
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.features.recommendations.explain import (
@@ -38,7 +38,6 @@ from productrecs.records.experiments.repository import read_stored_identity
 from productrecs.services import Services
 from productrecs.serving.cached_store import load_store
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.accounts.store_management import find_store
 
 _TRENDING = "trending"
 
@@ -119,8 +118,7 @@ def explain(
     if call["placement"] and call["source"]:
         message = "a placement has its own strategy: leave out --source, or --placement"
         raise click.UsageError(message)
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         explained_list = _explain_list(services, store, call)
     if as_json:
         print_json(

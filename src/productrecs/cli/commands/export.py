@@ -10,7 +10,7 @@ from typing import IO, Final, TypeAlias
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option
 from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.ids import StoreId
@@ -32,7 +32,6 @@ from productrecs.records.purchases.repository import (
     PurchaseRepository,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.tenancy.accounts.store_management import find_store
 
 PAGE: Final = 2_000
 
@@ -210,8 +209,7 @@ def export(domain: str, what: str, file: str, kind: str | None, data: Path | Non
     if kind == _CSV and what not in _COLUMNS:
         message = f"{what} are exported as JSON lines: use --format jsonl"
         raise click.BadParameter(message, param_hint="--format")
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         rows = ROW_READERS[what](services.database, store.store_id)
         with _atomic_file(file) as out:
             if kind == _CSV:

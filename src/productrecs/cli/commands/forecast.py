@@ -7,13 +7,12 @@ from typing import Final
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option, parent_option
 from productrecs.cli.output import print_json, progress
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.demand.repository import StoredForecastRun
 
 _STEPS: Final = 100
@@ -34,8 +33,7 @@ def forecast(
 
     Example: productrecs forecast shop.example.com
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         if parent is not None:
             _run_forecast(services, store, parent.report_progress)
             return

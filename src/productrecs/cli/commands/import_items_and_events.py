@@ -15,7 +15,7 @@ from productrecs.cli.commands.import_options_and_result import (
     table_format_options,
 )
 from productrecs.cli.commands.list_and_undo_imports import record_import
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import progress
 from productrecs.core.plural import counted
@@ -27,7 +27,6 @@ from productrecs.features.imports.import_source import open_import_source
 from productrecs.features.imports.item_import import ItemImportOptions
 from productrecs.features.imports.item_import import import_items as push_items
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
-from productrecs.tenancy.accounts.store_management import find_store
 
 
 @click.command()
@@ -86,20 +85,21 @@ def import_items(  # noqa: PLR0913 - one argument for each option
         price_list=price_list,
         dry_run=dry_run,
     )
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
-        with open_import_source(file, services.imports.folder) as source:
-            if dry_run:
-                report = push_items(services.imports, store, source, options, progress)
-            else:
-                with record_import(
-                    services.imports, store, file, source.size, "items"
-                ) as recorded:
-                    recorded_options = replace(options, changes=recorded.changes)
-                    report = push_items(
-                        services.imports, store, source, recorded_options, progress
-                    )
-                    recorded.end(report)
+    with (
+        open_store(data, domain) as (services, store),
+        open_import_source(file, services.imports.folder) as source,
+    ):
+        if dry_run:
+            report = push_items(services.imports, store, source, options, progress)
+        else:
+            with record_import(
+                services.imports, store, file, source.size, "items"
+            ) as recorded:
+                recorded_options = replace(options, changes=recorded.changes)
+                report = push_items(
+                    services.imports, store, source, recorded_options, progress
+                )
+                recorded.end(report)
     _print_items_result_or_fail(report, dry_run=dry_run, as_json=as_json)
 
 
@@ -179,13 +179,12 @@ def import_events(domain: str, file: str, *, as_json: bool, data: Path | None) -
 
     Example: productrecs import-events shop.example.com events.jsonl
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
-        with (
-            open_import_source(file, services.imports.folder, may_be_empty=True) as source,
-            progress("events", source.size) as on_bytes,
-        ):
-            report = import_event_file(services.imports, store, source, on_bytes)
+    with (
+        open_store(data, domain) as (services, store),
+        open_import_source(file, services.imports.folder, may_be_empty=True) as source,
+        progress("events", source.size) as on_bytes,
+    ):
+        report = import_event_file(services.imports, store, source, on_bytes)
     summary = (
         f"{counted(report.rows, 'line')}: {counted(report.events_stored, 'event')} stored, "
         f"{report.rows_skipped:,} lines skipped"

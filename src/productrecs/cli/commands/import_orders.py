@@ -10,7 +10,7 @@ from productrecs.cli.commands.import_options_and_result import (
     table_format_options,
 )
 from productrecs.cli.commands.list_and_undo_imports import record_import
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import progress
 from productrecs.core.plural import counted
@@ -24,7 +24,6 @@ from productrecs.features.imports.order_import import OrderDryRunReport, OrderIm
 from productrecs.records.orders.order_history_import import (
     OrderHistoryImportReport,
 )
-from productrecs.tenancy.accounts.store_management import find_store
 
 
 @click.command()
@@ -67,23 +66,24 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
     Example: productrecs import-orders shop.example.com orders.csv
     """
     columns = read_mapping(mapping, "orders") if mapping else None
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
-        with open_import_source(file, services.imports.folder) as source:
-            file_format = OrderFileFormat(kind) if kind else None
-            orders = inspect_order_file(
-                services.imports, store, source.file, file_format, columns, pattern
+    with (
+        open_store(data, domain) as (services, store),
+        open_import_source(file, services.imports.folder) as source,
+    ):
+        file_format = OrderFileFormat(kind) if kind else None
+        orders = inspect_order_file(
+            services.imports, store, source.file, file_format, columns, pattern
+        )
+        with progress("orders", orders.csv_format.size) as on_bytes:
+            order_import = OrderImport(
+                services.imports,
+                store,
+                orders,
+                on_bytes,
+                _print_note,
+                ordered_today=ordered_today,
             )
-            with progress("orders", orders.csv_format.size) as on_bytes:
-                order_import = OrderImport(
-                    services.imports,
-                    store,
-                    orders,
-                    on_bytes,
-                    _print_note,
-                    ordered_today=ordered_today,
-                )
-                report = _run_and_record(order_import, source, "" if dry_run else file)
+            report = _run_and_record(order_import, source, "" if dry_run else file)
     if orders.csv_format.encoding == "cp1252":
         click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
     if ordered_today:

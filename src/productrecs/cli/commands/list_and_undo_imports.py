@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.errors import ProductRecsError
@@ -40,7 +40,6 @@ from productrecs.records.uploads.undo.undo_import import (
 )
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.accounts.store_management import find_store
 
 _LISTED: Final = 50
 _LONGEST_NAME: Final = 255
@@ -122,10 +121,11 @@ def imports() -> None:
 @data_option
 def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's last imports, of commands, the dashboard and the API."""
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
-        with services.database.reading() as connection:
-            rows = FileImportRepository(connection, store.store_id).latest(_LISTED)
+    with (
+        open_store(data, domain) as (services, store),
+        services.database.reading() as connection,
+    ):
+        rows = FileImportRepository(connection, store.store_id).latest(_LISTED)
     if as_json:
         print_json([_import_fields(file_import) for file_import in rows])
         return
@@ -159,8 +159,7 @@ def undo(domain: str, import_id: str, *, as_json: bool, data: Path | None) -> No
 
     Example: productrecs imports undo shop.example.com up_4kJx9TqVw2LmZs7RbCnY1dHf
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         file_import = _begin_undo(services, store, import_id)
         undo_file_import(services.database, store.store_id, file_import, services.clock)
         with services.database.reading() as connection:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
@@ -38,7 +38,6 @@ from productrecs.records.pictures.sandboxed_decoder import (
 from productrecs.services import Services
 from productrecs.serving.cached_store import load_store
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.visual.photo_matcher import PhotoMatcher
 from productrecs.training.visual.picture_encoders import OWN
 
@@ -68,8 +67,7 @@ def propose(
 
     Example: productrecs looks propose shop.example.com 3 --accept 1 --accept 2=tent
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         editor = LookEditor(services.database, store, services.clock)
         look = editor.get(look_id)
         proposals = _propose_hotspots(services, store, editor, look)
@@ -163,8 +161,7 @@ def looks() -> None:
 @data_option
 def list_looks(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List all looks with their state, oldest first."""
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         listed_looks = LookEditor(services.database, store, services.clock).all()
     if as_json:
         print_json([_look_fields(look) for look in listed_looks])
@@ -191,8 +188,7 @@ def import_looks(domain: str, file: Path, *, publish: bool, data: Path | None) -
     ([x, y, width, height], fractions of the picture) and item_id.
     """
     look_inputs = _read_look_file(file)
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         editor = LookEditor(services.database, store, services.clock)
         contents = _look_contents_with_stored_pictures(editor, look_inputs, file.parent)
         added_looks = editor.add(contents, publish=publish)
@@ -231,8 +227,7 @@ def add(
     https://shop.example.com/camp.jpg --hotspot 0.1,0.2,0.3,0.5=tent:Tent
     """
     spots = tuple(map(_parse_hotspot, hotspots))
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         editor = LookEditor(services.database, store, services.clock)
         picture_id = _store_pictures(editor, [image])[0] if image else ""
         content = LookContent(item, image_url, title, spots, picture_id)
@@ -254,8 +249,7 @@ def edit(domain: str, look_id: int, file: Path, *, data: Path | None) -> None:
     if len(look_inputs) != 1:
         message = "the file must contain exactly one look"
         raise LookError(message)
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         editor = LookEditor(services.database, store, services.clock)
         editor.edit(
             look_id,
@@ -275,8 +269,7 @@ def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None
     JPEG, PNG, WebP, AVIF or GIF, up to 10 MiB and 25 megapixels. It is stored as a JPEG
     of at most 1,600 pixels a side, upright, without metadata.
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         editor = LookEditor(services.database, store, services.clock)
         editor.get(look_id)
         with SandboxedDecoder(BATCH_CPU_SECONDS) as viewer:
@@ -320,15 +313,13 @@ def archive(domain: str, look_id: int, *, data: Path | None) -> None:
 @data_option
 def remove(domain: str, look_id: int, *, data: Path | None) -> None:
     """Delete a look."""
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         LookEditor(services.database, store, services.clock).remove(look_id)
     click.echo(f"Removed look {look_id}.")
 
 
 def _change(data: Path | None, domain: str, change: Callable[[LookEditor], Look]) -> None:
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         changed = change(LookEditor(services.database, store, services.clock))
     click.echo(f"Look {changed.look_id} is {changed.state}.")
 

@@ -7,7 +7,12 @@ from typing import TypedDict, Unpack
 
 import click
 
-from productrecs.cli.open_services import COMMAND_LINE, audited_database, open_services
+from productrecs.cli.open_services import (
+    COMMAND_LINE,
+    audited_database,
+    open_services,
+    open_store,
+)
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
@@ -220,8 +225,7 @@ def _audited_editor(
 def _open_services_and_editor(
     domain: str, data: Path | None
 ) -> Iterator[tuple[Services, RuleEditor]]:
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         yield services, RuleEditor(services.database, store, services.clock, COMMAND_LINE)
 
 

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.clock import system_ms
 from productrecs.records.pictures.repository import PictureRepository
-from productrecs.tenancy.accounts.store_management import find_store
 
 
 @click.group()
@@ -30,11 +29,12 @@ def status(domain: str, *, limit: int, as_json: bool, data: Path | None) -> None
 
     Example: productrecs pictures status shop.example.com
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
-        with services.database.reading() as connection:
-            repository = PictureRepository(connection, store.store_id)
-            counts, failures = repository.counts(), repository.failures(limit)
+    with (
+        open_store(data, domain) as (services, store),
+        services.database.reading() as connection,
+    ):
+        repository = PictureRepository(connection, store.store_id)
+        counts, failures = repository.counts(), repository.failures(limit)
     if as_json:
         print_json(
             {**asdict(counts), "failures": [asdict(failure) for failure in failures]}
@@ -52,9 +52,10 @@ def status(domain: str, *, limit: int, as_json: bool, data: Path | None) -> None
 @data_option
 def retry(domain: str, *, data: Path | None) -> None:
     """Fetch every failed picture again now."""
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
-        with services.database.transaction() as transaction:
-            repository = PictureRepository(transaction, store.store_id)
-            count = repository.retry_failed(system_ms())
+    with (
+        open_store(data, domain) as (services, store),
+        services.database.transaction() as transaction,
+    ):
+        repository = PictureRepository(transaction, store.store_id)
+        count = repository.retry_failed(system_ms())
     click.echo(f"{count:,} pictures will be fetched again.")

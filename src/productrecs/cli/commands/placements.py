@@ -1,14 +1,14 @@
 """`productrecs placements`: a store's named places for lists."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from productrecs.cli.open_services import open_services
-from productrecs.cli.options import data_option, json_option
+from productrecs.cli.open_services import open_store
+from productrecs.cli.options import data_option, joined_options, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
 from productrecs.records.placements.placement import (
@@ -19,11 +19,10 @@ from productrecs.records.placements.placement import (
     Strategy,
 )
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.tenancy.accounts.store_management import find_store
 
 _STRATEGIES: Final = click.Choice([one.value for one in Strategy])
 _NO_FALLBACK: Final = "none"
-_OPTIONS: Final = (
+_content_options = joined_options(
     click.option(
         "--strategy", type=_STRATEGIES, help="How the products are chosen (default: mix)."
     ),
@@ -69,12 +68,6 @@ _OPTIONS: Final = (
         help="The strategy that fills up a short list (default: none).",
     ),
 )
-
-
-def _content_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.group()
@@ -155,8 +148,7 @@ def remove(domain: str, name: str, *, as_json: bool, data: Path | None) -> None:
 
 @contextlib.contextmanager
 def _open_editor(domain: str, data: Path | None) -> Iterator[PlacementEditor]:
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         yield PlacementEditor(services.database, store, services.clock)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_services, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.cli.settings_and_folder_owner import load_settings
@@ -50,8 +50,7 @@ def set_plan(
 
     Example: productrecs store set-plan shop.example.com growth --until 2027-01-31
     """
-    with open_services(data) as services:
-        found = find_store(services.database, domain)
+    with open_store(data, domain) as (services, found):
         new_plan, now_ms = find_plan(services.settings.plans, plan), services.clock()
         ends_at = None if until is None else _parse_plan_end(until, found, now_ms)
         facts = _change_subscription(
@@ -83,8 +82,7 @@ def suspend(domain: str, *, as_json: bool, data: Path | None) -> None:
 @data_option
 def resume(domain: str, *, as_json: bool, data: Path | None) -> None:
     """End a suspension. An expired plan stays expired: see `store set-plan`."""
-    with open_services(data) as services:
-        found = find_store(services.database, domain)
+    with open_store(data, domain) as (services, found):
         facts = _change_subscription(services, found, lambda one: one.resumed())
     _print_plan(facts, as_json=as_json)
 

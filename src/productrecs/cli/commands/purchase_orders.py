@@ -5,7 +5,7 @@ from typing import TextIO
 
 import click
 
-from productrecs.cli.open_services import audited_database, open_services
+from productrecs.cli.open_services import audited_database, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.records.purchase_orders.purchase_order_line import (
@@ -16,7 +16,6 @@ from productrecs.records.purchase_orders.purchase_order_line import (
 from productrecs.records.purchase_orders.repository import (
     PurchaseOrderRepository,
 )
-from productrecs.tenancy.accounts.store_management import find_store
 
 
 @click.group("purchase-orders")
@@ -30,10 +29,11 @@ def purchase_orders() -> None:
 @data_option
 def list_lines(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List the goods on order, the earliest expected day first."""
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
-        with services.database.reading() as connection:
-            lines = PurchaseOrderRepository(connection, store.store_id).lines()
+    with (
+        open_store(data, domain) as (services, store),
+        services.database.reading() as connection,
+    ):
+        lines = PurchaseOrderRepository(connection, store.store_id).lines()
     if as_json:
         print_json([_order_line_fields(number, line) for number, line in lines.items()])
         return
@@ -75,8 +75,7 @@ def add_line(
             "supplier": supplier,
         }
     )
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         database = audited_database(services, store, "Added goods on order", product)
         with database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, store.store_id)
@@ -96,8 +95,7 @@ def replace_lines(domain: str, file: TextIO, *, data: Path | None) -> None:
     Example: productrecs purchase-orders replace shop.example.com ordered.csv
     """
     lines = parse_purchase_orders(file.read())
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         action = "Uploaded the goods on order"
         database = audited_database(services, store, action, f"{len(lines)} lines")
         with database.transaction() as transaction:
@@ -112,8 +110,7 @@ def replace_lines(domain: str, file: TextIO, *, data: Path | None) -> None:
 @data_option
 def remove_lines(domain: str, numbers: tuple[int, ...], *, data: Path | None) -> None:
     """Remove lines: their goods arrived, or will not."""
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         detail = ", ".join(map(str, numbers))
         database = audited_database(services, store, "Removed goods on order", detail)
         with database.transaction() as transaction:

@@ -6,7 +6,7 @@ from typing import Final, TypedDict, Unpack
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.report import (
@@ -22,7 +22,6 @@ from productrecs.report_registry import (
     report_to_csv,
     report_to_dict,
 )
-from productrecs.tenancy.accounts.store_management import find_store
 
 _SUBJECTS: Final = "\n".join(
     f"  {name:<16} {subject.summary}" for name, subject in REPORT_TYPES.items()
@@ -65,8 +64,7 @@ def report(
     """
     if domain in REPORT_TYPES and name not in REPORT_TYPES:
         domain, name = name, domain
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         query = parse_report_query(services.clock(), store.settings.zone, **period_options)
         refresh_report_counts(services, store, name, query)
         table = make_report(services, store, name, query)

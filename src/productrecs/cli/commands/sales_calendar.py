@@ -5,7 +5,7 @@ from typing import TypedDict, Unpack
 
 import click
 
-from productrecs.cli.open_services import audited_database, open_services
+from productrecs.cli.open_services import audited_database, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.records.sales_calendar.calendar_entry import (
@@ -14,7 +14,6 @@ from productrecs.records.sales_calendar.calendar_entry import (
     parse_calendar_entry,
 )
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
-from productrecs.tenancy.accounts.store_management import find_store
 
 
 class _DaysAndScope(TypedDict):
@@ -38,10 +37,11 @@ def calendar() -> None:
 @data_option
 def list_entries(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's campaigns and closed days, the last ones first."""
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
-        with services.database.reading() as connection:
-            entries = SalesCalendarRepository(connection, store.store_id).entries()
+    with (
+        open_store(data, domain) as (services, store),
+        services.database.reading() as connection,
+    ):
+        entries = SalesCalendarRepository(connection, store.store_id).entries()
     if as_json:
         print_json([_entry_fields(number, one) for number, one in entries.items()])
         return
@@ -88,8 +88,7 @@ def add_entry(
     Example: productrecs calendar add shop.example.com campaign "Spring sale" 2027-03-01 2027-03-07
     """  # noqa: E501 - an example is one line
     entry = parse_calendar_entry(kind, name, **days_and_scope)
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         action = "Added to the sales calendar"
         database = audited_database(services, store, action, _entry_line(entry))
         with database.transaction() as transaction:
@@ -107,8 +106,7 @@ def add_entry(
 @data_option
 def remove_entry(domain: str, number: int, *, data: Path | None) -> None:
     """Remove an entry."""
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         with services.database.reading() as connection:
             stored = SalesCalendarRepository(connection, store.store_id).entries()
         action = "Removed from the sales calendar"

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
@@ -21,7 +21,6 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import INTERVAL
 from productrecs.records.uploads.file_import import ImportStatus
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.accounts.store_management import find_store
 
 _SHOWN_FETCHES = 10
 _ANY_HOUR = "any"
@@ -41,8 +40,7 @@ def show(domain: str, *, as_json: bool, data: Path | None) -> None:
 
     Example: productrecs feed show shop.example.com
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         facts = _describe_feed(services, store)
     if as_json:
         print_json(facts)
@@ -110,8 +108,7 @@ def set_(
         hour=int(hour) if hour and hour != _ANY_HOUR else None,
         keeps_hour=hour is None,
     )
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         _feed_editor(services, store).save_and_fetch(form, services.system_clock())
     click.echo("stored; the worker fetches it")
 
@@ -167,8 +164,7 @@ def remove(domain: str, *, data: Path | None) -> None:
 def _edit(
     domain: str, data: Path | None, change: Callable[[ScheduledFeedEditor, int], None]
 ) -> None:
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         change(_feed_editor(services, store), services.system_clock())
 
 

@@ -5,14 +5,13 @@ from pathlib import Path
 import click
 
 from productrecs.cli.commands.stores_and_origins import print_keys
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.timestamps import iso
 from productrecs.tenancy.accounts.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store_management import (
-    find_store,
     revoke_secret,
     rotate_secret,
 )
@@ -29,8 +28,7 @@ def keys() -> None:
 @data_option
 def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List the secret keys that are accepted now: their last letters and last uses."""
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         now_ms = services.system_clock()
         with services.database.reading() as connection:
             last_uses = KeyUseRepository(connection, store.store_id).last_uses()
@@ -69,8 +67,7 @@ def rotate(domain: str, *, overlap_hours: int, as_json: bool, data: Path | None)
 
     Example: productrecs keys rotate shop.example.com --overlap-hours 24
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         secret = rotate_secret(
             services.database,
             store,
@@ -86,8 +83,7 @@ def rotate(domain: str, *, overlap_hours: int, as_json: bool, data: Path | None)
 @data_option
 def revoke(domain: str, *, old: bool, data: Path | None) -> None:
     """Reject a store's secret keys within a second; nothing replaces them."""
-    with open_services(data) as services:
-        found = find_store(services.database, domain)
+    with open_store(data, domain) as (services, found):
         revoke_secret(services.database, found, old_only=old)
     click.echo(f"Revoked the {'old key' if old else 'secret keys'} of {found.domain}.")
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.open_services import audited_database, open_services
+from productrecs.cli.open_services import audited_database, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.cli.settings_and_folder_owner import load_settings
 from productrecs.core.errors import ProductRecsError
 from productrecs.settings import SETTING_DESCRIPTIONS, SettingDescription
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.accounts.store_management import change_settings, find_store
+from productrecs.tenancy.accounts.store_management import change_settings
 from productrecs.tenancy.accounts.store_settings import SETTINGS, StoreSettings
 
 _Row = dict[str, object]
@@ -54,13 +54,12 @@ def _change_and_list_settings(
     domain: str, changes: Sequence[str], data: Path | None
 ) -> dict[str, _Row]:
     changed = dict(_parse_pair(text) for text in changes)
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         if changed:
             database = audited_database(
                 services, store, "Changed the store's settings", ", ".join(changes)
             )
-            store = change_settings(database, store, changed)
+            return _store_setting_rows(change_settings(database, store, changed))
     return _store_setting_rows(store)
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_services, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.plural import counted
@@ -72,8 +72,7 @@ def erase(domain: str, user: str, *, yes: bool, as_json: bool, data: Path | None
 
     Example: productrecs shopper erase shop.example.com --user c-1042
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         if not yes and sys.stdin.isatty():
             click.confirm(f"Erase this shopper of {store.domain} for good?", abort=True)
         eraser = build_eraser(services)
@@ -108,8 +107,7 @@ def erasures(domain: str, *, as_json: bool, data: Path | None) -> None:
 
     Example: productrecs shopper erasures shop.example.com
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         rows = [
             _erasure_facts(erasure)
             for erasure in build_eraser(services).all(store.store_id)

@@ -23,7 +23,7 @@ from productrecs.cli.commands.plans import (
     set_plan,
     suspend,
 )
-from productrecs.cli.open_services import open_or_create_services, open_services
+from productrecs.cli.open_services import open_or_create_services, open_services, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
@@ -178,8 +178,7 @@ def delete(domain: str, *, yes: bool, data: Path | None) -> None:
 
     Its test store is deleted too.
     """
-    with open_services(data) as services:
-        found = find_store(services.database, domain)
+    with open_store(data, domain) as (services, found):
         if not yes and sys.stdin.isatty():
             click.confirm(f"Delete {found.domain} with all its data?", abort=True)
         for deleted in with_sandbox(services.database, found):
@@ -202,8 +201,7 @@ def sandbox(domain: str, *, reset: bool, as_json: bool, data: Path | None) -> No
 
     Example: productrecs store sandbox shop.example.com --reset
     """
-    with open_services(data) as services:
-        real_store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, real_store):
         present_sandbox = find_sandbox(services.database, real_store)
         if present_sandbox is None:
             plan = find_plan(services.settings.plans, "unlimited")
@@ -237,8 +235,7 @@ def enable_demand(domain: str, *, off: bool, data: Path | None) -> None:
 
     Replies are empty before the first forecast and when the add-on is removed.
     """
-    with open_services(data) as services:
-        chosen_store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, chosen_store):
         changes = {"demand_forecast": "false" if off else "true"}
         change_settings(services.database, chosen_store, changes)
     if off:
@@ -357,8 +354,7 @@ def origins(
 
     Example: productrecs origins shop.example.com --add https://shop.example.com
     """
-    with open_services(data) as services:
-        chosen_store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, chosen_store):
         allowed = sorted(chosen_store.origins)
         if add or remove:
             changed_origins = change_origins(

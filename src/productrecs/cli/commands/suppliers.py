@@ -5,12 +5,11 @@ from typing import TextIO
 
 import click
 
-from productrecs.cli.open_services import audited_database, open_services
+from productrecs.cli.open_services import audited_database, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.records.suppliers.repository import SupplierRepository
 from productrecs.records.suppliers.supplier import parse_product_terms, parse_supplier
-from productrecs.tenancy.accounts.store_management import find_store
 
 
 @click.group()
@@ -24,11 +23,12 @@ def suppliers() -> None:
 @data_option
 def list_suppliers(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's suppliers with their terms."""
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
-        with services.database.reading() as connection:
-            repository = SupplierRepository(connection, store.store_id)
-            found, counts = repository.suppliers(), repository.product_counts()
+    with (
+        open_store(data, domain) as (services, store),
+        services.database.reading() as connection,
+    ):
+        repository = SupplierRepository(connection, store.store_id)
+        found, counts = repository.suppliers(), repository.product_counts()
     rows = [
         {
             "name": one.name,
@@ -69,8 +69,7 @@ def set_supplier(
     Example: productrecs suppliers set shop.example.com "Tents Ltd" --lead-time 21
     """
     supplier = parse_supplier(name, lead_time, order_every, minimum_order)
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         database = audited_database(services, store, "Saved a supplier", supplier.name)
         with database.transaction() as transaction:
             SupplierRepository(transaction, store.store_id).save(supplier)
@@ -83,8 +82,7 @@ def set_supplier(
 @data_option
 def remove_supplier(domain: str, name: str, *, data: Path | None) -> None:
     """Remove a supplier with the terms of its products."""
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         database = audited_database(services, store, "Removed a supplier", name)
         with database.transaction() as transaction:
             SupplierRepository(transaction, store.store_id).remove(name)
@@ -103,8 +101,7 @@ def assign(domain: str, file: TextIO, *, data: Path | None) -> None:
     Example: productrecs suppliers assign shop.example.com terms.csv
     """
     terms = parse_product_terms(file.read())
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         action = "Uploaded who supplies which product"
         database = audited_database(services, store, action, f"{len(terms)} products")
         with database.transaction() as transaction:

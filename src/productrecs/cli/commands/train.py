@@ -5,11 +5,10 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json, progress
 from productrecs.engines.registry import TRAINING_CHOICES
-from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
 
@@ -34,8 +33,7 @@ def train(domain: str, engine: str, *, as_json: bool, data: Path | None) -> None
 
     Example: productrecs train shop.example.com --engine buy
     """
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         dependencies = TrainingDeps(
             services.database, services.models, services.clock, services.snapshots
         )

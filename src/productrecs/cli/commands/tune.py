@@ -7,13 +7,12 @@ from typing import Final
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option, parent_option
 from productrecs.cli.output import print_json, progress
 from productrecs.core.timestamps import iso
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.processes.process_messages import ParentConnection
-from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.training.tuning.repository import (
     HyperparameterRepository,
     TunedParameters,
@@ -48,8 +47,7 @@ def tune(
     """
     if parent is not None:
         os.nice(_POLITE)
-    with open_services(data) as services:
-        store = find_store(services.database, domain)
+    with open_store(data, domain) as (services, store):
         if show:
             with services.database.reading() as connection:
                 tuned = HyperparameterRepository(connection, store.store_id).last()

@@ -4,20 +4,20 @@ import errno
 import os
 import socket
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
+from productrecs.cli.options import data_option, joined_options
 from productrecs.core.errors import ProductRecsError
 from productrecs.settings import Settings, from_environment
 
 BACKLOG: Final = 2_048
 BIND_RETRY_SECONDS: Final = 2.0
 _ANY_ADDRESS: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - to connect to
-_OPTIONS: Final = (
+listening_options = joined_options(
     click.option("--host", envvar="PRODUCTRECS_HOST", help="The address to listen on."),
     click.option(
         "--port",
@@ -25,12 +25,7 @@ _OPTIONS: Final = (
         type=click.IntRange(0, 65_535),
         help="The port to listen on; 0 takes a free one.",
     ),
-    click.option(
-        "--data",
-        envvar="PRODUCTRECS_DATA",
-        type=click.Path(file_okay=False, path_type=Path),
-        help="The folder of the embedded database and the models (default ./data).",
-    ),
+    data_option,
     click.option(
         "--workers",
         envvar="PRODUCTRECS_WORKERS",
@@ -42,13 +37,6 @@ _OPTIONS: Final = (
 
 class ListenError(ProductRecsError):
     """Listening on the address failed; the message says why and what to do."""
-
-
-def listening_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `--host`, `--port`, `--data` and `--workers`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
 
 
 def settings_from_options(
