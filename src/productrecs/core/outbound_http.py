@@ -13,7 +13,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
@@ -261,6 +261,27 @@ def connect(target: OutboundTarget, until: float) -> Iterator[http.client.HTTPCo
         timer.cancel()
         connection.close()
         tcp_socket.close()
+
+
+def send_request(
+    connection: http.client.HTTPConnection,
+    method: str,
+    target: OutboundTarget,
+    headers: Mapping[str, str],
+    body: bytes | None = None,
+) -> None:
+    """Send a request that ends the connection, with no other headers than these."""
+    connection.putrequest(method, target.path, skip_host=True, skip_accept_encoding=True)
+    for name, value in {"Host": target.origin, **headers, "Connection": "close"}.items():
+        connection.putheader(name, value)
+    connection.endheaders(body)
+
+
+def unreachable_reason(error: Exception) -> str:
+    """Return why a host could not be reached, from the error of a request to it."""
+    if isinstance(error, socket.gaierror):
+        return "its host is not known; check the address"
+    return f"the host cannot be reached ({type(error).__name__})"
 
 
 def _shut_down(tcp_socket: socket.socket) -> None:

@@ -23,11 +23,11 @@ from productrecs.records.pictures.onnx_model_file import (
 )
 from productrecs.records.pictures.packaged_encoder import (
     LITE0,
-    WeightsPackage,
     encoder_model,
     find_or_convert_encoder,
     read_weights,
 )
+from productrecs.records.pictures.packaged_file import PackagedFile
 from tests.support.pictures import drawn, pixels
 from tests.support.torch_file import features, tiny_weights, torch_file
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def installed(folder: Path, content: bytes, name: str) -> WeightsPackage:
+def installed(folder: Path, content: bytes, name: str) -> PackagedFile:
     """Write a package that carries a file of weights."""
     (folder / name).mkdir(parents=True)
     (folder / name / "__init__.py").write_text("raise AssertionError('never imported')")
     (folder / name / "weights.pth").write_bytes(content)
-    return WeightsPackage(name, "weights.pth", hashlib.sha256(content).hexdigest())
+    return PackagedFile(name, "weights.pth", hashlib.sha256(content).hexdigest())
 
 
 def test_the_converted_model_says_what_the_weights_say(
@@ -85,8 +85,7 @@ def test_it_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_without_the_package_there_is_none(tmp_path: Path) -> None:
     assert (
-        find_or_convert_encoder(tmp_path, WeightsPackage("no_such_encoder", "a", "b"))
-        is None
+        find_or_convert_encoder(tmp_path, PackagedFile("no_such_encoder", "a", "b")) is None
     )
 
 
@@ -95,7 +94,7 @@ def test_weights_other_than_the_checked_ones_are_refused(
 ) -> None:
     package = installed(tmp_path / "packages", torch_file(tiny_weights()), "other_encoder")
     monkeypatch.syspath_prepend(tmp_path / "packages")
-    other = WeightsPackage(package.module, package.file, LITE0.sha256)
+    other = PackagedFile(package.module, package.file, LITE0.sha256)
 
     with pytest.raises(ModelFileError, match="reinstall the package other_encoder"):
         find_or_convert_encoder(tmp_path / "data", other)

@@ -18,11 +18,11 @@ from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.product_word_translations import product_words
 from productrecs.engines.text.semantic_space import quantize
 from productrecs.records.pictures.onnx_model_file import ModelFileError
+from productrecs.records.pictures.packaged_file import PackagedFile
 from productrecs.training.search.packaged_text_model import (
     MINILM,
     QUERY_MAP,
     TOKENIZER,
-    PackagedFile,
     load_packaged_text_model,
     write_compact_model,
 )

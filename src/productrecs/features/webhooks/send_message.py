@@ -7,7 +7,6 @@ changes the address.
 from __future__ import annotations
 
 import http.client
-import socket
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +17,8 @@ from productrecs.core.outbound_http import (
     connect,
     resolve_host,
     resolve_target,
+    send_request,
+    unreachable_reason,
 )
 from productrecs.features.webhooks.webhook import (
     DeliveryAttemptResult,
@@ -57,14 +58,10 @@ def send_message(
         return DeliveryAttemptResult(
             None, f"not sent: {error.with_remedy('PRODUCTRECS_WEBHOOK_HOSTS')}"
         )
-    except socket.gaierror:
-        return DeliveryAttemptResult(None, "its host is not known; check the address")
     except (OSError, http.client.HTTPException, ValueError) as error:
         if isinstance(error, TimeoutError) or time.monotonic() >= until:
             return DeliveryAttemptResult(None, f"no answer within {seconds:.0f} seconds")
-        return DeliveryAttemptResult(
-            None, f"the host cannot be reached ({type(error).__name__})"
-        )
+        return DeliveryAttemptResult(None, unreachable_reason(error))
 
 
 def _post(
@@ -72,19 +69,12 @@ def _post(
 ) -> DeliveryAttemptResult:
     with connect(target, until) as connection:
         headers = {
-            "Host": target.origin,
             "User-Agent": _AGENT,
             "Content-Type": "application/json",
             "Content-Length": str(len(body)),
-            "Connection": "close",
             **signed,
         }
-        connection.putrequest(
-            "POST", target.path, skip_host=True, skip_accept_encoding=True
-        )
-        for name, value in headers.items():
-            connection.putheader(name, value)
-        connection.endheaders(body)
+        send_request(connection, "POST", target, headers, body)
         response = connection.getresponse()
         try:
             wait = response.getheader("retry-after") or ""

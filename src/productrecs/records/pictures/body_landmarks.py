@@ -8,12 +8,11 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime
 
 from productrecs.engines.visual.garment_places import PersonLandmarks, find_garment_places
 from productrecs.engines.visual.image_transforms import Pixels, resize
 from productrecs.engines.visual.region_proposals import Boxes
-from productrecs.records.pictures.onnx_model_file import OnnxModelFile
+from productrecs.records.pictures.onnx_model_file import OnnxModelFile, open_session
 from productrecs.records.pictures.pose_model_conversion import (
     LANDMARK_NUMBERS,
     MASK_CELLS,
@@ -32,11 +31,7 @@ class BodyLandmarkFinder:
 
     def __init__(self, model: OnnxModelFile) -> None:
         """Load the model's file."""
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(
-            str(model.path), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = open_session(model.path)
         self._input = self._session.get_inputs()[0].name
 
     def find_places(self, pixels: Pixels) -> Boxes:

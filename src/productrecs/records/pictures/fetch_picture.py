@@ -5,7 +5,6 @@ Only public addresses or trusted hosts are fetched, see `core/outbound_http.py`.
 
 import contextlib
 import http.client
-import socket
 import threading
 import time
 from collections.abc import Callable, Collection
@@ -21,6 +20,8 @@ from productrecs.core.outbound_http import (
     connect,
     resolve_host,
     resolve_target,
+    send_request,
+    unreachable_reason,
 )
 from productrecs.records.pictures.decode_picture import MAX_BYTES
 
@@ -108,10 +109,8 @@ def fetch_picture(
     except (OSError, http.client.HTTPException, ValueError) as error:
         if time.monotonic() >= until:
             message = f"it did not arrive within {seconds:.0f} seconds"
-        elif isinstance(error, socket.gaierror):
-            message = "its host is not known; check the address"
         else:
-            message = f"the host cannot be reached ({type(error).__name__})"
+            message = unreachable_reason(error)
         raise PictureUnavailableError(message, is_transient=True) from error
     message = f"more than {MAX_REDIRECTS} redirects"
     raise PictureUnavailableError(message, is_transient=False)
@@ -127,20 +126,15 @@ def _send_request(
     """Return one host's reply: the picture, or the redirect's address."""
     with connect(target, until) as connection:
         headers = {
-            "Host": target.origin,
             "User-Agent": _AGENT,
             "Accept": "image/avif,image/webp,image/png,image/jpeg,image/gif",
             "Accept-Encoding": "identity",
-            "Connection": "close",
         }
         if cached_validators.etag:
             headers["If-None-Match"] = cached_validators.etag
         if cached_validators.modified:
             headers["If-Modified-Since"] = cached_validators.modified
-        connection.putrequest("GET", target.path, skip_host=True, skip_accept_encoding=True)
-        for name, value in headers.items():
-            connection.putheader(name, value)
-        connection.endheaders()
+        send_request(connection, "GET", target, headers)
         with contextlib.closing(connection.getresponse()) as response:
             result = _read_response(response, cached_validators)
         if time.monotonic() >= until:

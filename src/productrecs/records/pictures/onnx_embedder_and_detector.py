@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import onnxruntime
 
 from productrecs.engines.visual.image_transforms import Pixels, resize
-from productrecs.records.pictures.onnx_model_file import OnnxModelFile
+from productrecs.engines.visual.region_proposals import intersection_over_union
+from productrecs.records.pictures.onnx_model_file import OnnxModelFile, open_session
 
 STRIDES: Final = (8, 16, 32)
 PAD: Final = 114
@@ -93,24 +93,11 @@ def _suppress_overlaps(detections: Sequence[Detection], overlap: float) -> list[
     for detection in detections:
         if all(
             detection.label != other.label
-            or _intersection_over_union(detection.box, other.box) <= overlap
+            or intersection_over_union(detection.box, other.box) <= overlap
             for other in remaining
         ):
             remaining.append(detection)
     return remaining
-
-
-def _intersection_over_union(first: Sequence[float], second: Sequence[float]) -> float:
-    overlap_width = min(first[0] + first[2], second[0] + second[2]) - max(
-        first[0], second[0]
-    )
-    overlap_height = min(first[1] + first[3], second[1] + second[3]) - max(
-        first[1], second[1]
-    )
-    if overlap_width <= 0 or overlap_height <= 0:
-        return 0.0
-    intersection = overlap_width * overlap_height
-    return intersection / (first[2] * first[3] + second[2] * second[3] - intersection)
 
 
 # Dimensions of an output with one row a part, the whole picture first.
@@ -122,12 +109,8 @@ class OnnxEmbedder:
 
     def __init__(self, model: OnnxModelFile) -> None:
         """Load the model's file."""
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._model = model
-        self._session = onnxruntime.InferenceSession(
-            str(model.path), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = open_session(model.path)
         self._input = self._session.get_inputs()[0].name
 
     @property
@@ -185,12 +168,8 @@ class YoloxDetector:
 
     def __init__(self, model: OnnxModelFile) -> None:
         """Load the model's file."""
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._model = model
-        self._session = onnxruntime.InferenceSession(
-            str(model.path), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = open_session(model.path)
         self._input = self._session.get_inputs()[0].name
 
     def detect(self, pixels: Pixels) -> list[tuple[tuple[float, ...], float, str]]:

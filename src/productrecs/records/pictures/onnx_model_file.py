@@ -10,9 +10,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from productrecs.core.errors import ProductRecsError
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
 
 DETECTOR, EMBEDDER = "detector", "embedder"
 OBJECTS, BODY = "objects", "body"
@@ -85,6 +88,21 @@ def read_sidecar(path: Path, kind: str) -> tuple[Mapping[str, Any], str]:
         message = f"{path} has the SHA-256 {digest}, which is not the one in {sidecar.name}"
         raise ModelFileError(message)
     return sidecar_fields, digest
+
+
+def open_session(path: Path, *, keeps_memory: bool = True) -> "InferenceSession":
+    """Return a model that runs in the calling thread alone.
+
+    Without `keeps_memory` it gives the memory of a run back, which takes time.
+    """
+    import onnxruntime  # noqa: PLC0415 - optional, and slow to import
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.enable_cpu_mem_arena = keeps_memory
+    return onnxruntime.InferenceSession(
+        str(path), options, providers=["CPUExecutionProvider"]
+    )
 
 
 def _parse_sidecar(

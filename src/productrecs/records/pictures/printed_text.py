@@ -14,6 +14,7 @@ import onnxruntime
 from PIL import Image
 
 from productrecs.engines.visual.image_transforms import Pixels
+from productrecs.records.pictures.onnx_model_file import open_session
 from productrecs.records.pictures.text_boxes import Map, TextBox, find_text_boxes
 
 _DETECTED_SIDE: Final = 320
@@ -49,7 +50,7 @@ class PrintedTextReader:
 
     def __init__(self, detector: Path, recognizer: Path) -> None:
         """Load the models' files; the recognizer's has its characters as metadata."""
-        self._detector, self._recognizer = map(_session, (detector, recognizer))
+        self._detector, self._recognizer = map(open_session, (detector, recognizer))
         metadata = self._recognizer.get_modelmeta().custom_metadata_map
         self._characters = ["", *metadata["character"].splitlines(), " "]
 
@@ -84,14 +85,6 @@ class PrintedTextReader:
         line = np.asarray(_cut_line(picture, box))
         text, confidence = decode_ctc(_run(self._recognizer, line)[0], self._characters)
         return text.strip(), confidence
-
-
-def _session(path: Path) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(
-        str(path), options, providers=["CPUExecutionProvider"]
-    )
 
 
 def _run(session: onnxruntime.InferenceSession, pixels: Pixels) -> Map:

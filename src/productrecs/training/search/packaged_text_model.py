@@ -11,7 +11,6 @@ are (`MatMulNBits`), and a table of word pieces is scaled after its rows were lo
 weights are in a second file, which the operating system shares between processes.
 """
 
-import hashlib
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +47,7 @@ from productrecs.records.pictures.onnx_graph_writer import (
     write_model_file,
 )
 from productrecs.records.pictures.onnx_model_file import ModelFileError
+from productrecs.records.pictures.packaged_file import PackagedFile
 from productrecs.training.search.text_embedder import TextModel
 
 _FLOAT, _UINT8, _INT8 = 1, 2, 3  # onnx.TensorProto.DataType
@@ -300,41 +300,6 @@ def _as_bytes(part: int | memoryview) -> memoryview:
 
 def _as_text(part: int | memoryview) -> str:
     return str(_as_bytes(part), "utf-8")
-
-
-@dataclass(frozen=True, slots=True)
-class PackagedFile:
-    """A file of a package, and the hash of the version that we checked."""
-
-    module: str
-    file: str
-    sha256: str
-
-    def path(self) -> Path | None:
-        """Return the file's path; None if the package is not installed."""
-        spec = importlib.util.find_spec(self.module)
-        if spec is None or spec.origin is None:
-            return None
-        return Path(spec.origin).parent / self.file
-
-    def read_verified(self, path: Path) -> bytes:
-        """Return the content of `path` after its hash was verified.
-
-        Raises:
-            ModelFileError: when the hash differs, or the file cannot be read.
-        """
-        try:
-            content = path.read_bytes()
-        except OSError as error:
-            message = f"{path} cannot be read: {error}"
-            raise ModelFileError(message) from error
-        if hashlib.sha256(content).hexdigest() != self.sha256:
-            message = (
-                f"{path} is not the file that was checked; reinstall the package "
-                f"{self.module}"
-            )
-            raise ModelFileError(message)
-        return content
 
 
 _FORMAT: Final = 1  # format version; a new one triggers a new conversion

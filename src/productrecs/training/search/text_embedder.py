@@ -18,7 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.engines.text.semantic_space import Codes, Vectors, quantize, unit_rows
-from productrecs.records.pictures.onnx_model_file import ModelFileError, read_sidecar
+from productrecs.records.pictures.onnx_model_file import (
+    ModelFileError,
+    open_session,
+    read_sidecar,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -279,15 +283,9 @@ class _OnnxNetwork:
     """The inference session of a model."""
 
     def __init__(self, model: TextModel) -> None:
-        import onnxruntime  # noqa: PLC0415 - optional dependency
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = False  # it would keep what the longest text took
         self._pooling = model.pooling
-        self._session = onnxruntime.InferenceSession(
-            str(model.path), options, providers=["CPUExecutionProvider"]
-        )
+        # An arena would keep what the longest text took.
+        self._session = open_session(model.path, keeps_memory=False)
         self._input_names = {tensor.name for tensor in self._session.get_inputs()}
 
     def run(self, ids: Tokens, mask: Tokens) -> Vectors:

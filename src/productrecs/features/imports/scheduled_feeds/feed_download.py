@@ -2,7 +2,6 @@
 
 import hashlib
 import http.client
-import socket
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -17,6 +16,8 @@ from productrecs.core.outbound_http import (
     connect,
     resolve_host,
     resolve_target,
+    send_request,
+    unreachable_reason,
 )
 
 MAX_BYTES: Final = 512 << 20
@@ -97,12 +98,9 @@ class FeedDownloader:
             reason = error.with_remedy("PRODUCTRECS_FEED_HOSTS")
             message = f"the address is rejected: {reason}"
             raise FeedUnavailableError(message) from error
-        except socket.gaierror as error:
-            message = "its host is not known; check the address"
-            raise FeedUnavailableError(message) from error
         except (OSError, http.client.HTTPException, ValueError) as error:
             is_late = isinstance(error, TimeoutError) or time.monotonic() >= until
-            reason = f"the host cannot be reached ({type(error).__name__})"
+            reason = unreachable_reason(error)
             if isinstance(error, http.client.IncompleteRead):
                 reason = "the connection ended before the whole file had arrived"
             raise FeedUnavailableError(late if is_late else reason) from error
@@ -178,11 +176,9 @@ def _send(
     header: str,
 ) -> None:
     headers = {
-        "Host": target.origin,
         "User-Agent": _AGENT,
         "Accept": "*/*",
         "Accept-Encoding": "gzip",
-        "Connection": "close",
     }
     if request.etag:
         headers["If-None-Match"] = request.etag
@@ -191,10 +187,7 @@ def _send(
     if header:
         name, _, value = header.partition(": ")
         headers[name] = value
-    connection.putrequest("GET", target.path, skip_host=True, skip_accept_encoding=True)
-    for name, value in headers.items():
-        connection.putheader(name, value)
-    connection.endheaders()
+    send_request(connection, "GET", target, headers)
 
 
 def _usable_validator(value: str | None) -> str | None:
