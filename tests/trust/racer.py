@@ -192,14 +192,14 @@ def _checking_first(database: Database, way: Way, order_id: str) -> bool:
 
 def _admit_anything(self: PurchaseRepository, order_id: str, now_ms: int) -> int | None:
     store_id = self._store_id
-    added = upsert(self._transaction, order_receipts).values(
+    added = upsert(self._connection, order_receipts).values(
         store_id=store_id, order_id=order_id, receipt=0, received_at=now_ms
     )
     query = added.on_conflict_do_update(
         index_elements=["store_id", "order_id"],
         set_={"received_at": now_ms, "receipt": order_receipts.c.receipt + 1},
     ).returning(order_receipts.c.receipt)
-    return self._transaction.execute(query).scalar()
+    return self._connection.execute(query).scalar()
 
 
 if __name__ == "__main__":
