@@ -111,7 +111,9 @@ SQL_STATEMENT = re.compile(
 )
 SQL_CALLS = frozenset({"execute", "executemany", "exec_driver_sql", "raw_connection"})
 SQL_WORDS = re.compile(r"\s*(SELECT|WITH|VALUES|INSERT|UPDATE|DELETE|REPLACE|ALTER|DROP)\b")
-STATEMENTS = frozenset({"select", "insert", "update", "delete", "upsert", "text"})
+STATEMENTS = frozenset(
+    {"select", "insert", "update", "delete", "upsert", "put_row", "text"}
+)
 SQL_WORD = (
     r"\b(SELECT|WITH|VALUES|INSERT|INTO|UPDATE|DELETE|REPLACE|ALTER|DROP|PRAGMA|CREATE"
     r"|FROM|JOIN|WHERE|AND)\b"

@@ -14,7 +14,6 @@ from productrecs.features.assistants.attribution_counts import (
     OTHER,
     PARAMETERS,
 )
-from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import assistant_attributions, assistant_calls
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -84,7 +83,16 @@ class AssistantCallRepository(StoreRepository):
             counts[key] += 1
             last_times[key] = max(call.at_ms, last_times.get(key, 0))
         for key in sorted(counts):
-            self._add_row(key, counts[key], last_times[key])
+            agent, operation, day = key
+            self._put_row(
+                assistant_calls,
+                sums=("calls",),
+                agent=agent,
+                operation=operation,
+                day=day,
+                calls=counts[key],
+                last_at=last_times[key],
+            )
         newest = max(call.day for call in calls)
         _delete_old_days(self._connection, assistant_calls, self._store_id, newest)
 
@@ -92,25 +100,6 @@ class AssistantCallRepository(StoreRepository):
         columns = assistant_calls.c
         query = sa.select(columns.agent).where(columns.store_id == self._store_id)
         return set(self._connection.scalars(query.distinct()))
-
-    def _add_row(self, key: tuple[str, str, int], calls: int, last_ms: int) -> None:
-        agent, operation, day = key
-        row = upsert(self._connection, assistant_calls).values(
-            store_id=self._store_id,
-            agent=agent,
-            operation=operation,
-            day=day,
-            calls=calls,
-            last_at=last_ms,
-        )
-        changed = {
-            "calls": assistant_calls.c.calls + row.excluded.calls,
-            "last_at": row.excluded.last_at,
-        }
-        keys = ["store_id", "agent", "operation", "day"]
-        self._connection.execute(
-            row.on_conflict_do_update(index_elements=keys, set_=changed)
-        )
 
     def recent_by_agent(self, now_ms: int) -> dict[str, RecentAssistantCalls]:
         """Return the calls of each assistant of the last 30 days, the most first."""
@@ -154,8 +143,15 @@ class AssistantAttributionRepository(StoreRepository):
                 values.add(search.value)
             value = search.value if search.value in values else OTHER
             counts[search.parameter, value, search.day] += 1
-        for key in sorted(counts):
-            self._add_row(key, counts[key])
+        for (parameter, value, day), count in sorted(counts.items()):
+            self._put_row(
+                assistant_attributions,
+                sums=("searches",),
+                parameter=parameter,
+                value=value,
+                day=day,
+                searches=count,
+            )
         newest = max(search.day for search in searches)
         _delete_old_days(self._connection, assistant_attributions, self._store_id, newest)
 
@@ -168,21 +164,6 @@ class AssistantAttributionRepository(StoreRepository):
         for parameter, value in self._connection.execute(query.distinct()):
             known[parameter].add(value)
         return known
-
-    def _add_row(self, key: tuple[str, str, int], searches: int) -> None:
-        parameter, value, day = key
-        row = upsert(self._connection, assistant_attributions).values(
-            store_id=self._store_id,
-            parameter=parameter,
-            value=value,
-            day=day,
-            searches=searches,
-        )
-        changed = {"searches": assistant_attributions.c.searches + row.excluded.searches}
-        keys = ["store_id", "parameter", "value", "day"]
-        self._connection.execute(
-            row.on_conflict_do_update(index_elements=keys, set_=changed)
-        )
 
     def recent_by_parameter(self, now_ms: int) -> dict[str, dict[str, int]]:
         """Return the searches of the last 30 days by parameter and value, most first."""

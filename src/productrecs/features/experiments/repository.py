@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from productrecs.records.catalog.repository import costs_of_items
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
-from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import experiment_days, exposures
 
@@ -84,17 +83,13 @@ class ExperimentResultRepository(StoreRepository):
 
     def store_result(self, result: StoredExperimentResult) -> None:
         """Store a day's result, replacing an earlier one of that day."""
-        values = {
-            "computed_at": result.computed_at,
-            "result": json.dumps(result.result, allow_nan=False),
-        }
-        added = upsert(self._connection, experiment_days).values(
-            store_id=self._store_id, test=result.test, day=result.day, **values
+        self._put_row(
+            experiment_days,
+            test=result.test,
+            day=result.day,
+            computed_at=result.computed_at,
+            result=json.dumps(result.result, allow_nan=False),
         )
-        query = added.on_conflict_do_update(
-            index_elements=["store_id", "test", "day"], set_=values
-        )
-        self._connection.execute(query)
 
     def newest_results(self, test: str, limit: int) -> list[StoredExperimentResult]:
         """Return the newest results of a test, the newest first.

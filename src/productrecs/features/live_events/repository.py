@@ -19,7 +19,7 @@ from productrecs.features.live_events.live_event import (
 from productrecs.records.events.event import EventKind, exported_event_fields
 from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
-from productrecs.storage.sql.dialects import RawReader, upsert
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import event_receipts, event_watches, live_events
 
@@ -43,12 +43,7 @@ class LiveEventRepository(StoreRepository):
 
     def watch(self, until_ms: int) -> None:
         """Record the store's events until then."""
-        row = upsert(self._connection, event_watches).values(
-            store_id=self._store_id, until=until_ms
-        )
-        self._connection.execute(
-            row.on_conflict_do_update(index_elements=["store_id"], set_={"until": until_ms})
-        )
+        self._put_row(event_watches, until=until_ms)
 
     def add_and_delete_old(self, events: Sequence[LiveEvent]) -> None:
         """Store events, and delete those beyond the last 500 or older than an hour."""

@@ -15,7 +15,7 @@ from productrecs.features.looks.look import (
     LookVersion,
     SanitizedPicture,
 )
-from productrecs.storage.sql.dialects import RawReader, RawSql, upsert
+from productrecs.storage.sql.dialects import RawReader, RawSql
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import look_pictures, look_versions, looks
@@ -154,19 +154,13 @@ class LookRepository(StoreRepository):
 
     def store_picture(self, picture: SanitizedPicture, now_ms: int) -> None:
         """Store a picture; equal content is stored once, with its time renewed."""
-        row = upsert(self._connection, look_pictures).values(
-            store_id=self._store_id,
+        self._put_row(
+            look_pictures,
             picture_id=picture.picture_id,
             content=picture.content,
             width=picture.width,
             height=picture.height,
             created_at=now_ms,
-        )
-        self._connection.execute(
-            row.on_conflict_do_update(
-                index_elements=[look_pictures.c.store_id, look_pictures.c.picture_id],
-                set_={"created_at": now_ms},
-            )
         )
 
     def delete_unused_pictures(self, picture_id: str, before_ms: int) -> None:

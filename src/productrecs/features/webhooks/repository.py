@@ -23,7 +23,6 @@ from productrecs.features.webhooks.webhook import (
     message_body,
     next_attempt_at,
 )
-from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
     webhook_endpoints,
@@ -295,14 +294,10 @@ class WebhookRepository(StoreRepository):
 
     def set_position(self, source: str, position: object) -> None:
         """Store up to where the facts of a source have become messages."""
-        row = upsert(self._connection, webhook_positions).values(
-            store_id=self._store_id, source=source, position=json.dumps(position)
-        )
-        self._connection.execute(
-            row.on_conflict_do_update(
-                index_elements=["store_id", "source"],
-                set_={"position": row.excluded.position},
-            )
+        self._put_row(
+            webhook_positions,
+            source=source,
+            position=json.dumps(position),
         )
 
     def _endpoint_update(self, endpoint_id: str, **values: object) -> sa.Update:

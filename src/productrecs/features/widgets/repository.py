@@ -14,7 +14,7 @@ from productrecs.features.widgets.widget_config import (
     WidgetConfigChange,
     is_widget_type,
 )
-from productrecs.storage.sql.dialects import RawReader, RawSql, upsert
+from productrecs.storage.sql.dialects import RawReader, RawSql
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import widget_configs
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -83,17 +83,13 @@ class WidgetRepository(StoreRepository):
                 "of another type to null first"
             )
             raise TooManyWidgetTypesError(message)
-        values = {
-            "settings": json.dumps(config.settings, ensure_ascii=False),
-            "custom_css": config.custom_css,
-            "scoped": config.scoped,
-            "updated_at": now_ms,
-        }
-        row = upsert(self._connection, widget_configs).values(
-            store_id=self._store_id, type=widget_type, **values
-        )
-        self._connection.execute(
-            row.on_conflict_do_update(index_elements=["store_id", "type"], set_=values)
+        self._put_row(
+            widget_configs,
+            type=widget_type,
+            settings=json.dumps(config.settings, ensure_ascii=False),
+            custom_css=config.custom_css,
+            scoped=config.scoped,
+            updated_at=now_ms,
         )
 
     def _delete(self, widget_type: str) -> None:

@@ -17,7 +17,6 @@ from productrecs.records.purchases.sold_lines.repository import (
 from productrecs.storage.sql.dialects import (
     ROWS_PLACEHOLDER,
     RawReader,
-    upsert,
 )
 from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
 from productrecs.storage.sql.store_counters_and_versions import increment_counter
@@ -310,17 +309,13 @@ class EventRepository(StoreRepository):
 
     def set_lines_imported(self, kind: str, digest: str, lines: int, now_ms: int) -> None:
         """Store the progress of a file, in the transaction of its lines."""
-        query = upsert(self._connection, imports).values(
-            store_id=self._store_id,
+        self._put_row(
+            imports,
+            keeps=("submitted_at",),
             kind=kind,
             digest=digest,
             lines_done=lines,
             submitted_at=now_ms,
-        )
-        self._connection.execute(
-            query.on_conflict_do_update(
-                index_elements=["store_id", "kind", "digest"], set_={"lines_done": lines}
-            )
         )
 
 

@@ -369,23 +369,16 @@ class PurchaseRepository(StoreRepository):
 
     def store_import_progress(self, progress: OrderImportProgress) -> None:
         """Store an import's progress, in the transaction of its lines."""
-        values = {
-            "lines_done": progress.rows_done,
-            "lines_added": progress.lines_added,
-            "lines_changed": progress.lines_changed,
-            "lines_repeated": progress.lines_repeated,
-        }
-        query = upsert(self._connection, imports).values(
-            store_id=self._store_id,
+        self._put_row(
+            imports,
+            keeps=("submitted_at",),
             kind=_HISTORY,
             digest=progress.digest,
             submitted_at=progress.submitted_at,
-            **values,
-        )
-        self._connection.execute(
-            query.on_conflict_do_update(
-                index_elements=["store_id", "kind", "digest"], set_=values
-            )
+            lines_done=progress.rows_done,
+            lines_added=progress.lines_added,
+            lines_changed=progress.lines_changed,
+            lines_repeated=progress.lines_repeated,
         )
 
     def delete_import_progress(self, digest: str) -> None:

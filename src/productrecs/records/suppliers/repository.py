@@ -14,7 +14,6 @@ from productrecs.records.suppliers.supplier import (
     SupplierError,
     UnknownSupplierError,
 )
-from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import product_terms, suppliers
@@ -95,35 +94,22 @@ class SupplierRepository(StoreRepository):
         added = sorted({one.supplier for one in found} - known)
         self._save([Supplier(name) for name in added])
         for one in found:
-            row = upsert(self._connection, product_terms).values(
-                store_id=self._store_id,
+            self._put_row(
+                product_terms,
                 item=numbers[one.product],
                 supplier=one.supplier,
                 pack_size=one.pack_size,
                 minimum_quantity=one.minimum_quantity,
-            )
-            names = ("supplier", "pack_size", "minimum_quantity")
-            changed = {name: row.excluded[name] for name in names}
-            self._connection.execute(
-                row.on_conflict_do_update(
-                    index_elements=[_terms.store_id, _terms.item], set_=changed
-                )
             )
         missing = [one.product for one in terms if one.product not in numbers]
         return TermsAssignmentResult(missing, added)
 
     def _save(self, changed: Sequence[Supplier]) -> None:
         for supplier in changed:
-            row = upsert(self._connection, suppliers).values(
-                store_id=self._store_id,
+            self._put_row(
+                suppliers,
                 name=supplier.name,
                 **{name: getattr(supplier, name) for name in _SUPPLIER_FIELDS},
-            )
-            self._connection.execute(
-                row.on_conflict_do_update(
-                    index_elements=[_supplier.store_id, _supplier.name],
-                    set_={name: row.excluded[name] for name in _SUPPLIER_FIELDS},
-                )
             )
         count = self._connection.execute(
             sa.select(sa.func.count()).where(_supplier.store_id == self._store_id)

@@ -6,7 +6,7 @@ itself. Raw SQL is the same for both databases except for the placeholders here.
 in `sqlite_dialect.py`, PostgreSQL in `postgres_dialect.py`.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -206,3 +206,26 @@ def upsert(
     from sqlalchemy.dialects import postgresql  # noqa: PLC0415 - slow, and often not needed
 
     return postgresql.insert(table)
+
+
+def put_row(
+    connection: sa.Connection,
+    table: sa.Table,
+    *,
+    sums: Collection[str] = (),
+    keeps: Collection[str] = (),
+    **values: Any,
+) -> None:
+    """Store a row, or change the one with its primary key.
+
+    Of that one, columns in `sums` grow by their values, those in `keeps` stay, and the
+    others are replaced.
+    """
+    row = upsert(connection, table).values(values)
+    key = [column.name for column in table.primary_key]
+    changed = {
+        name: table.c[name] + row.excluded[name] if name in sums else row.excluded[name]
+        for name in values
+        if name not in {*key, *keeps}
+    }
+    connection.execute(row.on_conflict_do_update(index_elements=key, set_=changed))

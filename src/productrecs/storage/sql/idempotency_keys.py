@@ -7,7 +7,6 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError
-from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import named_calls
 
@@ -54,24 +53,15 @@ class IdempotencyRepository(StoreRepository):
         return str(row.answer)
 
     def store_reply(self, call: IdempotentCall, reply: str, now_ms: int) -> None:
-        """Store a call's reply, in the transaction of the call."""
-        row = upsert(self._connection, named_calls).values(
-            store_id=self._store_id,
+        """Store a call's reply in its transaction; it replaces an expired one."""
+        self._put_row(
+            named_calls,
             what=call.operation,
             name=call.name,
             digest=call.digest,
             answer=reply,
             stored_at=now_ms,
         )
-        query = row.on_conflict_do_update(  # replaces an expired key
-            index_elements=[
-                named_calls.c.store_id,
-                named_calls.c.what,
-                named_calls.c.name,
-            ],
-            set_={name: row.excluded[name] for name in ("digest", "answer", "stored_at")},
-        )
-        self._connection.execute(query)
 
     def delete_expired(self, now_ms: int) -> None:
         """Delete expired keys."""

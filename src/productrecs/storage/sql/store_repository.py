@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from productrecs.storage.sql.dialects import RawSql, raw_connection
+from productrecs.storage.sql.dialects import RawSql, put_row, raw_connection
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import sqlalchemy as sa
 
     from productrecs.core.ids import StoreId
@@ -24,3 +26,21 @@ class StoreRepository:
     def _raw(self) -> RawSql:
         """The driver's connection, for SQL that is text."""
         return raw_connection(self._connection)
+
+    def _put_row(
+        self,
+        table: sa.Table,
+        *,
+        sums: Collection[str] = (),
+        keeps: Collection[str] = (),
+        **values: Any,
+    ) -> None:
+        """Store a row of the store, as `put_row` does."""
+        put_row(
+            self._connection,
+            table,
+            sums=sums,
+            keeps=keeps,
+            store_id=self._store_id,
+            **values,
+        )

@@ -7,7 +7,7 @@ import msgspec
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.dialects import put_row
 from productrecs.storage.sql.store_counters_and_versions import heads_of_all_stores
 from productrecs.storage.sql.tables import insights
 
@@ -67,9 +67,4 @@ def store_insight(
         **insight._asdict(),
         "result": json.dumps(insight.result, allow_nan=False),
     }
-    query = (
-        upsert(transaction, insights)
-        .values(store_id=store_id, name=name, **values)
-        .on_conflict_do_update(index_elements=["store_id", "name"], set_=values)
-    )
-    transaction.execute(query)
+    put_row(transaction, insights, store_id=store_id, name=name, **values)

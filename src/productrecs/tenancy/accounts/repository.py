@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.dialects import RawReader, upsert
+from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.store_counters_and_versions import add_head
 from productrecs.storage.sql.store_repository import StoreRepository
@@ -228,14 +228,11 @@ class KeyUseRepository(StoreRepository):
     def record(self, uses: Iterable[KeyUse]) -> None:
         """Store uses; the last use of each key counts."""
         for use in sorted(uses, key=lambda use: use.used_at):
-            values = {"used_at": use.used_at, "address": use.address[:64] or None}
-            row = upsert(self._connection, key_uses).values(
-                store_id=self._store_id, key_id=use.key_id, **values
-            )
-            self._connection.execute(
-                row.on_conflict_do_update(
-                    index_elements=["store_id", "key_id"], set_=values
-                )
+            self._put_row(
+                key_uses,
+                key_id=use.key_id,
+                used_at=use.used_at,
+                address=use.address[:64] or None,
             )
 
 
@@ -268,12 +265,7 @@ class ConnectionRepository(StoreRepository):
     def put(self, connection: ShopConnection) -> None:
         """Store the connection; lock the store first."""
         values = asdict(connection)
-        query = upsert(self._connection, store_connections).values(
-            store_id=self._store_id, **values
-        )
-        self._connection.execute(
-            query.on_conflict_do_update(index_elements=["store_id"], set_=values)
-        )
+        self._put_row(store_connections, **values)
 
 
 def _subscription_columns(subscription: Subscription) -> dict[str, object]:
@@ -399,22 +391,14 @@ class KeyMisuseRepository(StoreRepository):
             if (misuse.kind, misuse.value) not in stored and len(stored) >= MAX_STORED:
                 continue
             stored.add((misuse.kind, misuse.value))
-            row = upsert(self._connection, sightings).values(
-                store_id=self._store_id,
+            self._put_row(
+                sightings,
+                keeps=("first_at",),
                 kind=misuse.kind.value,
                 value=misuse.value,
                 first_at=misuse.seen_at,
                 last_at=misuse.seen_at,
             )
-            query = row.on_conflict_do_update(
-                index_elements=[
-                    sightings.c.store_id,
-                    sightings.c.kind,
-                    sightings.c.value,
-                ],
-                set_={"last_at": row.excluded.last_at},
-            )
-            self._connection.execute(query)
 
     def delete(self, kind: MisuseKind, before_ms: int | None = None) -> None:
         """Delete the records of one kind, or those last seen before a time."""

@@ -372,17 +372,13 @@ class SecondFactorRepository(StoreRepository):
 
     def put(self, factor: SecondFactor) -> None:
         """Store a factor, replacing the user's earlier one."""
-        values = {
-            "secret": factor.secret,
-            "enabled_at": factor.enabled_at,
-            "last_step": factor.last_step,
-            "recovery": json.dumps(factor.recovery),
-        }
-        row = upsert(self._connection, dashboard_second_factors).values(
-            store_id=self._store_id, user_id=factor.user_id, **values
-        )
-        self._connection.execute(
-            row.on_conflict_do_update(index_elements=["store_id", "user_id"], set_=values)
+        self._put_row(
+            dashboard_second_factors,
+            user_id=factor.user_id,
+            secret=factor.secret,
+            enabled_at=factor.enabled_at,
+            last_step=factor.last_step,
+            recovery=json.dumps(factor.recovery),
         )
 
     def remove(self, user_id: str) -> None:

@@ -149,17 +149,10 @@ class DemandRepository(StoreRepository):
 
     def store_draft(self, fingerprint: str, backtest: Mapping[str, object]) -> None:
         """Store the run's draft; replaces any other."""
-        row = upsert(self._connection, forecast_drafts).values(
-            store_id=self._store_id, fingerprint=fingerprint, verdict=json.dumps(backtest)
-        )
-        self._connection.execute(
-            row.on_conflict_do_update(
-                index_elements=[forecast_drafts.c.store_id],
-                set_={
-                    "fingerprint": row.excluded.fingerprint,
-                    "verdict": row.excluded.verdict,
-                },
-            )
+        self._put_row(
+            forecast_drafts,
+            fingerprint=fingerprint,
+            verdict=json.dumps(backtest),
         )
 
     def replace_run(

@@ -18,7 +18,6 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
 )
 from productrecs.records.uploads.file_import import FileImport, ImportOptions
 from productrecs.records.uploads.repository import FileImportRepository
-from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import scheduled_feed_fetches, scheduled_feeds
 
@@ -63,13 +62,7 @@ class ScheduledFeedRepository(StoreRepository):
 
     def save(self, feed: ScheduledFeed) -> None:
         """Store the feed in place of the former one."""
-        row = upsert(self._connection, scheduled_feeds).values(
-            store_id=self._store_id, **_columns(feed)
-        )
-        changed = {name: row.excluded[name] for name in _columns(feed)}
-        self._connection.execute(
-            row.on_conflict_do_update(index_elements=["store_id"], set_=changed)
-        )
+        self._put_row(scheduled_feeds, **_columns(feed))
 
     def delete(self) -> None:
         """Delete the feed; its log stays for its 30 days."""

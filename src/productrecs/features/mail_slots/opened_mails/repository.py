@@ -16,7 +16,7 @@ from productrecs.features.mail_slots.mail_slot import (
     MailProduct,
     MailResource,
 )
-from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.dialects import put_row
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import mail_choices, mail_days
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -67,17 +67,14 @@ def store_mail_products_and_delete_old(
     for store_id, selections in AccountRepository(transaction).lock_each_store(batch):
         newest = {(selection.mail, selection.day): selection for selection in selections}
         for selection in newest.values():
-            row = upsert(transaction, mail_choices).values(
+            put_row(
+                transaction,
+                mail_choices,
                 store_id=store_id,
                 recipient=selection.mail.recipient,
                 mail=selection.mail.digest,
                 day=selection.day,
                 products=_encode(selection.products).decode(),
-            )
-            keys = ["store_id", "day", "recipient", "mail"]
-            changed = {"products": row.excluded.products}
-            transaction.execute(
-                row.on_conflict_do_update(index_elements=keys, set_=changed)
             )
         oldest = max(selection.day for selection in selections) - KEPT_DAYS
         is_old = (columns.store_id == store_id) & (columns.day <= oldest)
@@ -92,14 +89,15 @@ def count_mail_engagements_and_delete_old(
     for store_id, calls in AccountRepository(transaction).lock_each_store(batch):
         counts = Counter((call.day, call.slot, _count_column(call)) for call in calls)
         for (day, slot, column), count in sorted(counts.items()):
-            values = {"pictures": 0, "proxy_pictures": 0, "clicks": 0, column: count}
-            row = upsert(transaction, mail_days).values(
-                store_id=store_id, day=day, slot=slot, **values
-            )
-            total = columns[column] + row.excluded[column]
-            keys = ["store_id", "day", "slot"]
-            transaction.execute(
-                row.on_conflict_do_update(index_elements=keys, set_={column: total})
+            sums = {"pictures": 0, "proxy_pictures": 0, "clicks": 0, column: count}
+            put_row(
+                transaction,
+                mail_days,
+                sums=sums,
+                store_id=store_id,
+                day=day,
+                slot=slot,
+                **sums,
             )
         oldest = max(call.day for call in calls) - COUNTED_DAYS
         is_old = (columns.store_id == store_id) & (columns.day <= oldest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -14,7 +14,6 @@ from productrecs.features.product_feed_export.feed_entries import (
     FeedFormat,
     FeedProductCounts,
 )
-from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import feed_fetches
 
@@ -43,22 +42,15 @@ class ExportedFeedFetchRepository(StoreRepository):
             reason.name: {"count": counts.left_out_counts[reason], "ids": ids}
             for reason, ids in counts.left_out.items()
         }
-        row = upsert(self._connection, feed_fetches).values(
-            store_id=self._store_id,
+        self._put_row(
+            feed_fetches,
+            sums=("fetches",),
             feed=feed.value,
             day=day,
             fetches=1,
             last_at=now_ms,
             products=counts.products,
             left_out=json.dumps(left_out),
-        )
-        changed: dict[str, Any] = {
-            name: row.excluded[name] for name in ("last_at", "products", "left_out")
-        }
-        keys = ["store_id", "feed", "day"]
-        changed["fetches"] = columns.fetches + row.excluded.fetches
-        self._connection.execute(
-            row.on_conflict_do_update(index_elements=keys, set_=changed)
         )
         is_old = (columns.store_id == self._store_id) & (columns.day <= day - FETCH_DAYS)
         self._connection.execute(feed_fetches.delete().where(is_old))

@@ -19,7 +19,7 @@ from productrecs.records.purchases.sold_lines.repository import (
     SoldLineRepository,
     SoldLineShopper,
 )
-from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.dialects import put_row
 from productrecs.storage.sql.store_counters_and_versions import log_seq
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import event_hours, outcome_days, refused_identities
@@ -51,14 +51,14 @@ def count_refused_identities_and_delete_old(
     for store_id, calls in AccountRepository(transaction).lock_each_store(batch):
         counts = Counter((call.at_ms // DAY_MS, call.check.name.lower()) for call in calls)
         for (day, reason), count in sorted(counts.items()):
-            row = upsert(transaction, refused_identities).values(
-                store_id=store_id, day=day, reason=reason, calls=count
-            )
-            total = refused_identities.c.calls + row.excluded.calls
-            transaction.execute(
-                row.on_conflict_do_update(
-                    index_elements=["store_id", "day", "reason"], set_={"calls": total}
-                )
+            put_row(
+                transaction,
+                refused_identities,
+                sums=("calls",),
+                store_id=store_id,
+                day=day,
+                reason=reason,
+                calls=count,
             )
         oldest = max(day for day, _ in counts) - _REFUSED_DAYS
         transaction.execute(

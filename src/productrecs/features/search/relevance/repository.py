@@ -19,7 +19,6 @@ from productrecs.features.search.relevance.relevance_measure import (
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
-from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_counters_and_versions import heads_of_all_stores
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
@@ -115,18 +114,15 @@ class RelevanceRepository(StoreRepository):
     def put_queries(self, queries: Iterable[QuerySetEntry], now_ms: int) -> None:
         """Add queries, or replace the origin, text and weight of known ones."""
         for query in queries:
-            values = {
-                "text": query.text,
-                "origin": query.origin,
-                "searches": query.searches,
-                "weight": query.weight,
-            }
-            row = {"store_id": self._store_id, "intent": query.intent, "added_at": now_ms}
-            added = upsert(self._connection, relevance_queries).values({**row, **values})
-            self._connection.execute(
-                added.on_conflict_do_update(
-                    index_elements=["store_id", "intent"], set_=values
-                )
+            self._put_row(
+                relevance_queries,
+                keeps=("added_at",),
+                intent=query.intent,
+                text=query.text,
+                origin=query.origin,
+                searches=query.searches,
+                weight=query.weight,
+                added_at=now_ms,
             )
 
     def delete_queries(self, intents: Iterable[str]) -> None:
@@ -168,12 +164,6 @@ class RelevanceRepository(StoreRepository):
         self, intent: str, item: int, grade: RelevanceGrade | None, now_ms: int
     ) -> None:
         """Store a judgement by hand; None deletes it."""
-        key = {
-            "store_id": self._store_id,
-            "intent": intent,
-            "item": item,
-            "by_hand": True,
-        }
         if grade is None:
             query = relevance_judgements.delete().where(
                 relevance_judgements.c.store_id == self._store_id,
@@ -183,10 +173,14 @@ class RelevanceRepository(StoreRepository):
             )
             self._connection.execute(query)
             return
-        values = {"grade": int(grade), "shoppers": 0, "judged_at": now_ms}
-        added = upsert(self._connection, relevance_judgements).values({**key, **values})
-        self._connection.execute(
-            added.on_conflict_do_update(index_elements=list(key), set_=values)
+        self._put_row(
+            relevance_judgements,
+            intent=intent,
+            item=item,
+            by_hand=True,
+            grade=int(grade),
+            shoppers=0,
+            judged_at=now_ms,
         )
 
     def replace_click_judgements(
@@ -258,22 +252,19 @@ class RelevanceRepository(StoreRepository):
 
     def add_measure(self, measure: StoredMeasure) -> None:
         """Add a measure to the history; one of the same moment is replaced."""
-        values = {
-            "ndcg": measure.ndcg,
-            "no_results": measure.no_results,
-            "click_through": measure.click_through,
-            "queries": measure.queries,
-            "judged_queries": measure.judged_queries,
-            "ndcg_before": measure.ndcg_before,
-            "ndcg_same": measure.ndcg_same,
-            "is_alarm": measure.is_alarm,
-            "changes": json.dumps(measure.changes, ensure_ascii=False),
-            "versions": json.dumps(measure.versions),
-        }
-        key = {"store_id": self._store_id, "measured_at": measure.measured_at}
-        added = upsert(self._connection, relevance_measures).values({**key, **values})
-        self._connection.execute(
-            added.on_conflict_do_update(index_elements=list(key), set_=values)
+        self._put_row(
+            relevance_measures,
+            measured_at=measure.measured_at,
+            ndcg=measure.ndcg,
+            no_results=measure.no_results,
+            click_through=measure.click_through,
+            queries=measure.queries,
+            judged_queries=measure.judged_queries,
+            ndcg_before=measure.ndcg_before,
+            ndcg_same=measure.ndcg_same,
+            is_alarm=measure.is_alarm,
+            changes=json.dumps(measure.changes, ensure_ascii=False),
+            versions=json.dumps(measure.versions),
         )
 
     def measures(self, since_ms: int = 0) -> list[StoredMeasure]:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import INSTALLATION
-from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.dialects import put_row
 from productrecs.storage.sql.tables import refused_identities
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
@@ -59,13 +59,15 @@ def store_and_purge_refused_keys(
     for day, calls in sorted(
         Counter(refused_key.at_ms // DAY_MS for refused_key in batch).items()
     ):
-        row = upsert(transaction, refused_identities).values(
-            store_id=INSTALLATION, day=day, reason=_REASON, calls=calls
+        put_row(
+            transaction,
+            refused_identities,
+            sums=("calls",),
+            store_id=INSTALLATION,
+            day=day,
+            reason=_REASON,
+            calls=calls,
         )
-        total = counts.calls + row.excluded.calls
-        keys = ["store_id", "day", "reason"]
-        row = row.on_conflict_do_update(index_elements=keys, set_={"calls": total})
-        transaction.execute(row)
     oldest_ms = now_ms - _RETENTION_MS
     is_old = counts.day < oldest_ms // DAY_MS
     transaction.execute(refused_identities.delete().where(is_ours & is_old))

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import random_text
-from productrecs.storage.sql.dialects import upsert
+from productrecs.storage.sql.dialects import put_row
 from productrecs.storage.sql.tables import counters, dashboard_users
 from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.repository import (
@@ -50,11 +50,7 @@ class LoginRepository:
 
         So no e-mail gets two logins, and a login's rows stay equal in all its stores.
         """
-        row = upsert(self._connection, counters).values(name="logins", value=1)
-        later = {"value": counters.c.value + 1}
-        self._connection.execute(
-            row.on_conflict_do_update(index_elements=["name"], set_=later)
-        )
+        put_row(self._connection, counters, sums=("value",), name="logins", value=1)
 
     def claim_email(self, email: str | None) -> None:
         """Lock the logins, so that a new one can have this e-mail.
