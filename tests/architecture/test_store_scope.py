@@ -37,6 +37,7 @@ SEVERAL_STORES = {
     "cli/doctor/repository.py: failed_jobs": OPERATOR,
     "cli/doctor/repository.py: totp_secrets": OPERATOR,
     "placements/repository.py: _put_statement": "its key begins with the store",
+    "storage/sql/dialects.py: put_row": "its row names the store",
     "cli/doctor/repository.py: newest_job": OPERATOR,
     "cli/doctor/repository.py: waiting_jobs": OPERATOR,
     "attribution/repository.py: attribution_backlogs": READS_ALL,
@@ -114,6 +115,8 @@ SQL_WORDS = re.compile(r"\s*(SELECT|WITH|VALUES|INSERT|UPDATE|DELETE|REPLACE|ALT
 STATEMENTS = frozenset(
     {"select", "insert", "update", "delete", "upsert", "put_row", "text"}
 )
+OWN = "_own_rows"
+"""The condition of `StoreRepository` that names the store for its repositories."""
 SQL_WORD = (
     r"\b(SELECT|WITH|VALUES|INSERT|INTO|UPDATE|DELETE|REPLACE|ALTER|DROP|PRAGMA|CREATE"
     r"|FROM|JOIN|WHERE|AND)\b"
@@ -178,7 +181,7 @@ def callee(call: ast.Call) -> str | None:
 def namings_of_the_store(method: ast.FunctionDef, criteria: AbstractSet[str]) -> int:
     """Count them, a call of a method that gives a criterion with the store included."""
     return sum(
-        (isinstance(node, ast.Attribute) and node.attr in {"store_id", *criteria})
+        (isinstance(node, ast.Attribute) and node.attr in {"store_id", OWN, *criteria})
         or (isinstance(node, ast.keyword) and node.arg == "store_id")
         or (isinstance(node, ast.Constant) and node.value == "store_id")
         for node in ast.walk(method)
@@ -194,7 +197,7 @@ def unroutable(tree: ast.Module) -> list[str]:
         return unroutable_texts(tree)
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     choices = Choices(names_of_columns(tree))
-    choices.criteria = {
+    choices.criteria |= {
         one.name for one in functions if not own_statements(one) and choices.count(one)
     }
     found = [one.name for one in functions if own_statements(one) > choices.count(one)]
@@ -245,7 +248,7 @@ class Choices:
     """Where one store is chosen: by equality, or as the store of a new row."""
 
     def __init__(self, columns: AbstractSet[str]) -> None:
-        self.criteria: AbstractSet[str] = frozenset()  # functions that give a choice
+        self.criteria: AbstractSet[str] = {OWN}  # functions that give a choice
         self._columns = columns
 
     def count(self, function: ast.FunctionDef) -> int:
@@ -515,6 +518,8 @@ def test_a_statement_that_forgets_the_store_is_caught() -> None:
         "        return sa.select(items).where(items.c.number == 1)\n"
         "    def through_a_criterion(self):\n"
         "        return sa.select(items).where(self._mine())\n"
+        "    def through_the_base(self):\n"
+        "        return sa.select(items).where(self._own_rows(items, number=1))\n"
         "    def _mine(self):\n"
         "        return items.c.store_id == self._store_id\n"
         "    def half(self):\n"

@@ -209,15 +209,13 @@ class TrainingRepository(StoreRepository):
         if serving is not None and serving.applied_seq > model.applied_seq:
             return
         self._connection.execute(models.delete().where(own_model))
-        self._connection.execute(
-            models.insert().values(
-                store_id=self._store_id,
-                model_id=model.model_id,
-                applied_seq=model.applied_seq,
-                catalog_seq=model.catalog_seq,
-                settings_hash=model.settings_hash,
-                trained_at=model.trained_at,
-            )
+        self._insert_row(
+            models,
+            model_id=model.model_id,
+            applied_seq=model.applied_seq,
+            catalog_seq=model.catalog_seq,
+            settings_hash=model.settings_hash,
+            trained_at=model.trained_at,
         )
         set_head(self._connection, self._store_id, model_id=model.model_id)
 

@@ -291,18 +291,15 @@ class AttributionRepository(StoreRepository):
     ) -> bool:
         """Advance the position; return False when another process has advanced it."""
         progress_columns = attribution_marks.c
-        query = (
-            attribution_marks.update()
-            .where(
-                progress_columns.store_id == self._store_id,
-                progress_columns.seq == before.seq,
-                progress_columns.zone == before.zone,
-                progress_columns.version == before.version,
-                progress_columns.language == before.language,
-            )
-            .values(**after._asdict())
+        changed = self._update_rows(
+            attribution_marks,
+            progress_columns.seq == before.seq,
+            progress_columns.zone == before.zone,
+            progress_columns.version == before.version,
+            progress_columns.language == before.language,
+            **after._asdict(),
         )
-        return self._connection.execute(query).rowcount == 1
+        return changed == 1
 
     def begin_progress(self, progress: AttributionProgress) -> None:
         """Insert the first position of a store.
@@ -342,10 +339,7 @@ class AttributionRepository(StoreRepository):
             (search_credit_days, sums.searched),
         )
         for table, rows in stored:
-            deletion = table.delete().where(
-                table.c.store_id == self._store_id, table.c.day.in_(sorted(days))
-            )
-            self._connection.execute(deletion)
+            self._delete_rows(table, table.c.day.in_(sorted(days)))
             scoped_rows = [(self._store_id, *row) for row in rows]
             database.insert_rows(self._connection, table, scoped_rows)
 
@@ -418,10 +412,7 @@ class AttributionRepository(StoreRepository):
             )
             .limit(limit)
         )
-        deletion = outcomes.delete().where(
-            outcomes.c.store_id == self._store_id, outcomes.c.fact.in_(facts)
-        )
-        if self._connection.execute(deletion).rowcount:
+        if self._delete_rows(outcomes, outcomes.c.fact.in_(facts)):
             return False
         for table in _SUMS:
             is_open = (
@@ -429,6 +420,5 @@ class AttributionRepository(StoreRepository):
                 if table is event_hours
                 else table.c.day >= settled.first_open_day
             )
-            query = table.delete().where(table.c.store_id == self._store_id, is_open)
-            self._connection.execute(query)
+            self._delete_rows(table, is_open)
         return True

@@ -170,8 +170,7 @@ class ForecastRepository(StoreRepository):
 
     def record_alerted_items(self, item_ids: Collection[str]) -> None:
         """Record the products that alert e-mails have named."""
-        query = forecast_runs.update().where(forecast_runs.c.store_id == self._store_id)
-        self._connection.execute(query.values(alerted=json.dumps(sorted(item_ids))))
+        self._update_rows(forecast_runs, alerted=json.dumps(sorted(item_ids)))
 
     def item(self, item_id: str) -> ItemForecast | None:
         """Return a catalog item and its forecast; None when it is not in the catalog."""

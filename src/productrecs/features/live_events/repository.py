@@ -94,8 +94,7 @@ class LiveEventRepository(StoreRepository):
         )
         last = self._connection.execute(newest).scalar() or ""
         stale = (_COLUMNS.at < before_ms) | (_COLUMNS.entry_id <= last)
-        deletion = live_events.delete().where(_COLUMNS.store_id == self._store_id, stale)
-        self._connection.execute(deletion)
+        self._delete_rows(live_events, stale)
 
     def latest(self, now_ms: int, after: str = "", **filters: str) -> list[LiveEvent]:
         """Return the last events, newest first; with `after` only those after that id."""

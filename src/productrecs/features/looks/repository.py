@@ -83,29 +83,18 @@ class LookRepository(StoreRepository):
 
     def add(self, look: Look) -> None:
         """Store a new look."""
-        self._connection.execute(
-            looks.insert().values(
-                store_id=self._store_id,
-                look_id=look.look_id,
-                created_at=look.updated_at,
-                **_look_columns(look),
-            )
+        self._insert_row(
+            looks, look_id=look.look_id, created_at=look.updated_at, **_look_columns(look)
         )
 
     def change(self, look: Look) -> None:
         """Store a look's new values."""
-        query = looks.update().where(
-            looks.c.store_id == self._store_id, looks.c.look_id == look.look_id
-        )
-        self._connection.execute(query.values(_look_columns(look)))
+        self._update_rows(looks, looks.c.look_id == look.look_id, **_look_columns(look))
 
     def remove(self, look_id: int) -> None:
         """Delete a look."""
         for table in (looks, look_versions):
-            query = table.delete().where(
-                table.c.store_id == self._store_id, table.c.look_id == look_id
-            )
-            self._connection.execute(query)
+            self._delete_rows(table, look_id=look_id)
 
     def versions(self, look_id: int) -> list[LookVersion]:
         """Return the earlier versions of a look, newest first."""
@@ -126,20 +115,11 @@ class LookRepository(StoreRepository):
         """Store a look before its change; delete the oldest versions above `limit`."""
         values = _look_columns(look)
         row = {name: values[name] for name in look_versions.c.keys() if name in values}  # noqa: SIM118 - no mapping
-        self._connection.execute(
-            look_versions.insert().values(
-                store_id=self._store_id, look_id=look.look_id, version=version, **row
-            )
-        )
+        self._insert_row(look_versions, look_id=look.look_id, version=version, **row)
         old = [old_version.version for old_version in self.versions(look.look_id)[limit:]]
         columns = look_versions.c
-        deletion = look_versions.delete().where(
-            columns.store_id == self._store_id,
-            columns.look_id == look.look_id,
-            columns.version.in_(old),
-        )
         if old:
-            self._connection.execute(deletion)
+            self._delete_rows(look_versions, columns.version.in_(old), look_id=look.look_id)
 
     def has_picture(self, picture_id: str) -> bool:
         """Return whether a picture is stored."""
@@ -174,12 +154,10 @@ class LookRepository(StoreRepository):
                 for table in (looks, look_versions)
             )
         )
-        self._connection.execute(
-            look_pictures.delete().where(
-                columns.store_id == self._store_id,
-                sa.or_(columns.picture_id == picture_id, columns.created_at < before_ms),
-                columns.picture_id.not_in(used),
-            )
+        self._delete_rows(
+            look_pictures,
+            sa.or_(columns.picture_id == picture_id, columns.created_at < before_ms),
+            columns.picture_id.not_in(used),
         )
 
     def _is_picture(self, picture_id: str) -> sa.ColumnElement[bool]:

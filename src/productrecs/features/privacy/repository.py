@@ -84,14 +84,10 @@ class ShopperRepository(StoreRepository):
         A unit that another customer shares with them is renamed to that customer's id.
         """
         for name_chunk in chunks(names):
-            deletion = exposures.delete().where(
-                exposures.c.store_id == self._store_id, exposures.c.identity.in_(name_chunk)
+            self._delete_rows(exposures, exposures.c.identity.in_(name_chunk))
+            self._update_rows(
+                exposures, exposures.c.unit.in_(name_chunk), unit=exposures.c.identity
             )
-            self._connection.execute(deletion)
-            other_rows = exposures.update().where(
-                exposures.c.store_id == self._store_id, exposures.c.unit.in_(name_chunk)
-            )
-            self._connection.execute(other_rows.values(unit=exposures.c.identity))
 
     def delete_names_from_uploads_and_imports(self, names: Sequence[str]) -> None:
         """Delete entries of upload reports that quote one of the names."""
@@ -105,10 +101,9 @@ class ShopperRepository(StoreRepository):
                 error for error in before if not any(name in error[1] for name in names)
             ]
             if len(after) < len(before):
-                changed = uploads.update().where(
-                    columns.store_id == self._store_id, columns.upload_id == upload_id
+                self._update_rows(
+                    uploads, columns.upload_id == upload_id, errors=json.dumps(after)
                 )
-                self._connection.execute(changed.values(errors=json.dumps(after)))
         self._delete_import_reports(names)
         self._clear_names_of_import_changes(names)
 
@@ -124,10 +119,7 @@ class ShopperRepository(StoreRepository):
             quoting = sa.or_(
                 *(column.contains(form, autoescape=True) for form in written_forms)
             )
-            deletion = file_imports.update().where(
-                columns.store_id == self._store_id, quoting
-            )
-            self._connection.execute(deletion.values({column: empty}))
+            self._update_rows(file_imports, quoting, **{column: empty})
 
     def _clear_names_of_import_changes(self, names: Sequence[str]) -> None:
         """Clear the names in the earlier values with which an import can be undone."""
@@ -159,26 +151,23 @@ class ShopperRepository(StoreRepository):
     def delete_products_of_mails(self, names: Sequence[str]) -> None:
         """Delete which products the shopper's mails show."""
         for name_chunk in chunks(names):
-            deletion = mail_choices.delete().where(
-                mail_choices.c.store_id == self._store_id,
+            self._delete_rows(
+                mail_choices,
                 mail_choices.c.recipient.in_([visitor_hash(name) for name in name_chunk]),
             )
-            self._connection.execute(deletion)
 
     def delete_live_events(self) -> None:
         """Delete all events of the live view, which holds one hour."""
-        deletion = live_events.delete().where(live_events.c.store_id == self._store_id)
-        self._connection.execute(deletion)
+        self._delete_rows(live_events)
 
     def unlink(self, names: Sequence[str]) -> None:
         """Delete the links between the names; the last step of an erasure."""
         links = shopper_links.c
         for name_chunk in chunks(names):
-            deletion = shopper_links.delete().where(
-                links.store_id == self._store_id,
+            self._delete_rows(
+                shopper_links,
                 links.session.in_(name_chunk) | links.customer.in_(name_chunk),
             )
-            self._connection.execute(deletion)
 
     def reset_attribution(self, max_count: int) -> None:
         """Reset attribution, so that it is recomputed from the log.
@@ -189,16 +178,12 @@ class ShopperRepository(StoreRepository):
         settled = sa.select(attribution_marks.c.settled_day).where(
             attribution_marks.c.store_id == self._store_id
         )
-        rare = search_days.delete().where(
-            search_days.c.store_id == self._store_id,
+        self._delete_rows(
+            search_days,
             search_days.c.day < settled.scalar_subquery(),
             search_days.c.shoppers < max_count,
         )
-        self._connection.execute(rare)
-        progress_update = attribution_marks.update().where(
-            attribution_marks.c.store_id == self._store_id
-        )
-        self._connection.execute(progress_update.values(seq=_DELETING))
+        self._update_rows(attribution_marks, seq=_DELETING)
 
     def delete_names_from_customer_list(self, names: Sequence[str]) -> None:
         """Delete the shopper from the customers by name; the segments are due again.
@@ -224,10 +209,7 @@ class ShopperRepository(StoreRepository):
     def recheck_waiting_files(self) -> None:
         """Check files again that wait for the merchant: that drops the shopper's rows."""
         columns = file_imports.c
-        checked = file_imports.update().where(
-            columns.store_id == self._store_id, columns.status == _CHECKED
-        )
-        self._connection.execute(checked.values(status=_CHECKING))
+        self._update_rows(file_imports, columns.status == _CHECKED, status=_CHECKING)
 
     def unfinished_upload_count(self, moment_ms: int) -> int:
         """Return how many files uploaded until then are still checked or imported.
@@ -296,33 +278,30 @@ class ErasureRepository(StoreRepository):
     def add_counts(self, erasure_id: int, *, events_gone: int, lines_changed: int) -> None:
         """Add to an erasure's counts."""
         columns = erasures.c
-        changed = erasures.update().where(
-            columns.store_id == self._store_id, columns.erasure_id == erasure_id
-        )
-        self._connection.execute(
-            changed.values(
-                events=columns.events + events_gone, lines=columns.lines + lines_changed
-            )
+        self._update_rows(
+            erasures,
+            columns.erasure_id == erasure_id,
+            events=columns.events + events_gone,
+            lines=columns.lines + lines_changed,
         )
 
     def record_cleared_and_delete_names(self, erasure_id: int, seq: int) -> None:
         """Record that all the shopper's records are deleted, and delete their ids."""
         columns = erasures.c
-        changed = erasures.update().where(
-            columns.store_id == self._store_id, columns.erasure_id == erasure_id
+        self._update_rows(
+            erasures, columns.erasure_id == erasure_id, names=None, cleared_seq=seq
         )
-        self._connection.execute(changed.values(names=None, cleared_seq=seq))
         self._notify()
 
     def record_finished(self, erasure_id: int, now_ms: int) -> None:
         """Record that all derived data is purged too."""
         columns = erasures.c
-        changed = erasures.update().where(
-            columns.store_id == self._store_id,
+        self._update_rows(
+            erasures,
             columns.erasure_id == erasure_id,
             columns.done_at.is_(None),
+            done_at=now_ms,
         )
-        self._connection.execute(changed.values(done_at=now_ms))
 
     def _notify(self) -> None:
         increment_counter(self._connection, self._store_id, "erasures")

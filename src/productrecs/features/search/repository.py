@@ -214,45 +214,35 @@ class SearchRuleRepository(StoreRepository):
 
     def add_synonym(self, number: int, synonym: Synonym, now_ms: int) -> None:
         """Store a synonym."""
-        self._connection.execute(
-            synonyms.insert().values(
-                store_id=self._store_id,
-                synonym_id=number,
-                texts=json.dumps(synonym.texts, ensure_ascii=False),
-                one_way=synonym.one_way,
-                created_at=now_ms,
-            )
+        self._insert_row(
+            synonyms,
+            synonym_id=number,
+            texts=json.dumps(synonym.texts, ensure_ascii=False),
+            one_way=synonym.one_way,
+            created_at=now_ms,
         )
 
     def add_rule(self, number: int, rule: SearchRule, now_ms: int) -> None:
         """Store a rule."""
-        self._connection.execute(
-            search_rules.insert().values(
-                store_id=self._store_id,
-                rule_id=number,
-                action=rule.action.value,
-                query=rule.query,
-                items=json.dumps(rule.items, ensure_ascii=False),
-                address=rule.address,
-                starts=rule.starts,
-                ends=rule.ends,
-                created_at=now_ms,
-            )
+        self._insert_row(
+            search_rules,
+            rule_id=number,
+            action=rule.action.value,
+            query=rule.query,
+            items=json.dumps(rule.items, ensure_ascii=False),
+            address=rule.address,
+            starts=rule.starts,
+            ends=rule.ends,
+            created_at=now_ms,
         )
 
     def remove_synonym(self, number: int) -> bool:
         """Delete a synonym; return whether there was one."""
-        query = synonyms.delete().where(
-            synonyms.c.store_id == self._store_id, synonyms.c.synonym_id == number
-        )
-        return self._connection.execute(query).rowcount > 0
+        return self._delete_rows(synonyms, synonym_id=number) > 0
 
     def remove_rule(self, number: int) -> bool:
         """Delete a rule; return whether there was one."""
-        query = search_rules.delete().where(
-            search_rules.c.store_id == self._store_id, search_rules.c.rule_id == number
-        )
-        return self._connection.execute(query).rowcount > 0
+        return self._delete_rows(search_rules, rule_id=number) > 0
 
 
 def _to_search_rule(row: Any) -> SearchRule:

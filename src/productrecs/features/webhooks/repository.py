@@ -135,11 +135,7 @@ class WebhookRepository(StoreRepository):
     def remove_endpoint(self, endpoint_id: str) -> None:
         """Delete an endpoint with its messages; the last one with the positions."""
         for table in (webhook_messages, webhook_endpoints):
-            self._connection.execute(
-                table.delete().where(
-                    table.c.store_id == self._store_id, table.c.endpoint_id == endpoint_id
-                )
-            )
+            self._delete_rows(table, endpoint_id=endpoint_id)
         if not self.endpoints():
             is_own = webhook_positions.c.store_id == self._store_id
             self._connection.execute(webhook_positions.delete().where(is_own))

@@ -93,12 +93,7 @@ class WidgetRepository(StoreRepository):
         )
 
     def _delete(self, widget_type: str) -> None:
-        self._connection.execute(
-            widget_configs.delete().where(
-                widget_configs.c.store_id == self._store_id,
-                widget_configs.c.type == widget_type,
-            )
-        )
+        self._delete_rows(widget_configs, type=widget_type)
 
 
 def _to_widget_config(row: Sequence[Any]) -> WidgetConfig:

@@ -220,13 +220,14 @@ class CatalogRepository(StoreRepository):
 
         Return whether there are any: some numbers belong to ids that only events named.
         """
-        query = items.update().where(
-            items.c.store_id == self._store_id,
+        changed = self._update_rows(
+            items,
             items.c.number >= numbers.start,
             items.c.number < numbers.stop,
             items.c.change_seq > 0,
+            change_seq=seq,
         )
-        return self._connection.execute(query.values(change_seq=seq)).rowcount > 0
+        return changed > 0
 
     def record_sync(self, now_ms: int) -> None:
         """Record that the whole catalog was pushed again."""

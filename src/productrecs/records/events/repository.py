@@ -102,11 +102,7 @@ class EventRepository(StoreRepository):
 
     def delete_receipts(self, before_ms: int) -> int:
         """Delete the ids of events received before `before_ms`; return the number."""
-        query = event_receipts.delete().where(
-            event_receipts.c.store_id == self._store_id,
-            event_receipts.c.received_at <= before_ms,
-        )
-        return self._connection.execute(query).rowcount
+        return self._delete_rows(event_receipts, event_receipts.c.received_at <= before_ms)
 
     def customers_of(self, sessions: Iterable[str]) -> dict[str, str]:
         """Return each session's customer, if known."""
@@ -204,18 +200,14 @@ class EventRepository(StoreRepository):
             events.c.store_id == self._store_id, chosen
         )
         self._connection.execute(bot_events.insert().from_select(columns, moved))
-        deletion = events.delete().where(events.c.store_id == self._store_id, chosen)
-        count = self._connection.execute(deletion).rowcount
+        count = self._delete_rows(events, chosen)
         if count:
             self._count_lost_events()
         return count
 
     def purge_bot_events(self, before_ms: int) -> int:
         """Delete the events of bots received before `before_ms`; return the number."""
-        query = bot_events.delete().where(
-            bot_events.c.store_id == self._store_id, bot_events.c.ts < before_ms
-        )
-        return self._connection.execute(query).rowcount
+        return self._delete_rows(bot_events, bot_events.c.ts < before_ms)
 
     def seqs_before(self, time_ms: int, after_seq: int, limit: int) -> list[int]:
         """Return the next events after `after_seq` that are older than a time.
@@ -278,10 +270,7 @@ class EventRepository(StoreRepository):
                     .where(table.c.store_id == self._store_id, table.c.person.in_(some))
                     .limit(limit)
                 )
-                deletion = table.delete().where(
-                    table.c.store_id == self._store_id, table.c.seq.in_(found)
-                )
-                if count := self._connection.execute(deletion).rowcount:
+                if count := self._delete_rows(table, table.c.seq.in_(found)):
                     return count
         return 0
 
@@ -300,9 +289,7 @@ class EventRepository(StoreRepository):
     def lines_imported(self, kind: str, digest: str) -> int | None:
         """Return how many lines of a file were imported; None for a new file."""
         query = sa.select(imports.c.lines_done).where(
-            imports.c.store_id == self._store_id,
-            imports.c.kind == kind,
-            imports.c.digest == digest,
+            self._own_rows(imports, kind=kind, digest=digest)
         )
         lines = self._connection.execute(query).scalar()
         return None if lines is None else int(lines)

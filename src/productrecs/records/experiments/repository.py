@@ -165,28 +165,21 @@ class ExperimentRepository(StoreRepository):
 
     def put(self, experiment: Experiment) -> None:
         """Replace the test of that name."""
-        query = experiments.update().where(
-            experiments.c.store_id == self._store_id, experiments.c.name == experiment.name
+        self._update_rows(
+            experiments,
+            experiments.c.name == experiment.name,
+            **_experiment_columns(experiment),
         )
-        self._connection.execute(query.values(_experiment_columns(experiment)))
 
     def remove_with_exposures(self, experiment: Experiment) -> None:
         """Delete a test.
 
         Its exposures and results stay until another test is removed: an undo needs them.
         """
-        named = experiments.delete().where(
-            experiments.c.store_id == self._store_id, experiments.c.name == experiment.name
-        )
-        self._connection.execute(named)
+        self._delete_rows(experiments, name=experiment.name)
         kept = {one.split.name for one in (*self.all(), experiment)}
         for table in (exposures, experiment_days):
-            query = table.delete().where(
-                table.c.store_id == self._store_id,
-                table.c.test.like("test:%"),
-                table.c.test.not_in(kept),
-            )
-            self._connection.execute(query)
+            self._delete_rows(table, table.c.test.like("test:%"), table.c.test.not_in(kept))
 
 
 def _experiment_columns(experiment: Experiment) -> dict[str, object]:

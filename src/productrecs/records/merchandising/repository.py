@@ -67,17 +67,11 @@ class RuleRepository(StoreRepository):
 
     def put(self, rule: Rule) -> None:
         """Replace a rule."""
-        query = rules.update().where(
-            rules.c.store_id == self._store_id, rules.c.rule_id == rule.rule_id
-        )
-        self._connection.execute(query.values(_rule_columns(rule)))
+        self._update_rows(rules, rules.c.rule_id == rule.rule_id, **_rule_columns(rule))
 
     def remove(self, rule_id: int) -> None:
         """Delete a rule."""
-        query = rules.delete().where(
-            rules.c.store_id == self._store_id, rules.c.rule_id == rule_id
-        )
-        self._connection.execute(query)
+        self._delete_rows(rules, rule_id=rule_id)
 
     def add_change(
         self, seq: int, rule: Rule, now_ms: int, *, actor: str, summary: str
@@ -86,21 +80,18 @@ class RuleRepository(StoreRepository):
 
         Only the last `MAX_STORED_CHANGES` changes are stored.
         """
-        row = {
-            "store_id": self._store_id,
-            "change_id": seq,
-            "rule_id": rule.rule_id,
-            "changed_at": now_ms,
-            "actor": actor,
-            "what": summary,
-            "rule": json.dumps(_rule_columns(rule), ensure_ascii=False),
-        }
-        self._connection.execute(rule_changes.insert().values(row))
-        query = rule_changes.delete().where(
-            rule_changes.c.store_id == self._store_id,
-            rule_changes.c.change_id <= seq - MAX_STORED_CHANGES,
+        self._insert_row(
+            rule_changes,
+            change_id=seq,
+            rule_id=rule.rule_id,
+            changed_at=now_ms,
+            actor=actor,
+            what=summary,
+            rule=json.dumps(_rule_columns(rule), ensure_ascii=False),
         )
-        self._connection.execute(query)
+        self._delete_rows(
+            rule_changes, rule_changes.c.change_id <= seq - MAX_STORED_CHANGES
+        )
 
     def changes(self, limit: int, rule_id: int | None = None) -> list[RuleChange]:
         """Return the newest changes, newest first; with `rule_id`, of that rule only."""

@@ -240,36 +240,38 @@ class PictureRepository(StoreRepository):
             if outcome.state is PictureState.INDEXED:
                 values |= {"etag": outcome.etag, "modified": outcome.modified}
             values |= _descriptor_values(outcome, seq)
-            query = pictures.update().where(
-                columns.store_id == self._store_id,
+            self._update_rows(
+                pictures,
                 columns.number == outcome.number,
                 columns.url == outcome.url,
+                **values,
             )
-            self._connection.execute(query.values(values))
 
     def requeue_other_embedders(self, embedder: str, now_ms: int) -> None:
         """Schedule a fetch of indexed pictures that this embedder has not described."""
         columns = pictures.c
-        query = pictures.update().where(
-            columns.store_id == self._store_id,
+        self._update_rows(
+            pictures,
             _is_described_by_others(embedder),
             sa.or_(columns.due_at.is_(None), columns.due_at > now_ms),
             columns.state == PictureState.INDEXED,
+            due_at=now_ms,
+            etag=None,
+            modified=None,
         )
-        self._connection.execute(query.values(due_at=now_ms, etag=None, modified=None))
 
     def unqueue_described(self, embedder: str, now_ms: int, due_at: int) -> None:
         """Take back the fetches that an undone switch to another embedder scheduled."""
         columns = pictures.c
-        query = pictures.update().where(
-            columns.store_id == self._store_id,
+        self._update_rows(
+            pictures,
             columns.due_at <= now_ms,
             columns.state == PictureState.INDEXED,
             columns.etag.is_(None),
             columns.modified.is_(None),
             _is_described_by(embedder),
+            due_at=due_at,
         )
-        self._connection.execute(query.values(due_at=due_at))
 
     def retry_failed(self, now_ms: int) -> int:
         """Schedule a fetch of every failed picture; return the number."""

@@ -96,8 +96,7 @@ class PlacementRepository(StoreRepository):
             PlacementError: when there is such a test.
         """
         query = sa.select(experiments.c.name).where(
-            experiments.c.store_id == self._store_id,
-            experiments.c.subject == f"placement:{name}",
+            self._own_rows(experiments, subject=f"placement:{name}"),
             experiments.c.state.in_(("running", "paused")),
         )
         test = self._connection.execute(query).scalar()
@@ -112,10 +111,7 @@ class PlacementRepository(StoreRepository):
 
     def remove(self, name: str) -> None:
         """Delete a placement."""
-        query = placements.delete().where(
-            placements.c.store_id == self._store_id, placements.c.name == name
-        )
-        self._connection.execute(query)
+        self._delete_rows(placements, name=name)
 
 
 class BundleRepository(StoreRepository):
@@ -143,10 +139,7 @@ class BundleRepository(StoreRepository):
 
     def remove(self, bundle_id: int) -> None:
         """Delete a bundle."""
-        query = bundles.delete().where(
-            bundles.c.store_id == self._store_id, bundles.c.bundle_id == bundle_id
-        )
-        self._connection.execute(query)
+        self._delete_rows(bundles, bundle_id=bundle_id)
 
 
 def _put_statement(

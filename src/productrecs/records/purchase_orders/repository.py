@@ -101,9 +101,7 @@ class PurchaseOrderRepository(StoreRepository):
             StoreDeletedError: when the store was deleted.
         """
         lock_existing_head(self._connection, self._store_id)
-        self._connection.execute(
-            purchase_order_lines.delete().where(_line.store_id == self._store_id)
-        )
+        self._delete_rows(purchase_order_lines)
         return self.add(lines, now_ms)
 
     def remove(self, numbers: Sequence[int]) -> None:
@@ -112,9 +110,6 @@ class PurchaseOrderRepository(StoreRepository):
         Raises:
             UnknownPurchaseOrderError: when there is none of these numbers.
         """
-        query = purchase_order_lines.delete().where(
-            _line.store_id == self._store_id, _line.number.in_(numbers)
-        )
-        if not self._connection.execute(query).rowcount:
+        if not self._delete_rows(purchase_order_lines, _line.number.in_(numbers)):
             message = f"there is no purchase order line {', '.join(map(str, numbers))}"
             raise UnknownPurchaseOrderError(message)

@@ -146,11 +146,9 @@ class PurchaseRepository(StoreRepository):
 
     def restart_receipt_window(self, order_id: str, now_ms: int) -> None:
         """Let the seven days of an order begin now: it takes another's place."""
-        query = order_receipts.update().where(
-            order_receipts.c.store_id == self._store_id,
-            order_receipts.c.order_id == order_id,
+        self._update_rows(
+            order_receipts, order_receipts.c.order_id == order_id, received_at=now_ms
         )
-        self._connection.execute(query.values(received_at=now_ms))
 
     def confirmed_order_at(self) -> int | None:
         """Return about when the last order came with the secret key; None: never."""
@@ -329,12 +327,13 @@ class PurchaseRepository(StoreRepository):
                 .where(lines.store_id == self._store_id, lines.person.in_(some))
                 .limit(limit)
             )
-            changed = (
-                purchase_lines.update()
-                .where(lines.store_id == self._store_id, lines.line_seq.in_(found))
-                .values(shopper=None, person=None, session=None)
-            )
-            if count := self._connection.execute(changed).rowcount:
+            if count := self._update_rows(
+                purchase_lines,
+                lines.line_seq.in_(found),
+                shopper=None,
+                person=None,
+                session=None,
+            ):
                 return count
         return 0
 

@@ -56,19 +56,17 @@ class SalesCalendarRepository(StoreRepository):
             message = f"a store has at most {MAX_ENTRIES} entries; remove old ones first"
             raise CalendarEntryError(message)
         number = int(highest or 0) + 1
-        self._connection.execute(
-            calendar_entries.insert().values(
-                store_id=self._store_id,
-                number=number,
-                kind=entry.kind.value,
-                name=entry.name,
-                first_day=entry.first_day,
-                last_day=entry.last_day,
-                category=entry.category,
-                expected_change=entry.expected_change,
-                price_change=entry.price_change,
-                created_at=now_ms,
-            )
+        self._insert_row(
+            calendar_entries,
+            number=number,
+            kind=entry.kind.value,
+            name=entry.name,
+            first_day=entry.first_day,
+            last_day=entry.last_day,
+            category=entry.category,
+            expected_change=entry.expected_change,
+            price_change=entry.price_change,
+            created_at=now_ms,
         )
         return number
 
@@ -78,9 +76,6 @@ class SalesCalendarRepository(StoreRepository):
         Raises:
             UnknownCalendarEntryError: when there is none with this number.
         """
-        query = calendar_entries.delete().where(
-            _entry.store_id == self._store_id, _entry.number == number
-        )
-        if not self._connection.execute(query).rowcount:
+        if not self._delete_rows(calendar_entries, number=number):
             message = f"the calendar has no entry {number}; `calendar list` shows all"
             raise UnknownCalendarEntryError(message)

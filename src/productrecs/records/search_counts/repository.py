@@ -153,8 +153,7 @@ class SearchCountRepository(StoreRepository):
         found: list[tuple[str, bytes]] = []
         for some in _chunks(intents):
             query = sa.select(search_counts.c.intent, search_counts.c.shoppers).where(
-                search_counts.c.store_id == self._store_id,
-                search_counts.c.day == day,
+                self._own_rows(search_counts, day=day),
                 search_counts.c.intent.in_(some),
             )
             rows = self._connection.execute(query)
@@ -171,10 +170,7 @@ class SearchCountRepository(StoreRepository):
         """Delete the counts before a day; return the number of rows."""
         deleted = 0
         for table in (search_counts, question_counts):
-            query = table.delete().where(
-                table.c.store_id == self._store_id, table.c.day < before
-            )
-            deleted += self._connection.execute(query).rowcount
+            deleted += self._delete_rows(table, table.c.day < before)
         return deleted
 
     def rare_intents_of(self, names: Sequence[str], max_count: int) -> set[str]:
@@ -215,29 +211,19 @@ class SearchCountRepository(StoreRepository):
                 .having(sa.func.sum(columns.searches) < max_count)
             )
             deleted = list(self._connection.execute(rare).scalars())
-            self._connection.execute(
-                search_counts.delete().where(
-                    columns.store_id == self._store_id, columns.intent.in_(deleted)
-                )
-            )
+            self._delete_rows(search_counts, columns.intent.in_(deleted))
             self._delete_from_query_set(deleted)
 
     def _delete_from_query_set(self, intents: Sequence[str]) -> None:
         """Delete queries that the set of `features/search/relevance` took from the log."""
         columns = relevance_queries.c
-        self._connection.execute(
-            relevance_queries.delete().where(
-                columns.store_id == self._store_id,
-                columns.intent.in_(intents),
-                columns.origin != "hand",
-            )
+        self._delete_rows(
+            relevance_queries, columns.intent.in_(intents), columns.origin != "hand"
         )
-        self._connection.execute(
-            relevance_judgements.delete().where(
-                relevance_judgements.c.store_id == self._store_id,
-                relevance_judgements.c.intent.in_(intents),
-                relevance_judgements.c.by_hand.is_(False),
-            )
+        self._delete_rows(
+            relevance_judgements,
+            relevance_judgements.c.intent.in_(intents),
+            relevance_judgements.c.by_hand.is_(False),
         )
 
     def _merge_intents_above_limit(
@@ -262,17 +248,14 @@ class SearchCountRepository(StoreRepository):
         return admitted_intents
 
     def _count_intents(self, day: str) -> int:
-        query = sa.select(sa.func.count()).where(
-            search_counts.c.store_id == self._store_id, search_counts.c.day == day
-        )
+        query = sa.select(sa.func.count()).where(self._own_rows(search_counts, day=day))
         return int(self._connection.execute(query).scalar_one())
 
     def _known_intents(self, day: str, intents: Sequence[str]) -> set[str]:
         known_intents: set[str] = set()
         for some in _chunks(intents):
             query = sa.select(search_counts.c.intent).where(
-                search_counts.c.store_id == self._store_id,
-                search_counts.c.day == day,
+                self._own_rows(search_counts, day=day),
                 search_counts.c.intent.in_(some),
             )
             known_intents.update(self._connection.execute(query).scalars())

@@ -66,17 +66,10 @@ class SupplierRepository(StoreRepository):
         Raises:
             UnknownSupplierError: when there is none of this name.
         """
-        gone = suppliers.delete().where(
-            _supplier.store_id == self._store_id, _supplier.name == name
-        )
-        if not self._connection.execute(gone).rowcount:
+        if not self._delete_rows(suppliers, name=name):
             message = f"there is no supplier {name!r}"
             raise UnknownSupplierError(message)
-        self._connection.execute(
-            product_terms.delete().where(
-                _terms.store_id == self._store_id, _terms.supplier == name
-            )
-        )
+        self._delete_rows(product_terms, supplier=name)
 
     def assign_terms(self, terms: Sequence[ProductTerms]) -> TermsAssignmentResult:
         """Store the terms of products; return what was not stored before.

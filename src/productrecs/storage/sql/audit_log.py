@@ -36,16 +36,15 @@ class AuditLogRepository(StoreRepository):
 
     def add(self, entry: AuditEntry) -> None:
         """Store an entry."""
-        row = {
-            "store_id": self._store_id,
-            "entry_id": entry.entry_id or new_entry_id(entry.at),
-            "at": entry.at,
-            "actor": entry.actor,
-            "action": entry.action,
-            "detail": entry.detail[:_MAX_DETAIL],
-            "undo": entry.undo or None,
-        }
-        self._connection.execute(audit_log.insert().values(row))
+        self._insert_row(
+            audit_log,
+            entry_id=entry.entry_id or new_entry_id(entry.at),
+            at=entry.at,
+            actor=entry.actor,
+            action=entry.action,
+            detail=entry.detail[:_MAX_DETAIL],
+            undo=entry.undo or None,
+        )
 
     def page(self, size: int, before: str = "") -> list[AuditEntry]:
         """Return up to `size` entries, newest first; only those older than `before`."""
@@ -66,33 +65,23 @@ class AuditLogRepository(StoreRepository):
 
     def find(self, entry_id: str) -> AuditEntry | None:
         """Return one entry."""
-        query = sa.select(audit_log).where(
-            audit_log.c.store_id == self._store_id, audit_log.c.entry_id == entry_id
-        )
+        query = sa.select(audit_log).where(self._own_rows(audit_log, entry_id=entry_id))
         row = self._connection.execute(query).first()
         return None if row is None else _entry(row)
 
     def set_detail(self, entry_id: str, detail: str) -> None:
         """Replace an entry's detail."""
-        query = audit_log.update().where(
-            audit_log.c.store_id == self._store_id, audit_log.c.entry_id == entry_id
+        self._update_rows(
+            audit_log, audit_log.c.entry_id == entry_id, detail=detail[:_MAX_DETAIL]
         )
-        self._connection.execute(query.values(detail=detail[:_MAX_DETAIL]))
 
     def mark_undone(self, entry_id: str) -> None:
         """Record that an entry was undone, so that it is not undone twice."""
-        query = audit_log.update().where(
-            audit_log.c.store_id == self._store_id, audit_log.c.entry_id == entry_id
-        )
-        self._connection.execute(query.values(undo=None))
+        self._update_rows(audit_log, audit_log.c.entry_id == entry_id, undo=None)
 
     def purge(self, now_ms: int) -> None:
         """Delete entries older than 400 days."""
-        query = audit_log.delete().where(
-            audit_log.c.store_id == self._store_id,
-            audit_log.c.at < now_ms - RETENTION_MS,
-        )
-        self._connection.execute(query)
+        self._delete_rows(audit_log, audit_log.c.at < now_ms - RETENTION_MS)
 
 
 def _entry(row: sa.Row[Any]) -> AuditEntry:

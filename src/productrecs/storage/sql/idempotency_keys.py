@@ -36,9 +36,7 @@ class IdempotencyRepository(StoreRepository):
             IdempotencyConflictError: when the key came with a different body.
         """
         query = sa.select(named_calls.c.digest, named_calls.c.answer).where(
-            named_calls.c.store_id == self._store_id,
-            named_calls.c.what == call.operation,
-            named_calls.c.name == call.name,
+            self._own_rows(named_calls, what=call.operation, name=call.name),
             named_calls.c.stored_at > now_ms - RETENTION_MS,
         )
         row = self._connection.execute(query).first()
@@ -65,8 +63,4 @@ class IdempotencyRepository(StoreRepository):
 
     def delete_expired(self, now_ms: int) -> None:
         """Delete expired keys."""
-        query = named_calls.delete().where(
-            named_calls.c.store_id == self._store_id,
-            named_calls.c.stored_at <= now_ms - RETENTION_MS,
-        )
-        self._connection.execute(query)
+        self._delete_rows(named_calls, named_calls.c.stored_at <= now_ms - RETENTION_MS)

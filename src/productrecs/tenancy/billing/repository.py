@@ -33,7 +33,7 @@ class MeteredCallRepository(StoreRepository):
     def calls(self, month: str) -> int:
         """Return the counted calls of a month; 0 without any."""
         query = sa.select(metered_calls.c.calls).where(
-            metered_calls.c.store_id == self._store_id, metered_calls.c.month == month
+            self._own_rows(metered_calls, month=month)
         )
         return int(self._connection.execute(query).scalar() or 0)
 

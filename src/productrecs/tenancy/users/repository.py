@@ -61,23 +61,21 @@ class UserRepository(StoreRepository):
 
     def add(self, user: DashboardUser, now_ms: int) -> None:
         """Store a new login."""
-        row = {
-            "store_id": self._store_id,
-            "user_id": user.user_id,
-            "email": user.email,
-            "role": user.role.label,
-            "password_hash": user.password_hash,
-            "created_at": now_ms,
-            "login_id": user.login_id,
-            "confirmed_at": user.confirmed_at,
-        }
-        self._connection.execute(dashboard_users.insert().values(row))
+        self._insert_row(
+            dashboard_users,
+            user_id=user.user_id,
+            email=user.email,
+            role=user.role.label,
+            password_hash=user.password_hash,
+            created_at=now_ms,
+            login_id=user.login_id,
+            confirmed_at=user.confirmed_at,
+        )
 
     def find(self, user_id: str) -> DashboardUser | None:
         """Return a user; None when the store has no such user."""
         query = sa.select(dashboard_users).where(
-            dashboard_users.c.store_id == self._store_id,
-            dashboard_users.c.user_id == user_id,
+            self._own_rows(dashboard_users, user_id=user_id)
         )
         row = self._connection.execute(query).mappings().first()
         return None if row is None else user_of_row(row)
@@ -112,28 +110,17 @@ class UserRepository(StoreRepository):
         self._set(user_id, entered_at=now_ms)
 
     def _set(self, user_id: str, **values: object) -> None:
-        query = dashboard_users.update().where(
-            dashboard_users.c.store_id == self._store_id,
-            dashboard_users.c.user_id == user_id,
-        )
-        self._connection.execute(query.values(**values))
+        self._update_rows(dashboard_users, dashboard_users.c.user_id == user_id, **values)
 
     def remove(self, user_id: str) -> None:
         """Delete a login; end its sessions first."""
-        query = dashboard_users.delete().where(
-            dashboard_users.c.store_id == self._store_id,
-            dashboard_users.c.user_id == user_id,
-        )
-        self._connection.execute(query)
+        self._delete_rows(dashboard_users, user_id=user_id)
 
     def sessions_of(self, user_id: str) -> list[StoredSession]:
         """Return every session of a user, last used first."""
         query = (
             sa.select(dashboard_sessions)
-            .where(
-                dashboard_sessions.c.store_id == self._store_id,
-                dashboard_sessions.c.user_id == user_id,
-            )
+            .where(self._own_rows(dashboard_sessions, user_id=user_id))
             .order_by(dashboard_sessions.c.seen_at.desc(), dashboard_sessions.c.token_hash)
         )
         return [
@@ -151,17 +138,16 @@ class UserRepository(StoreRepository):
         self, token_hash: str, user: DashboardUser, now_ms: int, browser: SessionBrowser
     ) -> None:
         """Store a session that starts now."""
-        row = {
-            "store_id": self._store_id,
-            "token_hash": token_hash,
-            "user_id": user.user_id,
-            "created_at": now_ms,
-            "seen_at": now_ms,
-            "agent": browser.agent[:200],
-            "address": browser.address[:64],
-            "from_shop": user.is_from_shop,
-        }
-        self._connection.execute(dashboard_sessions.insert().values(row))
+        self._insert_row(
+            dashboard_sessions,
+            token_hash=token_hash,
+            user_id=user.user_id,
+            created_at=now_ms,
+            seen_at=now_ms,
+            agent=browser.agent[:200],
+            address=browser.address[:64],
+            from_shop=user.is_from_shop,
+        )
 
     def find_session(self, token_hash: str) -> tuple[DashboardUser, int, int] | None:
         """Return a session's user, its start and its last use."""
@@ -194,38 +180,28 @@ class UserRepository(StoreRepository):
 
     def touch_session(self, token_hash: str, now_ms: int) -> None:
         """Record that a session is in use."""
-        query = dashboard_sessions.update().where(
-            dashboard_sessions.c.store_id == self._store_id,
+        self._update_rows(
+            dashboard_sessions,
             dashboard_sessions.c.token_hash == token_hash,
+            seen_at=now_ms,
         )
-        self._connection.execute(query.values(seen_at=now_ms))
 
     def end_session(self, token_hash: str) -> None:
         """Delete one session."""
-        query = dashboard_sessions.delete().where(
-            dashboard_sessions.c.store_id == self._store_id,
-            dashboard_sessions.c.token_hash == token_hash,
-        )
-        self._connection.execute(query)
+        self._delete_rows(dashboard_sessions, token_hash=token_hash)
 
     def end_sessions_and_reset_links(self, user_id: str, except_token: str = "") -> None:
         """Delete every session of a user except `except_token`, and every reset link."""
         for table in (dashboard_sessions, dashboard_resets):
-            query = table.delete().where(
-                table.c.store_id == self._store_id,
-                table.c.user_id == user_id,
-                table.c.token_hash != except_token,
-            )
-            self._connection.execute(query)
+            self._delete_rows(table, table.c.token_hash != except_token, user_id=user_id)
 
     def end_old_sessions(self, started_before_ms: int, seen_before_ms: int) -> None:
         """Delete the store's expired sessions."""
-        query = dashboard_sessions.delete().where(
-            dashboard_sessions.c.store_id == self._store_id,
+        self._delete_rows(
+            dashboard_sessions,
             (dashboard_sessions.c.created_at < started_before_ms)
             | (dashboard_sessions.c.seen_at < seen_before_ms),
         )
-        self._connection.execute(query)
 
     def replace_reset_link(
         self, token_hash: str, user_id: str, expires_at: int, *, mailed: bool = False
@@ -234,19 +210,14 @@ class UserRepository(StoreRepository):
 
         `mailed` says that only the owner of the user's address has the link.
         """
-        query = dashboard_resets.delete().where(
-            dashboard_resets.c.store_id == self._store_id,
-            dashboard_resets.c.user_id == user_id,
+        self._delete_rows(dashboard_resets, user_id=user_id)
+        self._insert_row(
+            dashboard_resets,
+            token_hash=token_hash,
+            user_id=user_id,
+            expires_at=expires_at,
+            mailed=mailed,
         )
-        self._connection.execute(query)
-        row = {
-            "store_id": self._store_id,
-            "token_hash": token_hash,
-            "user_id": user_id,
-            "expires_at": expires_at,
-            "mailed": mailed,
-        }
-        self._connection.execute(dashboard_resets.insert().values(row))
 
     def find_reset(self, token_hash: str, now_ms: int) -> tuple[DashboardUser, bool] | None:
         """Return a reset link's user, and whether only a mail had the link.
@@ -271,11 +242,7 @@ class UserRepository(StoreRepository):
 
     def remove_reset(self, token_hash: str) -> bool:
         """Delete a reset link; return True for only one of concurrent calls."""
-        query = dashboard_resets.delete().where(
-            dashboard_resets.c.store_id == self._store_id,
-            dashboard_resets.c.token_hash == token_hash,
-        )
-        return self._connection.execute(query).rowcount > 0
+        return self._delete_rows(dashboard_resets, token_hash=token_hash) > 0
 
 
 class LoginAttemptRepository:
@@ -356,8 +323,7 @@ class SecondFactorRepository(StoreRepository):
     def find(self, user_id: str) -> SecondFactor | None:
         """Return a user's second factor."""
         query = sa.select(dashboard_second_factors).where(
-            dashboard_second_factors.c.store_id == self._store_id,
-            dashboard_second_factors.c.user_id == user_id,
+            self._own_rows(dashboard_second_factors, user_id=user_id)
         )
         row = self._connection.execute(query).mappings().first()
         if row is None:
@@ -384,21 +350,17 @@ class SecondFactorRepository(StoreRepository):
     def remove(self, user_id: str) -> None:
         """Delete the factor, and the logins that wait for a code."""
         for table in (dashboard_second_factors, dashboard_challenges):
-            query = table.delete().where(
-                table.c.store_id == self._store_id, table.c.user_id == user_id
-            )
-            self._connection.execute(query)
+            self._delete_rows(table, user_id=user_id)
 
     def add_challenge(self, token_hash: str, user: DashboardUser, expires_at: int) -> None:
         """Store a login that waits for a code."""
-        row = {
-            "store_id": self._store_id,
-            "token_hash": token_hash,
-            "user_id": user.user_id,
-            "expires_at": expires_at,
-            "from_shop": user.is_from_shop,
-        }
-        self._connection.execute(dashboard_challenges.insert().values(row))
+        self._insert_row(
+            dashboard_challenges,
+            token_hash=token_hash,
+            user_id=user.user_id,
+            expires_at=expires_at,
+            from_shop=user.is_from_shop,
+        )
 
     def find_challenge(self, token_hash: str, now_ms: int) -> DashboardUser | None:
         """Return the user of a login that waits for a code."""
@@ -420,19 +382,11 @@ class SecondFactorRepository(StoreRepository):
 
     def remove_challenge(self, token_hash: str) -> bool:
         """Delete a login that waits for a code; return whether it existed."""
-        query = dashboard_challenges.delete().where(
-            dashboard_challenges.c.store_id == self._store_id,
-            dashboard_challenges.c.token_hash == token_hash,
-        )
-        return self._connection.execute(query).rowcount > 0
+        return self._delete_rows(dashboard_challenges, token_hash=token_hash) > 0
 
     def purge_challenges(self, now_ms: int) -> None:
         """Delete expired challenges."""
-        query = dashboard_challenges.delete().where(
-            dashboard_challenges.c.store_id == self._store_id,
-            dashboard_challenges.c.expires_at <= now_ms,
-        )
-        self._connection.execute(query)
+        self._delete_rows(dashboard_challenges, dashboard_challenges.c.expires_at <= now_ms)
 
 
 NEW_STORE: Final = StoreId("new")
@@ -477,22 +431,20 @@ class InvitationRepository(StoreRepository):
 
     def add(self, invitation: Invitation) -> None:
         """Store an invitation."""
-        row = {
-            "store_id": self._store_id,
-            "token_hash": invitation.token_hash,
-            "email": invitation.email,
-            "role": invitation.role.label,
-            "created_at": invitation.created_at,
-            "expires_at": invitation.expires_at,
-            "maker": invitation.maker,
-        }
-        self._connection.execute(dashboard_invitations.insert().values(row))
+        self._insert_row(
+            dashboard_invitations,
+            token_hash=invitation.token_hash,
+            email=invitation.email,
+            role=invitation.role.label,
+            created_at=invitation.created_at,
+            expires_at=invitation.expires_at,
+            maker=invitation.maker,
+        )
 
     def find(self, token_hash: str, now_ms: int) -> Invitation | None:
         """Return an invitation, if it is valid."""
         query = sa.select(dashboard_invitations).where(
-            dashboard_invitations.c.store_id == self._store_id,
-            dashboard_invitations.c.token_hash == token_hash,
+            self._own_rows(dashboard_invitations, token_hash=token_hash),
             dashboard_invitations.c.expires_at > now_ms,
         )
         row = self._connection.execute(query).mappings().first()
@@ -511,35 +463,25 @@ class InvitationRepository(StoreRepository):
 
     def set_mailed(self, token_hash: str) -> None:
         """Record that the link went to the invited address, and nowhere else."""
-        query = dashboard_invitations.update().where(
-            dashboard_invitations.c.store_id == self._store_id,
+        self._update_rows(
+            dashboard_invitations,
             dashboard_invitations.c.token_hash == token_hash,
+            mailed=True,
         )
-        self._connection.execute(query.values(mailed=True))
 
     def remove(self, token_hash: str) -> bool:
         """Delete an invitation; return True for only one of concurrent calls."""
-        query = dashboard_invitations.delete().where(
-            dashboard_invitations.c.store_id == self._store_id,
-            dashboard_invitations.c.token_hash == token_hash,
-        )
-        return self._connection.execute(query).rowcount > 0
+        return self._delete_rows(dashboard_invitations, token_hash=token_hash) > 0
 
     def remove_made_by(self, maker: str) -> None:
         """Delete the invitations that a user made."""
-        query = dashboard_invitations.delete().where(
-            dashboard_invitations.c.store_id == self._store_id,
-            dashboard_invitations.c.maker == maker,
-        )
-        self._connection.execute(query)
+        self._delete_rows(dashboard_invitations, maker=maker)
 
     def purge(self, now_ms: int) -> None:
         """Delete expired invitations."""
-        query = dashboard_invitations.delete().where(
-            dashboard_invitations.c.store_id == self._store_id,
-            dashboard_invitations.c.expires_at <= now_ms,
+        self._delete_rows(
+            dashboard_invitations, dashboard_invitations.c.expires_at <= now_ms
         )
-        self._connection.execute(query)
 
 
 def _invitation(row: sa.RowMapping) -> Invitation:

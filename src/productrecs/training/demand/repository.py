@@ -124,25 +124,21 @@ class DemandRepository(StoreRepository):
     def end_stock_outs(self, numbers: Sequence[int], now_ms: int) -> None:
         """Record that these items are in stock again."""
         for start in range(0, len(numbers), _CHUNK):
-            query = stock_outs.update().where(
-                stock_outs.c.store_id == self._store_id,
+            self._update_rows(
+                stock_outs,
                 stock_outs.c.item.in_(numbers[start : start + _CHUNK]),
                 stock_outs.c.until.is_(None),
+                until=now_ms,
             )
-            self._connection.execute(query.values(until=now_ms))
 
     def delete_stock_outs(self, before_ms: int) -> None:
         """Delete stock-outs that ended before `before_ms`."""
-        query = stock_outs.delete().where(
-            stock_outs.c.store_id == self._store_id, stock_outs.c.until < before_ms
-        )
-        self._connection.execute(query)
+        self._delete_rows(stock_outs, stock_outs.c.until < before_ms)
 
     def load_draft(self, fingerprint: str) -> dict[str, Any] | None:
         """Return the draft of an interrupted run of the same `fingerprint`, if any."""
         query = sa.select(forecast_drafts.c.verdict).where(
-            forecast_drafts.c.store_id == self._store_id,
-            forecast_drafts.c.fingerprint == fingerprint,
+            self._own_rows(forecast_drafts, fingerprint=fingerprint)
         )
         draft = self._connection.execute(query).scalar()
         return None if draft is None else dict(json.loads(draft))
@@ -150,9 +146,7 @@ class DemandRepository(StoreRepository):
     def store_draft(self, fingerprint: str, backtest: Mapping[str, object]) -> None:
         """Store the run's draft; replaces any other."""
         self._put_row(
-            forecast_drafts,
-            fingerprint=fingerprint,
-            verdict=json.dumps(backtest),
+            forecast_drafts, fingerprint=fingerprint, verdict=json.dumps(backtest)
         )
 
     def replace_run(
@@ -160,9 +154,7 @@ class DemandRepository(StoreRepository):
     ) -> None:
         """Publish `run` and its items' `rows` (number, method, days, ...)."""
         for table in (forecast_runs, item_forecasts, forecast_drafts):
-            self._connection.execute(
-                table.delete().where(table.c.store_id == self._store_id)
-            )
+            self._delete_rows(table)
         stored = (
             self._store_id,
             run.generated_at,

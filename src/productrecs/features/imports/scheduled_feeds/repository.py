@@ -66,16 +66,15 @@ class ScheduledFeedRepository(StoreRepository):
 
     def delete(self) -> None:
         """Delete the feed; its log stays for its 30 days."""
-        self._connection.execute(
-            scheduled_feeds.delete().where(_FEED.store_id == self._store_id)
-        )
+        self._delete_rows(scheduled_feeds)
 
     def set_choices(self, import_id: str, choices: ImportOptions) -> None:
         """Store how the merchant has said that files of the feed are read."""
-        changed = scheduled_feeds.update().where(
-            _FEED.store_id == self._store_id, _FEED.import_id == import_id
+        self._update_rows(
+            scheduled_feeds,
+            _FEED.import_id == import_id,
+            choices=json.dumps(asdict(choices)),
         )
-        self._connection.execute(changed.values(choices=json.dumps(asdict(choices))))
 
     def record_fetch(
         self, before: ScheduledFeed, after: ScheduledFeed, fetch: ScheduledFeedFetch
@@ -85,12 +84,13 @@ class ScheduledFeedRepository(StoreRepository):
         False, without changes, if the merchant has changed the feed, or another worker
         has fetched it, since `before`.
         """
-        changed = scheduled_feeds.update().where(
-            _FEED.store_id == self._store_id,
+        changed = self._update_rows(
+            scheduled_feeds,
             _FEED.url == before.url,
             _FEED.next_at == before.next_ms,
+            **_columns(after),
         )
-        if self._connection.execute(changed.values(_columns(after))).rowcount != 1:
+        if changed != 1:
             return False
         last = sa.select(sa.func.coalesce(sa.func.max(_LOG.number), 0)).where(
             _LOG.store_id == self._store_id
@@ -105,11 +105,8 @@ class ScheduledFeedRepository(StoreRepository):
             import_id=fetch.import_id,
         )
         self._connection.execute(row)
-        self._connection.execute(
-            scheduled_feed_fetches.delete().where(
-                _LOG.store_id == self._store_id,
-                _LOG.fetched_at <= fetch.fetched_ms - LOG_DAYS * DAY_MS,
-            )
+        self._delete_rows(
+            scheduled_feed_fetches, _LOG.fetched_at <= fetch.fetched_ms - LOG_DAYS * DAY_MS
         )
         return True
 

@@ -127,12 +127,8 @@ class RelevanceRepository(StoreRepository):
 
     def delete_queries(self, intents: Iterable[str]) -> None:
         """Delete queries; their judgements stay until they are judged again."""
-        columns = relevance_queries.c
         for intent in intents:
-            query = relevance_queries.delete().where(
-                columns.store_id == self._store_id, columns.intent == intent
-            )
-            self._connection.execute(query)
+            self._delete_rows(relevance_queries, intent=intent)
 
     def store_scores(self, scores: Iterable[QueryScore]) -> None:
         """Store each query's results and NDCG."""
@@ -165,13 +161,12 @@ class RelevanceRepository(StoreRepository):
     ) -> None:
         """Store a judgement by hand; None deletes it."""
         if grade is None:
-            query = relevance_judgements.delete().where(
-                relevance_judgements.c.store_id == self._store_id,
-                relevance_judgements.c.intent == intent,
-                relevance_judgements.c.item == item,
+            self._delete_rows(
+                relevance_judgements,
                 relevance_judgements.c.by_hand.is_(True),
+                intent=intent,
+                item=item,
             )
-            self._connection.execute(query)
             return
         self._put_row(
             relevance_judgements,
@@ -188,11 +183,7 @@ class RelevanceRepository(StoreRepository):
     ) -> None:
         """Replace all judgements from clicks."""
         columns = relevance_judgements.c
-        self._connection.execute(
-            relevance_judgements.delete().where(
-                columns.store_id == self._store_id, columns.by_hand.is_(False)
-            )
-        )
+        self._delete_rows(relevance_judgements, columns.by_hand.is_(False))
         rows = [
             {
                 "store_id": self._store_id,
@@ -212,12 +203,7 @@ class RelevanceRepository(StoreRepository):
         """Delete the judgements of products that left the catalog."""
         item = items_of_store("present", store_id=self._store_id)
         removed = sa.select(item.c.number).where(item.c.present.is_(False))
-        self._connection.execute(
-            relevance_judgements.delete().where(
-                relevance_judgements.c.store_id == self._store_id,
-                relevance_judgements.c.item.in_(removed),
-            )
-        )
+        self._delete_rows(relevance_judgements, relevance_judgements.c.item.in_(removed))
 
     def changed_item_count_and_titles(
         self, after_seq: int, limit: int
@@ -287,11 +273,7 @@ class RelevanceRepository(StoreRepository):
     def delete_measures(self, before_ms: int) -> None:
         """Delete the measures before a time."""
         columns = relevance_measures.c
-        self._connection.execute(
-            relevance_measures.delete().where(
-                columns.store_id == self._store_id, columns.measured_at < before_ms
-            )
-        )
+        self._delete_rows(relevance_measures, columns.measured_at < before_ms)
 
 
 class RelevanceProgress(NamedTuple):

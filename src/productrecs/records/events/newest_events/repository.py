@@ -198,9 +198,7 @@ class NewestEventRepository(StoreRepository):
     def has_events_of(self, person: str) -> bool:
         """Return whether a person has any event."""
         query = (
-            sa.select(events.c.seq)
-            .where(events.c.store_id == self._store_id, events.c.person == person)
-            .limit(1)
+            sa.select(events.c.seq).where(self._own_rows(events, person=person)).limit(1)
         )
         return self._connection.execute(query).first() is not None
 

@@ -87,12 +87,12 @@ class ImportChangeRepository(StoreRepository):
     ) -> None:
         """Record that a change was undone: how many rows were removed and restored."""
         columns = import_changes.c
-        query = import_changes.update().where(
-            columns.store_id == self._store_id,
+        self._update_rows(
+            import_changes,
             columns.import_id == import_id,
             columns.first_seq == first_seq,
+            before=json.dumps(counts),
         )
-        self._connection.execute(query.values(before=json.dumps(counts)))
 
     def undo_counts(self, import_id: str) -> Counter[str]:
         """Return how many rows the undo removed and restored so far."""

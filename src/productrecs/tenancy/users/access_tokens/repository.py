@@ -47,17 +47,16 @@ class AccessTokenRepository(StoreRepository):
 
     def add(self, token: AccessToken) -> None:
         """Store a new token."""
-        row = {
-            "store_id": self._store_id,
-            "token_id": token.token_id,
-            "name": token.name,
-            "role": token.role.label,
-            "token_hash": token.token_hash,
-            "confirmation_key": token.confirmation_key,
-            "creator": token.creator,
-            "created_at": token.created_at,
-        }
-        self._connection.execute(access_tokens.insert().values(row))
+        self._insert_row(
+            access_tokens,
+            token_id=token.token_id,
+            name=token.name,
+            role=token.role.label,
+            token_hash=token.token_hash,
+            confirmation_key=token.confirmation_key,
+            creator=token.creator,
+            created_at=token.created_at,
+        )
 
     def record_use(self, token_id: str, now_ms: int) -> None:
         """Count a call with a token, and set when it was last used."""
@@ -70,11 +69,7 @@ class AccessTokenRepository(StoreRepository):
 
     def remove(self, token_id: str) -> bool:
         """Delete a token; return whether there was one."""
-        query = access_tokens.delete().where(
-            access_tokens.c.store_id == self._store_id,
-            access_tokens.c.token_id == token_id,
-        )
-        return self._connection.execute(query).rowcount == 1
+        return self._delete_rows(access_tokens, token_id=token_id) == 1
 
 
 def _to_token(row: sa.Row[Any]) -> AccessToken:

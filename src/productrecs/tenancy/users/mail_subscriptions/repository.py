@@ -63,10 +63,7 @@ class MailSubscriptionRepository(StoreRepository):
         return [user_of_row(row) for row in self._connection.execute(query).mappings()]
 
     def _set(self, user_id: str, **values: object) -> None:
-        query = dashboard_users.update().where(
-            _users.store_id == self._store_id, _users.user_id == user_id
-        )
-        self._connection.execute(query.values(**values))
+        self._update_rows(dashboard_users, _users.user_id == user_id, **values)
 
 
 def oldest_weekly_report_times(connection: sa.Connection) -> dict[StoreId, int]:
