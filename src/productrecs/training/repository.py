@@ -203,12 +203,11 @@ class TrainingRepository(StoreRepository):
             StoreDeletedError: when the store was deleted in the meantime.
         """
         AccountRepository(self._connection).lock(self._store_id)
-        own_model = models.c.store_id == self._store_id
         lock_head(self._connection, self._store_id)
         serving = self.serving_model()
         if serving is not None and serving.applied_seq > model.applied_seq:
             return
-        self._connection.execute(models.delete().where(own_model))
+        self._delete_rows(models)
         self._insert_row(
             models,
             model_id=model.model_id,

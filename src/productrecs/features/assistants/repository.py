@@ -93,8 +93,8 @@ class AssistantCallRepository(StoreRepository):
                 calls=counts[key],
                 last_at=last_times[key],
             )
-        newest = max(call.day for call in calls)
-        _delete_old_days(self._connection, assistant_calls, self._store_id, newest)
+        oldest = max(call.day for call in calls) - CALL_DAYS
+        self._delete_rows(assistant_calls, assistant_calls.c.day <= oldest)
 
     def _agents(self) -> set[str]:
         columns = assistant_calls.c
@@ -152,8 +152,8 @@ class AssistantAttributionRepository(StoreRepository):
                 day=day,
                 searches=count,
             )
-        newest = max(search.day for search in searches)
-        _delete_old_days(self._connection, assistant_attributions, self._store_id, newest)
+        oldest = max(search.day for search in searches) - CALL_DAYS
+        self._delete_rows(assistant_attributions, assistant_attributions.c.day <= oldest)
 
     def _values(self) -> defaultdict[str, set[str]]:
         columns = assistant_attributions.c
@@ -190,11 +190,3 @@ def count_attributed_searches(
     """Count a batch of searches of any stores."""
     for store_id, searches in AccountRepository(transaction).lock_each_store(batch):
         AssistantAttributionRepository(transaction, store_id).count_and_delete_old(searches)
-
-
-def _delete_old_days(
-    connection: sa.Connection, table: sa.Table, store_id: StoreId, newest: int
-) -> None:
-    """Delete a store's counts of days that are `CALL_DAYS` or more before `newest`."""
-    is_old = (table.c.store_id == store_id) & (table.c.day <= newest - CALL_DAYS)
-    connection.execute(table.delete().where(is_old))

@@ -236,15 +236,16 @@ class AttributionRepository(StoreRepository):
         if self.log.has_unread(*values) or self.sold_lines.has_unread(*values):
             return False
         columns = attribution_marks.c
-        query = attribution_marks.update().where(
-            columns.store_id == self._store_id,
+        changed = self._update_rows(
+            attribution_marks,
             columns.seq == progress.seq,
             columns.zone == progress.zone,
             columns.settled_before <= days.before_ms,
             columns.settled_day <= days.first_open_day,
+            settled_before=days.before_ms,
+            settled_day=days.first_open_day,
         )
-        settled = {"settled_before": days.before_ms, "settled_day": days.first_open_day}
-        return self._connection.execute(query.values(**settled)).rowcount == 1
+        return changed == 1
 
     def record_purge(self, now_ms: int) -> None:
         """Store when the last purge of old events ended.

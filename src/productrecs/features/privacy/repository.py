@@ -119,7 +119,7 @@ class ShopperRepository(StoreRepository):
             quoting = sa.or_(
                 *(column.contains(form, autoescape=True) for form in written_forms)
             )
-            self._update_rows(file_imports, quoting, **{column: empty})
+            self._update_rows(file_imports, quoting, **{column.name: empty})
 
     def _clear_names_of_import_changes(self, names: Sequence[str]) -> None:
         """Clear the names in the earlier values with which an import can be undone."""
@@ -140,13 +140,12 @@ class ShopperRepository(StoreRepository):
             for _, fields in before if isinstance(before, list) else ():
                 for name in _NAMES_OF_LINES & (fields or {}).keys():
                     fields[name] = None if fields[name] in names else fields[name]
-            changed = import_changes.update().where(
-                columns.store_id == self._store_id,
+            self._update_rows(
+                import_changes,
                 columns.import_id == import_id,
                 columns.first_seq == first_seq,
+                before=json.dumps(before, ensure_ascii=False),
             )
-            values = {"before": json.dumps(before, ensure_ascii=False)}
-            self._connection.execute(changed.values(values))
 
     def delete_products_of_mails(self, names: Sequence[str]) -> None:
         """Delete which products the shopper's mails show."""
@@ -264,15 +263,14 @@ class ErasureRepository(StoreRepository):
 
     def add(self, erasure_id: int, asked_at: int, names: Sequence[str]) -> None:
         """Store a new erasure; processes that cache records are notified."""
-        row = erasures.insert().values(
-            store_id=self._store_id,
+        self._insert_row(
+            erasures,
             erasure_id=erasure_id,
             asked_at=asked_at,
             names=json.dumps(names),
             events=0,
             lines=0,
         )
-        self._connection.execute(row)
         self._notify()
 
     def add_counts(self, erasure_id: int, *, events_gone: int, lines_changed: int) -> None:

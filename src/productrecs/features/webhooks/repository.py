@@ -121,8 +121,8 @@ class WebhookRepository(StoreRepository):
 
     def add_endpoint(self, endpoint: WebhookEndpoint) -> None:
         """Store a new endpoint."""
-        row = webhook_endpoints.insert().values(
-            store_id=self._store_id,
+        self._insert_row(
+            webhook_endpoints,
             endpoint_id=endpoint.endpoint_id,
             url=endpoint.url,
             secret=endpoint.secret,
@@ -130,15 +130,13 @@ class WebhookRepository(StoreRepository):
             created_at=endpoint.created_at,
             last_number=0,
         )
-        self._connection.execute(row)
 
     def remove_endpoint(self, endpoint_id: str) -> None:
         """Delete an endpoint with its messages; the last one with the positions."""
         for table in (webhook_messages, webhook_endpoints):
             self._delete_rows(table, endpoint_id=endpoint_id)
         if not self.endpoints():
-            is_own = webhook_positions.c.store_id == self._store_id
-            self._connection.execute(webhook_positions.delete().where(is_own))
+            self._delete_rows(webhook_positions)
 
     def set_state(self, endpoint_id: str, state: WebhookEndpointState) -> None:
         """Switch an endpoint on or off; its pending messages wait meanwhile."""
@@ -177,8 +175,8 @@ class WebhookRepository(StoreRepository):
         ).scalar()
         if number is None:
             return
-        row = webhook_messages.insert().values(
-            store_id=self._store_id,
+        self._insert_row(
+            webhook_messages,
             endpoint_id=endpoint_id,
             number=number,
             event=event.value,
@@ -188,7 +186,6 @@ class WebhookRepository(StoreRepository):
             attempts=0,
             next_at=now_ms,
         )
-        self._connection.execute(row)
 
     def record_attempt(
         self, message: WebhookMessage, attempt: DeliveryAttemptResult, now_ms: int
@@ -273,10 +270,8 @@ class WebhookRepository(StoreRepository):
 
     def purge(self, now_ms: int) -> None:
         """Delete messages older than the log."""
-        is_old = (_messages.store_id == self._store_id) & (
-            _messages.created_at < now_ms - LOG_DAYS * DAY_MS
-        )
-        self._connection.execute(webhook_messages.delete().where(is_old))
+        is_old = _messages.created_at < now_ms - LOG_DAYS * DAY_MS
+        self._delete_rows(webhook_messages, is_old)
 
     def positions(self) -> dict[str, Any]:
         """Return up to where the facts of each source have become messages."""
@@ -297,14 +292,8 @@ class WebhookRepository(StoreRepository):
         )
 
     def _endpoint_update(self, endpoint_id: str, **values: object) -> sa.Update:
-        return (
-            webhook_endpoints.update()
-            .where(
-                _endpoints.store_id == self._store_id,
-                _endpoints.endpoint_id == endpoint_id,
-            )
-            .values(**values)
-        )
+        own = self._own_rows(webhook_endpoints, endpoint_id=endpoint_id)
+        return webhook_endpoints.update().where(own).values(**values)
 
     def _update_message(
         self,
@@ -313,13 +302,8 @@ class WebhookRepository(StoreRepository):
         *conditions: sa.ColumnElement[bool],
         **values: object,
     ) -> bool:
-        query = webhook_messages.update().where(
-            _messages.store_id == self._store_id,
-            _messages.endpoint_id == endpoint_id,
-            _messages.number == number,
-            *conditions,
-        )
-        return self._connection.execute(query.values(**values)).rowcount == 1
+        key = (_messages.endpoint_id == endpoint_id, _messages.number == number)
+        return self._update_rows(webhook_messages, *key, *conditions, **values) == 1
 
 
 def _state_literal(state: WebhookMessageState) -> sa.BindParameter[str]:

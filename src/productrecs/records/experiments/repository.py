@@ -160,8 +160,7 @@ class ExperimentRepository(StoreRepository):
 
     def add(self, experiment: Experiment) -> None:
         """Store a new test."""
-        row = _experiment_columns(experiment) | {"store_id": self._store_id}
-        self._connection.execute(experiments.insert().values(row))
+        self._insert_row(experiments, **_experiment_columns(experiment))
 
     def put(self, experiment: Experiment) -> None:
         """Replace the test of that name."""

@@ -62,8 +62,7 @@ class RuleRepository(StoreRepository):
 
     def add(self, rule: Rule) -> None:
         """Store a new rule."""
-        row = {"store_id": self._store_id, **_rule_columns(rule)}
-        self._connection.execute(rules.insert().values(row))
+        self._insert_row(rules, **_rule_columns(rule))
 
     def put(self, rule: Rule) -> None:
         """Replace a rule."""

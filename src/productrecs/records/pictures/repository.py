@@ -166,11 +166,8 @@ class PictureRepository(StoreRepository):
         """Delete the pictures of items that no longer have one."""
         columns = pictures.c
         for start in range(0, len(numbers), 500):
-            own_rows = sa.and_(
-                columns.store_id == self._store_id,
-                columns.number.in_(numbers[start : start + 500]),
-            )
-            if self._connection.execute(pictures.delete().where(own_rows)).rowcount:
+            some = columns.number.in_(numbers[start : start + 500])
+            if self._delete_rows(pictures, some):
                 self._next_change()
 
     def record_pictured_seq(self, seq: int) -> None:
@@ -275,12 +272,13 @@ class PictureRepository(StoreRepository):
 
     def retry_failed(self, now_ms: int) -> int:
         """Schedule a fetch of every failed picture; return the number."""
-        query = pictures.update().where(
-            pictures.c.store_id == self._store_id,
+        return self._update_rows(
+            pictures,
             sa.or_(pictures.c.state == PictureState.FAILED, pictures.c.attempts > 0),
+            state=PictureState.PENDING,
+            attempts=0,
+            due_at=now_ms,
         )
-        queued = {"state": PictureState.PENDING, "attempts": 0, "due_at": now_ms}
-        return self._connection.execute(query.values(queued)).rowcount
 
     def described_items(self, embedder: str) -> list[DescribedItem]:
         """Return the catalog items that this embedder has described, by number."""

@@ -362,7 +362,7 @@ class PurchaseRepository(StoreRepository):
             imports.c.lines_added,
             imports.c.lines_changed,
             imports.c.lines_repeated,
-        ).where(*self._history(digest))
+        ).where(self._own_rows(imports, kind=_HISTORY, digest=digest))
         row = self._connection.execute(query).first()
         return None if row is None else OrderImportProgress(digest, *map(int, row))
 
@@ -382,14 +382,7 @@ class PurchaseRepository(StoreRepository):
 
     def delete_import_progress(self, digest: str) -> None:
         """Delete the progress of a completed import."""
-        self._connection.execute(imports.delete().where(*self._history(digest)))
-
-    def _history(self, digest: str) -> tuple[sa.ColumnElement[bool], ...]:
-        return (
-            imports.c.store_id == self._store_id,
-            imports.c.kind == _HISTORY,
-            imports.c.digest == digest,
-        )
+        self._delete_rows(imports, kind=_HISTORY, digest=digest)
 
 
 def shopper_lines(transaction: sa.Connection, store_id: StoreId) -> ShopperRows:

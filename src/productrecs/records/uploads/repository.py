@@ -51,8 +51,8 @@ class OrderUploadRepository(StoreRepository):
         query = sa.select(sa.func.coalesce(sa.func.max(uploads.c.number), 0)).where(
             uploads.c.store_id == self._store_id
         )
-        row = uploads.insert().values(
-            store_id=self._store_id,
+        self._insert_row(
+            uploads,
             upload_id=new.upload_id,
             number=int(self._connection.execute(query).scalar_one()) + 1,
             status=OrderUploadStatus.QUEUED,
@@ -68,7 +68,6 @@ class OrderUploadRepository(StoreRepository):
             errors="[]",
             attempts=0,
         )
-        self._connection.execute(row)
 
     def unfinished(self) -> int:
         """Return the number of unfinished uploads."""
@@ -79,7 +78,7 @@ class OrderUploadRepository(StoreRepository):
 
     def find(self, upload_id: str) -> OrderUpload | None:
         """Return an upload of this store."""
-        query = sa.select(uploads).where(*self._is(upload_id))
+        query = sa.select(uploads).where(self._own_rows(uploads, upload_id=upload_id))
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _to_upload(row)
 
@@ -145,21 +144,18 @@ class OrderUploadRepository(StoreRepository):
     def _update_if_unchanged(
         self, upload_id: str, before: OrderImportProgress, values: dict[str, Any]
     ) -> bool:
-        query = uploads.update().where(
-            *self._is(upload_id),
+        changed = self._update_rows(
+            uploads,
+            uploads.c.upload_id == upload_id,
             uploads.c.status == OrderUploadStatus.RUNNING,
             uploads.c.rows_done == before.rows_done,
             uploads.c.lines_imported == before.lines_added,
+            **values,
         )
-        return self._connection.execute(query.values(values)).rowcount == 1
+        return changed == 1
 
     def _set(self, upload_id: str, values: dict[str, Any]) -> None:
-        self._connection.execute(
-            uploads.update().where(*self._is(upload_id)).values(values)
-        )
-
-    def _is(self, upload_id: str) -> tuple[sa.ColumnElement[bool], ...]:
-        return (uploads.c.store_id == self._store_id, uploads.c.upload_id == upload_id)
+        self._update_rows(uploads, uploads.c.upload_id == upload_id, **values)
 
 
 def stores_with_uploads(database: Database) -> list[StoreId]:
@@ -281,8 +277,8 @@ class FileImportRepository(StoreRepository):
         last = sa.select(sa.func.coalesce(sa.func.max(_COLUMNS.number), 0)).where(
             _COLUMNS.store_id == self._store_id
         )
-        row = file_imports.insert().values(
-            store_id=self._store_id,
+        self._insert_row(
+            file_imports,
             import_id=new.import_id,
             number=int(self._connection.execute(last).scalar_one()) + 1,
             status=status,
@@ -297,11 +293,12 @@ class FileImportRepository(StoreRepository):
             result="{}",
             rejects="",
         )
-        self._connection.execute(row)
 
     def find(self, import_id: str) -> FileImport | None:
         """Return an import of this store."""
-        query = sa.select(file_imports).where(*self._is(import_id))
+        query = sa.select(file_imports).where(
+            self._own_rows(file_imports, import_id=import_id)
+        )
         row = self._connection.execute(query).mappings().first()
         return None if row is None else _to_file_import(row)
 
@@ -348,7 +345,9 @@ class FileImportRepository(StoreRepository):
 
     def rejects(self, import_id: str) -> str | None:
         """Return the CSV of the rejected rows."""
-        query = sa.select(_COLUMNS.rejects).where(*self._is(import_id))
+        query = sa.select(_COLUMNS.rejects).where(
+            self._own_rows(file_imports, import_id=import_id)
+        )
         found = self._connection.execute(query).scalar()
         return None if found is None else str(found)
 
@@ -360,12 +359,9 @@ class FileImportRepository(StoreRepository):
         **values: object,
     ) -> bool:
         """Change an import's status; False, without changes, if it is in another state."""
-        changed = file_imports.update().where(
-            *self._is(import_id), _COLUMNS.status.in_(before)
-        )
         values = {name: _to_column_value(value) for name, value in values.items()}
-        updated = self._connection.execute(changed.values(status=after, **values))
-        return updated.rowcount == 1
+        conditions = (_COLUMNS.import_id == import_id, _COLUMNS.status.in_(before))
+        return self._update_rows(file_imports, *conditions, status=after, **values) == 1
 
     def begin_attempt(self, import_id: str) -> None:
         """Count another attempt."""
@@ -386,10 +382,8 @@ class FileImportRepository(StoreRepository):
 
     def delete(self, import_id: str) -> bool:
         """Delete an import that waits for the merchant; False in any other state."""
-        deletion = file_imports.delete().where(
-            *self._is(import_id), _COLUMNS.status == ImportStatus.CHECKED
-        )
-        return self._connection.execute(deletion).rowcount == 1
+        key = {"import_id": import_id, "status": ImportStatus.CHECKED}
+        return self._delete_rows(file_imports, **key) == 1
 
     def _check_limit(self) -> None:
         query = sa.select(sa.func.count()).where(
@@ -403,11 +397,7 @@ class FileImportRepository(StoreRepository):
             raise TooManyImportsError(message)
 
     def _set(self, import_id: str, **values: object) -> None:
-        changed = file_imports.update().where(*self._is(import_id))
-        self._connection.execute(changed.values(**values))
-
-    def _is(self, import_id: str) -> tuple[sa.ColumnElement[bool], ...]:
-        return (_COLUMNS.store_id == self._store_id, _COLUMNS.import_id == import_id)
+        self._update_rows(file_imports, _COLUMNS.import_id == import_id, **values)
 
 
 def stores_in(database: Database, *statuses: ImportStatus) -> list[StoreId]:

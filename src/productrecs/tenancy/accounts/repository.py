@@ -402,9 +402,5 @@ class KeyMisuseRepository(StoreRepository):
 
     def delete(self, kind: MisuseKind, before_ms: int | None = None) -> None:
         """Delete the records of one kind, or those last seen before a time."""
-        query = sightings.delete().where(
-            sightings.c.store_id == self._store_id, sightings.c.kind == kind.value
-        )
-        if before_ms is not None:
-            query = query.where(sightings.c.last_at < before_ms)
-        self._connection.execute(query)
+        is_old = sa.true() if before_ms is None else sightings.c.last_at < before_ms
+        self._delete_rows(sightings, is_old, kind=kind.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -95,8 +95,8 @@ class ScheduledFeedRepository(StoreRepository):
         last = sa.select(sa.func.coalesce(sa.func.max(_LOG.number), 0)).where(
             _LOG.store_id == self._store_id
         )
-        row = scheduled_feed_fetches.insert().values(
-            store_id=self._store_id,
+        self._insert_row(
+            scheduled_feed_fetches,
             number=int(self._connection.execute(last).scalar_one()) + 1,
             fetched_at=fetch.fetched_ms,
             outcome=fetch.outcome.value,
@@ -104,7 +104,6 @@ class ScheduledFeedRepository(StoreRepository):
             size=fetch.size,
             import_id=fetch.import_id,
         )
-        self._connection.execute(row)
         self._delete_rows(
             scheduled_feed_fetches, _LOG.fetched_at <= fetch.fetched_ms - LOG_DAYS * DAY_MS
         )
@@ -137,7 +136,7 @@ def stores_with_due_feed(database: Database, now_ms: int) -> list[StoreId]:
         return [StoreId(store_id) for store_id in connection.execute(query).scalars()]
 
 
-def _columns(feed: ScheduledFeed) -> dict[str, object]:
+def _columns(feed: ScheduledFeed) -> dict[str, Any]:
     return {
         "url": feed.url,
         "header": feed.header,

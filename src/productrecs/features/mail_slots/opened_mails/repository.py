@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import sqlalchemy as sa
@@ -89,7 +89,8 @@ def count_mail_engagements_and_delete_old(
     for store_id, calls in AccountRepository(transaction).lock_each_store(batch):
         counts = Counter((call.day, call.slot, _count_column(call)) for call in calls)
         for (day, slot, column), count in sorted(counts.items()):
-            sums = {"pictures": 0, "proxy_pictures": 0, "clicks": 0, column: count}
+            sums: dict[str, Any] = {"pictures": 0, "proxy_pictures": 0, "clicks": 0}
+            sums[column] = count
             put_row(
                 transaction,
                 mail_days,

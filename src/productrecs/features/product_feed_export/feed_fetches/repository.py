@@ -37,7 +37,7 @@ class ExportedFeedFetchRepository(StoreRepository):
         self, feed: FeedFormat, counts: FeedProductCounts, now_ms: int
     ) -> None:
         """Count a fetch on its day (UTC); older days than 30 are deleted."""
-        columns, day = feed_fetches.c, now_ms // DAY_MS
+        day = now_ms // DAY_MS
         left_out = {
             reason.name: {"count": counts.left_out_counts[reason], "ids": ids}
             for reason, ids in counts.left_out.items()
@@ -52,8 +52,7 @@ class ExportedFeedFetchRepository(StoreRepository):
             products=counts.products,
             left_out=json.dumps(left_out),
         )
-        is_old = (columns.store_id == self._store_id) & (columns.day <= day - FETCH_DAYS)
-        self._connection.execute(feed_fetches.delete().where(is_old))
+        self._delete_rows(feed_fetches, feed_fetches.c.day <= day - FETCH_DAYS)
 
     def recent_by_feed(self, now_ms: int) -> dict[FeedFormat, ExportedFeedFetches]:
         """Return the fetches of each feed that was fetched in the last 30 days."""

@@ -132,13 +132,13 @@ class RelevanceRepository(StoreRepository):
 
     def store_scores(self, scores: Iterable[QueryScore]) -> None:
         """Store each query's results and NDCG."""
-        columns = relevance_queries.c
         for score in scores:
-            query = relevance_queries.update().where(
-                columns.store_id == self._store_id, columns.intent == score.query.intent
+            self._update_rows(
+                relevance_queries,
+                relevance_queries.c.intent == score.query.intent,
+                results=json.dumps([score.results.address, *score.results.items]),
+                ndcg=score.ndcg,
             )
-            results = json.dumps([score.results.address, *score.results.items])
-            self._connection.execute(query.values(results=results, ndcg=score.ndcg))
 
     def judgements(self, intent: str | None = None) -> list[StoredJudgement]:
         """Return the judgements of one query, or of all."""

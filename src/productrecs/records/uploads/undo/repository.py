@@ -39,21 +39,20 @@ class ImportChangeRepository(StoreRepository):
 
     def add(self, import_id: str, change: ImportChange) -> None:
         """Store what a transaction of an import changed."""
-        row = import_changes.insert().values(
-            store_id=self._store_id,
+        self._insert_row(
+            import_changes,
             import_id=import_id,
             first_seq=change.first_seq,
             last_seq=change.last_seq,
             before=json.dumps(change.before, ensure_ascii=False),
         )
-        self._connection.execute(row)
 
     def spans(self, import_id: str) -> list[tuple[int, int]]:
         """Return the first and last number in the log of each transaction, in order."""
         columns = import_changes.c
         query = (
             sa.select(columns.first_seq, columns.last_seq)
-            .where(*self._of(import_id))
+            .where(self._own_rows(import_changes, import_id=import_id))
             .order_by(columns.first_seq)
         )
         return [(row[0], row[1]) for row in self._connection.execute(query)]
@@ -97,7 +96,8 @@ class ImportChangeRepository(StoreRepository):
     def undo_counts(self, import_id: str) -> Counter[str]:
         """Return how many rows the undo removed and restored so far."""
         query = sa.select(import_changes.c.before).where(
-            *self._of(import_id), import_changes.c.before.startswith("{")
+            self._own_rows(import_changes, import_id=import_id),
+            import_changes.c.before.startswith("{"),
         )
         total = Counter[str]()
         for text in self._connection.execute(query).scalars():
@@ -106,7 +106,7 @@ class ImportChangeRepository(StoreRepository):
 
     def delete(self, import_id: str) -> None:
         """Delete an import's changes: it can no longer be undone."""
-        self._connection.execute(import_changes.delete().where(*self._of(import_id)))
+        self._delete_rows(import_changes, import_id=import_id)
 
     def lines(self, change: ImportChange) -> list[PurchaseLine]:
         """Return the order lines that a transaction added or changed, as they are now."""
@@ -120,10 +120,6 @@ class ImportChangeRepository(StoreRepository):
         item = items_of_store("item_id", "change_seq", store_id=self._store_id)
         query = sa.select(item).where(item.c.number.in_(numbers))
         return {row[0]: (row[1], row[2]) for row in self._connection.execute(query)}
-
-    def _of(self, import_id: str) -> tuple[sa.ColumnElement[bool], ...]:
-        columns = import_changes.c
-        return columns.store_id == self._store_id, columns.import_id == import_id
 
 
 def expire_changes(transaction: sa.Connection, before_ms: int) -> int:

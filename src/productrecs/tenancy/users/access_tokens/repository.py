@@ -60,12 +60,9 @@ class AccessTokenRepository(StoreRepository):
 
     def record_use(self, token_id: str, now_ms: int) -> None:
         """Count a call with a token, and set when it was last used."""
-        query = access_tokens.update().where(
-            access_tokens.c.store_id == self._store_id,
-            access_tokens.c.token_id == token_id,
-        )
-        used = query.values(used_at=now_ms, calls=access_tokens.c.calls + 1)
-        self._connection.execute(used)
+        columns = access_tokens.c
+        own, calls = columns.token_id == token_id, columns.calls + 1
+        self._update_rows(access_tokens, own, used_at=now_ms, calls=calls)
 
     def remove(self, token_id: str) -> bool:
         """Delete a token; return whether there was one."""
