@@ -71,12 +71,8 @@ _MOST_READ: Final = 5_000
 _LONGEST_ID: Final = 256
 
 
-def show_customers(visit: Visit) -> Reply:
+def show_customers(visit: Visit, error: str = "", typed: str = "") -> Reply:
     """Show the segments, and the customers with most revenue or with an order due."""
-    return _customers_page(visit)
-
-
-def _customers_page(visit: Visit, error: str = "", typed: str = "") -> Reply:
     zone, services, store = visit.store.settings.zone, visit.services, visit.store
     by = "next" if visit.query["by"] == "next" else "value"
     segment = visit.query["segment"] if visit.query["segment"] in SEGMENTS else ""
@@ -122,7 +118,7 @@ def show_customer(visit: Visit) -> Reply:
     try:
         return _customer_page(visit, name)
     except PageNotFoundError as error:
-        return _customers_page(visit, error=str(error), typed=name)
+        return show_customers(visit, error=str(error), typed=name)
 
 
 def _customer_page(visit: Visit, name: str, error: str = "", typed: str = "") -> Reply:

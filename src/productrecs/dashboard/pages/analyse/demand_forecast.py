@@ -106,17 +106,13 @@ class ForecastNotInPlanError(ProductRecsError):
     """The store's plan has no demand forecast."""
 
 
-def show_demand(visit: Visit) -> Reply:
-    """Show the store's expected sales, and what to do about each product."""
-    return _demand_page(visit)
-
-
-def _demand_page(
+def show_demand(
     visit: Visit,
     status: int = 200,
     ordering: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
 ) -> Reply:
+    """Show the store's expected sales, and what to do about each product."""
     by = visit.query["by"] if visit.query["by"] in _ORDERS else "order_date"
     zone = visit.store.settings.zone
     demand_query = parse_report_query(visit.now_ms, zone, by=_order_column(by), limit=_ROWS)
@@ -366,7 +362,7 @@ def save_ordering_settings(visit: Visit) -> Reply:
     sent = {name: visit.form[name] for name, _, _ in ORDERING}
     errors = setting_errors(sent, {name: label for name, label, _ in ORDERING})
     if errors:
-        return _demand_page(visit, status=422, ordering=sent, errors=errors)
+        return show_demand(visit, status=422, ordering=sent, errors=errors)
     visit.change_settings(sent)
     return visit.redirect(f"{DEMAND_PATH}#ordering", "Saved. The numbers above follow it.")
 

@@ -58,11 +58,6 @@ _SHOWN: Final = 25
 _NAMED: Final = 5
 
 
-def show_order_sheets(visit: Visit) -> Reply:
-    """Show one sheet per supplier, and the suppliers."""
-    return _orders_page(visit)
-
-
 def save_supplier(visit: Visit) -> Reply:
     """Store a supplier's terms."""
     sent = {name: visit.form[name] for name in _FIELDS}
@@ -71,7 +66,7 @@ def save_supplier(visit: Visit) -> Reply:
         with visit.database.transaction() as transaction:
             SupplierRepository(transaction, visit.store.store_id).save(supplier)
     except SupplierError as error:
-        return _orders_page(visit, status=422, sent=sent, error=sentence(error))
+        return show_order_sheets(visit, status=422, sent=sent, error=sentence(error))
     return visit.redirect(f"{ORDERS_PATH}#suppliers", "Saved. The sheets follow it.")
 
 
@@ -93,7 +88,7 @@ def remove_supplier(visit: Visit) -> Reply:
 def upload_terms(visit: Visit) -> Reply:
     """Store who supplies which product, from a CSV file."""
     if visit.file is None:
-        return _orders_page(visit, status=422, file_error="Choose a CSV file.")
+        return show_order_sheets(visit, status=422, file_error="Choose a CSV file.")
     try:
         terms = parse_product_terms(visit.file.path.read_text("utf-8"))
         with visit.database.transaction() as transaction:
@@ -101,9 +96,9 @@ def upload_terms(visit: Visit) -> Reply:
             missing, new = suppliers.assign_terms(terms)
     except UnicodeDecodeError:
         message = "Save the file as CSV in UTF-8, then choose it again."
-        return _orders_page(visit, status=422, file_error=message)
+        return show_order_sheets(visit, status=422, file_error=message)
     except SupplierError as error:
-        return _orders_page(visit, status=422, file_error=sentence(error))
+        return show_order_sheets(visit, status=422, file_error=sentence(error))
     stored = visit.formats.count(len(terms) - len(missing), "product")
     message = f"Stored the terms of {stored}."
     if new:
@@ -124,7 +119,7 @@ def add_purchase_order(visit: Visit) -> Reply:
             orders = PurchaseOrderRepository(transaction, visit.store.store_id)
             orders.add_product(line, visit.now_ms)
     except SupplierError as error:
-        return _orders_page(visit, status=422, line=sent, line_error=sentence(error))
+        return show_order_sheets(visit, status=422, line=sent, line_error=sentence(error))
     return visit.redirect(f"{ORDERS_PATH}#ordered", "Saved. The sheets follow it.")
 
 
@@ -144,7 +139,7 @@ def record_sheet_as_ordered(visit: Visit) -> Reply:
             orders = PurchaseOrderRepository(transaction, visit.store.store_id)
             missing = orders.add(lines, visit.now_ms)
     except SupplierError as error:
-        return _orders_page(visit, status=422, line_error=sentence(error))
+        return show_order_sheets(visit, status=422, line_error=sentence(error))
     stored = visit.formats.count(len(lines) - len(missing), "product")
     message = f"Recorded {stored} as ordered. To undo it, remove the delivery below."
     if not lines:
@@ -155,7 +150,7 @@ def record_sheet_as_ordered(visit: Visit) -> Reply:
 def replace_purchase_orders_by_file(visit: Visit) -> Reply:
     """Store the lines of a CSV file instead of all others."""
     if visit.file is None:
-        return _orders_page(visit, status=422, line_error="Choose a CSV file.")
+        return show_order_sheets(visit, status=422, line_error="Choose a CSV file.")
     try:
         lines = parse_purchase_orders(visit.file.path.read_text("utf-8"))
         with visit.database.transaction() as transaction:
@@ -163,9 +158,9 @@ def replace_purchase_orders_by_file(visit: Visit) -> Reply:
             missing = orders.replace(lines, visit.now_ms)
     except UnicodeDecodeError:
         message = "Save the file as CSV in UTF-8, then choose it again."
-        return _orders_page(visit, status=422, line_error=message)
+        return show_order_sheets(visit, status=422, line_error=message)
     except SupplierError as error:
-        return _orders_page(visit, status=422, line_error=sentence(error))
+        return show_order_sheets(visit, status=422, line_error=sentence(error))
     message = f"Stored {visit.formats.count(len(lines) - len(missing), 'line')}."
     if missing:
         message += f" Your catalog lacks {len(missing)}: {_names_text(missing)}."
@@ -239,7 +234,7 @@ def save_budget(visit: Visit) -> Reply:
     """Store the most money that the orders of a day may cost."""
     sent = {"order_budget": visit.form["order_budget"] or "0"}
     if errors := setting_errors(sent, BUDGET_LABELS):
-        return _orders_page(
+        return show_order_sheets(
             visit,
             status=422,
             budget=sent["order_budget"],
@@ -249,7 +244,7 @@ def save_budget(visit: Visit) -> Reply:
     return visit.redirect(ORDERS_PATH, "Saved. The sheets follow it.")
 
 
-def _orders_page(
+def show_order_sheets(
     visit: Visit,
     status: int = 200,
     *,
@@ -258,7 +253,7 @@ def _orders_page(
     line: Mapping[str, str] | None = None,
     **errors: str,
 ) -> Reply:
-    """Return the page; `errors` are by the template's names of them."""
+    """Show a sheet per supplier, and the suppliers; `errors` have the template's names."""
     settings = visit.store.settings
     query = parse_report_query(visit.now_ms, settings.zone, limit=_ROWS)
     report = make_report(visit.services, visit.store, _REPORT, query)

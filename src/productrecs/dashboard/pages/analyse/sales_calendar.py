@@ -58,11 +58,6 @@ class UpcomingCalendarEvent:
     factor: float | None
 
 
-def show_calendar(visit: Visit) -> Reply:
-    """Show the days ahead, with what the last forecast made of them, and the entries."""
-    return _calendar_page(visit)
-
-
 def add_entry(visit: Visit) -> Reply:
     """Store a campaign or closed days."""
     sent = {name: visit.form[name] for name in _FIELDS}
@@ -73,7 +68,7 @@ def add_entry(visit: Visit) -> Reply:
             same_days = [e.name for e in calendar.entries().values() if entry.overlaps(e)]
             calendar.add(entry, visit.now_ms)
     except CalendarEntryError as error:
-        return _calendar_page(visit, status=422, sent=sent, error=sentence(error))
+        return show_calendar(visit, status=422, sent=sent, error=sentence(error))
     message = "Added. The next nightly forecast knows it."
     if same_days:
         message += (
@@ -103,7 +98,7 @@ def save_country(visit: Visit) -> Reply:
     """Store whose public holidays the forecast knows."""
     sent = {COUNTRY: visit.form[COUNTRY]}
     if errors := setting_errors(sent, COUNTRY_LABELS):
-        return _calendar_page(
+        return show_calendar(
             visit, status=422, country=sent[COUNTRY], country_error=errors[COUNTRY]
         )
     visit.change_settings(sent)
@@ -143,7 +138,7 @@ def upcoming_events(
     return sorted(events, key=lambda event: (event.first_day, event.name))
 
 
-def _calendar_page(
+def show_calendar(
     visit: Visit,
     status: int = 200,
     sent: Mapping[str, str] | None = None,
@@ -151,6 +146,7 @@ def _calendar_page(
     country: str | None = None,
     country_error: str = "",
 ) -> Reply:
+    """Show the days ahead, with what the last forecast made of them, and the entries."""
     settings = visit.store.settings
     with visit.database.reading() as connection:
         entries = SalesCalendarRepository(connection, visit.store.store_id).entries()

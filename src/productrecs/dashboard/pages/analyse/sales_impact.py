@@ -72,17 +72,13 @@ _RULE: Final = (
 _MOST_BARS: Final = 100
 
 
-def show_impact(visit: Visit) -> Reply:
-    """Show the sales attributed to recommendations in a period."""
-    return _impact_page(visit)
-
-
-def _impact_page(
+def show_impact(
     visit: Visit,
     status: int = 200,
     typed: Mapping[str, str] | None = None,
     errors: Mapping[str, str] | None = None,
 ) -> Reply:
+    """Show the sales attributed to recommendations in a period."""
     period, services, store = chosen_period(visit), visit.services, visit.store
     by = visit.query["by"] if visit.query["by"] in _GROUPINGS else "widget"
     names = tuple(by.split(","))
@@ -176,7 +172,7 @@ def start_or_end_holdout(visit: Visit) -> Reply:
     if not errors and float(settings["holdout_percent"]) == 0:
         errors = {"holdout_percent": "Choose at least 1 per cent."}
     if errors:
-        return _impact_page(visit, status=422, typed=settings, errors=errors)
+        return show_impact(visit, status=422, typed=settings, errors=errors)
     visit.change_settings(settings)
     message = "The test runs. Its first numbers are there within an hour."
     return visit.redirect(f"{IMPACT_PATH}#holdout", message)

@@ -80,11 +80,6 @@ def sales_of_looks(visit: Visit) -> dict[LookSpot, LookSpotSums]:
     return read_look_spot_sums(visit.database, visit.store, asked)
 
 
-def show_looks(visit: Visit) -> Reply:
-    """Show every look, the newest first."""
-    return _looks_page(visit)
-
-
 def add_look(visit: Visit) -> Reply:
     """Store a photo and create a draft of it; then propose hotspots."""
     item_id, title = visit.form["on"], visit.form["title"]
@@ -94,17 +89,17 @@ def add_look(visit: Visit) -> Reply:
     if visit.file is None or not visit.file.size:
         errors["file"] = f"{NO_PHOTO}."
     if errors:
-        return _looks_page(visit, status=422, errors=errors)
+        return show_looks(visit, status=422, errors=errors)
     editor = editor_of(visit)
     try:
         picture = store_photo(visit, editor)
     except UNREADABLE as error:
-        return _looks_page(visit, status=422, errors={"file": sentence(error)})
+        return show_looks(visit, status=422, errors={"file": sentence(error)})
     try:
         content = LookContent(item_id, title=title, picture_id=picture.picture_id)
         look = editor.add([content])[0]
     except LookError as error:
-        return _looks_page(visit, status=422, errors={"title": sentence(error)})
+        return show_looks(visit, status=422, errors={"title": sentence(error)})
     return visit.redirect(f"{LOOKS_PATH}/edit?look={look.look_id}&propose=1")
 
 
@@ -121,9 +116,10 @@ def store_photo(visit: Visit, editor: LookEditor) -> SanitizedPicture:
         return editor.store_picture(visit.file.path.read_bytes(), viewer)
 
 
-def _looks_page(
+def show_looks(
     visit: Visit, *, status: int = 200, errors: dict[str, str] | None = None
 ) -> Reply:
+    """Show every look, the newest first."""
     looks = editor_of(visit).all()[::-1]
     item_ids = [look.content.item_id for look in looks]
     titles, sales = titles_of(visit, item_ids), sales_of_looks(visit)

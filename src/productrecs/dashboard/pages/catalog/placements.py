@@ -180,12 +180,8 @@ def editor_of(visit: Visit) -> PlacementEditor:
     return PlacementEditor(visit.database, visit.store, visit.context.clock)
 
 
-def show_placements(visit: Visit) -> Reply:
+def show_placements(visit: Visit, error: str = "") -> Reply:
     """Show every placement with its embed code."""
-    return _placements_page(visit)
-
-
-def _placements_page(visit: Visit, error: str = "") -> Reply:
     rows = [
         (
             placement,
@@ -244,7 +240,7 @@ def remove_placement(visit: Visit) -> Reply:
     except UnknownPlacementError as error:
         raise PageNotFoundError(sentence(error)) from error
     except PlacementError as error:
-        return _placements_page(visit, sentence(error))
+        return show_placements(visit, sentence(error))
     visit.refresh_store()
     message = f"“{removed.name}” is removed. Pages that name it show nothing there now."
     return visit.redirect(PLACEMENTS_PATH, message)

@@ -108,11 +108,6 @@ class ImportHistoryRow:
     path: str
 
 
-def show_imports(visit: Visit) -> Reply:
-    """Show the form and the history."""
-    return _imports_page(visit)
-
-
 def store_uploaded_file(visit: Visit) -> Reply:
     """Store an uploaded file, and enqueue its check."""
     file, kind = visit.file, visit.form["kind"]
@@ -120,7 +115,7 @@ def store_uploaded_file(visit: Visit) -> Reply:
         message = (
             "Choose a file." if file is None else "The file is empty. Export it again."
         )
-        return _imports_page(visit, status=422, error=message)
+        return show_imports(visit, status=422, error=message)
     choices = ImportOptions(kind=kind if kind in {"orders", "items"} else "")
     new_import = NewFileImport(
         import_id=new_upload_id(),
@@ -133,7 +128,7 @@ def store_uploaded_file(visit: Visit) -> Reply:
     try:
         _store_file_and_enqueue_check(visit, file, new_import)
     except TooManyImportsError as error:
-        return _imports_page(visit, status=422, error=str(error))
+        return show_imports(visit, status=422, error=str(error))
     return visit.redirect(f"{FILE_PATH}?file={new_import.import_id}")
 
 
@@ -265,7 +260,8 @@ def download_rejects(visit: Visit) -> Reply:
     )
 
 
-def _imports_page(visit: Visit, *, status: int = 200, error: str = "") -> Reply:
+def show_imports(visit: Visit, *, status: int = 200, error: str = "") -> Reply:
+    """Show the form and the history."""
     store_id = visit.store.store_id
     with visit.database.reading() as connection:
         files = FileImportRepository(connection, store_id).latest(_HISTORY)

@@ -39,11 +39,6 @@ _OUTCOMES: Final = {
 }
 
 
-def show_feed(visit: Visit) -> Reply:
-    """Show the form, what waits, and the log."""
-    return _feed_page(visit)
-
-
 def save_feed(visit: Visit) -> Reply:
     """Store the feed, and fetch it.
 
@@ -61,7 +56,7 @@ def save_feed(visit: Visit) -> Reply:
     try:
         _editor(visit).save_and_fetch(entered, visit.system_ms)
     except FeedAddressError as error:
-        return _feed_page(visit, status=422, error=str(error), entered=entered)
+        return show_feed(visit, status=422, error=str(error), entered=entered)
     return visit.redirect(FEED_PATH, "The feed is saved. It is fetched now: see below.")
 
 
@@ -93,13 +88,14 @@ def turn_feed_mails_on_or_off(visit: Visit) -> Reply:
     return visit.redirect(f"{FEED_PATH}#mails", message)
 
 
-def _feed_page(
+def show_feed(
     visit: Visit,
     *,
     status: int = 200,
     error: str = "",
     entered: ScheduledFeedForm | None = None,
 ) -> Reply:
+    """Show the form, what waits, and the log."""
     feed, last = _editor(visit).find()
     store_id = visit.store.store_id
     with visit.database.reading() as connection:

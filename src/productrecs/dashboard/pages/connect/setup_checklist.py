@@ -98,19 +98,14 @@ class ChecklistStep:
     warning: str = ""
 
 
-def show_start(visit: Visit) -> Reply:
-    """Show every step; htmx polls only the list."""
-    return _checklist_page(visit)
-
-
 def create_secret(visit: Visit) -> Reply:
     """Create the store's first secret key and show it once; a key in use stays."""
     store = find_store(visit.database, visit.store.domain)
     if store.secrets.active_keys(visit.system_ms):
-        return _checklist_page(visit)
+        return show_start(visit)
     secret = rotate_secret(visit.database, store, visit.system_ms)
     visit.refresh_accounts()
-    return _checklist_page(visit, secret)
+    return show_start(visit, secret)
 
 
 def setup_progress(visit: Visit) -> tuple[int, int]:
@@ -119,7 +114,8 @@ def setup_progress(visit: Visit) -> tuple[int, int]:
     return sum(step.is_done for step in steps), len(steps)
 
 
-def _checklist_page(visit: Visit, secret: str = "") -> Reply:
+def show_start(visit: Visit, secret: str = "") -> Reply:
+    """Show every step; htmx polls only the list."""
     steps = _checklist_steps(visit)
     done = sum(step.is_done for step in steps)
     first = next((step.name for step in steps if not step.is_done), "")

@@ -35,11 +35,6 @@ def tokens_of(visit: Visit) -> list[AccessToken]:
         return AccessTokenRepository(connection, visit.store.store_id).all()
 
 
-def show_tokens(visit: Visit) -> Reply:
-    """Show the tokens, and how to connect an assistant."""
-    return _tokens_page(visit)
-
-
 def add_token(visit: Visit) -> Reply:
     """Make a token, and show it once."""
     name, may = visit.form["name"], visit.form["may"]
@@ -51,8 +46,8 @@ def add_token(visit: Visit) -> Reply:
         )
     except AccessTokenError as error:
         problem = sentence(error)
-        return _tokens_page(visit, status=422, typed=name, may=may, error=problem)
-    return _tokens_page(visit, text=text)
+        return show_tokens(visit, status=422, typed=name, may=may, error=problem)
+    return show_tokens(visit, text=text)
 
 
 def revoke_token(visit: Visit) -> Reply:
@@ -71,7 +66,7 @@ def revoke_token(visit: Visit) -> Reply:
     )
 
 
-def _tokens_page(
+def show_tokens(
     visit: Visit,
     *,
     status: int = 200,
@@ -80,6 +75,7 @@ def _tokens_page(
     may: str = "read",
     error: str = "",
 ) -> Reply:
+    """Show the tokens, and how to connect an assistant."""
     tokens = tokens_of(visit)
     return visit.render(
         "access_tokens.html",

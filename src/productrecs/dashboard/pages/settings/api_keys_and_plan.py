@@ -82,11 +82,6 @@ class SecretKeyRow:
     expires_at: int | None  # of the previous key
 
 
-def show_account(visit: Visit) -> Reply:
-    """Show keys, origins, plan and usage."""
-    return _account_page(visit)
-
-
 def replace_secret(visit: Visit) -> Reply:
     """Create a new secret key and show it once."""
     hours = visit.form["overlap"]
@@ -95,7 +90,7 @@ def replace_secret(visit: Visit) -> Reply:
         visit.database, visit.store, visit.system_ms, overlap_ms=overlap_ms
     )
     visit.refresh_accounts()
-    return _account_page(visit, secret=secret)
+    return show_account(visit, secret=secret)
 
 
 def revoke_secret_key(visit: Visit) -> Reply:
@@ -116,7 +111,7 @@ def add_origin(visit: Visit) -> Reply:
         after = change_origins(visit.database, visit.store, add=[text])
     except OriginError as error:
         error_text = sentence(error)
-        return _account_page(visit, status=422, origin=text, origin_error=error_text)
+        return show_account(visit, status=422, origin=text, origin_error=error_text)
     visit.refresh_accounts()
     added = next(iter(after - before), None)
     message = "Origin added." if added else "This origin is on the list already."
@@ -196,7 +191,7 @@ def _secret_key_rows(
     ]
 
 
-def _account_page(
+def show_account(
     visit: Visit,
     *,
     status: int = 200,
@@ -204,6 +199,7 @@ def _account_page(
     origin: str = "",
     origin_error: str = "",
 ) -> Reply:
+    """Show keys, origins, plan and usage."""
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
         items = CatalogRepository(connection, store.store_id).size()

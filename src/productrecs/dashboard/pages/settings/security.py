@@ -71,11 +71,6 @@ def browser_name(agent: str) -> str:
     return f"{browser} on {system}" if system else browser
 
 
-def show_security(visit: Visit) -> Reply:
-    """Show the user's sessions, and the form for a new password."""
-    return security_page(visit)
-
-
 def save_new_password(visit: Visit) -> Reply:
     """Replace the password; every other session of the user ends."""
     old, new = visit.form.as_typed("old_password"), visit.form.as_typed("new_password")
@@ -86,11 +81,11 @@ def save_new_password(visit: Visit) -> Reply:
         change_password(visit.database, session_of(visit), old, new)
     except WrongPasswordError as error:
         limits.count_failure(limit_key)
-        return security_page(visit, status=422, old_error=sentence(error))
+        return show_security(visit, status=422, old_error=sentence(error))
     except WeakPasswordError as error:
-        return security_page(visit, status=422, new_error=sentence(error))
+        return show_security(visit, status=422, new_error=sentence(error))
     except TooManyAttemptsError as error:
-        return security_page(visit, status=429, old_error=sentence(error))
+        return show_security(visit, status=429, old_error=sentence(error))
     message = "Your new password is set. Your other sessions ended."
     return visit.redirect(SECURITY_PATH, message)
 
@@ -114,8 +109,8 @@ def session_of(visit: Visit) -> Session:
     return visit.session
 
 
-def security_page(visit: Visit, status: int = 200, **errors: str) -> Reply:
-    """Return the page, with errors next to its fields."""
+def show_security(visit: Visit, status: int = 200, **errors: str) -> Reply:
+    """Show the user's sessions, and the form for a new password with its errors."""
     session = session_of(visit)
     field_errors = {"old_error": "", "new_error": "", **errors}
     return visit.render(
@@ -145,17 +140,12 @@ _ISSUER: Final = "ProductRecs"
 _Result = TypeVar("_Result")
 
 
-def show_two_factor(visit: Visit) -> Reply:
-    """Show the status of the second factor, and how to change it."""
-    return _two_factor_page(visit)
-
-
 def begin_two_factor(visit: Visit) -> Reply:
     """Create a secret and show its QR code; a code has to confirm it."""
     try:
         begin_second_factor(visit.database, visit.services.cipher, visit.user)
     except SecondFactorError as error:
-        return _two_factor_page(visit, status=422, error=sentence(error))
+        return show_two_factor(visit, status=422, error=sentence(error))
     return visit.redirect(TWO_FACTOR_PATH)
 
 
@@ -166,8 +156,8 @@ def turn_on_two_factor(visit: Visit) -> Reply:
             visit, visit.user, lambda: _confirm_factor(visit)
         )
     except (WrongCodeError, TooManyAttemptsError) as error:
-        return _two_factor_page(visit, status=422, error=sentence(error))
-    return _two_factor_page(visit, codes=codes)
+        return show_two_factor(visit, status=422, error=sentence(error))
+    return show_two_factor(visit, codes=codes)
 
 
 def turn_off_two_factor(visit: Visit) -> Reply:
@@ -175,7 +165,7 @@ def turn_off_two_factor(visit: Visit) -> Reply:
     try:
         _attempt_code_rate_limited(visit, visit.user, lambda: _use_code(visit, visit.user))
     except (WrongCodeError, TooManyAttemptsError) as error:
-        return _two_factor_page(visit, status=422, error=sentence(error))
+        return show_two_factor(visit, status=422, error=sentence(error))
     remove_factor(visit.database, visit.user)
     return visit.redirect(TWO_FACTOR_PATH, "Two-factor login is off.")
 
@@ -232,9 +222,10 @@ def _attempt_code_rate_limited(
     return result
 
 
-def _two_factor_page(
+def show_two_factor(
     visit: Visit, status: int = 200, error: str = "", codes: Sequence[str] = ()
 ) -> Reply:
+    """Show the status of the second factor, and how to change it."""
     secret = pending_secret(visit.database, visit.services.cipher, visit.user)
     name = visit.user.email or visit.store.domain
     uri = "" if secret is None else provisioning_uri(secret, name, _ISSUER)

@@ -68,11 +68,6 @@ ROLES: Final = (
 )
 
 
-def show_team(visit: Visit) -> Reply:
-    """Show the members and the valid invitations."""
-    return _team_page(visit)
-
-
 def send_invitation(visit: Visit) -> Reply:
     """Create an invitation and show its link once."""
     email = visit.form["email"]
@@ -81,13 +76,13 @@ def send_invitation(visit: Visit) -> Reply:
             visit.database, visit.user, email, _submitted_role(visit), visit.system_ms
         )
     except (EmailError, TeamChangeError) as error:
-        return _team_page(visit, status=422, email=email, error=sentence(error))
+        return show_team(visit, status=422, email=email, error=sentence(error))
     path = f"{INVITATION_PATH}?token={token}"
     if _mail_invitation(visit, email, path):
         mark_invitation_mailed(visit.database, token)
         message = f"{email} is invited; we have sent the link by e-mail."
         return visit.redirect(TEAM_PATH, message)
-    return _team_page(visit, link=visit.base_url + path, invited=email)
+    return show_team(visit, link=visit.base_url + path, invited=email)
 
 
 def _mail_invitation(visit: Visit, email: str, path: str) -> bool:
@@ -124,7 +119,7 @@ def set_role(visit: Visit) -> Reply:
     except UnknownMemberError as error:
         raise PageNotFoundError(sentence(error)) from error
     except TeamChangeError as error:
-        return _team_page(visit, status=422, member_error=sentence(error))
+        return show_team(visit, status=422, member_error=sentence(error))
     name = before.email or "The owner"
     return visit.redirect(TEAM_PATH, f"{name} is {role.label} now.")
 
@@ -136,7 +131,7 @@ def remove_team_member(visit: Visit) -> Reply:
     except UnknownMemberError as error:
         raise PageNotFoundError(sentence(error)) from error
     except TeamChangeError as error:
-        return _team_page(visit, status=422, member_error=sentence(error))
+        return show_team(visit, status=422, member_error=sentence(error))
     name = gone.email or "The owner"
     return visit.redirect(TEAM_PATH, f"{name} is removed, and logged out of this store.")
 
@@ -149,7 +144,8 @@ def _submitted_role(visit: Visit) -> Role:
         raise TeamChangeError(message) from None
 
 
-def _team_page(visit: Visit, status: int = 200, **values: object) -> Reply:
+def show_team(visit: Visit, status: int = 200, **values: object) -> Reply:
+    """Show the members and the valid invitations."""
     store_id = visit.store.store_id
     with visit.database.reading() as connection:
         users = UserRepository(connection, store_id).all()

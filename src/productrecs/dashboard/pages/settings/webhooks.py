@@ -54,11 +54,6 @@ EVENTS: Final = {
 }
 
 
-def show_webhooks(visit: Visit) -> Reply:
-    """Show the addresses, and the log of the chosen one."""
-    return _webhooks_page(visit)
-
-
 def add_endpoint(visit: Visit) -> Reply:
     """Add an address, and show its secret once."""
     typed, secret = visit.form["address"], new_secret()
@@ -80,8 +75,8 @@ def add_endpoint(visit: Visit) -> Reply:
                 raise WebhookError(message)  # noqa: TRY301 - it ends the transaction
             webhooks.add_endpoint(endpoint)
     except WebhookError as error:
-        return _webhooks_page(visit, status=422, typed=typed, error=str(error))
-    return _webhooks_page(visit, chosen=endpoint.endpoint_id, secret=secret)
+        return show_webhooks(visit, status=422, typed=typed, error=str(error))
+    return show_webhooks(visit, chosen=endpoint.endpoint_id, secret=secret)
 
 
 def replace_secret(visit: Visit) -> Reply:
@@ -91,7 +86,7 @@ def replace_secret(visit: Visit) -> Reply:
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         webhooks.set_secret(endpoint.endpoint_id, stored)
-    return _webhooks_page(visit, chosen=endpoint.endpoint_id, secret=secret)
+    return show_webhooks(visit, chosen=endpoint.endpoint_id, secret=secret)
 
 
 def switch_endpoint(visit: Visit) -> Reply:
@@ -177,7 +172,7 @@ def _redirect_to_endpoint(visit: Visit, endpoint: WebhookEndpoint, message: str)
     return visit.redirect(f"{WEBHOOKS_PATH}?{query}", message)
 
 
-def _webhooks_page(
+def show_webhooks(
     visit: Visit,
     *,
     status: int = 200,
@@ -186,6 +181,7 @@ def _webhooks_page(
     typed: str = "",
     error: str = "",
 ) -> Reply:
+    """Show the addresses, and the log of the chosen one."""
     before = parse_whole_number(visit.query["before"]) or 0
     with visit.database.reading() as connection:
         webhooks = WebhookRepository(connection, visit.store.store_id)
