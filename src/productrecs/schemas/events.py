@@ -12,7 +12,6 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
-    ValidationError,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError, PydanticKnownError
@@ -56,7 +55,7 @@ from productrecs.schemas.validation_errors import (
     BodyError,
     Loc,
     ValidationProblem,
-    from_details,
+    validate_body,
 )
 
 if TYPE_CHECKING:
@@ -369,10 +368,6 @@ class ImportedEventBody(EventBody):
     ]
 
 
-_validate = EventBody.__pydantic_validator__.validate_python
-_validate_imported = ImportedEventBody.__pydantic_validator__.validate_python
-
-
 def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
     """Return the events of a body in order, and the index of each one's object.
 
@@ -412,10 +407,7 @@ def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
     Raises:
         BodyError: when the line is not an event with a timestamp.
     """
-    try:
-        body: ImportedEventBody = _validate_imported(row)
-    except ValidationError as error:
-        raise BodyError(from_details(error.errors(include_url=False), ())) from None
+    body = validate_body(ImportedEventBody, row, ())
     try:
         event_ms = parse_timestamp(body.timestamp, zone)
     except ValueError:
@@ -428,10 +420,7 @@ def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
 
 
 def _read_events(body: object, at: Loc) -> list[NewEvent]:
-    try:
-        event: EventBody = _validate(body)
-    except ValidationError as error:
-        raise BodyError(from_details(error.errors(include_url=False), at)) from None
+    event = validate_body(EventBody, body, at)
     problems = missing_field_problems(event.event, event, body, at)
     if problems:
         raise BodyError(problems)

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     PlainValidator,
-    ValidationError,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
@@ -41,7 +40,7 @@ from productrecs.schemas.field_readers import (
 from productrecs.schemas.validation_errors import (
     BodyError,
     ValidationProblem,
-    from_details,
+    validate_body,
 )
 from productrecs.tenancy.accounts.store import PluginDetails, ShopPlatform
 from productrecs.tenancy.accounts.store_settings import (
@@ -58,7 +57,6 @@ MAX_EMAIL: Final = 320
 MAX_KEY: Final = 100
 MAX_REC_NUM: Final = 20
 MAX_CUSTOMER_IDS: Final = 1_000
-_Body = TypeVar("_Body", bound=BaseModel)
 
 
 def _setting_reader(name: str, longest: int) -> Callable[[object], str | None]:
@@ -250,7 +248,7 @@ def parse_bundle(body: object, *, is_new: bool) -> tuple[dict[str, Any], int | N
     Raises:
         BodyError: when the body is no bundle, or a new one has no products.
     """
-    sent = _validate_body(BundleBody, body).model_dump(exclude_unset=True)
+    sent = validate_body(BundleBody, body).model_dump(exclude_unset=True)
     version = sent.pop("version", None)
     if is_new and "item_ids" not in sent:
         message = "name the bundle's two to four products"
@@ -309,7 +307,7 @@ def parse_experiment(body: object) -> tuple[str, ExperimentContent]:
     Raises:
         BodyError: when the body is not a test.
     """
-    sent = _validate_body(ExperimentBody, body)
+    sent = validate_body(ExperimentBody, body)
     variants = tuple(Treatment(one.name, one.share, one.changes) for one in sent.variants)
     subject = SEARCH if not sent.placement else f"{PLACEMENT}{sent.placement}"
     return sent.name, ExperimentContent(subject, variants, sent.goal)
@@ -321,7 +319,7 @@ def parse_experiment_action(body: object) -> ExperimentActionBody:
     Raises:
         BodyError: when the body is not such a request.
     """
-    return _validate_body(ExperimentActionBody, body)
+    return validate_body(ExperimentActionBody, body)
 
 
 def parse_connect_request(body: object, publishable_key: str = "") -> PluginDetails:
@@ -330,7 +328,7 @@ def parse_connect_request(body: object, publishable_key: str = "") -> PluginDeta
     Raises:
         BodyError: when the body is not a connect request, or has another publishable key.
     """
-    fields = _validate_body(ConnectBody, body)
+    fields = validate_body(ConnectBody, body)
     if fields.publishable_key and fields.publishable_key != publishable_key:
         message = "This is not the publishable key of the secret key's store"
         raise BodyError(
@@ -345,7 +343,7 @@ def parse_customer_ids(body: object) -> list[tuple[str, str]]:
     Raises:
         BodyError: when the body has no such pairs, or too many.
     """
-    customers = _validate_body(CustomerIdChangesBody, body).customers
+    customers = validate_body(CustomerIdChangesBody, body).customers
     return [(customer.old, customer.new) for customer in customers]
 
 
@@ -355,7 +353,7 @@ def parse_dashboard_link(body: object) -> str | None:
     Raises:
         BodyError: when the body is not such a request.
     """
-    return _validate_body(DashboardLinkBody, body).email
+    return validate_body(DashboardLinkBody, body).email
 
 
 def parse_engines_init(body: object) -> EnginesInitBody:
@@ -364,7 +362,7 @@ def parse_engines_init(body: object) -> EnginesInitBody:
     Raises:
         BodyError: when the body is not an init request.
     """
-    return _validate_body(EnginesInitBody, body)
+    return validate_body(EnginesInitBody, body)
 
 
 def parse_recommender_settings(body: object) -> dict[str, SettingValue | None]:
@@ -373,11 +371,4 @@ def parse_recommender_settings(body: object) -> dict[str, SettingValue | None]:
     Raises:
         BodyError: when the body is not recommender settings.
     """
-    return _validate_body(RecommenderSettingsBody, body).model_dump(exclude_unset=True)
-
-
-def _validate_body(model: type[_Body], body: object) -> _Body:
-    try:
-        return model.model_validate(body)
-    except ValidationError as error:
-        raise BodyError(from_details(error.errors(include_url=False), ("body",))) from None
+    return validate_body(RecommenderSettingsBody, body).model_dump(exclude_unset=True)

@@ -11,7 +11,6 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
-    ValidationError,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError, PydanticKnownError
@@ -57,9 +56,8 @@ from productrecs.schemas.field_readers import (
 from productrecs.schemas.validation_errors import (
     MAX_PROBLEMS,
     BodyError,
-    Loc,
     ValidationProblem,
-    from_details,
+    validate_body,
 )
 
 if TYPE_CHECKING:
@@ -338,7 +336,6 @@ class ItemsPush(BaseModel):
     items: Annotated[list[ItemBody], Field(max_length=MAX_ITEMS)]
 
 
-_validate = ItemBody.__pydantic_validator__.validate_python
 _FIELDS = tuple(FIELD_DEFAULTS)
 
 
@@ -369,9 +366,9 @@ def _patches(items: Iterable[object]) -> Iterator[ItemPatch]:
     problems: list[ValidationProblem] = []
     for index, item in enumerate(items):
         try:
-            patch = _to_patch(_validate(item))
-        except ValidationError as error:
-            problems += _problems(error, ("body", "items", index))
+            patch = _to_patch(validate_body(ItemBody, item, ("body", "items", index)))
+        except BodyError as error:
+            problems += error.problems
             if len(problems) >= MAX_PROBLEMS:  # more are not reported
                 break
         else:
@@ -386,10 +383,7 @@ def parse_item(row: object) -> ItemPatch:
     Raises:
         BodyError: when it is not an item as `POST /v1/items` takes them.
     """
-    try:
-        return _to_patch(_validate(row))
-    except ValidationError as error:
-        raise BodyError(_problems(error, ())) from None
+    return _to_patch(validate_body(ItemBody, row, ()))
 
 
 def parse_item_row(row: Mapping[str, str | None]) -> ItemPatch:
@@ -461,7 +455,3 @@ def _to_patch(item: ItemBody) -> ItemPatch:
     return ItemPatch(
         item.id, {name: values[name] for name in _FIELDS if name in given_fields}
     )
-
-
-def _problems(error: ValidationError, at: Loc) -> list[ValidationProblem]:
-    return from_details(error.errors(include_url=False), at)

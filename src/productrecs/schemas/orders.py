@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticKnownError
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
@@ -28,7 +28,7 @@ from productrecs.schemas.field_readers import (
 from productrecs.schemas.validation_errors import (
     BodyError,
     ValidationProblem,
-    from_details,
+    validate_body,
 )
 
 if TYPE_CHECKING:
@@ -82,9 +82,6 @@ class OrderBody(BaseModel):
     ]
 
 
-_validate = OrderBody.__pydantic_validator__.validate_python
-
-
 def parse_order(body: object, now_ms: int, zone: tzinfo, *, confirmed: bool) -> NewOrder:
     """Return the order of `body`; a line's absent total is price x quantity.
 
@@ -93,10 +90,7 @@ def parse_order(body: object, now_ms: int, zone: tzinfo, *, confirmed: bool) -> 
     Raises:
         BodyError: when the body is not an order.
     """
-    try:
-        order: OrderBody = _validate(body)
-    except ValidationError as error:
-        raise BodyError(from_details(error.errors(include_url=False), ("body",))) from None
+    order = validate_body(OrderBody, body)
     return NewOrder(
         order_id=order.order_id,
         lines=tuple(_to_order_line(line) for line in order.items),

@@ -11,7 +11,6 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
-    ValidationError,
     WithJsonSchema,
 )
 
@@ -24,7 +23,7 @@ from productrecs.schemas.field_readers import (
 from productrecs.schemas.validation_errors import (
     BodyError,
     ValidationProblem,
-    from_details,
+    validate_body,
 )
 
 if TYPE_CHECKING:
@@ -103,11 +102,7 @@ def parse_photo_only(body: object) -> bytes:
         BodyError: when it is missing.
         PictureTooLargeError: when the file has more than 10 MiB.
     """
-    try:
-        photo = PhotoBody.__pydantic_validator__.validate_python(body)
-    except ValidationError as error:
-        problems = from_details(error.errors(include_url=False), ("body",))
-        raise BodyError(problems) from None
+    photo = validate_body(PhotoBody, body)
     return _decode_photo(photo.image)
 
 
@@ -118,11 +113,7 @@ def parse_photo(body: object) -> UploadedPhoto:
         BodyError: when it is missing, or another field is invalid.
         PictureTooLargeError: when the file has more than 10 MiB.
     """
-    try:
-        photo = PhotoSearchBody.__pydantic_validator__.validate_python(body)
-    except ValidationError as error:
-        problems = from_details(error.errors(include_url=False), ("body",))
-        raise BodyError(problems) from None
+    photo = validate_body(PhotoSearchBody, body)
     num = DEFAULT if photo.num is None else photo.num
     return UploadedPhoto(
         _decode_photo(photo.image),

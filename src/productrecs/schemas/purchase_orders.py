@@ -8,7 +8,6 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainValidator,
-    ValidationError,
     WithJsonSchema,
 )
 from pydantic_core import PydanticCustomError
@@ -23,7 +22,7 @@ from productrecs.schemas.field_readers import (
     string_schema,
     text_reader,
 )
-from productrecs.schemas.validation_errors import BodyError, from_details
+from productrecs.schemas.validation_errors import validate_body
 
 MAX_SENT_LINES: Final = 5_000
 
@@ -79,10 +78,7 @@ def parse_sent_purchase_orders(body: object) -> list[PurchaseOrderLine]:
     Raises:
         BodyError: when the body has no valid lines, or too many.
     """
-    try:
-        sent = PurchaseOrdersBody.model_validate(body)
-    except ValidationError as error:
-        raise BodyError(from_details(error.errors(include_url=False), ("body",))) from None
+    sent = validate_body(PurchaseOrdersBody, body)
     return [
         PurchaseOrderLine(
             line.item_id, line.quantity, line.expected_day, line.supplier or ""

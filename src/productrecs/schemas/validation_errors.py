@@ -6,7 +6,9 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from productrecs.core.errors import ProductRecsError
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 Loc: TypeAlias = tuple[str | int, ...]
+_Body = TypeVar("_Body", bound=BaseModel)
 
 MAX_PROBLEMS = 100
 MAX_INPUT_BYTES = 256
@@ -55,6 +58,19 @@ class BodyError(ProductRecsError):
     def __init__(self, problems: Sequence[ValidationProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("; ".join(str(problem) for problem in self.problems[:3]))
+
+
+def validate_body(model: type[_Body], body: object, at: Loc = ("body",)) -> _Body:
+    """Return `body` as `model`; `at` is the prefix of each problem's `loc`.
+
+    Raises:
+        BodyError: when it does not match.
+    """
+    try:
+        valid: _Body = model.__pydantic_validator__.validate_python(body)
+    except ValidationError as error:
+        raise BodyError(from_details(error.errors(include_url=False), at)) from None
+    return valid
 
 
 def from_details(details: Sequence[ErrorDetails], at: Loc) -> list[ValidationProblem]:

@@ -11,7 +11,6 @@ from pydantic import (
     Field,
     PlainValidator,
     StrictBool,
-    ValidationError,
     WithJsonSchema,
     create_model,
 )
@@ -44,7 +43,7 @@ from productrecs.schemas.field_readers import (
 from productrecs.schemas.validation_errors import (
     BodyError,
     ValidationProblem,
-    from_details,
+    validate_body,
 )
 
 MAX_KEY: Final = 100
@@ -243,10 +242,7 @@ def parse_widget_config(body: object) -> WidgetConfigChange:
     Raises:
         BodyError: when the body, or a setting in it, is invalid.
     """
-    try:
-        change = WidgetConfigBody.model_validate(body)
-    except ValidationError as error:
-        raise BodyError(from_details(error.errors(include_url=False), ("body",))) from None
+    change = validate_body(WidgetConfigBody, body)
     given_fields: dict[str, Any] = change.model_dump(exclude_unset=True)
     settings = given_fields.get("settings") or {}
     problems = list(_key_problems(settings))
