@@ -108,7 +108,6 @@ def _partitions(
 def _summarize_partition(
     task: BehaviourTask, events: ShopperEventArrays, signals: InterestSignals
 ) -> _PartitionSummary:
-    """Return the summary of one partition of the shoppers."""
     check_item_numbers(events.items, task.n_items)
     in_cart = events.kinds == EventKind.ADD_TO_CART
     is_recent = (events.times > task.since_ms) & (events.times <= task.until_ms)

@@ -348,7 +348,6 @@ class PictureJobs:
         fetched: "Future[PictureDownload]",
         describers: StoreDescribers,
     ) -> PictureFetchOutcome:
-        """Return the outcome of one fetch."""
         now_ms = self._services.system_clock()
         try:
             result = fetched.result()
@@ -395,7 +394,6 @@ def build_picture_worker(services: Services) -> JobWorker:
 def _indexed_outcome(
     picture: DuePicture, result: PictureDownload, now_ms: int
 ) -> PictureFetchOutcome:
-    """Return the outcome of an indexed picture."""
     return PictureFetchOutcome(
         picture.number,
         picture.url,

@@ -142,7 +142,6 @@ def _open_editor(domain: str, data: Path | None) -> Iterator[ExperimentEditor]:
 
 
 def _parse_variants(shares: Sequence[str], changes: Sequence[str]) -> tuple[Treatment, ...]:
-    """Return the variants of the options."""
     by_name: dict[str, dict[str, Any]] = {}
     variants = []
     for text in shares:

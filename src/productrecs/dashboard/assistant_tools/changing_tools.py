@@ -178,7 +178,6 @@ def _form_text(value: object) -> str:
 
 
 def _given_fields(arguments: ToolArguments, names: Sequence[str]) -> dict[str, Any]:
-    """Return the fields that the call has."""
     found = {name: getattr(arguments, name) for name in names}
     return {name: value for name, value in found.items() if value is not UNSET}
 

@@ -263,7 +263,6 @@ def _size_words(sides: list[_Amount]) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _word_at(tokens: list[_Token], index: int) -> _Word:
-    """Return the word at `index`."""
     token = tokens[index]
     if token.kind == "mark":
         return _Word(1, "")

@@ -158,7 +158,6 @@ class LiveEventRepository(StoreRepository):
     def _newest_sent_orders(
         self, kind: str = "", session: str = "", item: str = ""
     ) -> list[LiveEvent]:
-        """Return the newest orders that the shop sent."""
         if kind not in {"", ORDER}:
             return []
         lines = SoldLineRepository(self._connection, self._store_id)

@@ -176,7 +176,6 @@ def _make_counters(registry: CollectorRegistry) -> dict[CounterMetric, Counter]:
 def _make_list_counters(
     registry: CollectorRegistry, name: str, text: str
 ) -> dict[Source, Counter]:
-    """Return a counter of lists for each source."""
     family = _make_counter(registry, name, text, "source")
     return {source: family.labels(source.value) for source in Source}
 

@@ -149,7 +149,6 @@ class RuleEditor:
 def _last_change_and_rule_before(
     repository: RuleRepository, change_id: int
 ) -> tuple[RuleChange, Rule]:
-    """Return the last change of its rule, and the rule before it."""
     rule_id = next(
         (
             change.rule.rule_id

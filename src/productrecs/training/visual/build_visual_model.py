@@ -236,7 +236,6 @@ def _serve(
 
 
 def _has_described_nearly_all(repository: PictureRepository, embedder: str) -> bool:
-    """Return whether an embedder has described nearly all pictures."""
     described = repository.count_described(embedder)
     return repository.count_other_embedders(embedder) <= _FEW_OTHERS * described
 

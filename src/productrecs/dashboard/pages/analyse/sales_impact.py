@@ -199,7 +199,6 @@ def show_attributed_orders(visit: Visit) -> Reply:
 def _row_with_orders_link(
     period: ReportPeriod, row: dict[str, ReportValue], names: tuple[str, ...]
 ) -> dict[str, object]:
-    """Return a row with a link to its orders."""
     if names == ("day",):
         day = str(row["day"])
         link = f"{ORDERS_PATH}?{urlencode({'from': day, 'until': day})}"

@@ -247,7 +247,6 @@ def _parse_named_texts(text: str) -> dict[str, str]:
 
 
 def _field_text(setting: WidgetSetting, value: object) -> str:
-    """Return a saved value as the text of its field."""
     if value is None:
         return ""
     if setting.kind is WidgetSettingType.SWITCH:
