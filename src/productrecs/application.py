@@ -52,7 +52,7 @@ from productrecs.http.transport.error_body import (
     INTERNAL_ERROR_DETAIL,
     ErrorCode,
 )
-from productrecs.processes.process_slot import (
+from productrecs.processes.process_slot_and_shared_memory import (
     PeerConnections,
     ProcessSlot,
 )

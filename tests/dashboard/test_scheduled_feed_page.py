@@ -17,11 +17,11 @@ from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailSubscriptionRepository,
     MailTopic,
 )
-from productrecs.worker.feed_jobs import build_feed_worker
 from productrecs.worker.file_import_jobs import (
     build_file_check_worker,
     build_file_import_worker,
 )
+from productrecs.worker.scheduled_feed_jobs import build_feed_worker
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.feeds import HOST, FeedHost
 

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch, PackedPatch
+from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch, PackedItemPatch
 from productrecs.schemas.items import (
     ItemsPush,
     TooManyItemsError,
@@ -376,7 +376,7 @@ def test_prices_of_lists_are_numbers_or_objects(
     (patch,) = _push({"id": "a", "prices": prices})
 
     assert patch.fields == {"prices": stored}
-    assert PackedPatch.of(patch).fields == patch.fields
+    assert PackedItemPatch.of(patch).fields == patch.fields
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,11 @@ from typing import BinaryIO, Final, TypeAlias
 from productrecs.core.csv_column_matching import find_columns
 from productrecs.core.csv_writer import unescape_formula
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.timestamps import TimeFormat, detect_day_first, written_date_to_iso
+from productrecs.core.timestamps import (
+    FileTimeFormat,
+    detect_day_first,
+    written_date_to_iso,
+)
 
 BLOCK_BYTES: Final = 1 << 20
 HEAD_BYTES: Final = 64 * 1024
@@ -327,7 +331,9 @@ def _without_formulas(cells: list[str]) -> list[str]:
     return [unescape_formula(cell) for cell in cells]
 
 
-def detect_time_format(file: BinaryIO, csv_format: CsvFormat, column: str) -> TimeFormat:
+def detect_time_format(
+    file: BinaryIO, csv_format: CsvFormat, column: str
+) -> FileTimeFormat:
     """Detect whether a column's times have the day first; None if all are ambiguous.
 
     Stops after a thousand times of other formats.
@@ -340,11 +346,11 @@ def detect_time_format(file: BinaryIO, csv_format: CsvFormat, column: str) -> Ti
         text = cells[index]
         day_first = detect_day_first(text)
         if day_first is not None:
-            return TimeFormat(day_first=day_first)
+            return FileTimeFormat(day_first=day_first)
         ambiguous += bool(text.strip()) and written_date_to_iso(text) is not None
         if ambiguous >= _ENOUGH_TIMES:
             break
-    return TimeFormat()
+    return FileTimeFormat()
 
 
 def _read_quoted_row(

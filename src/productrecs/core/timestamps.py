@@ -132,7 +132,7 @@ def detect_day_first(text: str) -> bool | None:
     return first_number > _MONTHS
 
 
-class TimeFormat(NamedTuple):
+class FileTimeFormat(NamedTuple):
     """The time format of a file, if it is not ISO.
 
     `pattern` is one such as `%d/%m/%Y %H:%M`. Without one, common formats are parsed;

@@ -21,7 +21,7 @@ from productrecs.records.catalog.item import (
     LIST_FIELDS,
     Attributes,
     ItemPatch,
-    PackedPatch,
+    PackedItemPatch,
 )
 from productrecs.records.catalog.price_lists import (
     MAX_PRICE_LISTS,
@@ -349,7 +349,7 @@ def parse_items(body: object) -> list[ItemPatch]:
     return list(_patches(_check_item_list(body)))
 
 
-def pack_items(items: Sequence[UndecodedItem]) -> list[PackedPatch]:
+def pack_items(items: Sequence[UndecodedItem]) -> list[PackedItemPatch]:
     """Return the items that `parse_items` returns, decoded one at a time.
 
     Raises:
@@ -359,7 +359,7 @@ def pack_items(items: Sequence[UndecodedItem]) -> list[PackedPatch]:
     if len(items) > MAX_ITEMS:
         message = f"more than {MAX_ITEMS} items in one push; send fewer at a time"
         raise TooManyItemsError(message)
-    return [PackedPatch.of(one) for one in _patches(item.read() for item in items)]
+    return [PackedItemPatch.of(one) for one in _patches(item.read() for item in items)]
 
 
 def _patches(items: Iterable[object]) -> Iterator[ItemPatch]:

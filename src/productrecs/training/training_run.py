@@ -151,7 +151,7 @@ _AGED_STORES_SHARE: Final = 600
 _MIN_STORE_FACTS: Final = 2_000  # a cached store counts as so many facts at least
 
 
-class Trainer:
+class CachingTrainer:
     """Trains stores one after another and caches the inputs of recently trained ones."""
 
     def __init__(self, deps: TrainingDeps) -> None:

@@ -64,7 +64,7 @@ from productrecs.storage.sql.idempotency_keys import IdempotencyRepository
 from productrecs.storage.sql.storage_usage import replace_sizes_of_day
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
-from productrecs.training.training_run import Trainer, TrainingDeps, stale_stores
+from productrecs.training.training_run import CachingTrainer, TrainingDeps, stale_stores
 from productrecs.worker.job_worker import (
     JobHandler,
     JobProgress,
@@ -98,7 +98,7 @@ class StoreJobs:
         deps = TrainingDeps(
             services.database, services.models, services.clock, services.snapshots
         )
-        self._trainer = Trainer(deps)
+        self._trainer = CachingTrainer(deps)
         self._attributor = Attributor(services.database, services.touchpoint_folder)
         self._eraser = build_eraser(services)
 

@@ -15,7 +15,7 @@ from typing import Final
 from productrecs.core.errors import StorageError, operator_text
 from productrecs.core.ids import StoreId
 from productrecs.features.webhooks.repository import WebhookRepository, due_messages
-from productrecs.features.webhooks.send_message import send_message
+from productrecs.features.webhooks.send_webhook_message import send_message
 from productrecs.features.webhooks.webhook import DeliveryAttemptResult, DueWebhookMessage
 from productrecs.services import Services
 from productrecs.storage.jobs.leases import LEASE_MS, Lease

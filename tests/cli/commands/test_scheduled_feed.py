@@ -13,11 +13,11 @@ from productrecs.features.imports.scheduled_feeds.feed_download import FeedDownl
 from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.worker.feed_jobs import build_feed_worker
 from productrecs.worker.file_import_jobs import (
     build_file_check_worker,
     build_file_import_worker,
 )
+from productrecs.worker.scheduled_feed_jobs import build_feed_worker
 from tests.support.feeds import HOST, FeedHost
 
 if TYPE_CHECKING:

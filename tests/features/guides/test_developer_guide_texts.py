@@ -26,7 +26,7 @@ from productrecs.http.routes.public.developer_guides import (
 )
 from productrecs.settings import SETTING_DESCRIPTIONS
 from productrecs.tenancy.accounts.api_keys import SecretKey, first_secret
-from productrecs.tenancy.accounts.shopper_identity import IdentityCheck, check_identity
+from productrecs.tenancy.accounts.shopper_identity import IdentityVerdict, check_identity
 from productrecs.tenancy.accounts.store_settings import SETTINGS
 from tests.support.guides import LINK, PAGES, REFERENCE, cli_reference, prose, verbs
 
@@ -67,7 +67,7 @@ def test_the_php_of_the_keys_guide_signs_as_the_service_checks() -> None:
     )
 
     check = check_identity(first_secret(secret, now_ms), done.stdout, "77", now_ms)
-    assert check is IdentityCheck.VALID
+    assert check is IdentityVerdict.VALID
 
 
 def test_every_page_is_a_guide_and_every_guide_a_page() -> None:

@@ -20,7 +20,7 @@ from productrecs.features.reports.tracking_health.tracking_health_report import 
 from productrecs.features.reports.tracking_health.tracking_issues import (
     find_tracking_issues,
 )
-from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
+from productrecs.tenancy.accounts.shopper_identity import IdentityVerdict
 from tests.features.reports.shop import NOON, ReportedStore, buy, cart, click, impression
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def test_unknown_products_and_lines_without_orders_are_shares(shop: ReportedStor
 def test_many_refused_identities_are_an_issue_until_the_next_day(
     shop: ReportedStore,
 ) -> None:
-    def refuse(check: IdentityCheck, calls: int, at_ms: int) -> None:
+    def refuse(check: IdentityVerdict, calls: int, at_ms: int) -> None:
         one = RefusedIdentityCall(shop.store.store_id, check, at_ms)
         with shop.database.transaction() as transaction:
             count_refused_identities_and_delete_old(transaction, [one] * calls)
@@ -88,11 +88,11 @@ def test_many_refused_identities_are_an_issue_until_the_next_day(
         found = find_tracking_issues(shop.database, shop.store, now_ms)
         return [one.message for one in found if one.code == "identities_refused"]
 
-    refuse(IdentityCheck.WRONG, 4, NOON)
-    refuse(IdentityCheck.EXPIRED, 15, NOON - DAY_MS)
-    refuse(IdentityCheck.EXPIRED, 90, NOON - 40 * DAY_MS)
+    refuse(IdentityVerdict.WRONG, 4, NOON)
+    refuse(IdentityVerdict.EXPIRED, 15, NOON - DAY_MS)
+    refuse(IdentityVerdict.EXPIRED, 90, NOON - 40 * DAY_MS)
     assert (issues(NOON), figures(counted(shop))["identities_refused"]) == ([], 19)
-    refuse(IdentityCheck.WRONG, 1, NOON)
+    refuse(IdentityVerdict.WRONG, 1, NOON)
 
     issue = (
         "20 calls of today and yesterday carry a signed identity that is refused, mostly "

@@ -11,7 +11,7 @@ from productrecs.http.limits.customer_ids_per_network import (
     MAX_CUSTOMERS,
     CustomerIdsPerNetworkLimit,
 )
-from productrecs.processes.process_slot import SharedMemory
+from productrecs.processes.process_slot_and_shared_memory import SharedMemory
 from tests.support.clock import FakeClock
 
 STORE: Final = StoreId("st_1")

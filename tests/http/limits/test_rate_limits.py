@@ -11,7 +11,7 @@ import pytest
 from productrecs.http.limits.client_address import address_of_client, public_network_of
 from productrecs.http.limits.connection_limits import ConnectionLimiter, MaxConnections
 from productrecs.http.limits.rate_limits import RateLimit, RateLimits, TooManyRequestsError
-from productrecs.processes.process_slot import SharedMemory
+from productrecs.processes.process_slot_and_shared_memory import SharedMemory
 from productrecs.settings import Settings
 from tests.support.clock import FakeClock
 

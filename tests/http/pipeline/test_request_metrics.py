@@ -18,7 +18,7 @@ from productrecs.http.pipeline.request_metrics import (
     RequestMetrics,
 )
 from productrecs.http.route_table import ROUTES
-from productrecs.processes.process_slot import ProcessSlot, SharedMemory
+from productrecs.processes.process_slot_and_shared_memory import ProcessSlot, SharedMemory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ COUNT_IN_A_CHILD = """
 import json, sys, time
 from productrecs.http.route_table import ROUTES
 from productrecs.http.pipeline.request_metrics import *
-from productrecs.processes.process_slot import ProcessSlot
+from productrecs.processes.process_slot_and_shared_memory import ProcessSlot
 traffic = RequestMetrics(ProcessSlot.parse(sys.argv[1]))
 def samples():
     return [one for family in traffic.collect() for one in family.samples]

@@ -19,7 +19,7 @@ from productrecs.records.catalog.catalog_push import (
     upsert_items,
 )
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
-from productrecs.records.catalog.item import ItemPatch, PackedPatch
+from productrecs.records.catalog.item import ItemPatch, PackedItemPatch
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import RawReader
@@ -230,7 +230,7 @@ def test_of_a_push_of_long_texts_little_is_unpacked_at_once(
     """Python stores a text with one emoji in four bytes a character."""
     text = "x" * (32 << 10) + "\U0001f600"  # 128 KiB, and 100 of them 12.5 MiB
     patches = [
-        PackedPatch.of(ItemPatch(f"i{n}", {"description": text})) for n in range(100)
+        PackedItemPatch.of(ItemPatch(f"i{n}", {"description": text})) for n in range(100)
     ]
 
     def push_all() -> int:

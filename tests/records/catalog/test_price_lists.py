@@ -11,7 +11,7 @@ import pytest
 from productrecs.core.clock import system_ms
 from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.catalog_view import CatalogView
-from productrecs.records.catalog.item import ItemPatch, PackedPatch
+from productrecs.records.catalog.item import ItemPatch, PackedItemPatch
 from productrecs.records.catalog.price_lists import (
     MAX_PRICE_LISTS,
     PriceListEntry,
@@ -48,7 +48,7 @@ def _prices(fields: dict[str, Any]) -> dict[str, Any]:
 def push(database: Database, store_id: StoreId, **items: dict[str, Any]) -> None:
     """Push items whose `prices` are name, price and list price."""
     patches = [
-        PackedPatch.of(ItemPatch(item_id, fields | _prices(fields)))
+        PackedItemPatch.of(ItemPatch(item_id, fields | _prices(fields)))
         for item_id, fields in items.items()
     ]
     with database.transaction() as transaction:

@@ -9,7 +9,7 @@ import pytest
 from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.tenancy.accounts.api_keys import SecretKey, first_secret, hash_secret
 from productrecs.tenancy.accounts.shopper_identity import (
-    IdentityCheck,
+    IdentityVerdict,
     check_identity,
     identity_warnings,
     sign_identity,
@@ -36,37 +36,37 @@ def test_a_shop_can_compute_it_from_the_secret_key_alone() -> None:
 @pytest.mark.parametrize(
     ("identity", "customer", "check"),
     [
-        (None, "7", IdentityCheck.ABSENT),
-        ("", "7", IdentityCheck.ABSENT),
-        (signed(), "7", IdentityCheck.VALID),
-        (signed("kundin-\u00e4"), "kundin-\u00e4", IdentityCheck.VALID),
-        (signed(), "8", IdentityCheck.WRONG),
-        (signed(), None, IdentityCheck.WITHOUT_ID),
-        (signed(), "", IdentityCheck.WITHOUT_ID),
-        (signed(secret=OTHER), "7", IdentityCheck.WRONG),
-        (signed().replace(str(IN_A_DAY), str(IN_A_DAY + 1)), "7", IdentityCheck.WRONG),
-        (signed().upper(), "7", IdentityCheck.MALFORMED),
-        (signed() + "0", "7", IdentityCheck.MALFORMED),
-        (signed() + "\n", "7", IdentityCheck.MALFORMED),
-        ("7", "7", IdentityCheck.MALFORMED),
-        (signed(expires=NOW // 1_000), "7", IdentityCheck.EXPIRED),
-        (signed(expires=NOW // 1_000 + 1), "7", IdentityCheck.VALID),
-        (signed(expires=(NOW + 400 * DAY_MS) // 1_000), "7", IdentityCheck.VALID),
-        (signed(expires=(NOW + 400 * DAY_MS) // 1_000 + 1), "7", IdentityCheck.TOO_LONG),
+        (None, "7", IdentityVerdict.ABSENT),
+        ("", "7", IdentityVerdict.ABSENT),
+        (signed(), "7", IdentityVerdict.VALID),
+        (signed("kundin-\u00e4"), "kundin-\u00e4", IdentityVerdict.VALID),
+        (signed(), "8", IdentityVerdict.WRONG),
+        (signed(), None, IdentityVerdict.WITHOUT_ID),
+        (signed(), "", IdentityVerdict.WITHOUT_ID),
+        (signed(secret=OTHER), "7", IdentityVerdict.WRONG),
+        (signed().replace(str(IN_A_DAY), str(IN_A_DAY + 1)), "7", IdentityVerdict.WRONG),
+        (signed().upper(), "7", IdentityVerdict.MALFORMED),
+        (signed() + "0", "7", IdentityVerdict.MALFORMED),
+        (signed() + "\n", "7", IdentityVerdict.MALFORMED),
+        ("7", "7", IdentityVerdict.MALFORMED),
+        (signed(expires=NOW // 1_000), "7", IdentityVerdict.EXPIRED),
+        (signed(expires=NOW // 1_000 + 1), "7", IdentityVerdict.VALID),
+        (signed(expires=(NOW + 400 * DAY_MS) // 1_000), "7", IdentityVerdict.VALID),
+        (signed(expires=(NOW + 400 * DAY_MS) // 1_000 + 1), "7", IdentityVerdict.TOO_LONG),
     ],
 )
 def test_an_identity_proves_one_id_until_it_expires(
-    identity: str | None, customer: str | None, check: IdentityCheck
+    identity: str | None, customer: str | None, check: IdentityVerdict
 ) -> None:
     assert check_identity(KEYS, identity, customer, NOW) is check
-    is_fine = check in {IdentityCheck.ABSENT, IdentityCheck.VALID}
+    is_fine = check in {IdentityVerdict.ABSENT, IdentityVerdict.VALID}
     assert bool(identity_warnings([(customer, check)])) is not is_fine
 
 
 def test_a_replaced_key_signs_as_long_as_it_is_accepted() -> None:
     keys = KEYS.replaced_by(OTHER, NOW, HOUR_MS)
 
-    assert check_identity(keys, signed(), "7", NOW + HOUR_MS - 1) is IdentityCheck.VALID
-    assert check_identity(keys, signed(), "7", NOW + HOUR_MS) is IdentityCheck.WRONG
+    assert check_identity(keys, signed(), "7", NOW + HOUR_MS - 1) is IdentityVerdict.VALID
+    assert check_identity(keys, signed(), "7", NOW + HOUR_MS) is IdentityVerdict.WRONG
     newest = signed(secret=OTHER)
-    assert check_identity(keys, newest, "7", NOW + HOUR_MS) is IdentityCheck.VALID
+    assert check_identity(keys, newest, "7", NOW + HOUR_MS) is IdentityVerdict.VALID

@@ -19,7 +19,7 @@ from productrecs.cli.processes.serve import slot_option, supervise
 from productrecs.logs import configure_logging
 from productrecs.processes.child_process import share_malloc_arenas
 from productrecs.processes.process_messages import ParentConnection
-from productrecs.processes.process_slot import ProcessSlot
+from productrecs.processes.process_slot_and_shared_memory import ProcessSlot
 from productrecs.settings import Settings
 
 if TYPE_CHECKING:

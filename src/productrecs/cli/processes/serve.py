@@ -25,7 +25,7 @@ from productrecs.cli.settings_and_folder_owner import switch_to_folder_owner
 from productrecs.core.errors import StorageError
 from productrecs.core.private_folders import temp_folder
 from productrecs.logs import configure_logging
-from productrecs.processes.process_slot import (
+from productrecs.processes.process_slot_and_shared_memory import (
     ProcessSlot,
     SharedMemory,
     metrics_folder,

@@ -21,7 +21,7 @@ from productrecs.cli.processes.serve import (
 from productrecs.logs import configure_logging
 from productrecs.processes.child_process import stop_at_signals
 from productrecs.processes.process_messages import ParentConnection
-from productrecs.processes.process_slot import ProcessSlot
+from productrecs.processes.process_slot_and_shared_memory import ProcessSlot
 
 if TYPE_CHECKING:
     from productrecs.services import Services
@@ -135,11 +135,11 @@ def _build_file_workers(services: "Services") -> "BackgroundLoop":
     from productrecs.worker.child_process_jobs import (  # noqa: PLC0415
         ParallelLoops,
     )
-    from productrecs.worker.feed_jobs import build_feed_worker  # noqa: PLC0415
     from productrecs.worker.file_import_jobs import (  # noqa: PLC0415
         build_file_check_worker,
         build_file_import_worker,
     )
+    from productrecs.worker.scheduled_feed_jobs import build_feed_worker  # noqa: PLC0415
 
     files = DashboardFileImporter(services.imports)
     return ParallelLoops(

@@ -22,7 +22,7 @@ from productrecs.core.plural import counted
 from productrecs.features.imports.feeds.column_mapping import ColumnMappingError
 from productrecs.features.imports.feeds.column_synonyms import FIELD_TITLES
 from productrecs.features.imports.feeds.format_detection import UnknownItemFormatError
-from productrecs.features.imports.feeds.value_parsing import FeedReading
+from productrecs.features.imports.feeds.value_parsing import FeedReadState
 from productrecs.features.imports.feeds.xml_feed import BrokenFeedError, NotAFeedError
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.imports.import_source import NotAnArrayError
@@ -81,7 +81,7 @@ class ItemImportReport(RowCountsAndErrors):
     diff: Mapping[str, Any] = field(default_factory=dict)
 
 
-def missing_titles_error(reading: FeedReading) -> UntitledTableError:
+def missing_titles_error(reading: FeedReadState) -> UntitledTableError:
     """Return the error for a table without titles, with the remedy."""
     ignored = f" (it has {', '.join(reading.ignored)})" if reading.ignored else ""
     title = next(iter(reading.ignored), "...")
@@ -122,7 +122,7 @@ def catalog_limit_error(
 
 
 def import_notes(
-    reading: FeedReading, store: Store, report: ItemImportReport, *, has_address: bool
+    reading: FeedReadState, store: Store, report: ItemImportReport, *, has_address: bool
 ) -> list[str]:
     """Return notes for the user on how a file was read.
 

@@ -30,7 +30,7 @@ from productrecs.features.imports.feeds.stock_columns import (
     translate_availability,
     with_stock_column_by_values,
 )
-from productrecs.features.imports.feeds.value_parsing import FeedReading
+from productrecs.features.imports.feeds.value_parsing import FeedReadState
 from productrecs.features.imports.import_source import ImportSource, JsonArrayReader
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
@@ -125,7 +125,7 @@ class ReadItem:
 def read_items(
     source: ImportSource,
     kind: ItemFileFormat | None,
-    reading: FeedReading,
+    reading: FeedReadState,
     folder: Path,
     on_bytes: OnBytes,
 ) -> Iterator[ReadItem]:
@@ -178,7 +178,7 @@ def _to_read_item(product: FeedProduct, provided: frozenset[str]) -> ReadItem:
 
 
 def _read_csv(
-    file: BinaryIO, reading: FeedReading, on_bytes: OnBytes
+    file: BinaryIO, reading: FeedReadState, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
     csv_format = with_stock_column_by_values(
         file, inspect_csv(file, _layout_with_price_lists(file))
@@ -197,7 +197,7 @@ def _layout_with_price_lists(file: BinaryIO) -> CsvLayout:
 
 
 def _read_mapped_table(
-    file: BinaryIO, mapping: ColumnMapping, reading: FeedReading, on_bytes: OnBytes
+    file: BinaryIO, mapping: ColumnMapping, reading: FeedReadState, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
     mapping.check_columns(file)
     csv_format = with_stock_column_by_values(file, inspect_csv(file, mapping.layout))
@@ -230,7 +230,7 @@ def _read_table(
 
 
 def _read_json_lines(
-    file: BinaryIO, reading: FeedReading, on_bytes: OnBytes
+    file: BinaryIO, reading: FeedReadState, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
     file.seek(0)
     number = 0
@@ -254,7 +254,7 @@ def _skip_line(file: BinaryIO, on_bytes: OnBytes) -> None:
 
 
 def _read_json_array(
-    file: BinaryIO, reading: FeedReading, on_bytes: OnBytes
+    file: BinaryIO, reading: FeedReadState, on_bytes: OnBytes
 ) -> Iterator[ReadItem]:
     file.seek(0)
     values = JsonArrayReader(file, MAX_ITEM_BYTES, on_bytes)
@@ -262,7 +262,7 @@ def _read_json_array(
         yield _json_item(number, text.encode(), reading)
 
 
-def _json_item(number: int, text: bytes, reading: FeedReading) -> ReadItem:
+def _json_item(number: int, text: bytes, reading: FeedReadState) -> ReadItem:
     """Return the item of an object; unknown fields are recorded."""
     try:
         value = parse_json(text)
@@ -289,7 +289,9 @@ def _parse_patch(
 
 
 _OWN_READERS: Final[
-    Mapping[ItemFileFormat, Callable[[BinaryIO, FeedReading, OnBytes], Iterator[ReadItem]]]
+    Mapping[
+        ItemFileFormat, Callable[[BinaryIO, FeedReadState, OnBytes], Iterator[ReadItem]]
+    ]
 ] = MappingProxyType(
     {
         ItemFileFormat.CSV: _read_csv,

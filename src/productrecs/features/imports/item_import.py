@@ -21,7 +21,7 @@ from productrecs.features.imports.catalog_diff import (
 )
 from productrecs.features.imports.feeds.column_mapping import ColumnMapping
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
-from productrecs.features.imports.feeds.value_parsing import FeedReading
+from productrecs.features.imports.feeds.value_parsing import FeedReadState
 from productrecs.features.imports.import_report import (
     DryRunSample,
     ItemImportReport,
@@ -127,7 +127,7 @@ def import_items(
     meanwhile by others fill the catalog, what was stored before stays.
     """
     chosen = options or ItemImportOptions()
-    reading = FeedReading(
+    reading = FeedReadState(
         address=chosen.address or f"https://{store.domain}",
         zone=store.settings.zone,
         now_ms=services.clock(),
@@ -191,7 +191,7 @@ def _file_currency(price_list: str, store: Store) -> str:
 
 
 def _price_list_items(
-    price_list: str, items: Iterable[ReadItem], reading: FeedReading
+    price_list: str, items: Iterable[ReadItem], reading: FeedReadState
 ) -> Iterator[ReadItem]:
     """Yield items that only set their price in one list; unknown items are rejected."""
     for item in items:

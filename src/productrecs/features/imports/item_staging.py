@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from productrecs.features.imports.feeds.value_parsing import FeedReading
+from productrecs.features.imports.feeds.value_parsing import FeedReadState
 from productrecs.features.imports.import_report import (
     ItemImportReport,
     catalog_limit_error,
@@ -55,7 +55,7 @@ class ItemStaging:
         self,
         services: ImportServices,
         store: Store,
-        reading: FeedReading,
+        reading: FeedReadState,
         report: ItemImportReport,
         file: BinaryIO,
     ) -> None:

@@ -23,7 +23,7 @@ from productrecs.core.csv_reader import (
 )
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.core.timestamps import TimeFormat
+from productrecs.core.timestamps import FileTimeFormat
 from productrecs.features.imports.feeds import order_export_reader
 from productrecs.features.imports.feeds.column_mapping import ColumnMapping
 from productrecs.features.imports.feeds.column_synonyms import order_column_names
@@ -194,7 +194,7 @@ def inspect_order_file(
     time_format = (
         detect_time_format(file, csv_format, column)
         if pattern is None
-        else TimeFormat(pattern)
+        else FileTimeFormat(pattern)
     )
     if is_own:
         columns, separator = csv_format.columns, csv_format.separator
@@ -240,7 +240,7 @@ class OrderTableReader:
         self,
         csv_format: CsvFormat,
         zone: tzinfo,
-        times: TimeFormat,
+        times: FileTimeFormat,
         names: OrderLineItemMatcher,
         mapping: ColumnMapping | None,
     ) -> None:

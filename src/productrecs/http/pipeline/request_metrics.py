@@ -26,7 +26,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from productrecs.features.recommendations.recommendation_request import Source
 from productrecs.http.pipeline.route_declaration import OTHER, Route, routes_by_path
-from productrecs.processes.process_slot import ProcessSlot
+from productrecs.processes.process_slot_and_shared_memory import ProcessSlot
 
 # Seconds; most replies take far less than a millisecond, and none should take a second.
 BUCKETS: Final = (

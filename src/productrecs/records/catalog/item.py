@@ -128,7 +128,7 @@ class ItemPatch:
 
 
 @dataclass(frozen=True, slots=True)
-class PackedPatch:
+class PackedItemPatch:
     """An `ItemPatch` that takes no more memory than its JSON.
 
     Python stores a text with one emoji in four bytes per character.

@@ -12,7 +12,7 @@ from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import control_character
 from productrecs.core.timestamps import (
-    TimeFormat,
+    FileTimeFormat,
     has_short_year,
     parse_timestamp,
     written_date_to_iso,
@@ -118,13 +118,13 @@ class OrderHistoryLineReader:
         columns: Mapping[str, int],
         separator: str,
         zone: tzinfo,
-        times: TimeFormat | None = None,
+        times: FileTimeFormat | None = None,
     ) -> None:
         """Read cells by `columns`; times without an offset are in `zone`.
 
         `separator` is the file's: if it is a comma, `1,234` has no decimal comma.
         """
-        time_format = times or TimeFormat()
+        time_format = times or FileTimeFormat()
         self._order, self._item = columns["order_id"], columns["item_id"]
         self._optional = tuple(
             columns.get(name)
@@ -216,7 +216,7 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _parse_time(text: str, zone: tzinfo, time_format: TimeFormat) -> int | None:
+def _parse_time(text: str, zone: tzinfo, time_format: FileTimeFormat) -> int | None:
     """Return UTC milliseconds; None for a text that is not an order's date or time.
 
     A count of seconds is rejected, though some look like a day of the year 1304; so are

@@ -21,7 +21,7 @@ _FORM: Final = re.compile(r"([0-9]{1,12})\.([0-9a-f]{64})", re.ASCII)
 _SECOND_MS: Final = 1_000
 
 
-class IdentityCheck(StrEnum):
+class IdentityVerdict(StrEnum):
     """What a signed identity proves; the value of a refused one says why."""
 
     @property
@@ -38,7 +38,7 @@ class IdentityCheck(StrEnum):
     WITHOUT_ID = "there is no user_id beside it"
 
 
-_FINE: Final = frozenset({IdentityCheck.ABSENT, IdentityCheck.VALID})
+_FINE: Final = frozenset({IdentityVerdict.ABSENT, IdentityVerdict.VALID})
 
 
 def sign_identity(secret_hash: str, customer_id: str, expires: int) -> str:
@@ -50,32 +50,32 @@ def sign_identity(secret_hash: str, customer_id: str, expires: int) -> str:
 
 def check_identity(
     secrets: SecretKeys, identity: str | None, customer_id: str | None, now_ms: int
-) -> IdentityCheck:
+) -> IdentityVerdict:
     """Return what an identity proves about an id; a replaced key counts while accepted."""
     if not identity:
-        return IdentityCheck.ABSENT
+        return IdentityVerdict.ABSENT
     if not customer_id:
-        return IdentityCheck.WITHOUT_ID
+        return IdentityVerdict.WITHOUT_ID
     found = _FORM.fullmatch(identity)
     if found is None:
-        return IdentityCheck.MALFORMED
+        return IdentityVerdict.MALFORMED
     expires = int(found[1])
     if not any(
         hmac.compare_digest(sign_identity(secret_hash, customer_id, expires), identity)
         for secret_hash in secrets.accepted_hashes(now_ms)
     ):
-        return IdentityCheck.WRONG
+        return IdentityVerdict.WRONG
     return _check_expiry(expires * _SECOND_MS, now_ms)
 
 
-def _check_expiry(expires_ms: int, now_ms: int) -> IdentityCheck:
+def _check_expiry(expires_ms: int, now_ms: int) -> IdentityVerdict:
     if expires_ms <= now_ms:
-        return IdentityCheck.EXPIRED
+        return IdentityVerdict.EXPIRED
     is_too_long = expires_ms > now_ms + MAX_DAYS_AHEAD * DAY_MS
-    return IdentityCheck.TOO_LONG if is_too_long else IdentityCheck.VALID
+    return IdentityVerdict.TOO_LONG if is_too_long else IdentityVerdict.VALID
 
 
-def identity_warnings(checks: Iterable[tuple[str | None, IdentityCheck]]) -> list[str]:
+def identity_warnings(checks: Iterable[tuple[str | None, IdentityVerdict]]) -> list[str]:
     """Return what is wrong with the identities of some ids."""
     return [
         f"the identity of customer {customer_id!r} counts as none: {check}"

@@ -6,7 +6,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
-from productrecs.features.imports.feeds.value_parsing import FeedReading
+from productrecs.features.imports.feeds.value_parsing import FeedReadState
 from productrecs.features.imports.import_source import ImportSource
 from productrecs.features.imports.item_file_reader import ReadItem, RejectedItem, read_items
 from productrecs.records.orders.order_history_line import row_message
@@ -16,9 +16,9 @@ ZONE = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 11, 21, 12, tzinfo=ZONE)
 
 
-def reading(*, each_variant: bool = False) -> FeedReading:
+def reading(*, each_variant: bool = False) -> FeedReadState:
     now_ms = int(NOW.timestamp() * 1000)
-    return FeedReading("https://shop.example", ZONE, now_ms, each_variant=each_variant)
+    return FeedReadState("https://shop.example", ZONE, now_ms, each_variant=each_variant)
 
 
 def read(
@@ -28,7 +28,7 @@ def read(
     *,
     each_variant: bool = False,
     ending: str = "",
-    how: FeedReading | None = None,
+    how: FeedReadState | None = None,
 ) -> list[ReadItem]:
     """Return what a file says, row by row."""
     data = content.encode() if isinstance(content, str) else content

@@ -18,7 +18,7 @@ from productrecs.features.imports.feeds.product_grouping import (
     Value,
 )
 from productrecs.features.imports.feeds.value_parsing import (
-    FeedReading,
+    FeedReadState,
     InvalidOfferError,
     ParsedPrice,
     category_levels,
@@ -83,7 +83,7 @@ PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 _ATTRIBUTES: Final = ("brand", "color", "size", "material", "pattern", "gender")
 
 
-def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> FeedOffer:
+def read_offer(row: int, cells: Mapping[str, str], reading: FeedReadState) -> FeedOffer:
     """Return the offer of one row of a table, or one item of a feed.
 
     Raises:
@@ -122,7 +122,7 @@ def _item_fields(cells: Mapping[str, str]) -> dict[str, Value]:
     }
 
 
-def _variant(cells: Mapping[str, str], reading: FeedReading) -> OfferedVariant:
+def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant:
     price = _price(cells, reading)
     cost = parse_price(cells.get("cost", ""), reading.separator)
     return OfferedVariant(
@@ -134,7 +134,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> OfferedVariant:
     )
 
 
-def _price(cells: Mapping[str, str], reading: FeedReading) -> ParsedPrice | None:
+def _price(cells: Mapping[str, str], reading: FeedReadState) -> ParsedPrice | None:
     price = parse_price(cells.get("price", ""), reading.separator)
     sale = parse_price(cells.get("sale_price", ""), reading.separator)
     if price is not None:
@@ -144,7 +144,7 @@ def _price(cells: Mapping[str, str], reading: FeedReading) -> ParsedPrice | None
     return on_sale(sale, price)
 
 
-def _is_on_sale(dates: str, reading: FeedReading) -> bool:
+def _is_on_sale(dates: str, reading: FeedReadState) -> bool:
     """Return whether now is within `from/until`; without dates the sale price applies."""
     if not dates.strip():
         return True

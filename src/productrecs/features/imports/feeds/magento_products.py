@@ -15,7 +15,7 @@ from productrecs.features.imports.feeds.product_grouping import (
     current_price,
 )
 from productrecs.features.imports.feeds.value_parsing import (
-    FeedReading,
+    FeedReadState,
     InvalidOfferError,
     category_levels,
     collect_attributes,
@@ -90,7 +90,7 @@ _LABELS: Final = MappingProxyType({"manufacturer": "Brand", "brand": "Brand"})
 
 
 def collect_parents(
-    read_rows: Callable[[], Iterable[Mapping[str, str]]], reading: FeedReading
+    read_rows: Callable[[], Iterable[Mapping[str, str]]], reading: FeedReadState
 ) -> None:
     """Record the parent of each variation, which only the parent's row names."""
     for cells in read_rows():
@@ -101,7 +101,7 @@ def collect_parents(
             reading.parents[sku.strip()] = parent
 
 
-def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> FeedOffer:
+def read_offer(row: int, cells: Mapping[str, str], reading: FeedReadState) -> FeedOffer:
     """Return the offer of one row; a row of a store view joins its product.
 
     Raises:
@@ -144,7 +144,7 @@ def _attributes(cells: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _item_fields(
-    cells: Mapping[str, str], sku: str, reading: FeedReading
+    cells: Mapping[str, str], sku: str, reading: FeedReadState
 ) -> dict[str, Value]:
     long, short = cells.get("description", ""), cells.get("short", "")
     path = cells.get("path", "").strip()
@@ -159,7 +159,7 @@ def _item_fields(
     }
 
 
-def _image_url(path: str, reading: FeedReading) -> str:
+def _image_url(path: str, reading: FeedReadState) -> str:
     if not path or path == _NO_IMAGE or path.startswith(("http://", "https://")):
         return "" if path == _NO_IMAGE else path
     return reading.build_url(f"/media/catalog/product/{quote(path.lstrip('/'))}")
@@ -173,7 +173,7 @@ def _categories(cell: str) -> list[str]:
     return list(dict.fromkeys(level for path in below for level in category_levels(path)))
 
 
-def _variant(cells: Mapping[str, str], reading: FeedReading) -> OfferedVariant:
+def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant:
     price = current_price(cells, reading, _to_iso_date)
     cost = parse_price(cells.get("cost", ""), reading.separator)
     is_counted = cells.get("counted", "1").strip() != "0"

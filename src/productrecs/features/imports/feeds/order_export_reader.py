@@ -23,7 +23,7 @@ from productrecs.core.csv_reader import (
     read_header,
 )
 from productrecs.core.plural import counted
-from productrecs.core.timestamps import TimeFormat
+from productrecs.core.timestamps import FileTimeFormat
 from productrecs.records.orders.order_history_line import (
     NotAPurchaseError,
     OrderHistoryLine,
@@ -116,7 +116,7 @@ class OrderExportReader:
         csv_format: CsvFormat,
         zone: tzinfo,
         item_matcher: OrderLineItemMatcher,
-        time_format: TimeFormat | None = None,
+        time_format: FileTimeFormat | None = None,
     ) -> None:
         """Read a file whose format is `csv_format`.
 

@@ -33,7 +33,10 @@ from productrecs.features.imports.feeds.product_grouping import (
     RejectedRow,
     group_by_product,
 )
-from productrecs.features.imports.feeds.value_parsing import FeedReading, InvalidOfferError
+from productrecs.features.imports.feeds.value_parsing import (
+    FeedReadState,
+    InvalidOfferError,
+)
 from productrecs.features.imports.feeds.xml_feed import MAX_ITEM_BYTES, read_feed_items
 
 Cells: TypeAlias = Mapping[str, str]
@@ -51,10 +54,10 @@ class PlatformFileFormat:
     """
 
     layout: CsvLayout
-    offer: Callable[[int, Cells, FeedReading], FeedOffer]
+    offer: Callable[[int, Cells, FeedReadState], FeedOffer]
     provided_fields: Mapping[str, tuple[str, ...]]
     title: str
-    collect: Callable[[Callable[[], Iterable[Cells]], FeedReading], None] | None = None
+    collect: Callable[[Callable[[], Iterable[Cells]], FeedReadState], None] | None = None
 
 
 PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFileFormat]] = MappingProxyType(
@@ -92,7 +95,7 @@ PLATFORMS: Final[Mapping[ItemFileFormat, PlatformFileFormat]] = MappingProxyType
 def read_provided_fields_and_products(
     file: BinaryIO,
     kind: ItemFileFormat,
-    reading: FeedReading,
+    reading: FeedReadState,
     folder: Path,
     on_bytes: OnBytes,
 ) -> tuple[frozenset[str], Iterator[FeedProduct | RejectedRow]]:
@@ -148,7 +151,7 @@ def _inspect_product_table(
 
 
 def _note_unused_and_missing_columns(
-    file: BinaryIO, csv_format: CsvFormat, kind: ItemFileFormat, reading: FeedReading
+    file: BinaryIO, csv_format: CsvFormat, kind: ItemFileFormat, reading: FeedReadState
 ) -> None:
     """Record unused columns, and what missing columns mean."""
     note_columns(file, csv_format, reading)
@@ -169,7 +172,7 @@ def _note_unused_and_missing_columns(
         )
 
 
-def note_columns(file: BinaryIO, csv_format: CsvFormat, reading: FeedReading) -> None:
+def note_columns(file: BinaryIO, csv_format: CsvFormat, reading: FeedReadState) -> None:
     """Record the unused columns of a table."""
     used = set(csv_format.columns.values())
     names = column_names(read_head(file), csv_format.separator)
@@ -187,7 +190,7 @@ def _readable_rows(file: BinaryIO, csv_format: CsvFormat) -> Iterator[Cells]:
 
 
 def _offers(
-    rows: Iterator[_Row], platform: PlatformFileFormat, reading: FeedReading
+    rows: Iterator[_Row], platform: PlatformFileFormat, reading: FeedReadState
 ) -> Iterator[FeedOffer | RejectedRow]:
     for number, cells in rows:
         if isinstance(cells, RejectedRow):
@@ -216,7 +219,7 @@ def _table_rows(file: BinaryIO, csv_format: CsvFormat, on_bytes: OnBytes) -> Ite
             )
 
 
-def _xml_rows(file: BinaryIO, reading: FeedReading, on_bytes: OnBytes) -> Iterator[_Row]:
+def _xml_rows(file: BinaryIO, reading: FeedReadState, on_bytes: OnBytes) -> Iterator[_Row]:
     names = {
         column: tuple(name.replace("_", "") for name in synonyms)
         for column, synonyms in google_merchant_products.LAYOUT.columns.items()

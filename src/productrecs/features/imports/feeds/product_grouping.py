@@ -21,7 +21,7 @@ from productrecs.core.time_window import (
 from productrecs.core.timestamps import written_date_to_iso
 from productrecs.features.imports.feeds.column_mapping import SYNONYMS
 from productrecs.features.imports.feeds.value_parsing import (
-    FeedReading,
+    FeedReadState,
     ParsedPrice,
     on_sale,
     parse_price,
@@ -224,9 +224,9 @@ def attribute_fields(attributes: Mapping[str, Sequence[str]]) -> dict[str, objec
 
 def current_price(
     cells: Mapping[str, str],
-    reading: FeedReading,
+    reading: FeedReadState,
     as_iso: Callable[[str], str] = str.strip,
-    parse: Callable[[str, FeedReading], ParsedPrice | None] | None = None,
+    parse: Callable[[str, FeedReadState], ParsedPrice | None] | None = None,
 ) -> ParsedPrice | None:
     """Return the sale price while it is valid, else the regular one, or None.
 

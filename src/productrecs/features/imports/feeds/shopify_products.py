@@ -13,7 +13,7 @@ from productrecs.features.imports.feeds.product_grouping import (
     Value,
 )
 from productrecs.features.imports.feeds.value_parsing import (
-    FeedReading,
+    FeedReadState,
     InvalidOfferError,
     category_levels,
     collect_attributes,
@@ -83,7 +83,7 @@ _OPTIONS: Final = ("option", "option2", "option3")
 _NO_OPTION: Final = "Default Title"
 
 
-def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> FeedOffer:
+def read_offer(row: int, cells: Mapping[str, str], reading: FeedReadState) -> FeedOffer:
     """Return the offer of one row.
 
     Raises:
@@ -119,7 +119,7 @@ def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> Feed
 
 
 def _note_options_and_collect_attributes(
-    cells: Mapping[str, str], reading: FeedReading, *, is_main: bool
+    cells: Mapping[str, str], reading: FeedReadState, *, is_main: bool
 ) -> dict[str, list[str]]:
     """Return the vendor, the colour and the options by which variants differ.
 
@@ -138,7 +138,7 @@ def _note_options_and_collect_attributes(
     return collect_attributes(attributes, ";")
 
 
-def _variant(cells: Mapping[str, str], reading: FeedReading) -> OfferedVariant | None:
+def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant | None:
     """Return what a row sells; None when the row only adds a picture."""
     if not any(cells.get(name, "").strip() for name in ("price", "sku", "option")):
         return None

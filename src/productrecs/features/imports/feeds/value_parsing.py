@@ -104,7 +104,7 @@ _MAX_IGNORED: Final = 200
 
 
 @dataclass(slots=True)
-class FeedReading:
+class FeedReadState:
     """The state of reading one file, with notes for the report.
 
     `address` is the base of product URLs for files without them. `parents` are the

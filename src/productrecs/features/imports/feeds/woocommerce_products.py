@@ -21,7 +21,7 @@ from productrecs.features.imports.feeds.product_grouping import (
     current_price,
 )
 from productrecs.features.imports.feeds.value_parsing import (
-    FeedReading,
+    FeedReadState,
     InvalidOfferError,
     ParsedPrice,
     category_levels,
@@ -208,7 +208,7 @@ _WRITTEN_WITHOUT_DECIMALS: Final = frozenset({"COP", "HUF", "IDR", "IRR"})
 
 
 def collect_parents_and_price_facts(
-    read_rows: Callable[[], Iterable[Mapping[str, str]]], reading: FeedReading
+    read_rows: Callable[[], Iterable[Mapping[str, str]]], reading: FeedReadState
 ) -> None:
     """Record facts that need the whole file: parents, decimal marks, group prices."""
     parent_ids = set[str]()
@@ -228,7 +228,7 @@ def collect_parents_and_price_facts(
 
 
 def _collect_lowest_child_prices(
-    rows: Iterable[Mapping[str, str]], parent_ids: set[str], reading: FeedReading
+    rows: Iterable[Mapping[str, str]], parent_ids: set[str], reading: FeedReadState
 ) -> None:
     """Record the lowest price of each child of a grouped product."""
     by_product = {reading.parents.get(name, name): name for name in parent_ids}
@@ -252,7 +252,7 @@ def _collect_lowest_child_prices(
             reading.lowest[child] = price.amount
 
 
-def parse_woocommerce_price(text: str, reading: FeedReading) -> ParsedPrice | None:
+def parse_woocommerce_price(text: str, reading: FeedReadState) -> ParsedPrice | None:
     """Return a price of a WooCommerce export; the reading records how it was decided.
 
     WooCommerce writes a decimal mark, comma or point, and no thousands separators. Other
@@ -275,7 +275,7 @@ def parse_woocommerce_price(text: str, reading: FeedReading) -> ParsedPrice | No
     return ParsedPrice(amount, None)
 
 
-def _decide_thousands_separator(separator: str, reading: FeedReading) -> tuple[bool, str]:
+def _decide_thousands_separator(separator: str, reading: FeedReadState) -> tuple[bool, str]:
     """Return whether a mark before three digits separates thousands, and why."""
     other_separator = ({".", ","} - {separator}).pop()
     if reading.decimals == {other_separator}:
@@ -316,7 +316,7 @@ def _decimal_separator(number: str) -> str | None:
     return None if may_be_thousands else separator
 
 
-def read_offer(row: int, cells: Mapping[str, str], reading: FeedReading) -> FeedOffer:
+def read_offer(row: int, cells: Mapping[str, str], reading: FeedReadState) -> FeedOffer:
     """Return the offer of one row.
 
     Raises:
@@ -362,7 +362,7 @@ def _product_key(own_id: str, sku: str) -> str:
 
 
 def _variant_of_grouped_product(
-    cells: Mapping[str, str], sold: OfferedVariant, reading: FeedReading
+    cells: Mapping[str, str], sold: OfferedVariant, reading: FeedReadState
 ) -> OfferedVariant:
     """Return the variant of a grouped product: its price is that of its cheapest part."""
     children = _split_list(cells.get("grouped", ""))
@@ -428,7 +428,7 @@ def _first_rows(head: bytes) -> tuple[list[str], list[str]]:
 
 
 def _item_fields(
-    cells: Mapping[str, str], sku: str, own_id: str, reading: FeedReading
+    cells: Mapping[str, str], sku: str, own_id: str, reading: FeedReadState
 ) -> dict[str, Value]:
     long, short = cells.get("description", ""), cells.get("short", "")
     text = _unescape(long if long.strip() else short).replace("\\n", "\n")
@@ -444,7 +444,7 @@ def _item_fields(
     }
 
 
-def _variant(cells: Mapping[str, str], reading: FeedReading) -> OfferedVariant:
+def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant:
     price = current_price(cells, reading, parse=parse_woocommerce_price)
     cost = parse_woocommerce_price(cells.get("cost", ""), reading)
     return OfferedVariant(
@@ -456,7 +456,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReading) -> OfferedVariant:
     )
 
 
-def _parent_key(cells: Mapping[str, str], reading: FeedReading) -> str:
+def _parent_key(cells: Mapping[str, str], reading: FeedReadState) -> str:
     """Return the parent of a variation: `Parent` holds its SKU, or `id:44`."""
     parent = _unescape(cells.get("parent", "")).strip()
     if not parent:

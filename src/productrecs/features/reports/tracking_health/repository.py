@@ -24,7 +24,7 @@ from productrecs.storage.sql.store_counters_and_versions import log_seq
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import event_hours, outcome_days, refused_identities
 from productrecs.tenancy.accounts.repository import AccountRepository
-from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
+from productrecs.tenancy.accounts.shopper_identity import IdentityVerdict
 
 _SAMPLE: Final = 20_000
 _MAX_ENTRIES: Final = 50_000  # log entries
@@ -36,7 +36,7 @@ class RefusedIdentityCall:
     """A call whose signed identity proved nothing."""
 
     store_id: StoreId
-    check: IdentityCheck
+    check: IdentityVerdict
     at_ms: int
 
     @property

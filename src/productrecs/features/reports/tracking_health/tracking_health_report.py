@@ -22,7 +22,7 @@ from productrecs.features.reports.tracking_health.tracking_issues import (
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.newest_events.repository import UnknownProductCounts
 from productrecs.storage.sql.database import Database
-from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
+from productrecs.tenancy.accounts.shopper_identity import IdentityVerdict
 from productrecs.tenancy.accounts.store import Store
 
 HOURS: Final = 48
@@ -166,7 +166,7 @@ def _bot_notes(bots: list[tuple[str, int]]) -> Iterator[str]:
 def _refused_identity_notes(refused: list[tuple[str, int]]) -> Iterator[str]:
     if refused:
         reasons = "; ".join(
-            f"{IdentityCheck[reason.upper()]} ({count:,})" for reason, count in refused
+            f"{IdentityVerdict[reason.upper()]} ({count:,})" for reason, count in refused
         )
         yield f"Signed identities refused in the last 7 days: {reasons}."
 

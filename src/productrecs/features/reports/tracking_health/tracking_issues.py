@@ -22,7 +22,7 @@ from productrecs.records.pictures.repository import PictureRepository
 from productrecs.records.pictures.stored_pictures import PictureCounts
 from productrecs.records.purchases.sold_lines.repository import SoldLineShopper
 from productrecs.storage.sql.database import Database
-from productrecs.tenancy.accounts.shopper_identity import IdentityCheck
+from productrecs.tenancy.accounts.shopper_identity import IdentityVerdict
 from productrecs.tenancy.accounts.store import Store
 
 MIN_RECORDS: Final = 20  # with fewer records a share is not reliable
@@ -253,7 +253,7 @@ def _refused_identity_issues(refused: Mapping[str, int]) -> Iterator[TrackingIss
     reason = max(refused, key=lambda refusal: refused[refusal])
     message = (
         f"{calls:,} calls of today and yesterday carry a signed identity that is refused, "
-        f"mostly since {IdentityCheck[reason.upper()]}: they count as unsigned"
+        f"mostly since {IdentityVerdict[reason.upper()]}: they count as unsigned"
     )
     remedy = (
         "sign again when a page is rendered, with the secret key that is in use and the id "

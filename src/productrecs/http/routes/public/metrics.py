@@ -27,7 +27,7 @@ from productrecs.features.webhooks.webhook import WebhookBacklog
 from productrecs.http.pipeline.route_context import Context, RequestContext
 from productrecs.http.pipeline.route_declaration import OPERATOR, Routes
 from productrecs.http.routes.public.page_response import text_response
-from productrecs.processes.process_slot import PROCESS_ID
+from productrecs.processes.process_slot_and_shared_memory import PROCESS_ID
 from productrecs.storage.backup.create_backup import estimate_copy_size
 from productrecs.storage.jobs.job_queue import (
     JobAttemptOutcome,

@@ -31,7 +31,7 @@ from productrecs.records.catalog.catalog_push import (
     remove_item,
     upsert_items,
 )
-from productrecs.records.catalog.item import PackedPatch
+from productrecs.records.catalog.item import PackedItemPatch
 from productrecs.schemas.items import (
     MAX_ITEMS,
     ItemsPush,
@@ -184,7 +184,7 @@ async def delete_item(
     return json_reply({"ok": True, "id": item_id_in_path})
 
 
-def parse_push(data: bytes) -> list[PackedPatch]:
+def parse_push(data: bytes) -> list[PackedItemPatch]:
     """Return the items of a body, decoded item by item.
 
     Raises:
@@ -194,13 +194,13 @@ def parse_push(data: bytes) -> list[PackedPatch]:
     items = split_item_list(data, MAX_ITEMS)
     if items is not None:
         return pack_items(items)
-    return [PackedPatch.of(item) for item in parse_items(parse_json(data))]
+    return [PackedItemPatch.of(item) for item in parse_items(parse_json(data))]
 
 
 class _ParsedPush(NamedTuple):
     """The items of a push, and its idempotency key."""
 
-    patches: list[PackedPatch]
+    patches: list[PackedItemPatch]
     call: IdempotentCall | None
 
 

@@ -32,7 +32,7 @@ from productrecs.schemas.orders import OrderBody, parse_order
 from productrecs.schemas.strict_json import parse_json
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.tenancy.accounts.shopper_identity import (
-    IdentityCheck,
+    IdentityVerdict,
     check_identity,
     identity_warnings,
 )
@@ -129,7 +129,7 @@ async def _store_order(
         caller.store.secrets, order.identity, order.user_id, context.clock()
     )
     record_refused_identities(context, caller.store.store_id, [check])
-    order = replace(order, identity=None, signed=check is IdentityCheck.VALID)
+    order = replace(order, identity=None, signed=check is IdentityVerdict.VALID)
     receipt: OrderReceipt = await context.write_client.submit_write(
         WriteKind.ORDER, caller.store.store_id, order, claim
     )

@@ -72,7 +72,7 @@ from productrecs.serving.writes.write_messages import (
 )
 from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID, KeyUse
 from productrecs.tenancy.accounts.shopper_identity import (
-    IdentityCheck,
+    IdentityVerdict,
     check_identity,
     identity_warnings,
 )
@@ -326,7 +326,7 @@ _IdAndIdentity = tuple[str | None, str | None]
 
 def _verify_identities(
     groups: Groups, secrets: SecretKeys, now_ms: int
-) -> tuple[Groups, Mapping[_IdAndIdentity, IdentityCheck]]:
+) -> tuple[Groups, Mapping[_IdAndIdentity, IdentityVerdict]]:
     """Return the events, `signed` where an identity proves it; and what each proves."""
     if not any(group and group[0].identity for group in groups):
         return groups, {}
@@ -337,7 +337,7 @@ def _verify_identities(
     }
     checked_groups = [
         [
-            replace(event, identity=None, signed=checks[sender] is IdentityCheck.VALID)
+            replace(event, identity=None, signed=checks[sender] is IdentityVerdict.VALID)
             for event in group
         ]
         for group, sender in zip(groups, senders, strict=True)

@@ -29,7 +29,7 @@ from productrecs.records.events.shopper_history_cache import (
 from productrecs.serving.cached_store import CachedStore
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.tenancy.accounts.shopper_identity import (
-    IdentityCheck,
+    IdentityVerdict,
     check_identity,
     identity_warnings,
 )
@@ -60,7 +60,7 @@ class ShopperHistoryAccess(NamedTuple):
     mode: str  # the setting `customer_lists`: what a call may use without proof
     customer: str = ""  # the id that the call names as a customer's
     session: str = ""  # the caller's session, if it is named beside the ids
-    check: IdentityCheck = IdentityCheck.ABSENT  # of the call's identity
+    check: IdentityVerdict = IdentityVerdict.ABSENT  # of the call's identity
     signed_id: str = ""  # the id that the identity is to prove
     is_trusted: bool = False  # the call came with the secret key
     network: str | None = None  # the client's; None if it is not limited
@@ -68,7 +68,7 @@ class ShopperHistoryAccess(NamedTuple):
     @property
     def is_signed(self) -> bool:
         """Whether `customer` is proven."""
-        return self.check is IdentityCheck.VALID
+        return self.check is IdentityVerdict.VALID
 
 
 class UsableHistories(NamedTuple):
@@ -93,11 +93,11 @@ def access_of(
     mode = caller.store.settings.customer_lists
     identity = query.get(IDENTITY)
     customer = query.get("customer_id") or ""
-    check, signed_id = IdentityCheck.ABSENT, ""
+    check, signed_id = IdentityVerdict.ABSENT, ""
     if identity and not is_trusted:
         signed_id = customer or query.get("user_id") or ""
         check = check_identity(caller.store.secrets, identity, signed_id, context.clock())
-        if check is IdentityCheck.VALID:
+        if check is IdentityVerdict.VALID:
             customer = signed_id
     network = None if is_trusted else public_network_of(address_of_client(peer, headers))
     session = query.get("session_id") or ""
@@ -107,7 +107,7 @@ def access_of(
 
 
 def record_refused_identities(
-    context: Context, store_id: StoreId, checks: Iterable[IdentityCheck]
+    context: Context, store_id: StoreId, checks: Iterable[IdentityVerdict]
 ) -> None:
     """Count the identities that were refused, for the store's health report."""
     for check in checks:

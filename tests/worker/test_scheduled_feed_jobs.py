@@ -39,11 +39,11 @@ from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailTopic,
 )
 from productrecs.tenancy.users.repository import UserRepository
-from productrecs.worker.feed_jobs import ALARM_FAILURES, build_feed_worker
 from productrecs.worker.file_import_jobs import (
     build_file_check_worker,
     build_file_import_worker,
 )
+from productrecs.worker.scheduled_feed_jobs import ALARM_FAILURES, build_feed_worker
 from tests.support.dashboard import add_store
 from tests.support.feeds import HOST, Answer, FeedHost
 from tests.support.service import Service

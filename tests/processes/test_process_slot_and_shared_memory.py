@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.processes.process_slot import (
+from productrecs.processes.process_slot_and_shared_memory import (
     PeerConnections,
     ProcessSlot,
     SharedMemory,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CHANGE_IN_A_CHILD = """
 import sys
-from productrecs.processes.process_slot import (
+from productrecs.processes.process_slot_and_shared_memory import (
     PeerConnections,
     ProcessSlot,
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.webhooks.send_message import send_message
+from productrecs.features.webhooks.send_webhook_message import send_message
 from productrecs.features.webhooks.webhook import (
     DeliveryAttemptResult,
     WebhookEvent,
