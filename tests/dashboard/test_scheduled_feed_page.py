@@ -82,7 +82,7 @@ def test_a_feed_is_added_held_back_and_applied(
     page = flat(member)
     assert f'value="{url}"' in member.get(PAGE).body.decode()
     assert "Imported" in page
-    assert "2 0 1" in page  # new, changed, failed
+    assert "2 0 0 1" in page  # new, changed, no longer shown, failed
     assert "waits for your yes" not in page
 
     host.put(FEED.replace("9.5", "95"))

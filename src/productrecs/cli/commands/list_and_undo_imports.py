@@ -42,6 +42,11 @@ from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 
 _LISTED: Final = 50
+_COUNTED: Final = {
+    "inserted": "new",
+    "overwritten": "changed",
+    "removed": "no longer shown",
+}
 _LONGEST_NAME: Final = 255
 _INTERRUPTED: Final = {"problem": "The command was interrupted."}
 
@@ -134,9 +139,7 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     for file_import in rows:
         counts = file_import.result.get("counts", {})
         counts_text = ", ".join(
-            f"{counts[name]:,} {word}"
-            for name, word in (("inserted", "new"), ("overwritten", "changed"))
-            if name in counts
+            f"{counts[name]:,} {word}" for name, word in _COUNTED.items() if name in counts
         )
         status_text = " ".join(filter(None, (file_import.status.value, counts_text)))
         moment = iso(file_import.submitted_ms)

@@ -214,9 +214,9 @@ def shown_errors(errors: Sequence[SkippedRow]) -> list[list[object]]:
 
 def item_counts(report: ItemImportReport) -> dict[str, int]:
     """Return the counts of the rows of an item import, as the history has them."""
-    unchanged = {"unchanged": report.unchanged} if report.unchanged else {}
+    of_products = {"unchanged": report.unchanged, "removed": report.removed}
     return {
-        **unchanged,
+        **{name: count for name, count in of_products.items() if count},
         "rows": report.rows,
         "inserted": report.created,
         "overwritten": report.updated,

@@ -73,6 +73,7 @@ _BRAKED: Final = ("Waits for your yes", "warn")
 _UNPRICED: Final = ("No price was found", "warn")
 _PARTLY: Final = ("Some rows have errors", "warn")
 _MISREAD: Final = ("Nearly all rows have errors", "bad")
+_NO_PARTS_OF_ROWS: Final = frozenset({"rows", "removed"})
 _COUNTS: Final = (
     ("inserted", "New", "Rows that were not stored before."),
     ("overwritten", "Changed", "Rows whose order line or product was stored before."),
@@ -88,6 +89,11 @@ _COUNTS: Final = (
         "Rows of an article that its order has in another row: their quantities are added.",
     ),
     ("unchanged", "Unchanged", "Products that are stored as the file has them."),
+    (
+        "removed",
+        "No longer shown",
+        "Products of the catalog that the file lacks, which is complete.",
+    ),
     ("folded", "Merged", "Rows of variants and pictures, which belong to another row."),
     ("left_out", "Left out", "Orders that are no purchases, and hidden products."),
     ("skipped", "Failed", "Rows that cannot be read. Each is listed with its reason."),
@@ -173,7 +179,7 @@ def _order_line_count(file_import: FileImport) -> int:
     """Return how many order lines the rows have; 0 where a row is a line."""
     is_checked = file_import.status is ImportStatus.CHECKED
     counts = (file_import.preview if is_checked else file_import.result).get("counts", {})
-    total = sum(count for name, count in counts.items() if name != "rows")
+    total = sum(count for name, count in counts.items() if name not in _NO_PARTS_OF_ROWS)
     return int(total) if total != counts.get("rows", total) else 0
 
 
