@@ -15,6 +15,7 @@ from productrecs.http.route_table import ROUTES
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
+from productrecs.tenancy.accounts.repository import KeyMisuseRepository, MisuseKind
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import TABLE
@@ -95,6 +96,22 @@ def test_a_key_that_is_used_too_often_waits_and_no_other_store_does(
     assert "from this key" in reply.json["detail"]
     assert by_server.status == 200  # the other key of the store
     assert inside.ask("GET", "/llms.txt").status == 200
+
+
+def test_calls_over_the_limit_are_no_program_whose_events_are_left_out(
+    services: Services, merchant: Merchant
+) -> None:
+    def misuses() -> list[MisuseKind]:
+        with services.database.reading() as connection:
+            store_id = merchant.account.store_id
+            return [one.kind for one in KeyMisuseRepository(connection, store_id).all()]
+
+    refused(merchant.trending)
+    leak = f"/v1/trending?key={merchant.account.secret}"  # recorded in the same order
+    merchant.client.ask("GET", leak, None, somebody())
+
+    eventually(misuses)
+    assert misuses() == [MisuseKind.LEAKED_SECRET]
 
 
 def test_events_orders_and_the_health_are_never_limited(merchant: Merchant) -> None:

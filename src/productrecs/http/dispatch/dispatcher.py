@@ -25,7 +25,6 @@ from productrecs.http.dispatch.http_exchange import (
 from productrecs.http.limits.bot_detection import crawler_name
 from productrecs.http.limits.client_address import address_of_client, peer_of
 from productrecs.http.limits.load_shedding import LoadShedder, RequestQueue
-from productrecs.http.limits.rate_limits import TooManyRequestsError
 from productrecs.http.pipeline.authentication import SecretKeyInUrlError, keys_of
 from productrecs.http.pipeline.cors import PREFLIGHT_HEADERS
 from productrecs.http.pipeline.error_responses import ROUTER_CODES
@@ -245,7 +244,7 @@ class Dispatcher:
 
 
 def _record_misuse_and_refusals(exchange: HttpExchange, context: Context) -> None:
-    """Record a secret key in a URL or a page, an unknown page or an inhuman rate."""
+    """Record a secret key in a URL or a page, or an unknown page."""
     admission, origin = exchange.admission, exchange.headers.get(b"origin")
     if context.event_watch.stores:
         _record_refused_event_for_live_view(context, exchange)
@@ -261,9 +260,6 @@ def _record_misuse_and_refusals(exchange: HttpExchange, context: Context) -> Non
         context.write_client.write_later(refused_key)
     elif admission.caller is None:
         return
-    elif isinstance(admission.refusal, TooManyRequestsError):
-        if admission.caller.credential is not SECRET:
-            context.bots.report_inhuman_rate(admission.caller.store.store_id, origin)
     elif admission.misuse is not None:
         store_id = admission.caller.store.store_id
         misuse = KeyMisuse.of(store_id, admission.misuse, origin, context.clock())

@@ -139,11 +139,6 @@ class BotDetector:
             for actor, group in zip(actors, groups, strict=True)
         ]
 
-    def report_inhuman_rate(self, store_id: StoreId, origin: bytes | None) -> None:
-        """Record that the publishable key is used at an inhuman rate."""
-        now_ms = self._clock()
-        self._write_later(KeyMisuse.of(store_id, MisuseKind.INHUMAN_RATE, origin, now_ms))
-
     def _count_action_and_flag(
         self, actor: _Actor, origin: bytes | None, now: float
     ) -> None:
@@ -155,7 +150,8 @@ class BotDetector:
             return
         self.has_flagged = True
         self._flagged.put(_flag_key(actor), now + FLAGGED_SECONDS)
-        self.report_inhuman_rate(actor.store_id, origin)
+        kind, now_ms = MisuseKind.INHUMAN_RATE, self._clock()
+        self._write_later(KeyMisuse.of(actor.store_id, kind, origin, now_ms))
 
     def _is_actor_flagged(self, actor: _Actor, now: float) -> bool:
         return (self._flagged.get(_flag_key(actor)) or 0.0) > now
