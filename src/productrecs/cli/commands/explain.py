@@ -10,6 +10,7 @@ import msgspec
 from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
+from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.explain import (
     AppliedRule,
     ComplementaryCategories,
@@ -231,7 +232,8 @@ def _explanation_lines(explained_list: _ExplainedList) -> Iterator[str]:
             else f"the list is empty: it has fewer than {explanation.hidden_below} products"
         )
     for place, product in enumerate(explanation.products, 1):
-        reasons = "; ".join(_reason_texts(product, title_of)) or "newest"
+        engine = BY_NAME[product.source]
+        reasons = "; ".join(_reason_texts(product, title_of)) or engine.summary
         yield f"{place:>3}. {title_of(product.item_id)}  {product.source}: {reasons}"
     if explanation.below:
         yield f"     {explanation.below} more candidates are ranked below"
@@ -290,7 +292,8 @@ def _reason_texts(product: ExplainedProduct, title_of: TitleOf) -> Iterator[str]
 
 def _evidence_texts(product: ExplainedProduct, title_of: TitleOf) -> Iterator[str]:
     for partner in product.bought_with[:3]:
-        yield f"in {partner.baskets} baskets with {title_of(partner.item_id)}"
+        variants = ", variants included" if partner.has_variants else ""
+        yield f"in {partner.baskets} baskets with {title_of(partner.item_id)}{variants}"
     for partner in product.completes[:3]:
         cooccurrence = f"in {partner.baskets} baskets or carts with it"
         yield f"completes {title_of(partner.item_id)}: {cooccurrence}"

@@ -47,7 +47,9 @@ def show(domain: str, *, as_json: bool, data: Path | None) -> None:
         return
     names = ("url", "has_header", "every_minutes", "hour", "is_complete", "next_fetch")
     for name in names:
-        click.echo(f"{name}: {facts[name]}")
+        value = facts[name]
+        text = ("no", "yes")[value] if isinstance(value, bool) else value
+        click.echo(f"{name}: {'-' if text is None else text}")
     if facts["waiting"]:
         click.echo(f"waiting: {facts['waiting']['reason']}")
     for fetch in facts["fetches"]:
