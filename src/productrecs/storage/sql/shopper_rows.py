@@ -25,7 +25,7 @@ class ShopperRows:
     ) -> None:
         """Read and change `store_id`'s rows only.
 
-        `shopper` is the column with a row's shopper, `columns` what `of` returns: all.
+        `shopper` is the column with a row's shopper, `columns` what `rows_of` returns: all.
         """
         self._transaction = transaction
         self._store_id = store_id
