@@ -89,7 +89,7 @@ def main() -> None:
 def compile_typescript(folder: Path) -> None:
     """Write the TypeScript client as JavaScript and its declarations into `folder`."""
     compiler = TYPESCRIPT / "node_modules/.bin/tsc"
-    command = [compiler, "-p", TYPESCRIPT, "--outDir", folder]
+    command: list[str | Path] = [compiler, "-p", TYPESCRIPT, "--outDir", folder]
     subprocess.run(command, check=True)  # noqa: S603 - the command is ours
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.core.ids import StoreId
 from productrecs.http.route_table import ROUTES
 from productrecs.services import build_services
 from productrecs.settings import Settings
@@ -103,7 +104,7 @@ def test_calls_over_the_limit_are_no_program_whose_events_are_left_out(
 ) -> None:
     def misuses() -> list[MisuseKind]:
         with services.database.reading() as connection:
-            store_id = merchant.account.store_id
+            store_id = StoreId(merchant.account.store_id)
             return [one.kind for one in KeyMisuseRepository(connection, store_id).all()]
 
     refused(merchant.trending)

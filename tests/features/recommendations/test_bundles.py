@@ -252,4 +252,5 @@ def test_a_deleted_product_changes_no_evidence_of_other_sets(
     ids[STOVE] = None
     monkeypatch.setattr(shop.catalog, "ids", ids)
 
-    assert _evidence_by_set(shop, [pair]) == {frozenset(pair): (68, pytest.approx(3.7))}
+    orders, lift = _evidence_by_set(shop, [pair])[frozenset(pair)]
+    assert (orders, round(lift, 4)) == (68, 3.7)
