@@ -113,7 +113,8 @@ LOG_EVENTS: Final[Mapping[str, str]] = MappingProxyType(
         "product texts embedded": "Searches by meaning know a catalog up to here.",
         "semantic space rejected": "Its file is damaged; it is computed again.",
         "semantic space write failed": "Embedded texts could not be stored; tried again.",
-        "word pieces not written": "Searches by meaning stay slower; tried again.",
+        "word pieces not written": "Searches by meaning stay slower, and API processes "
+        "take 40 MB more; tried again.",
         "text model rejected": "It cannot be used; searches go without it.",
         "text model unavailable": "Search runs without the text model.",
         "catalog read failed": "The indexer could not read the catalogs.",
