@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from productrecs.dashboard.charts import (
-    ExpectedDay,
+    ExpectedSalesDay,
     days_between,
     forecast_chart,
     share_line_chart,
@@ -58,7 +58,10 @@ def test_bars_are_stacked_on_one_another() -> None:
 
 
 def test_a_forecast_follows_what_was_sold() -> None:
-    ahead = [ExpectedDay("2026-11-02", 1, 2, 4), ExpectedDay("2026-11-03", 0, 0.4, 0)]
+    ahead = [
+        ExpectedSalesDay("2026-11-02", 1, 2, 4),
+        ExpectedSalesDay("2026-11-03", 0, 0.4, 0),
+    ]
 
     chart = forecast_chart([("2026-11-01", 3.0)], ahead, FORMATS)
 

@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.application import create_application
-from productrecs.dashboard.charts import ExpectedDay
+from productrecs.dashboard.charts import ExpectedSalesDay
 from productrecs.dashboard.pages.analyse.demand_forecast import (
     days_sold_out,
     flat_forecast_reason,
@@ -306,8 +306,8 @@ def test_turned_on_again_the_page_says_when_the_last_forecast_was_made(
 def test_a_flat_forecast_says_why() -> None:
     sold = [("2026-01-01", 1.0), ("2026-01-02", 0.0)]
     flat_days = [
-        ExpectedDay("2026-01-03", 0, 1.0, 2),
-        ExpectedDay("2026-01-04", 0, 1.02, 2),
+        ExpectedSalesDay("2026-01-03", 0, 1.0, 2),
+        ExpectedSalesDay("2026-01-04", 0, 1.02, 2),
     ]
 
     reason = flat_forecast_reason(sold, flat_days, 1)
@@ -316,7 +316,7 @@ def test_a_flat_forecast_says_why() -> None:
     often = [(f"2026-01-{day:02}", 1.0) for day in range(1, 10)]
     assert "category" not in flat_forecast_reason(often, flat_days)
     assert not flat_forecast_reason(
-        sold, [flat_days[0], ExpectedDay("2026-01-04", 0, 2.0, 2)]
+        sold, [flat_days[0], ExpectedSalesDay("2026-01-04", 0, 2.0, 2)]
     )
 
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from productrecs.core.plural import counted
 from productrecs.features.imports.dashboard_file_import import DashboardFileImporter
-from productrecs.features.privacy.repository import ShopperRepository
+from productrecs.features.privacy.repository import ShopperRecordRepository
 from productrecs.records.uploads.file_import import CHECK_JOB
 from productrecs.services import build_eraser
 from productrecs.storage.jobs.job_queue import NewJob
@@ -63,7 +63,7 @@ def erase(office: Office, store: Store, name: str) -> None:
 def waits(office: Office, store: Store) -> int:
     """Return for how many files an erasure of this moment waits."""
     with office.services.database.reading() as connection:
-        return ShopperRepository(connection, store.store_id).unfinished_upload_count(
+        return ShopperRecordRepository(connection, store.store_id).unfinished_upload_count(
             office.now_ms
         )
 

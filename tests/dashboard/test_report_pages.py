@@ -14,7 +14,7 @@ from productrecs.core.report import FigureDefinition, Report
 from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.pages.analyse.report_csv_download import spreadsheet_csv
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.privacy.repository import ShopperRepository
+from productrecs.features.privacy.repository import ShopperRecordRepository
 from productrecs.storage.sql.attribution_backlog import UnattributedRecords
 from tests.support.dashboard import add_store, text_of
 from tests.support.service import Account, Merchant, eventually
@@ -204,7 +204,7 @@ def test_weeks_begin_on_the_stores_first_day(office: Office, owner: Member) -> N
 def recounted(office: Office, sold: Store) -> Iterator[None]:
     """Let attribution count the store again, as after an erasure, from the beginning."""
     with office.services.database.transaction() as transaction:
-        ShopperRepository(transaction, sold.store_id).reset_attribution(10)
+        ShopperRecordRepository(transaction, sold.store_id).reset_attribution(10)
     yield
     folder = office.services.touchpoint_folder
     Attributor(office.services.database, folder).catch_up(sold)

@@ -91,7 +91,7 @@ def share_line_chart(
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedDay:
+class ExpectedSalesDay:
     """The expected sales of one day, and the range in which they are in 8 of 10 cases."""
 
     day: str
@@ -101,7 +101,7 @@ class ExpectedDay:
 
 
 def forecast_chart(
-    sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay], formats: Formats
+    sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedSalesDay], formats: Formats
 ) -> Chart:
     """Return what was sold each day, followed by what is expected, with its range."""
     days = [*(day for day, _ in sold), *(day.day for day in ahead)]

@@ -21,7 +21,7 @@ from productrecs.features.mail_slots.opened_mails.repository import (
     read_mail_products,
     store_mail_products_and_delete_old,
 )
-from productrecs.features.privacy.repository import ShopperRepository
+from productrecs.features.privacy.repository import ShopperRecordRepository
 from tests.support.stores import add_stores
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def test_an_erased_shoppers_mails_are_forgotten_and_no_others(database: Database
         store_mail_products_and_delete_old(transaction, choices)
 
     with database.transaction() as transaction:
-        ShopperRepository(transaction, STORE).delete_products_of_mails(["c-7", "s_1"])
+        ShopperRecordRepository(transaction, STORE).delete_products_of_mails(["c-7", "s_1"])
 
     assert kept(database, STORE, "c-7") is None
     assert kept(database, STORE, "c-8") == kept(database, STORE, "") == (TODAY, TENT)

@@ -8,7 +8,7 @@ import pytest
 
 from productrecs.features.live_events.live_event import LiveEvent, LiveEventVerdict
 from productrecs.features.live_events.repository import LiveEventRepository
-from productrecs.features.privacy.repository import ShopperRepository
+from productrecs.features.privacy.repository import ShopperRecordRepository
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
 from productrecs.records.uploads.repository import FileImportRepository
 from tests.features.reports.shop import NOON
@@ -47,15 +47,15 @@ def test_reports_that_quote_a_name_are_deleted(database: Database, name: str) ->
     )
 
     with database.transaction() as transaction:
-        ShopperRepository(transaction, store_id).delete_names_from_uploads_and_imports(
-            ["somebody-else"]
-        )
+        ShopperRecordRepository(
+            transaction, store_id
+        ).delete_names_from_uploads_and_imports(["somebody-else"])
     with database.reading() as connection:
         kept = FileImportRepository(connection, store_id).find(FILE)
     with database.transaction() as transaction:
-        ShopperRepository(transaction, store_id).delete_names_from_uploads_and_imports(
-            [name]
-        )
+        ShopperRecordRepository(
+            transaction, store_id
+        ).delete_names_from_uploads_and_imports([name])
     with database.reading() as connection:
         repository = FileImportRepository(connection, store_id)
         gone, rejects = repository.find(FILE), repository.rejects(FILE)
@@ -75,7 +75,7 @@ def test_an_erasure_waits_for_files_that_were_sent_before_and_are_being_read(
     waits = status in {ImportStatus.CHECKING, ImportStatus.QUEUED, ImportStatus.RUNNING}
 
     with database.transaction() as transaction:
-        shoppers = ShopperRepository(transaction, store_id)
+        shoppers = ShopperRecordRepository(transaction, store_id)
         assert shoppers.unfinished_upload_count(NOON) == waits
         assert shoppers.unfinished_upload_count(NOON - 1) == 0
 
@@ -86,7 +86,7 @@ def test_the_live_view_of_a_store_is_emptied(database: Database) -> None:
     with database.transaction() as transaction:
         for store_id in stores:
             LiveEventRepository(transaction, store_id).add_and_delete_old([event])
-        ShopperRepository(transaction, stores[0]).delete_live_events()
+        ShopperRecordRepository(transaction, stores[0]).delete_live_events()
 
     with database.reading() as connection:
         left = [len(LiveEventRepository(connection, one).latest(NOON)) for one in stores]

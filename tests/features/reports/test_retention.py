@@ -11,8 +11,8 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.report import ReportQuery
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.attribution.event_purge import purge_events
-from productrecs.features.privacy.repository import ShopperRepository
-from productrecs.features.reports.impact.repository import ImpactRepository
+from productrecs.features.privacy.repository import ShopperRecordRepository
+from productrecs.features.reports.impact.repository import AttributionReportRepository
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
@@ -157,7 +157,7 @@ def test_sales_of_a_look_stay_when_its_clicks_are_purged(shop: ReportedStore) ->
     purge_events(shop.database, shop.store, 90, NOW)
 
     with shop.database.reading() as connection:
-        found = ImpactRepository(connection, shop.store.store_id).look_spot_sums(
+        found = AttributionReportRepository(connection, shop.store.store_id).look_spot_sums(
             ReportQuery("2026-03-01", "2026-03-31")
         )
 
@@ -175,7 +175,7 @@ def test_an_erasure_deletes_rare_queries_of_days_that_are_purged(
     assert {row.text for row in rows(shop, search_days)} == set(at)
 
     with shop.database.transaction() as transaction:
-        ShopperRepository(transaction, shop.store.store_id).reset_attribution(10)
+        ShopperRecordRepository(transaction, shop.store.store_id).reset_attribution(10)
     read_on(shop)
 
     assert {row.text for row in rows(shop, search_days)} == {"mug"}

@@ -8,7 +8,10 @@ import pytest
 
 from productrecs.core.clock import system_ms
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
-from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
+from productrecs.tenancy.accounts.repository import (
+    AccountRepository,
+    ShopConnectionRepository,
+)
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -61,12 +64,14 @@ def test_settings_that_change_nothing_move_no_version(
 
 def test_a_connection_is_deleted_with_its_store(database: Database, store: Store) -> None:
     with database.transaction() as transaction:
-        ConnectionRepository(transaction, store.store_id).put(CONNECTED)
+        ShopConnectionRepository(transaction, store.store_id).put(CONNECTED)
 
     delete_store(database, store)
 
     with database.reading() as connection:
-        assert ConnectionRepository(connection, store.store_id).find() == ShopConnection()
+        assert (
+            ShopConnectionRepository(connection, store.store_id).find() == ShopConnection()
+        )
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.repository import shopper_bot_events, shopper_events
 from productrecs.records.purchases.repository import shopper_lines
-from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
+from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperRows, chunks
 from productrecs.storage.sql.store_counters_and_versions import increment_counter
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.stored_insights import read_insight, store_insight
@@ -49,7 +49,7 @@ class ErasureRequest:
     done_at: int | None
 
 
-class ShopperRepository(StoreRepository):
+class ShopperRecordRepository(StoreRepository):
     """The records of one store's shoppers, inside one transaction; never commits."""
 
     def names_of(self, name: str) -> tuple[str, ...]:
@@ -318,7 +318,7 @@ def stores_in_progress(connection: sa.Connection) -> list[StoreId]:
 
 def all_shopper_names(connection: sa.Connection, store_id: StoreId) -> Iterator[str]:
     """Yield every name in a store's records; names may repeat."""
-    rows = ShopperRepository(connection, store_id).rows_by_kind()
+    rows = ShopperRecordRepository(connection, store_id).rows_by_kind()
     for kind, column in (
         ("event", "person"),
         ("event", "session"),

@@ -22,7 +22,7 @@ from productrecs.core.ids import StoreId
 from productrecs.features.privacy.repository import (
     ErasureRepository,
     ErasureRequest,
-    ShopperRepository,
+    ShopperRecordRepository,
     all_shopper_names,
 )
 from productrecs.records.erasures.repository import ErasedNameRepository, name_digest
@@ -165,7 +165,7 @@ class ShopperEraser:
         with self.database.transaction() as transaction:
             log = LockedStoreLog(self.database, transaction, store_id)
             erasure_id, now_ms = log.take_seqs(1), self.clock()
-            names = ShopperRepository(transaction, store_id).names_of(name)
+            names = ShopperRecordRepository(transaction, store_id).names_of(name)
             erased_at = {
                 name_digest(store_id, name_of_shopper): now_ms for name_of_shopper in names
             }
@@ -229,7 +229,7 @@ class ShopperEraser:
             intents = searches.rare_intents_of(names, MAX_RARE_SEARCHES)
         with self.database.transaction() as transaction:
             LockedStoreLog(self.database, transaction, store_id).take_seqs(0)
-            shoppers = ShopperRepository(transaction, store_id)
+            shoppers = ShopperRecordRepository(transaction, store_id)
             shoppers.recheck_waiting_files()
             queries = EventRepository(transaction, store_id).queries_of(names)
             texts = {" ".join(query.split())[:100].lower() for query in queries}
@@ -247,7 +247,7 @@ class ShopperEraser:
         with self.database.transaction() as transaction:
             # The links between the names go last: the earlier steps need them.
             seq = LockedStoreLog(self.database, transaction, store_id).take_seqs(1)
-            shoppers = ShopperRepository(transaction, store_id)
+            shoppers = ShopperRecordRepository(transaction, store_id)
             shoppers.unlink(names)
             shoppers.reset_attribution(MAX_RARE_SEARCHES)
             shoppers.delete_names_from_customer_list(names)
@@ -289,7 +289,7 @@ class ShopperEraser:
         needed = max(erasure.cleared_seq or 0 for erasure in cleared)
         with self.database.reading() as connection:
             serving = TrainingRepository(connection, store_id).serving_model()
-            shoppers = ShopperRepository(connection, store_id)
+            shoppers = ShopperRecordRepository(connection, store_id)
             files = shoppers.unfinished_upload_count(
                 max(erasure.asked_at for erasure in cleared)
             )

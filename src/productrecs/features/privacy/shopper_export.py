@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from productrecs.core.ids import StoreId
 from productrecs.core.timestamps import iso
-from productrecs.features.privacy.repository import ShopperRepository
+from productrecs.features.privacy.repository import ShopperRecordRepository
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.events.event import (
     Fields,
@@ -29,7 +29,7 @@ class ExportedShopperRow(NamedTuple):
 def shopper_names(database: Database, store_id: StoreId, name: str) -> tuple[str, ...]:
     """Return every name of a shopper, the customer's first."""
     with database.reading() as connection:
-        return ShopperRepository(connection, store_id).names_of(name)
+        return ShopperRecordRepository(connection, store_id).names_of(name)
 
 
 def shopper_records(
@@ -37,7 +37,7 @@ def shopper_records(
 ) -> Iterator[ExportedShopperRow]:
     """Yield all records of a shopper, grouped by kind; nothing for an unknown one."""
     with database.reading() as connection:
-        shoppers = ShopperRepository(connection, store_id)
+        shoppers = ShopperRecordRepository(connection, store_id)
         catalog = CatalogRepository(connection, store_id)
         for kind, rows in shoppers.rows_by_kind().items():
             page: list[dict[str, Any]] = []

@@ -34,7 +34,7 @@ from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import (
     HEAD_ONLY,
     Context,
-    QuickCall,
+    FastRouteCall,
     RequestContext,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Route
@@ -209,7 +209,7 @@ class Dispatcher:
         admission, route, scope = exchange.admission, exchange.route, exchange.scope
         if admission.caller is None or route is None or route.quick is None:
             return False
-        call = QuickCall(
+        call = FastRouteCall(
             context,
             admission.caller,
             exchange.query,

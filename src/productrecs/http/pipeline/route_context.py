@@ -119,7 +119,7 @@ class RequestContext:
 
 
 @dataclass(frozen=True, slots=True)
-class QuickCall:
+class FastRouteCall:
     """One admitted request before FastAPI reads it."""
 
     context: Context

@@ -43,7 +43,7 @@ class QuickReply(NamedTuple):
 
 
 Quick = Callable[..., Awaitable[QuickReply | None]]
-"""Answers a `QuickCall` of an admitted caller; None leaves it to the declared function."""
+"""Answers a `FastRouteCall` of an admitted caller; None leaves it to the handler."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from productrecs.storage.sql.dialects import (
     ROWS_PLACEHOLDER,
     RawReader,
 )
-from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
+from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperRows, chunks
 from productrecs.storage.sql.store_counters_and_versions import increment_counter
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (

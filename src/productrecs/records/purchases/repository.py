@@ -17,7 +17,7 @@ from productrecs.storage.sql.dialects import (
     Row,
     upsert,
 )
-from productrecs.storage.sql.shopper_rows import ShopperRows, chunks
+from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperRows, chunks
 from productrecs.storage.sql.store_counters_and_versions import (
     head_fields,
     record_confirmed_order,

@@ -61,7 +61,7 @@ class SnapshotName(NamedTuple):
         return f"{_STORES}/{self.store_id}/{self.kind}/{self.name}"
 
 
-class PackedFile(NamedTuple):
+class PackedFileLocation(NamedTuple):
     """Where the content of one file is: in an object, from an offset on."""
 
     sha256: str
@@ -76,7 +76,7 @@ class SnapshotManifest:
 
     store_id: str
     kind: str
-    files: Mapping[str, PackedFile]
+    files: Mapping[str, PackedFileLocation]
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -116,7 +116,7 @@ class SnapshotManifest:
                 message = f"the manifest {name.key} is of {owner}"
                 raise DamagedObjectError(message)
             files = {
-                path: PackedFile(*packed_file)
+                path: PackedFileLocation(*packed_file)
                 for path, packed_file in fields["files"].items()
             }
             return cls(fields["store_id"], fields["kind"], files, fields["facts"])
@@ -172,15 +172,15 @@ class SnapshotStore:
         files: Mapping[str, Content],
         existing: set[str],
         known_digests: dict[tuple[str, FileState], str] | None,
-    ) -> dict[str, PackedFile]:
+    ) -> dict[str, PackedFileLocation]:
         """Upload large files one by one, and the small ones as one object."""
-        stored: dict[str, PackedFile] = {}
+        stored: dict[str, PackedFileLocation] = {}
         pack = bytearray()
         for path, content in sorted(files.items()):
             small = _small_content(content)
             if small is not None:
                 digest = hashlib.sha256(small).hexdigest()
-                stored[path] = PackedFile(digest, len(small), "", len(pack))
+                stored[path] = PackedFileLocation(digest, len(small), "", len(pack))
                 pack += small
             elif isinstance(content, Path):
                 packed_file = self._upload_large_file(
@@ -220,7 +220,7 @@ class SnapshotStore:
         return self.objects.has(name.key)
 
     def download(
-        self, name: SnapshotName, wanted: Sequence[tuple[PackedFile, Path]]
+        self, name: SnapshotName, wanted: Sequence[tuple[PackedFileLocation, Path]]
     ) -> None:
         """Write files of a snapshot to their target paths, in order, each verified.
 
@@ -243,7 +243,11 @@ class SnapshotStore:
                 self._download_file(key, packed_file, target, packs)
 
     def _download_file(
-        self, key: str, packed_file: PackedFile, target: Path, packs: dict[str, bytes]
+        self,
+        key: str,
+        packed_file: PackedFileLocation,
+        target: Path,
+        packs: dict[str, bytes],
     ) -> None:
         with durable_file(target) as file:
             if packed_file.sha256 == packed_file.object_name:
@@ -265,7 +269,7 @@ class SnapshotStore:
         path: Path,
         existing: set[str],
         known_digests: dict[tuple[str, FileState], str] | None,
-    ) -> PackedFile:
+    ) -> PackedFileLocation:
         """Upload a large file, unless it exists; the digest is of what is uploaded."""
         with path.open("rb") as file:
             stat = os.fstat(file.fileno())
@@ -278,7 +282,7 @@ class SnapshotStore:
                     known_digests[state] = digest
             if digest not in existing:
                 self.objects.put(_object_key(store_id, digest), file)
-        return PackedFile(digest, stat.st_size, digest, 0)
+        return PackedFileLocation(digest, stat.st_size, digest, 0)
 
     def purge(
         self,

@@ -33,7 +33,7 @@ from productrecs.storage.files.object_store_snapshots import (
     Content,
     DamagedObjectError,
     FileState,
-    PackedFile,
+    PackedFileLocation,
     SnapshotName,
     SnapshotStore,
 )
@@ -279,7 +279,7 @@ def _fetch_model(shared: SnapshotStore, folder: Path, name: SnapshotName) -> Non
             for model in folder.iterdir()
             for digest, path in array_files_by_digest(model).items()
         }
-        wanted: list[tuple[PackedFile, Path]] = []
+        wanted: list[tuple[PackedFileLocation, Path]] = []
         for path, packed_file in snapshot.files.items():
             target = draft / Path(path).name
             if packed_file.sha256 not in local_files or not _try_link(

@@ -242,7 +242,7 @@ def store_key_uses(transaction: sa.Connection, batch: Sequence[KeyUse]) -> None:
         KeyUseRepository(transaction, store_id).record(uses)
 
 
-class ConnectionRepository(StoreRepository):
+class ShopConnectionRepository(StoreRepository):
     """One store's connection to its shop system, in one transaction; never commits."""
 
     def find(self) -> ShopConnection:

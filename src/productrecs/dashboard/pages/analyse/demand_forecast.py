@@ -13,7 +13,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.report import Report, ReportValue, parse_report_query
 from productrecs.dashboard.charts import (
     Chart,
-    ExpectedDay,
+    ExpectedSalesDay,
     forecast_chart,
 )
 from productrecs.dashboard.mail_subscription_choices import gets_mails, turn_mails_on_or_off
@@ -184,7 +184,7 @@ def _order_column(by: str) -> str:
 
 
 def _forecast_chart_and_days(
-    visit: Visit, sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay]
+    visit: Visit, sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedSalesDay]
 ) -> tuple[Chart | None, ChartDays | None]:
     """Return the chart of the chosen days, and these days; None without a forecast."""
     if not ahead:
@@ -196,9 +196,11 @@ def _forecast_chart_and_days(
     return forecast_chart(shown, expected, visit.formats), days
 
 
-def _expected_days(forecast: Sequence[Mapping[str, Any]]) -> list[ExpectedDay]:
+def _expected_days(forecast: Sequence[Mapping[str, Any]]) -> list[ExpectedSalesDay]:
     return [
-        ExpectedDay(day["date"], float(day["p10"]), float(day["mean"]), float(day["p90"]))
+        ExpectedSalesDay(
+            day["date"], float(day["p10"]), float(day["mean"]), float(day["p90"])
+        )
         for day in forecast
     ]
 
@@ -224,7 +226,9 @@ def stock_status(row: Mapping[str, ReportValue], today: date) -> tuple[str, str]
 
 
 def flat_forecast_reason(
-    sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedDay], sold_out_days: int = 0
+    sold: Sequence[tuple[str, float]],
+    ahead: Sequence[ExpectedSalesDay],
+    sold_out_days: int = 0,
 ) -> str:
     """Return why every day of a forecast is the same; "" if the days differ."""
     expected = [day.expected for day in ahead]

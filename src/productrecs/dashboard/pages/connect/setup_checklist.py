@@ -29,8 +29,8 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.activity_counts import WINDOW_MS
 from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID
 from productrecs.tenancy.accounts.repository import (
-    ConnectionRepository,
     KeyUseRepository,
+    ShopConnectionRepository,
 )
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
@@ -141,7 +141,7 @@ def _chosen_platform(visit: Visit) -> str:
     if chosen in PLATFORMS:
         return chosen
     with visit.database.reading() as connection:
-        shop_connection = ConnectionRepository(connection, visit.store.store_id).find()
+        shop_connection = ShopConnectionRepository(connection, visit.store.store_id).find()
     return shop_connection.platform.value if shop_connection.platform else ""
 
 

@@ -17,8 +17,8 @@ from productrecs.core.report import (
     share_of,
 )
 from productrecs.features.reports.impact.repository import (
+    AttributionReportRepository,
     GroupCurrencyTotals,
-    ImpactRepository,
     Key,
     PeriodTotals,
     ShopperReach,
@@ -119,7 +119,7 @@ def attribution_report(database: Database, store: Store, period: ReportQuery) ->
         message = f"group by any of {', '.join(GROUPS)}, each once"
         raise ReportError(message)
     with database.reading() as connection:
-        repository = ImpactRepository(connection, store.store_id)
+        repository = AttributionReportRepository(connection, store.store_id)
         backlog, currency = repository.backlog(), store.settings.currency
         groups = _read_group_impacts(repository, period, by, currency)
         reach = repository.shopper_reach(period, ())[()]
@@ -155,7 +155,10 @@ def _reach_figures(reach: ShopperReach) -> Iterable[Figure]:
 
 
 def _read_group_impacts(
-    repository: ImpactRepository, period: ReportQuery, by: Sequence[str], currency: str
+    repository: AttributionReportRepository,
+    period: ReportQuery,
+    by: Sequence[str],
+    currency: str,
 ) -> list[GroupAttribution]:
     return join_touchpoints_and_totals(
         repository.touchpoint_counts(period, by),

@@ -130,7 +130,7 @@ class AttributedItemSums(NamedTuple):
     revenue_clicked: float
 
 
-class ImpactRepository(StoreRepository):
+class AttributionReportRepository(StoreRepository):
     """One store's sums, inside one transaction; only reads."""
 
     def __init__(

@@ -26,7 +26,7 @@ from productrecs.features.reports.impact.attribution_report import (
 from productrecs.features.reports.impact.repository import (
     AttributedItemSums,
     AttributedSale,
-    ImpactRepository,
+    AttributionReportRepository,
     LookSpot,
     LookSpotSums,
     ShopperReach,
@@ -40,7 +40,7 @@ def attributed_sales_report(
 ) -> Report:
     """Return the newest attributed sales: the orders behind the figures."""
     with database.reading() as connection:
-        repository = ImpactRepository(connection, store.store_id)
+        repository = AttributionReportRepository(connection, store.store_id)
         sales, backlog = repository.newest_sales(period), repository.backlog()
     return Report(
         name="credited-sales",
@@ -75,7 +75,9 @@ def read_look_spot_sums(
     The product of the page that shows a look does not count.
     """
     with database.reading() as connection:
-        repository = ImpactRepository(connection, store.store_id, store.settings.currency)
+        repository = AttributionReportRepository(
+            connection, store.store_id, store.settings.currency
+        )
         return repository.look_spot_sums(period)
 
 
@@ -85,7 +87,7 @@ def attributed_items_report(
     """Return the products sold after recommendations, most revenue first."""
     own_currency = store.settings.currency
     with database.reading() as connection:
-        repository = ImpactRepository(connection, store.store_id, own_currency)
+        repository = AttributionReportRepository(connection, store.store_id, own_currency)
         attributed, backlog = repository.top_attributed_items(period), repository.backlog()
     return Report(
         name="credited-items",
@@ -197,7 +199,7 @@ def widget_funnel_report(database: Database, store: Store, period: ReportQuery) 
         raise ReportError(message)
     own_currency = store.settings.currency
     with database.reading() as connection:
-        repository = ImpactRepository(connection, store.store_id)
+        repository = AttributionReportRepository(connection, store.store_id)
         touchpoints = repository.touchpoint_counts(period, by)
         credited = repository.attributed_totals(period, by)
         reach = repository.shopper_reach(period, [name for name in by if name != _POSITION])

@@ -31,7 +31,10 @@ from productrecs.schemas.integration import (
 )
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.group_commit import WriteTransaction
-from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
+from productrecs.tenancy.accounts.repository import (
+    AccountRepository,
+    ShopConnectionRepository,
+)
 from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting
 from productrecs.training.repository import TrainingRepository
 
@@ -185,7 +188,7 @@ def _store_settings_and_url(
     settings = options.model_dump(exclude={"store_url"}, exclude_none=True)
     accounts.merge_settings(store_id, settings)
     if options.store_url is not None:
-        connections = ConnectionRepository(work.connection, store_id)
+        connections = ShopConnectionRepository(work.connection, store_id)
         connections.put(connections.find().with_store_url(options.store_url))
 
 

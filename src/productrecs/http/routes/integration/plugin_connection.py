@@ -34,7 +34,10 @@ from productrecs.schemas.integration import (
     parse_dashboard_link,
 )
 from productrecs.storage.sql.group_commit import WriteTransaction
-from productrecs.tenancy.accounts.repository import AccountRepository, ConnectionRepository
+from productrecs.tenancy.accounts.repository import (
+    AccountRepository,
+    ShopConnectionRepository,
+)
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 from productrecs.tenancy.users.login_and_sessions import (
     create_link_token,
@@ -99,7 +102,7 @@ async def connect_plugin(request: Request) -> Response:
 
     def record_plugin_details(work: WriteTransaction) -> ShopConnection:
         AccountRepository(work.connection).lock(store_id)
-        repository = ConnectionRepository(work.connection, store_id)
+        repository = ShopConnectionRepository(work.connection, store_id)
         stored_connection = repository.find()
         connected = stored_connection.with_plugin_details(introduction, clock())
         if connected != stored_connection:

@@ -22,7 +22,7 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.jobs.job_queue import JobState, count_jobs
 from productrecs.storage.sql.database import Database
-from productrecs.tenancy.accounts.repository import ConnectionRepository
+from productrecs.tenancy.accounts.repository import ShopConnectionRepository
 from productrecs.training.repository import TrainingRepository
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _status_fields(database: Database, store_id: StoreId) -> dict[str, Any]:
     with database.reading() as connection:
         catalog = CatalogRepository(connection, store_id)
         model = TrainingRepository(connection, store_id).serving_model()
-        connection_of_shop = ConnectionRepository(connection, store_id).find()
+        connection_of_shop = ShopConnectionRepository(connection, store_id).find()
         jobs = count_jobs(connection, store_id)
         pictures = PictureRepository(connection, store_id)
         picture_counts, failure = pictures.counts(), pictures.most_frequent_failure()

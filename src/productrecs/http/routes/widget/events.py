@@ -81,7 +81,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from productrecs.core.memory_budget import ByteClaim
-    from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
+    from productrecs.http.pipeline.route_context import (
+        Context,
+        FastRouteCall,
+        RequestContext,
+    )
     from productrecs.serving.cached_store import CachedStore
     from productrecs.tenancy.accounts.api_keys import SecretKeys
     from productrecs.tenancy.accounts.store import Store
@@ -190,7 +194,7 @@ _EXAMPLES: Final = {
 _encode: Final = msgspec.json.Encoder().encode
 
 
-async def _store_events_fast(call: QuickCall) -> QuickReply:
+async def _store_events_fast(call: FastRouteCall) -> QuickReply:
     """Store the events of a body; the live view of a store shows what became of it."""
     context, store = call.context, call.caller.store
     data = await read_event_body(call.receive, call.scope["headers"], call.claim)

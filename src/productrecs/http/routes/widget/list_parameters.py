@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from productrecs.http.pipeline.authentication import Caller, SecretKeyRequiredError
-from productrecs.http.pipeline.route_context import QuickCall
+from productrecs.http.pipeline.route_context import FastRouteCall
 from productrecs.http.pipeline.route_declaration import SECRET
 from productrecs.records.catalog.item_filters import (
     FILTER_FORMS,
@@ -178,7 +178,7 @@ def store_with_price_list(
         ) from error
 
 
-def cached_store_with_price_list(call: QuickCall) -> CachedStore | None:
+def cached_store_with_price_list(call: FastRouteCall) -> CachedStore | None:
     """Return the caller's store with the call's prices, if it is in memory.
 
     Raises:

@@ -21,7 +21,7 @@ from productrecs.http.pipeline.query_parser import (
     QueryParser,
     as_dependency,
 )
-from productrecs.http.pipeline.route_context import QuickCall
+from productrecs.http.pipeline.route_context import FastRouteCall
 from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Routes
 from productrecs.http.routes.widget.browser_assistant_calls import (
     ASSISTANT,
@@ -230,7 +230,7 @@ def _with_default_num(
     return list_request._replace(num=default_num)
 
 
-async def _recommend_quickly(call: QuickCall) -> QuickReply | None:
+async def _recommend_quickly(call: FastRouteCall) -> QuickReply | None:
     context, caller, query = call.context, call.caller, call.query
     cached_store = cached_store_with_price_list(call)
     if query is None or cached_store is None:
@@ -334,7 +334,7 @@ def parse_trending_request(
     return trending_query.request._replace(num=default_num)
 
 
-async def _list_trending_quickly(call: QuickCall) -> QuickReply | None:
+async def _list_trending_quickly(call: FastRouteCall) -> QuickReply | None:
     cached_store = cached_store_with_price_list(call)
     if call.query is None or cached_store is None:
         return None

@@ -34,7 +34,7 @@ from productrecs.http.pipeline.query_parser import (
     as_dependency,
 )
 from productrecs.http.pipeline.request_metrics import CounterMetric
-from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
+from productrecs.http.pipeline.route_context import Context, FastRouteCall, RequestContext
 from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Routes
 from productrecs.http.pipeline.search_count_recorder import (
     Searcher,
@@ -201,7 +201,7 @@ def parse_search_request(
     return None if search_query is None else search_query.search
 
 
-async def _search_quickly(call: QuickCall) -> QuickReply | None:
+async def _search_quickly(call: FastRouteCall) -> QuickReply | None:
     context, caller, query = call.context, call.caller, call.query
     cached_store = cached_store_with_price_list(call)
     asked = None if query is None else parse_search_request(query)

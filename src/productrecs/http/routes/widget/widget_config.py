@@ -21,7 +21,7 @@ from productrecs.http.openapi_responses import (
 )
 from productrecs.http.pipeline.etag_responses import conditional_reply
 from productrecs.http.pipeline.query_parser import QueryParser, as_dependency
-from productrecs.http.pipeline.route_context import Context, QuickCall, RequestContext
+from productrecs.http.pipeline.route_context import Context, FastRouteCall, RequestContext
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, QuickReply, Routes
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
 from productrecs.schemas.validation_errors import BodyError, ValidationProblem
@@ -92,7 +92,7 @@ def _read_config_request(
 _request_parser: Final = QueryParser(_read_config_request)
 
 
-async def _answer_config_quickly(call: QuickCall) -> QuickReply | None:
+async def _answer_config_quickly(call: FastRouteCall) -> QuickReply | None:
     store = call.caller.store
     cached_store = call.context.stores.get(store)
     config_request = None if call.query is None else _request_parser.read(call.query)
