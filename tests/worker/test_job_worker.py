@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from productrecs.core.clock import system_ms
+from productrecs.core.clock import HOUR_MS, system_ms
 from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.storage.jobs.job_queue import Job, JobQueue, NewJob, RetryPolicy
 from productrecs.storage.jobs.recurring_jobs import RecurringJobs
@@ -25,6 +25,7 @@ from productrecs.worker.job_worker import (
     JobSchedule,
     JobWorker,
     PeriodicJob,
+    nightly_schedule,
 )
 from tests.support.stores import add_stores
 
@@ -271,3 +272,35 @@ def test_a_worker_without_jobs_polls_seldom_until_it_finds_one() -> None:
     worker.run()
 
     assert looks == [0.25] * LONG_IDLE_AFTER + [1.0]
+
+
+@pytest.mark.parametrize(
+    ("start", "stopped", "expected"),
+    [
+        (12, range(0), [12, 25, 49, 73]),  # at once, then at 1:00 of each night
+        (20, range(0), [20, 49, 73]),
+        (2, range(24, 33), [2, 33, 49, 73]),  # at 9:00, as a night was missed
+    ],
+)
+def test_a_nightly_job_runs_each_night_and_makes_up_for_a_missed_one(
+    sqlite_database: Database, start: int, stopped: range, expected: list[int]
+) -> None:
+    hour = start
+
+    def clock() -> int:
+        return hour * HOUR_MS
+
+    queue = JobQueue(sqlite_database, clock, random.Random(3))  # noqa: S311 - no secret
+    turns = RecurringJobs(sqlite_database, queue, clock)
+    tasks = nightly_schedule("measure", clock)
+    schedule = JobSchedule(turns, tasks, lambda: clock() / 1_000)
+    ran: list[int] = []
+    for hour in range(start, 78):
+        if hour in stopped:
+            continue
+        schedule.enqueue_due_jobs()
+        ran += [hour] * len(enqueued(sqlite_database))
+        with sqlite_database.transaction() as transaction:
+            transaction.execute(jobs.delete())
+
+    assert ran == expected

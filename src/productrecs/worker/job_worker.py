@@ -25,6 +25,7 @@ _outage = OutageLogLimiter()  # of all workers of this process
 
 TICK: Final = timedelta(seconds=1)
 SPREAD_TICK: Final = timedelta(minutes=1)
+_MILLISECOND: Final = timedelta(milliseconds=1)
 _NIGHT: Final = range(1, 5)  # hours of UTC
 
 
@@ -37,7 +38,8 @@ class PeriodicJob:
     """A periodic job: at most once in each interval `every`, for each store that needs it.
 
     `stores` returns these stores. It is called every second, so a due store waits at most a
-    second. By default the job runs once for the whole installation.
+    second. By default the job runs once for the whole installation. After its first run it
+    has to be due for `overdue`.
 
     A job that is `spread` is housekeeping of every store. A store's first run is at a
     moment of the interval that its id decides, so that the runs of many stores do not fill
@@ -47,13 +49,15 @@ class PeriodicJob:
     kind: str
     every: timedelta
     stores: Callable[[], Sequence[StoreId]] = _once
+    overdue: timedelta = timedelta()
     spread: bool = False
 
 
 def nightly_schedule(kind: str, system_clock: Clock) -> list[PeriodicJob]:
     """Return the periodic jobs of one that runs at once, and then each night.
 
-    A night that was missed, because no worker ran, is made up for when one runs again.
+    A night that was missed, because no worker ran, is made up for when one runs again: 30
+    hours after the last run.
     """
 
     def at_night() -> Sequence[StoreId]:
@@ -61,8 +65,8 @@ def nightly_schedule(kind: str, system_clock: Clock) -> list[PeriodicJob]:
         return _once() if hour in _NIGHT else ()
 
     return [
-        PeriodicJob(kind, every=timedelta(hours=20), stores=at_night),
-        PeriodicJob(kind, every=timedelta(hours=30)),
+        PeriodicJob(kind, every=timedelta(hours=12), stores=at_night),
+        PeriodicJob(kind, every=timedelta(hours=12), overdue=timedelta(hours=18)),
     ]
 
 
@@ -98,9 +102,12 @@ class JobSchedule:
             if task.spread and not is_spread_due:
                 continue
             new_jobs = [NewJob(store_id, task.kind) for store_id in task.stores()]
-            every_ms = task.every // timedelta(milliseconds=1)
             count = self._periodic_tasks.enqueue_due(
-                task.kind, every_ms, new_jobs, spread=task.spread
+                task.kind,
+                task.every // _MILLISECOND,
+                new_jobs,
+                overdue_ms=task.overdue // _MILLISECOND,
+                spread=task.spread,
             )
             if count:
                 _log.debug(

@@ -28,12 +28,18 @@ class RecurringJobs:
         self._clock = clock
 
     def enqueue_due(
-        self, task: str, every_ms: int, new_jobs: Sequence[NewJob], *, spread: bool = False
+        self,
+        task: str,
+        every_ms: int,
+        new_jobs: Sequence[NewJob],
+        *,
+        overdue_ms: int = 0,
+        spread: bool = False,
     ) -> int:
         """Enqueue the jobs of stores for which `task` is due; return the number.
 
-        With `spread` the first run of a store is later: at a moment of the interval that
-        its id decides.
+        A later run has to be due for `overdue_ms`. With `spread` the first run of a store
+        is later: at a moment of the interval that its id decides.
 
         A store's task runs at most once every `every_ms`, for any number of workers and
         restarts. Runs missed while no worker ran are skipped, and so is a store whose last
@@ -41,11 +47,9 @@ class RecurringJobs:
         """
         if not new_jobs:
             return 0
-        now = self._clock()
+        is_due = _is_due(self._clock(), every_ms, overdue_ms)
         with self._database.reading() as connection:
-            query = sa.select(duties.c.store_id, _is_due(now, every_ms)).where(
-                duties.c.duty == task
-            )
+            query = sa.select(duties.c.store_id, is_due).where(duties.c.duty == task)
             known = {row[0]: bool(row[1]) for row in connection.execute(query)}
         due = [job for job in new_jobs if known.get(job.store_id, True)]
         if due:  # thousands may wait for long: to enqueue them again would take their time
@@ -61,7 +65,7 @@ class RecurringJobs:
                 for job in sorted(due, key=lambda job: job.store_id)
                 if job.store_id in existing
                 and self._set_next_run_if_due(
-                    transaction, task, every_ms, job, spread and job.store_id not in known
+                    transaction, job, every_ms, is_due, spread and job.store_id not in known
                 )
             ]
             for job in enqueued:
@@ -71,21 +75,21 @@ class RecurringJobs:
     def _set_next_run_if_due(
         self,
         transaction: sa.Connection,
-        task: str,
-        every_ms: int,
         job: NewJob,
+        every_ms: int,
+        is_due: sa.ColumnElement[bool],
         is_later: bool,  # noqa: FBT001 - the only caller computes it
     ) -> bool:
         """Note the next run; return whether this one is due, which `is_later` denies."""
         now = self._clock()
-        wait_ms = _first_wait_ms(task, every_ms, job.store_id) if is_later else every_ms
+        wait_ms = _first_wait_ms(job.kind, every_ms, job.store_id) if is_later else every_ms
         row = upsert(transaction, duties).values(
-            store_id=job.store_id, duty=task, due_at=now + wait_ms
+            store_id=job.store_id, duty=job.kind, due_at=now + wait_ms
         )
         query = row.on_conflict_do_update(
             index_elements=[duties.c.store_id, duties.c.duty],
             set_={"due_at": row.excluded.due_at},
-            where=_is_due(now, every_ms),
+            where=is_due,
         ).returning(duties.c.duty)
         return transaction.execute(query).first() is not None and not is_later
 
@@ -108,7 +112,7 @@ def _lock_existing_stores(
     return {INSTALLATION, *(StoreId(store_id) for store_id in found)}
 
 
-def _is_due(now: int, every_ms: int) -> sa.ColumnElement[bool]:
+def _is_due(now: int, every_ms: int, overdue_ms: int) -> sa.ColumnElement[bool]:
     # A due time later than this was written before the clock was set back.
     latest_due = now + 2 * every_ms + MINUTE_MS
-    return sa.or_(duties.c.due_at <= now, duties.c.due_at > latest_due)
+    return sa.or_(duties.c.due_at <= now - overdue_ms, duties.c.due_at > latest_due)
