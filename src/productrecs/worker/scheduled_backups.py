@@ -1,17 +1,22 @@
 """Scheduled backups: one each night in the place that PRODUCTRECS_BACKUP names.
 
-The newest are kept. The place also holds the list of erased shoppers, so that a shopper who
-was erased after a backup does not return with it.
+There is none before the first store, and one each hour in that store's first day, when most
+data arrive. The newest are kept. The place also holds the list of erased shoppers, so that
+a shopper who was erased after a backup does not return with it.
 """
 
 import contextlib
 import logging
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from productrecs.core.clock import SECOND_MS
+from productrecs.core.clock import DAY_MS, SECOND_MS
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.core.private_folders import temp_folder
 from productrecs.core.program_version import PROGRAM_VERSION
 from productrecs.features.privacy.shopper_erasure import share_erasures
@@ -27,10 +32,12 @@ from productrecs.storage.backup.create_backup import (
 from productrecs.storage.files.object_store import ObjectStore
 from productrecs.storage.jobs.job_queue import Job
 from productrecs.storage.jobs.recurring_jobs import RecurringJobs
+from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.worker.job_worker import (
     JobProgress,
     JobSchedule,
     JobWorker,
+    PeriodicJob,
     nightly_schedule,
 )
 
@@ -162,11 +169,7 @@ def _made_at(name: str) -> int | None:
 
 
 def build_backup_worker(services: Services) -> JobWorker:
-    """Return the worker of nightly backups.
-
-    The first backup is made at once, the next at night; one that was missed, because the
-    service stood still, is made when it runs again.
-    """
+    """Return the worker of scheduled backups."""
 
     def back_up(_job: Job, progress: JobProgress) -> None:
         def begin(_stage: str, size: int) -> Advance:
@@ -183,7 +186,32 @@ def build_backup_worker(services: Services) -> JobWorker:
         _log.info("backup stored", extra={"backup": backup.name, "bytes": backup.size})
 
     periodic_tasks = RecurringJobs(services.database, services.queue, services.system_clock)
-    schedule = JobSchedule(
-        periodic_tasks, nightly_schedule(BACKUP_JOB, services.system_clock)
-    )
+    schedule = JobSchedule(periodic_tasks, backup_schedule(services))
     return JobWorker(services.queue, {BACKUP_JOB: back_up}, schedule)
+
+
+def backup_schedule(services: Services) -> list[PeriodicJob]:
+    """Return when backups are made: hourly in the first store's first day, then nightly.
+
+    One that was missed, because the service stood still, is made when it runs again.
+    """
+    accounts = AccountDirectory(services.database)
+
+    def is_first_day() -> bool | None:
+        """Return whether the first store is younger than a day; None without a store."""
+        accounts.refresh()
+        created = [store.created_at for store in accounts.all()]
+        return services.clock() - min(created) < DAY_MS if created else None
+
+    def once_in_first_day() -> Sequence[StoreId]:
+        return (INSTALLATION,) if is_first_day() else ()
+
+    def after_first_day(stores: Callable[[], Sequence[StoreId]]) -> Sequence[StoreId]:
+        return stores() if is_first_day() is False else ()
+
+    hourly = PeriodicJob(BACKUP_JOB, every=timedelta(hours=1), stores=once_in_first_day)
+    nightly = nightly_schedule(BACKUP_JOB, services.system_clock)
+    return [
+        hourly,
+        *(replace(task, stores=partial(after_first_day, task.stores)) for task in nightly),
+    ]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import shutil
 import threading
+from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
+from productrecs.core.clock import HOUR_MS, fixed_clock
 from productrecs.features.privacy.shopper_erasure import LEDGER_FILE
 from productrecs.services import build_services
 from productrecs.settings import from_environment
 from productrecs.storage.jobs.job_queue import job_totals_by_kind
+from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.worker.scheduled_backups import (
     BACKUP_JOB,
     backup_names,
+    backup_schedule,
     build_backup_worker,
     newest_backup_ms,
 )
@@ -147,6 +152,48 @@ def test_another_installations_backups_are_never_rotated_away(
     assert (place / "backups" / name).exists()
 
 
+@pytest.mark.parametrize(
+    ("created", "hour", "intervals"),  # the hours between backups that are due at an hour
+    [
+        (None, 26, []),
+        (3, 3, [1]),
+        (3, 26, [1]),
+        (3, 27, [12, 12]),  # at night, and for a missed night
+        (3, 35, [12]),
+    ],
+)
+def test_backups_begin_with_the_first_store_and_are_hourly_for_a_day(
+    tmp_path: Path, created: int | None, hour: int, intervals: list[int]
+) -> None:
+    bring(tmp_path / "data")
+    settings = from_environment({}, tmp_path / "data")
+    services = build_services(replace(settings, now_ms=hour * HOUR_MS))
+    services = replace(services, system_clock=services.clock)
+    if created is not None:
+        for number in range(2):
+            registration = Registration(f"{number}.example")
+            at_ms = (created + 9 * number) * HOUR_MS
+            register_store(services.database, registration, fixed_clock(at_ms))
+
+    due = [task.every for task in backup_schedule(services) if task.stores()]
+    services.close()
+
+    assert due == [timedelta(hours=number) for number in intervals]
+
+
+def test_the_doctor_misses_no_backup_before_the_first_store(
+    shell: CommandLine, place: Path
+) -> None:
+    environment = {"PRODUCTRECS_BACKUP": str(place)}
+
+    before = shell.run("doctor", **environment).output
+    shell("store", "create", "--domain", "shop.example")
+    after = shell.run("doctor", **environment).output
+
+    assert "the first one is made when there is a store" in before
+    assert "there is no backup in" in after
+
+
 @pytest.mark.parametrize("object_address", ["folder", "moto"], indirect=True)
 def test_the_worker_stores_the_first_backup_at_once_and_says_when(
     tmp_path: Path, object_address: str
@@ -154,6 +201,7 @@ def test_the_worker_stores_the_first_backup_at_once_and_says_when(
     bring(tmp_path / "data")
     environment = {"PRODUCTRECS_BACKUP": object_address}
     services = build_services(from_environment(environment, tmp_path / "data"))
+    register_store(services.database, Registration("shop.example"), services.clock)
     worker = build_backup_worker(services)
     working = threading.Thread(target=worker.run)
     place = services.backups

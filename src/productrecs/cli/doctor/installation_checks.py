@@ -47,6 +47,7 @@ from productrecs.storage.files.object_store import (
     ObjectStoreUnavailableError,
 )
 from productrecs.storage.sql.dialects import ReplicationStatus
+from productrecs.tenancy.accounts.store_management import all_stores
 from productrecs.training.search.multilingual_text_model import load_multilingual_text_model
 from productrecs.training.search.packaged_text_model import load_packaged_text_model
 from productrecs.training.search.text_embedder import TextModel
@@ -281,7 +282,9 @@ def check_backups(services: Services) -> Iterator[CheckResult]:
         yield problem("backups", operator_text(error), "check PRODUCTRECS_BACKUP")
         return
     remedy = "run `productrecs backup`, which says why if it fails"
-    if newest is None:
+    if newest is None and not all_stores(services.database):
+        yield ok("backups", "the first one is made when there is a store")
+    elif newest is None:
         yield problem("backups", f"there is no backup in {place.address}", remedy)
     elif newest < system_ms() - MAX_BACKUP_AGE_MS:
         yield problem("backups", f"the last backup is from {iso(newest)}", remedy)
