@@ -18,9 +18,9 @@ from productrecs.http.dispatch.admission import admit
 from productrecs.http.limits.load_shedding import MIN_SERVED, SERVE_SECONDS, OverloadedError
 from productrecs.http.limits.rate_limits import TooManyRequestsError
 from productrecs.http.pipeline.authentication import (
-    InvalidKeyError,
     MissingKeyError,
     SecretKeyInUrlError,
+    UnknownKeyError,
 )
 from productrecs.services import build_services
 from productrecs.settings import Settings
@@ -65,9 +65,9 @@ class Case:
 
 CASES: Final = (
     Case("no key", MissingKeyError, key=None),
-    Case("an unknown key", InvalidKeyError, key="pk_of_nobody"),
+    Case("an unknown key", UnknownKeyError, key="pk_of_nobody"),
     Case("a secret key in the URL", SecretKeyInUrlError, key="sk_of_nobody"),
-    Case("an unknown secret key", InvalidKeyError, None, {"x-api-key": "sk_of_nobody"}),
+    Case("an unknown secret key", UnknownKeyError, None, {"x-api-key": "sk_of_nobody"}),
     Case("a foreign page", MisuseKind.FOREIGN_ORIGIN, headers={"origin": FOREIGN}),
     Case("an address over its rate", TooManyRequestsError, over="address"),
     Case("a key over its rate", TooManyRequestsError, over="key"),
@@ -77,7 +77,7 @@ CASES: Final = (
     Case(
         "the address before the key", TooManyRequestsError, "pk_of_nobody", over="address"
     ),
-    Case("the key before overload", InvalidKeyError, "pk_no", is_overloaded=True),
+    Case("the key before overload", UnknownKeyError, "pk_no", is_overloaded=True),
     Case("the rate before overload", TooManyRequestsError, over="key", is_overloaded=True),
     Case("overload before the plan", OverloadedError, plan=SPENT, is_overloaded=True),
 )

@@ -11,8 +11,8 @@ import pytest
 from productrecs.http.dispatch import admission
 from productrecs.http.pipeline.authentication import (
     Caller,
-    InvalidKeyError,
     RequestKeys,
+    UnknownKeyError,
     authenticate,
 )
 from productrecs.http.pipeline.route_declaration import Credential
@@ -337,7 +337,7 @@ def _knows_no_wrong_key(
     """Take the first store for a key that nobody has."""
     try:
         return authenticate(keys, wanted, accounts)
-    except InvalidKeyError:
+    except UnknownKeyError:
         return Caller(accounts.all()[0], wanted)
 
 

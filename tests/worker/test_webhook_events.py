@@ -174,7 +174,7 @@ def test_a_killed_scan_loses_no_fact_and_tells_none_twice(
 
     assert [data["import_id"] for _, data in scanner.scan()] == [done]
     stale = webhook_events._store_messages  # noqa: SLF001 - as a worker that stood still
-    message = webhook_events._NewMessage(WebhookEvent.PING, {})  # noqa: SLF001
+    message = webhook_events._NewWebhookMessage(WebhookEvent.PING, {})  # noqa: SLF001
     found = (["x"], [message])
     assert stale(scanner.services, scanner.store, "file_imports", [], found) == 0
     assert scanner.scan() == []

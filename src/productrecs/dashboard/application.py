@@ -207,7 +207,7 @@ _SAFE_HEADERS: Final = {
 }
 
 
-class ForeignFormError(ProductRecsError):
+class CsrfTokenError(ProductRecsError):
     """A form came from another site, or from a page that is too old."""
 
 
@@ -215,7 +215,7 @@ class RoleError(ProductRecsError):
     """The user's role does not allow this."""
 
 
-_REFUSED: Final = {ForeignFormError: 403, RoleError: 403, PageNotFoundError: 404}
+_REFUSED: Final = {CsrfTokenError: 403, RoleError: 403, PageNotFoundError: 404}
 
 
 def add_dashboard(application: FastAPI) -> None:
@@ -363,7 +363,7 @@ def _check_origin_and_role(visit: Visit, page: Page) -> None:
     """Check that a change comes from a dashboard page and that the role allows it.
 
     Raises:
-        ForeignFormError: when it comes from another site.
+        CsrfTokenError: when it comes from another site.
         RoleError: when the user has read access only.
     """
     headers = visit.request.headers
@@ -372,7 +372,7 @@ def _check_origin_and_role(visit: Visit, page: Page) -> None:
     if origin is not None:
         is_same_site = is_same_site and urlsplit(origin).netloc == headers.get("host", "")
     if not is_same_site:
-        raise ForeignFormError(_FOREIGN)
+        raise CsrfTokenError(_FOREIGN)
     if not page.is_public and visit.user.role < page.may_change:
         raise RoleError(_role_error_text(page.may_change, visit.user))
 
@@ -381,13 +381,13 @@ def _check_csrf_token(visit: Visit) -> None:
     """Check that a form has the CSRF token of this session, or of this visitor.
 
     Raises:
-        ForeignFormError: when it has none.
+        CsrfTokenError: when it has none.
     """
     token = visit.form["csrf"] or visit.request.headers.get("x-csrf-token", "")
     cookie = VISITOR if visit.session is None else SESSION
     sent = read_cookie(visit.request.cookies, cookie, visit.base_url)
     if not is_csrf_token(sent, token):
-        raise ForeignFormError(_FOREIGN)
+        raise CsrfTokenError(_FOREIGN)
 
 
 def _role_error_text(role: Role, user: DashboardUser) -> str:

@@ -143,12 +143,12 @@ def _bounded_json(value: object, limit: int) -> tuple[str, bool]:
     writer = _BoundedJsonWriter(limit)
     try:
         writer.write(value, 0)
-    except _FullError:
+    except _TextLimitError:
         return "".join(writer.parts), False
     return "".join(writer.parts), True
 
 
-class _FullError(Exception):
+class _TextLimitError(Exception):
     """The text has reached its limit."""
 
 
@@ -161,7 +161,7 @@ class _BoundedJsonWriter:
         self._limit = limit
 
     def write(self, value: object, depth: int) -> None:
-        """Add `value` at nesting `depth`; raises `_FullError` when it does not fit."""
+        """Add `value` at nesting `depth`; raises `_TextLimitError` when it does not fit."""
         if depth > _MAX_DEPTH:
             self._put('"..."')
         elif isinstance(value, Mapping):
@@ -185,7 +185,7 @@ class _BoundedJsonWriter:
         self._room -= len(text.encode())
         self.parts.append(text)
         if self._room < 0:
-            raise _FullError
+            raise _TextLimitError
 
     def _scalar(self, value: object) -> str:
         for kind, encode in _SCALARS:

@@ -11,7 +11,7 @@ _SAFE_SCHEMES: Final = ("http:", "https:")
 _IGNORED_BY_BROWSERS: Final = dict.fromkeys([*range(33), 127])
 
 
-class _Card(msgspec.Struct):
+class _ProductCardFields(msgspec.Struct):
     id: str
     title: str
     price: float | int | None
@@ -22,7 +22,7 @@ class _Card(msgspec.Struct):
 def encode_card_start(fields: CardFields) -> bytes:
     """Return the start of a product's JSON object: everything except source and score."""
     price = fields.price
-    card = _Card(
+    card = _ProductCardFields(
         id=fields.item_id,
         title=fields.title,
         price=int(price) if price is not None and price.is_integer() else price,
@@ -47,9 +47,9 @@ def safe_url(url: str | None) -> str | None:
 
 def title_of(card: bytes) -> str:
     """Return the title in a card."""
-    return msgspec.json.decode(card + b"}", type=_Card).title
+    return msgspec.json.decode(card + b"}", type=_ProductCardFields).title
 
 
 def product_url_of(card: bytes) -> str | None:
     """Return the address of a card's product."""
-    return msgspec.json.decode(card + b"}", type=_Card).product_url
+    return msgspec.json.decode(card + b"}", type=_ProductCardFields).product_url

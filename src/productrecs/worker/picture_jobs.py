@@ -79,7 +79,7 @@ _WAITS_MS: Final = (MINUTE_MS, 10 * MINUTE_MS, HOUR_MS, 6 * HOUR_MS, DAY_MS)
 
 
 @dataclass(slots=True)
-class _DuePictures:
+class _CachedDuePictures:
     """A cached list of a store's due pictures, in order."""
 
     due: list[DuePicture]
@@ -101,7 +101,7 @@ class PictureJobs:
         self._rate_limiter = HostRateLimiter()
         self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
         self._paused_until: dict[StoreId, float] = {}
-        self._waiting: dict[StoreId, _DuePictures] = {}
+        self._waiting: dict[StoreId, _CachedDuePictures] = {}
         self._switching = dict[StoreId, bool]()  # stores to switch: is their queue read
         self._has_rescheduled = False
 
@@ -282,7 +282,7 @@ class PictureJobs:
             )
         return max(1, len(outcomes))
 
-    def _read_due_cached(self, store_id: StoreId) -> _DuePictures:
+    def _read_due_cached(self, store_id: StoreId) -> _CachedDuePictures:
         """Return due pictures from a short cache: the query sorts the whole catalog."""
         began = time.monotonic()
         cached = self._waiting.get(store_id)
@@ -293,7 +293,7 @@ class PictureJobs:
                 self._services.system_clock(), _BATCH * 8
             )
         ended = time.monotonic()
-        due_pictures = _DuePictures(due, ended + _READ_FACTOR * (ended - began))
+        due_pictures = _CachedDuePictures(due, ended + _READ_FACTOR * (ended - began))
         self._waiting[store_id] = due_pictures
         return due_pictures
 

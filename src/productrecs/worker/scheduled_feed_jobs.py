@@ -10,7 +10,7 @@ from typing import Final
 
 from productrecs.core.ids import StoreId
 from productrecs.features.imports.scheduled_feeds.feed_download import (
-    FeedDownload,
+    DownloadedFeed,
     FeedDownloader,
     FeedRequest,
     FeedUnavailableError,
@@ -123,7 +123,7 @@ class FeedFetchHandler:
 
     def _download(
         self, store: Store, feed: ScheduledFeed, upload_id: str, progress: JobProgress
-    ) -> FeedDownload | None:
+    ) -> DownloadedFeed | None:
         services = self._services
         try:
             header = services.cipher.decrypt(feed.header)
@@ -146,7 +146,7 @@ class FeedFetchHandler:
         return found
 
     def _record_unchanged(
-        self, store: Store, feed: ScheduledFeed, download: FeedDownload | None
+        self, store: Store, feed: ScheduledFeed, download: DownloadedFeed | None
     ) -> ScheduledFeedFetch | None:
         fetch = ScheduledFeedFetch(self._services.clock(), ScheduledFetchOutcome.UNCHANGED)
         after = replace(feed, failures=0)
@@ -177,7 +177,7 @@ class FeedFetchHandler:
         feed: ScheduledFeed,
         last: FileImport | None,
         upload_id: str,
-        download: FeedDownload,
+        download: DownloadedFeed,
     ) -> ScheduledFeedFetch | None:
         """Enqueue the check of a new file; it replaces one that waits for the merchant.
 

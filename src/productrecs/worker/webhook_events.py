@@ -50,7 +50,7 @@ _ENDED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class _SourceInput:
+class _WebhookSourceInput:
     """What a source reads; `position` is None in its first run for a store."""
 
     services: Services
@@ -61,12 +61,14 @@ class _SourceInput:
 
 
 @dataclass(frozen=True, slots=True)
-class _NewMessage:
+class _NewWebhookMessage:
     event: WebhookEvent
     data: Mapping[str, object]
 
 
-_SourceResult = tuple[Any, Sequence[_NewMessage]]  # the new position, and the messages
+_SourceResult = tuple[
+    Any, Sequence[_NewWebhookMessage]
+]  # the new position, and the messages
 
 
 def write_webhook_messages(services: Services, store: Store) -> int:
@@ -84,7 +86,9 @@ def write_webhook_messages(services: Services, store: Store) -> int:
     written = 0
     for name, source in _SOURCES.items():
         before = positions.get(name)
-        found = source(_SourceInput(services, store, before, since_ms, services.clock()))
+        found = source(
+            _WebhookSourceInput(services, store, before, since_ms, services.clock())
+        )
         if found[0] != before:
             written += _store_messages(services, store, name, before, found)
     return written
@@ -106,7 +110,7 @@ def _store_messages(
     return len(messages)
 
 
-def _file_import_messages(source_input: _SourceInput) -> _SourceResult:
+def _file_import_messages(source_input: _WebhookSourceInput) -> _SourceResult:
     """Files from the dashboard or the command line."""
     with source_input.services.database.reading() as connection:
         imports = FileImportRepository(connection, source_input.store.store_id)
@@ -114,7 +118,7 @@ def _file_import_messages(source_input: _SourceInput) -> _SourceResult:
     ended = [one for one in reversed(latest) if one.status in _ENDED]
     known = source_input.position or ()
     messages = [
-        _NewMessage(
+        _NewWebhookMessage(
             WebhookEvent.IMPORT_FINISHED
             if one.status is ImportStatus.DONE
             else WebhookEvent.IMPORT_FAILED,
@@ -136,7 +140,7 @@ def _file_import_messages(source_input: _SourceInput) -> _SourceResult:
     return [one.import_id for one in ended], messages
 
 
-def _order_upload_messages(source_input: _SourceInput) -> _SourceResult:
+def _order_upload_messages(source_input: _WebhookSourceInput) -> _SourceResult:
     """Files of orders from the shop's server."""
     with source_input.services.database.reading() as connection:
         latest = OrderUploadRepository(connection, source_input.store.store_id).latest(
@@ -149,7 +153,7 @@ def _order_upload_messages(source_input: _SourceInput) -> _SourceResult:
     ]
     known = source_input.position or ()
     messages = [
-        _NewMessage(
+        _NewWebhookMessage(
             WebhookEvent.IMPORT_FINISHED
             if one.status is OrderUploadStatus.DONE
             else WebhookEvent.IMPORT_FAILED,
@@ -171,7 +175,7 @@ def _order_upload_messages(source_input: _SourceInput) -> _SourceResult:
     return [one.upload_id for one in ended], messages
 
 
-def _stockout_messages(source_input: _SourceInput) -> _SourceResult:
+def _stockout_messages(source_input: _WebhookSourceInput) -> _SourceResult:
     """Products that sell out soon, each once until it is in order again."""
     if not source_input.store.settings.demand_forecast:
         return source_input.position, ()
@@ -203,7 +207,7 @@ def _stockout_messages(source_input: _SourceInput) -> _SourceResult:
         "products_total": len(new),
         "products": [_stockout_fields(action) for action in new[:_MAX_LISTED]],
     }
-    return new_position, (_NewMessage(WebhookEvent.STOCKOUT_FORESEEN, data),)
+    return new_position, (_NewWebhookMessage(WebhookEvent.STOCKOUT_FORESEEN, data),)
 
 
 def _stockout_fields(action: StockAction) -> dict[str, object]:
@@ -221,7 +225,7 @@ def _day(day: date | None) -> str | None:
     return None if day is None else day.isoformat()
 
 
-def _quota_messages(source_input: _SourceInput) -> _SourceResult:
+def _quota_messages(source_input: _WebhookSourceInput) -> _SourceResult:
     """80 % and 100 % of the month's calls, each once a month."""
     plans = source_input.services.settings.plans
     usage = read_plan_usage(
@@ -241,10 +245,10 @@ def _quota_messages(source_input: _SourceInput) -> _SourceResult:
         "plan": source_input.store.subscription.plan,
     }
     position = {"month": usage.month, "percent": percent}
-    return position, (_NewMessage(WebhookEvent.QUOTA_REACHED, data),)
+    return position, (_NewWebhookMessage(WebhookEvent.QUOTA_REACHED, data),)
 
 
-def _decided_test_messages(source_input: _SourceInput) -> _SourceResult:
+def _decided_test_messages(source_input: _WebhookSourceInput) -> _SourceResult:
     """Tests that can be stopped, each once."""
     settings, store_id = source_input.store.settings, source_input.store.store_id
     with source_input.services.database.reading() as connection:
@@ -259,7 +263,7 @@ def _decided_test_messages(source_input: _SourceInput) -> _SourceResult:
     if not decided:
         return known, ()
     messages = [
-        _NewMessage(
+        _NewWebhookMessage(
             WebhookEvent.TEST_DECIDED,
             {
                 "test": one.test,
@@ -274,7 +278,7 @@ def _decided_test_messages(source_input: _SourceInput) -> _SourceResult:
     return [*known, *(one.test for one in decided)], messages
 
 
-def _weekly_search_messages(source_input: _SourceInput) -> _SourceResult:
+def _weekly_search_messages(source_input: _WebhookSourceInput) -> _SourceResult:
     """Searches without results, once a week when the store's week has ended."""
     settings = source_input.store.settings
     now = datetime.fromtimestamp(source_input.now_ms / 1000, UTC)
@@ -303,18 +307,18 @@ def _weekly_search_messages(source_input: _SourceInput) -> _SourceResult:
             for one in insights.queries
         ],
     }
-    message = _NewMessage(WebhookEvent.SEARCHES_WITHOUT_RESULTS, data)
+    message = _NewWebhookMessage(WebhookEvent.SEARCHES_WITHOUT_RESULTS, data)
     return this_week.isoformat(), (message,)
 
 
-def _exposed_key_messages(source_input: _SourceInput) -> _SourceResult:
+def _exposed_key_messages(source_input: _WebhookSourceInput) -> _SourceResult:
     """Places where the secret key was seen, each once."""
     with source_input.services.database.reading() as connection:
         misuses = KeyMisuseRepository(connection, source_input.store.store_id).all()
     leaks = [one for one in misuses if one.kind is MisuseKind.LEAKED_SECRET]
     known = source_input.position or ()
     messages = [
-        _NewMessage(
+        _NewWebhookMessage(
             WebhookEvent.KEY_EXPOSED,
             {
                 "key": "secret",
@@ -329,7 +333,7 @@ def _exposed_key_messages(source_input: _SourceInput) -> _SourceResult:
     return sorted(one.value for one in leaks), messages
 
 
-def _ending_plan_messages(source_input: _SourceInput) -> _SourceResult:
+def _ending_plan_messages(source_input: _WebhookSourceInput) -> _SourceResult:
     """The end of the plan, once days before."""
     subscription = source_input.store.subscription
     ends_at = subscription.ends_at
@@ -341,18 +345,20 @@ def _ending_plan_messages(source_input: _SourceInput) -> _SourceResult:
     ):
         return source_input.position, ()
     data = {"plan": subscription.plan, "ends_at": iso(ends_at)}
-    return ends_at, (_NewMessage(WebhookEvent.PLAN_ENDING, data),)
+    return ends_at, (_NewWebhookMessage(WebhookEvent.PLAN_ENDING, data),)
 
 
-_SOURCES: Final[Mapping[str, Callable[[_SourceInput], _SourceResult]]] = MappingProxyType(
-    {
-        "file_imports": _file_import_messages,
-        "order_uploads": _order_upload_messages,
-        "stockouts": _stockout_messages,
-        "quota": _quota_messages,
-        "tests": _decided_test_messages,
-        "searches": _weekly_search_messages,
-        "keys": _exposed_key_messages,
-        "plan": _ending_plan_messages,
-    }
+_SOURCES: Final[Mapping[str, Callable[[_WebhookSourceInput], _SourceResult]]] = (
+    MappingProxyType(
+        {
+            "file_imports": _file_import_messages,
+            "order_uploads": _order_upload_messages,
+            "stockouts": _stockout_messages,
+            "quota": _quota_messages,
+            "tests": _decided_test_messages,
+            "searches": _weekly_search_messages,
+            "keys": _exposed_key_messages,
+            "plan": _ending_plan_messages,
+        }
+    )
 )

@@ -33,11 +33,11 @@ from productrecs.training.visual.encoder_comparison import (
 _PAUSE_SECONDS: Final = 0.5  # between two requests to a shop's host
 
 
-class _ComparedProduct(msgspec.Struct):
+class _ProductPictureUrl(msgspec.Struct):
     image_url: str | None = None
 
 
-_read_product: Final = msgspec.json.Decoder(_ComparedProduct).decode
+_read_product: Final = msgspec.json.Decoder(_ProductPictureUrl).decode
 
 
 @click.command("compare")

@@ -16,7 +16,7 @@ from productrecs.records.sales_calendar.calendar_entry import (
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 
 
-class _DaysAndScope(TypedDict):
+class _CalendarEntryOptions(TypedDict):
     """The days of an entry, and what it changes."""
 
     first_day: str
@@ -79,7 +79,7 @@ def add_entry(
     *,
     as_json: bool,
     data: Path | None,
-    **days_and_scope: Unpack[_DaysAndScope],
+    **days_and_scope: Unpack[_CalendarEntryOptions],
 ) -> None:
     """Add a campaign or days on which the store is closed; past ones count too.
 

@@ -17,8 +17,8 @@ from productrecs.http.limits.client_address import (
 )
 from productrecs.http.limits.rate_limits import RateLimit
 from productrecs.http.pipeline.authentication import (
-    InvalidKeyError,
     MissingKeyError,
+    UnknownKeyError,
     keys_of,
 )
 from productrecs.http.pipeline.cors import check_origin
@@ -43,7 +43,7 @@ async def answer_assistant(request: Request) -> Response:
 
     Raises:
         MissingKeyError: without a token.
-        InvalidKeyError: when no store has this token.
+        UnknownKeyError: when no store has this token.
         TooManyRequestsError: when the token, or an address with wrong ones, has to wait.
     """
     if request.method != "POST":
@@ -88,7 +88,7 @@ async def _authenticate(
     if found is None:
         _UNKNOWN_LIMIT.count(level)
         message = "no store has this token; it may have been revoked"
-        raise InvalidKeyError(message)
+        raise UnknownKeyError(message)
     return found
 
 
@@ -106,7 +106,7 @@ def _visit_of(
         store = context.accounts.by_id(store_id)
     if store is None:
         message = "the store of this token was deleted"
-        raise InvalidKeyError(message)
+        raise UnknownKeyError(message)
     # Its name stands where the audit log and the history of rules have an e-mail.
     user = DashboardUser(store_id, "", token.author, token.role, None)
     return Visit(

@@ -53,17 +53,17 @@ class _ReportArguments(ToolArguments):
     rows: Rows = 100
 
 
-class _DaysArguments(ToolArguments):
+class _PeriodArguments(ToolArguments):
     first_day: Day = None
     last_day: Day = None
     rows: Rows = 50
 
 
-class _RowsArguments(ToolArguments):
+class _RowLimitArguments(ToolArguments):
     rows: Rows = 50
 
 
-class _ListArguments(ToolArguments):
+class _ExplainedListArguments(ToolArguments):
     source: Annotated[
         Literal["mix", "buy", "browse", "similar", "trending"],
         Meta(description="The kind of list; not used with a placement."),
@@ -74,7 +74,7 @@ class _ListArguments(ToolArguments):
     ] = ""
 
 
-class _WordsArguments(ToolArguments):
+class _SearchWordsArguments(ToolArguments):
     words: Annotated[str, Meta(description="Words of a title, or an id.", max_length=256)]
 
 
@@ -87,14 +87,14 @@ def read_report(visit: Visit, arguments: _ReportArguments) -> Result:
     return report_to_dict(make_report(visit.services, visit.store, arguments.report, query))
 
 
-def list_searches_without_results(visit: Visit, arguments: _DaysArguments) -> Result:
+def list_searches_without_results(visit: Visit, arguments: _PeriodArguments) -> Result:
     """Return the queries that found nothing, the most frequent first."""
     query = _report_query(visit, arguments)
     reports = search_reports_by_name(visit.database, visit.store, query)
     return report_to_dict(reports["search-no-results"])
 
 
-def list_foreseen_stockouts(visit: Visit, arguments: _RowsArguments) -> Result:
+def list_foreseen_stockouts(visit: Visit, arguments: _RowLimitArguments) -> Result:
     """Return the products that sell out, the first to sell out first."""
     zone = visit.store.settings.zone
     query = parse_report_query(visit.now_ms, zone, by="stockout_date", limit=arguments.rows)
@@ -113,14 +113,14 @@ def list_foreseen_stockouts(visit: Visit, arguments: _RowsArguments) -> Result:
     }
 
 
-def list_products_to_order(visit: Visit, arguments: _RowsArguments) -> Result:
+def list_products_to_order(visit: Visit, arguments: _RowLimitArguments) -> Result:
     """Return the order sheets of today, as their page and its files show them."""
     zone = visit.store.settings.zone
     query = parse_report_query(visit.now_ms, zone, limit=arguments.rows)
     return report_to_dict(make_report(visit.services, visit.store, "order-sheet", query))
 
 
-def explain_list(visit: Visit, arguments: _ListArguments) -> Result:
+def explain_list(visit: Visit, arguments: _ExplainedListArguments) -> Result:
     """Return a list with the reasons for each product, and what it leaves out."""
     product, source = arguments.product, arguments.source
     if arguments.placement:
@@ -167,7 +167,7 @@ def explained_list_fields(explained: ExplainedList) -> Result:
     }
 
 
-def find_products(visit: Visit, arguments: _WordsArguments) -> Result:
+def find_products(visit: Visit, arguments: _SearchWordsArguments) -> Result:
     """Return ids and titles of the products that match."""
     found = find_product_ids_and_titles(visit, arguments.words, _MOST_FOUND)
     return {"products": [{"product": item_id, "title": title} for item_id, title in found]}
@@ -228,7 +228,7 @@ def list_placements(visit: Visit, _: ToolArguments) -> Result:
 
 
 def _report_query(
-    visit: Visit, arguments: _ReportArguments | _DaysArguments, by: str = ""
+    visit: Visit, arguments: _ReportArguments | _PeriodArguments, by: str = ""
 ) -> ReportQuery:
     return parse_report_query(
         visit.now_ms,
@@ -255,14 +255,14 @@ READING_TOOLS: Final = (
         "Searches without results",
         "What shoppers searched for and did not find, the most frequent first. A synonym "
         "(add_synonym) or a pin (pin_search) helps.",
-        _DaysArguments,
+        _PeriodArguments,
         list_searches_without_results,
     ),
     ReadingTool(
         "list_foreseen_stockouts",
         "Foreseen stockouts",
         "Products that will sell out, by day, from the demand forecast.",
-        _RowsArguments,
+        _RowLimitArguments,
         list_foreseen_stockouts,
     ),
     ReadingTool(
@@ -270,7 +270,7 @@ READING_TOOLS: Final = (
         "What to order",
         "What to order today from each supplier: units, packs and cost, within the "
         "budget, the most urgent product first.",
-        _RowsArguments,
+        _RowLimitArguments,
         list_products_to_order,
     ),
     ReadingTool(
@@ -278,14 +278,14 @@ READING_TOOLS: Final = (
         "Explain a list",
         "Why a list of recommendations shows each product, and what it leaves out: of a "
         "placement, or of a source on a product's page.",
-        _ListArguments,
+        _ExplainedListArguments,
         explain_list,
     ),
     ReadingTool(
         "find_products",
         "Find products",
         "Ids of products by words of their titles.",
-        _WordsArguments,
+        _SearchWordsArguments,
         find_products,
     ),
     ReadingTool(

@@ -60,7 +60,7 @@ _MAX_NEEDED: Final = 3
 _CATEGORY_PRIOR: Final = 5.0  # orders by chance that two categories' lift is shrunk by
 
 
-class _CategoryPairs(NamedTuple):
+class _CategoryPairCounts(NamedTuple):
     """How often items of two categories stand together, and would by chance."""
 
     categories: Items  # [n_items] the last number is for unknown categories
@@ -154,7 +154,7 @@ class PairGrader:
 
     def _category_lifts(
         self,
-        category_pairs: _CategoryPairs,
+        category_pairs: _CategoryPairCounts,
         pairs: PairCounts,
         support: Floats,
         expected: Floats,
@@ -182,7 +182,7 @@ class PairGrader:
 
 def _category_pairs(
     lines: Baskets, categories: Items, neighbours: Floats
-) -> _CategoryPairs:
+) -> _CategoryPairCounts:
     unknown = int(categories.max()) + 1
     categories = np.where(categories < 0, unknown, categories).astype(np.int32)
     n_categories, line_categories = unknown + 1, categories[lines.items]
@@ -200,4 +200,4 @@ def _category_pairs(
     )
     totals = np.zeros(n_categories)
     np.add.at(totals, categories, neighbours)
-    return _CategoryPairs(categories, codes, together, totals)
+    return _CategoryPairCounts(categories, codes, together, totals)

@@ -49,7 +49,7 @@ class PaidPrices:
     prices: Floats
 
 
-class _Reductions(NamedTuple):
+class _PriceReductionDays(NamedTuple):
     """Days of items at a reduced price: [n] each."""
 
     items: Ints
@@ -57,8 +57,8 @@ class _Reductions(NamedTuple):
     sold: Floats
     expected: Floats  # at the usual price
 
-    def select(self, is_chosen: Bools) -> _Reductions:
-        return _Reductions._make(column[is_chosen] for column in self)
+    def select(self, is_chosen: Bools) -> _PriceReductionDays:
+        return _PriceReductionDays._make(column[is_chosen] for column in self)
 
     def elasticity(self) -> float:
         """Return the elasticity with the largest likelihood of these Poisson sales."""
@@ -90,7 +90,7 @@ def price_elasticity(demand: DailyDemand, paid: PaidPrices) -> float:
     return value * max(0.0, 1 - variance / value**2)
 
 
-def _reductions(demand: DailyDemand, paid: PaidPrices) -> _Reductions:
+def _reductions(demand: DailyDemand, paid: PaidPrices) -> _PriceReductionDays:
     known = np.bincount(paid.rows, minlength=demand.items)
     chosen = np.argsort(-known, kind="stable")[:_MAX_ITEMS]
     chosen = np.sort(chosen[known[chosen] >= _MIN_KNOWN_DAYS])
@@ -106,7 +106,7 @@ def _reductions(demand: DailyDemand, paid: PaidPrices) -> _Reductions:
     is_usual = (changes == 0) & own.on_sale
     is_reduced = (changes < 0) & own.on_sale
     if not is_reduced.any():
-        return _Reductions(np.zeros(0, np.int64), *np.zeros((3, 0)))
+        return _PriceReductionDays(np.zeros(0, np.int64), *np.zeros((3, 0)))
     caps = bulk_order_caps(own, own.days)
     without_bulk = without_bulk_orders(own, own.days, caps)
     expected = _expected_at_usual_price(without_bulk, is_usual)
@@ -114,7 +114,7 @@ def _reductions(demand: DailyDemand, paid: PaidPrices) -> _Reductions:
     amounts = np.minimum(own.amounts, _MAX_GROWTH * expected).astype(np.float32)
     expected = _expected_at_usual_price(own.with_amounts(amounts), is_usual)
     is_comparable = is_reduced & (expected > 0)
-    return _Reductions(
+    return _PriceReductionDays(
         np.nonzero(is_comparable)[0],
         changes[is_comparable],
         amounts[is_comparable].astype(np.float64),

@@ -45,7 +45,7 @@ WORD_SCORE: Final = 256.0
 
 def all_words_query(interpreter: QueryInterpreter, terms: Sequence[QueryTerm]) -> Query:
     """Return the query for products with every word; there is at least one term."""
-    build = _QueryBuilder(interpreter)
+    build = _IndexQueryBuilder(interpreter)
     word_queries = [build.term_query(term) for term in terms]
     heads = build.head_noun_queries(terms)
     if len(terms) == 1:
@@ -79,7 +79,7 @@ def some_words_queries(
     """
     if len(terms) == 1:
         return
-    build = _QueryBuilder(interpreter)
+    build = _IndexQueryBuilder(interpreter)
     compounds = build.compound_queries(terms)
     compound_queries = [compound for compound in compounds if compound is not None]
     # Without every other word, a "hot" that products have does not mean a hotel.
@@ -161,7 +161,7 @@ def _required_queries(
 
 
 @dataclass(frozen=True, slots=True)
-class _QueryBuilder:
+class _IndexQueryBuilder:
     """Combines queries against one index state."""
 
     interpreter: QueryInterpreter

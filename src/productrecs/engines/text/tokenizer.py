@@ -192,7 +192,7 @@ def _words_by_all_rules(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield word.text[:MAX_WORD_LENGTH], word.spellings
 
 
-class _Amount(NamedTuple):
+class _NumberWithUnit(NamedTuple):
     """A number with its unit, if any, and the index of the token after it."""
 
     number: str
@@ -208,7 +208,7 @@ class _Word(NamedTuple):
     spellings: tuple[str, ...] = ()
 
 
-def _size_sides_at(tokens: list[_Token], index: int) -> list[_Amount]:
+def _size_sides_at(tokens: list[_Token], index: int) -> list[_NumberWithUnit]:
     """Return the sides of a size that begins at `index`; none without a size."""
     if tokens[index].before in {"link", "choice"}:
         return []  # part of a code: wr-44526x2
@@ -228,7 +228,7 @@ def _size_sides_at(tokens: list[_Token], index: int) -> list[_Amount]:
     return [] if is_followed_by_code else sides  # 4x4wd is a code
 
 
-def _size_side_at(tokens: list[_Token], index: int) -> _Amount | None:
+def _size_side_at(tokens: list[_Token], index: int) -> _NumberWithUnit | None:
     """Return one side of a size: a number and its unit, or a metric thread such as m8."""
     token, after = _token_at(tokens, index), _token_at(tokens, index + 1)
     if token is None:
@@ -239,10 +239,10 @@ def _size_side_at(tokens: list[_Token], index: int) -> _Amount | None:
         return None
     if after.kind != "number":
         return None
-    return _Amount(_METRIC_THREAD + normalize_number(after.text), "", index + 2)
+    return _NumberWithUnit(_METRIC_THREAD + normalize_number(after.text), "", index + 2)
 
 
-def _size_words(sides: list[_Amount]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _size_words(sides: list[_NumberWithUnit]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield a size as one word (2x4), then each side with its own unit.
 
     Two neighbouring sides of three are also a word, and so is a side with the size's final
@@ -287,7 +287,7 @@ def _quantity_at(tokens: list[_Token], index: int) -> _Word:
     return _code_at(tokens, index)
 
 
-def _amount_at(tokens: list[_Token], index: int) -> _Amount:
+def _amount_at(tokens: list[_Token], index: int) -> _NumberWithUnit:
     """Return the number at `index` (possibly mixed: 1 1/2) and its unit."""
     number, end = normalize_number(tokens[index].text), index + 1
     after = _token_at(tokens, end)
@@ -296,7 +296,7 @@ def _amount_at(tokens: list[_Token], index: int) -> _Amount:
         if part.startswith("0."):
             number, end = number + part[1:], end + 1
     unit, end = _unit_at(tokens, end)
-    return _Amount(number, unit, end)
+    return _NumberWithUnit(number, unit, end)
 
 
 def _unit_at(tokens: list[_Token], index: int) -> tuple[str, int]:

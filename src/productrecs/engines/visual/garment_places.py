@@ -28,7 +28,7 @@ class PersonLandmarks(NamedTuple):
     square: tuple[float, float, float]  # left, top and side of the mask, in pixels
 
 
-class _Rows(NamedTuple):
+class _PlaceRows(NamedTuple):
     """A place: its first and last row, and what share of the rows of a column is filled."""
 
     top: float
@@ -49,18 +49,18 @@ def find_garment_places(body: PersonLandmarks, height: int, width: int) -> Boxes
     if unit < _LEAST_TORSO * height:
         return np.zeros((0, 4), np.float32)
     places = (
-        _Rows(shoulders[1] - 0.16 * unit, hips[1] + 0.02 * unit, 0.2),
-        _Rows(hips[1] - 0.11 * unit, ankles[1] + 0.07 * unit, 0.4),
-        _Rows(ankles[1] - 0.06 * unit, ankles[1] + 0.41 * unit, 0.0),
-        _Rows(shoulders[1] - 0.17 * unit, knees[1] - 0.05 * unit, 0.2),
-        _Rows(hips[1] - 0.24 * unit, knees[1] - 0.19 * unit, 0.4),
+        _PlaceRows(shoulders[1] - 0.16 * unit, hips[1] + 0.02 * unit, 0.2),
+        _PlaceRows(hips[1] - 0.11 * unit, ankles[1] + 0.07 * unit, 0.4),
+        _PlaceRows(ankles[1] - 0.06 * unit, ankles[1] + 0.41 * unit, 0.0),
+        _PlaceRows(shoulders[1] - 0.17 * unit, knees[1] - 0.05 * unit, 0.2),
+        _PlaceRows(hips[1] - 0.24 * unit, knees[1] - 0.19 * unit, 0.4),
     )
     boxes = [_box_of_rows(body, rows, height, width) for rows in places]
     return np.array([box for box in boxes if box is not None], np.float32).reshape(-1, 4)
 
 
 def _box_of_rows(
-    body: PersonLandmarks, rows: _Rows, height: int, width: int
+    body: PersonLandmarks, rows: _PlaceRows, height: int, width: int
 ) -> tuple[float, float, float, float] | None:
     left, top, side = body.square
     cells = len(body.mask)

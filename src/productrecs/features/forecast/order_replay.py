@@ -199,7 +199,7 @@ def _replay_report_rows(
         replay.counted_from,
     )
     rules = {
-        _SHEETS: _SheetRule(inputs, replay, settings).units_to_order,
+        _SHEETS: _OrderSheetRule(inputs, replay, settings).units_to_order,
         **{
             name: average_sales_rule(amounts, start, terms, days)
             for name, days in _RESERVES.items()
@@ -236,7 +236,7 @@ def _prices_and_values(items: Sequence[ForecastItemRow]) -> tuple[Floats, Floats
     return prices, np.array([cost or 0.0 for cost in costs])
 
 
-class _SheetRule:
+class _OrderSheetRule:
     """Orders by the order sheets, from forecasts that are renewed each week."""
 
     def __init__(

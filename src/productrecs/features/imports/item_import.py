@@ -148,7 +148,7 @@ def import_items(
         # Without titles the result depends on the catalog, so the import starts again.
         progress = ItemImportProgress() if reading.is_untitled else chosen.progress
         writer = _ItemWriter(services, store, report, staging, chosen, progress)
-        pusher = _DryRun(services, store, report) if chosen.dry_run else writer
+        pusher = _DryRunWriter(services, store, report) if chosen.dry_run else writer
         with show_progress("items", staging.items) as advance:
             for chunk in staging.chunks():
                 pusher.push(chunk)
@@ -169,7 +169,7 @@ def _remove_missing_items(
     services: ImportServices,
     store: Store,
     staging: ItemStaging,
-    pusher: "_DryRun | _ItemWriter",
+    pusher: "_DryRunWriter | _ItemWriter",
     report: ItemImportReport,
 ) -> None:
     """Remove the active items that a complete file lacks.
@@ -319,7 +319,7 @@ class _ItemWriter:
             self._options.on_stored(log.transaction, progress)
 
 
-class _DryRun:
+class _DryRunWriter:
     """Stores nothing, and reports what would have been stored."""
 
     def __init__(

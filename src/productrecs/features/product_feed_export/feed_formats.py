@@ -199,7 +199,7 @@ def _openai_variant(product: FeedEntry, seller: FeedSeller) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Format:
+class _FeedFormatRules:
     """How a feed is written, and what its rules limit."""
 
     media_type: str
@@ -207,10 +207,10 @@ class _Format:
     lines: Callable[[Iterable[FeedEntry], FeedSeller], Iterator[str]]
 
 
-_FORMATS: Final[Mapping[FeedFormat, _Format]] = {
-    FeedFormat.GOOGLE: _Format("application/xml", 50, _google_lines),
-    FeedFormat.META: _Format("text/csv; charset=utf-8", 100, _meta_lines),
-    FeedFormat.OPENAI: _Format("application/jsonl", 255, _openai_lines),
+_FORMATS: Final[Mapping[FeedFormat, _FeedFormatRules]] = {
+    FeedFormat.GOOGLE: _FeedFormatRules("application/xml", 50, _google_lines),
+    FeedFormat.META: _FeedFormatRules("text/csv; charset=utf-8", 100, _meta_lines),
+    FeedFormat.OPENAI: _FeedFormatRules("application/jsonl", 255, _openai_lines),
 }
 
 

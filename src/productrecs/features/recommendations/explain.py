@@ -210,7 +210,7 @@ def explain_placement(
 def _explain_list(
     store: StoreState, request: RecommendationRequest, decision: ListDecision, now_ms: int
 ) -> ListExplanation:
-    explainer = _Explainer(store, decision, request, now_ms)
+    explainer = _DecisionExplainer(store, decision, request, now_ms)
     context = decision.call.context
     hidden = tuple(explainer.hidden_products())
     ids = store.catalog.ids
@@ -266,7 +266,7 @@ def explain_trending(
     return ListExplanation(PLACE, PLACE, tuple(products), tuple(struck), {}, {}, 0)
 
 
-class _Explainer:
+class _DecisionExplainer:
     """Explains one decision, product by product."""
 
     def __init__(

@@ -191,7 +191,7 @@ _LIST_KINDS: Final[Mapping[str, ListKind]] = MappingProxyType(
 )
 
 
-class _EligibleCache(NamedTuple):
+class _EligibleItemsCache(NamedTuple):
     visible: Mask
     models: TrainedModels
     book: RuleBook | None
@@ -214,7 +214,7 @@ class StoreState:
     rules: RulesView | None = None  # None: no rules
     earnings: Floats | None = None  # by item number; None: relevance only
     bundles: Mapping[str, tuple[Bundle, ...]] = field(default_factory=dict)  # by item id
-    _eligible_cache: _EligibleCache | None = None
+    _eligible_cache: _EligibleItemsCache | None = None
     _priced: BoundedCache[str, "StoreState"] = field(
         default_factory=lambda: BoundedCache(RegisteredCache.PRICE_LISTS)
     )
@@ -269,7 +269,7 @@ class StoreState:
             or cache.models is not models
             or cache.book is not book
         ):
-            cache = self._eligible_cache = _EligibleCache(
+            cache = self._eligible_cache = _EligibleItemsCache(
                 visible,
                 models,
                 book,

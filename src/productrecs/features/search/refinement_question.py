@@ -56,7 +56,7 @@ class RefinementQuestion:
         return f"{self.attribute}:{answer.value}"
 
 
-class _Question(NamedTuple):
+class _CandidateQuestion(NamedTuple):
     kind: str
     gain: float
     keys: list[_Key]
@@ -145,7 +145,7 @@ def _answers_by_question(
 def _informative_questions(
     weighted: Iterable[tuple[tuple[_Key, ...], float]],
     answers: Mapping[str, Mapping[_Key, float]],
-) -> list[_Question]:
+) -> list[_CandidateQuestion]:
     """Return the questions that halve the results.
 
     A product with several answers is wanted for each of them equally often.
@@ -169,7 +169,7 @@ def _informative_questions(
             covered[kind] += weight
             gains[kind] += weight * math.fsum(gained) / len(gained)
     return [
-        _Question(kind, gains[kind] / total, list(shares))
+        _CandidateQuestion(kind, gains[kind] / total, list(shares))
         for kind, shares in answers.items()
         if len(shares) > 1
         and covered[kind] >= _MIN_COVERED * total
@@ -178,7 +178,7 @@ def _informative_questions(
 
 
 def _refinement(
-    catalog: CatalogView, question: _Question, items: Items
+    catalog: CatalogView, question: _CandidateQuestion, items: Items
 ) -> RefinementQuestion:
     answers = [
         ValueCount(_label(catalog, key), _count(catalog, key, items))

@@ -184,7 +184,7 @@ _FORMS: Final[
 )
 
 
-class _FreeSettings(BaseModel):
+class _WidgetSettingValues(BaseModel):
     """Settings by name: the known ones, and a theme's own."""
 
     model_config = ConfigDict(
@@ -207,8 +207,8 @@ def _field(setting: WidgetSetting) -> Any:
 
 SettingsBody = create_model(
     "WidgetSettings",
-    __base__=_FreeSettings,
-    __doc__=_FreeSettings.__doc__,
+    __base__=_WidgetSettingValues,
+    __doc__=_WidgetSettingValues.__doc__,
     **{setting.name: _field(setting) for setting in WIDGET_SETTINGS},
 )
 

@@ -17,7 +17,7 @@ from productrecs.http.limits.rate_limits import BucketLevel, TooManyRequestsErro
 from productrecs.http.limits.usage_metering import billing_headers
 from productrecs.http.pipeline.authentication import (
     Caller,
-    InvalidKeyError,
+    UnknownKeyError,
     authenticate,
     check_metrics_token,
     keys_of,
@@ -59,7 +59,7 @@ class Admission:
     @property
     def is_key_unknown(self) -> bool:
         """Whether the key is unknown; its store may have registered just now."""
-        return isinstance(self.refusal, InvalidKeyError)
+        return isinstance(self.refusal, UnknownKeyError)
 
     def add_rate_limit(self, level: BucketLevel | None) -> None:
         """Record a rate limit that the request passed; None means no limit."""

@@ -69,7 +69,7 @@ def crawler_name(agent: bytes) -> str | None:
     return names_before_link[-1][:MAX_BOT_NAME] if names_before_link else "link"
 
 
-class _Actor(NamedTuple):
+class _CallerIds(NamedTuple):
     """One who acts: the ids as sent, and the network that they came from."""
 
     store_id: StoreId
@@ -92,8 +92,8 @@ class BotDetector:
         self._clock = clock
         self._seconds = seconds
         # When the token bucket of an actor is full again.
-        self._full_at = BoundedCache[_Actor, float](RegisteredCache.SHOPPER_RATES)
-        self._flagged = BoundedCache[_Actor, float](RegisteredCache.FLAGGED_SHOPPERS)
+        self._full_at = BoundedCache[_CallerIds, float](RegisteredCache.SHOPPER_RATES)
+        self._flagged = BoundedCache[_CallerIds, float](RegisteredCache.FLAGGED_SHOPPERS)
         self.has_flagged = False
         """Whether anybody was ever flagged; until then nothing is looked up."""
 
@@ -109,7 +109,7 @@ class BotDetector:
             return False
         customer, session = "" if len(ids) == 1 else ids[0], ids[-1]
         return self._is_actor_flagged(
-            _Actor(store_id, customer, session, network), self._seconds()
+            _CallerIds(store_id, customer, session, network), self._seconds()
         )
 
     def mark_bot_events(
@@ -140,7 +140,7 @@ class BotDetector:
         ]
 
     def _count_action_and_flag(
-        self, actor: _Actor, origin: bytes | None, now: float
+        self, actor: _CallerIds, origin: bytes | None, now: float
     ) -> None:
         full_at = max(self._full_at.get(actor) or 0.0, now) + 1 / ACTIONS_PER_SECOND
         self._full_at.put(actor, full_at)
@@ -153,17 +153,17 @@ class BotDetector:
         kind, now_ms = MisuseKind.INHUMAN_RATE, self._clock()
         self._write_later(KeyMisuse.of(actor.store_id, kind, origin, now_ms))
 
-    def _is_actor_flagged(self, actor: _Actor, now: float) -> bool:
+    def _is_actor_flagged(self, actor: _CallerIds, now: float) -> bool:
         return (self._flagged.get(_flag_key(actor)) or 0.0) > now
 
 
-def _flag_key(actor: _Actor) -> _Actor:
+def _flag_key(actor: _CallerIds) -> _CallerIds:
     """Return what is flagged: the session without its customer, if there is a session."""
     return actor._replace(customer="") if actor.session else actor
 
 
-def _actor_of(store_id: StoreId, event: NewEvent) -> _Actor:
-    return _Actor(store_id, event.user_id or "", event.session_id or "", event.network)
+def _actor_of(store_id: StoreId, event: NewEvent) -> _CallerIds:
+    return _CallerIds(store_id, event.user_id or "", event.session_id or "", event.network)
 
 
 def _is_action(event: NewEvent) -> bool:

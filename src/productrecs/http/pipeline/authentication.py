@@ -29,7 +29,7 @@ class MissingKeyError(ProductRecsError):
     """A call without a key to a route that needs one."""
 
 
-class InvalidKeyError(ProductRecsError):
+class UnknownKeyError(ProductRecsError):
     """No store has this key."""
 
 
@@ -129,7 +129,7 @@ def authenticate(
 
     Raises:
         MissingKeyError: without a key where the route needs one.
-        InvalidKeyError: for a key that no store has.
+        UnknownKeyError: for a key that no store has.
         SecretKeyRequiredError: for a publishable key where the secret one is needed.
         SecretKeyInUrlError: for a secret key in the `key` parameter.
     """
@@ -164,7 +164,7 @@ def _caller_by_secret_key(
     store = accounts.by_secret_key(secret)
     if store is None:
         message = "no store has this secret key; it may have been rotated"
-        raise InvalidKeyError(message)
+        raise UnknownKeyError(message)
     return Caller(store, SECRET, key_id_of(hash_secret(secret)))
 
 
@@ -181,5 +181,5 @@ def _caller_by_publishable_key(
     store = accounts.by_publishable_key(publishable)
     if store is None:
         message = "no store has this publishable key; `productrecs store show` shows it"
-        raise InvalidKeyError(message)
+        raise UnknownKeyError(message)
     return Caller(store, PUBLISHABLE)

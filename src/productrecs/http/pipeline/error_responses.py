@@ -37,11 +37,11 @@ from productrecs.features.widgets.widget_config import (
 from productrecs.http.limits.load_shedding import OverloadedError
 from productrecs.http.limits.rate_limits import TooManyRequestsError
 from productrecs.http.pipeline.authentication import (
-    InvalidKeyError,
     MetricsTokenError,
     MissingKeyError,
     SecretKeyInUrlError,
     SecretKeyRequiredError,
+    UnknownKeyError,
 )
 from productrecs.http.pipeline.cors import ForeignOriginError
 from productrecs.http.pipeline.url_decoding_and_base_url import (
@@ -102,7 +102,7 @@ ERROR_CODES: Final[Mapping[type[ProductRecsError], ErrorCode]] = MappingProxyTyp
         UploadStalledError: ErrorCode(400, "upload_stalled"),
         ClientDisconnectedError: ErrorCode(400, "client_closed"),
         MissingKeyError: ErrorCode(401, "key_missing"),
-        InvalidKeyError: ErrorCode(401, "key_invalid"),
+        UnknownKeyError: ErrorCode(401, "key_invalid"),
         SecretKeyRequiredError: ErrorCode(401, "secret_key_required"),
         SecretKeyInUrlError: ErrorCode(401, "secret_key_in_address"),
         StoreDeletedError: ErrorCode(401, "key_invalid"),

@@ -33,7 +33,7 @@ _RETRY_SECONDS: Final = 60.0
 _MAX_HOSTS: Final = 1_000
 
 
-class _MailPicture(NamedTuple):
+class _DrawnMailPicture(NamedTuple):
     """A drawn picture, and until when it is used."""
 
     jpeg: bytes
@@ -53,7 +53,7 @@ class MailPicturePool:
         self._queue = StoreFairQueue(_THREADS, _MAX_WAITING)
         self._decoder = SandboxedDecoder()
         self._decoding = threading.Lock()
-        self._cached: BoundedCache[_Key, _MailPicture] = BoundedCache(
+        self._cached: BoundedCache[_Key, _DrawnMailPicture] = BoundedCache(
             RegisteredCache.MAIL_PICTURES
         )
         self._running: dict[_Key, asyncio.Task[bytes]] = {}
@@ -95,7 +95,7 @@ class MailPicturePool:
             self._queue.release()
         return self._cached.put(key, picture).jpeg
 
-    def _fetch_and_draw(self, key: _Key) -> _MailPicture:
+    def _fetch_and_draw(self, key: _Key) -> _DrawnMailPicture:
         _, picture_url, card, own_host = key
         data, problem = (
             self._fetch_picture(picture_url, own_host) if picture_url else (b"", "")
@@ -106,7 +106,7 @@ class MailPicturePool:
         with self._decoding:
             jpeg = self._decoder.draw_card(card, data)
         seconds = _FRESH_SECONDS if data or not picture_url else _RETRY_SECONDS
-        return _MailPicture(jpeg, time.monotonic() + seconds)
+        return _DrawnMailPicture(jpeg, time.monotonic() + seconds)
 
     def _fetch_picture(self, picture_url: str, own_host: str) -> tuple[bytes, str]:
         """Return the bytes of a picture; without them, why there are none."""

@@ -17,7 +17,7 @@ _MAX_WAITING: Final = 200
 """A longer queue would wait too long for search as you type."""
 
 
-class _Task(NamedTuple):
+class _SearchTask(NamedTuple):
     """One search, and the future and loop that wait for it."""
 
     action: Callable[[], object]
@@ -34,7 +34,7 @@ class SearchThreadPool:
 
     def __init__(self) -> None:
         """Start no thread; the first search starts them."""
-        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._tasks: SimpleQueue[_SearchTask | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._waiting = 0
         self._is_closed = False
@@ -54,7 +54,7 @@ class SearchThreadPool:
         awaited: asyncio.Future[Result] = loop.create_future()
         self._waiting += 1
         try:
-            self._tasks.put(_Task(action, loop, awaited))
+            self._tasks.put(_SearchTask(action, loop, awaited))
             return await awaited
         finally:
             self._waiting -= 1

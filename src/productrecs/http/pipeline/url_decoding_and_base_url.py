@@ -24,13 +24,13 @@ _HOST: Final = re.compile(
 )
 
 
-class _AnyText(PathConvertor):
+class _AnyTextConvertor(PathConvertor):
     """The rest of a path, including line breaks, where starlette's converter stops."""
 
     regex = r"[\s\S]*"
 
 
-register_url_convertor("text", _AnyText())
+register_url_convertor("text", _AnyTextConvertor())
 
 
 class BadPathError(ProductRecsError):

@@ -42,7 +42,7 @@ class NetworkActivity(NamedTuple):
 
 
 @dataclass(slots=True)
-class _NetworkUsage:
+class _DailyNetworkUsage:
     """What counts of one network and day: the products of each visit or purchase."""
 
     units: dict[int, dict[int, None]] = field(default_factory=dict)  # hashes, in order
@@ -61,7 +61,9 @@ class DailyNetworkCounts:
 
     def __init__(self) -> None:
         """Start without any."""
-        self._networks = BoundedCache[int, _NetworkUsage](RegisteredCache.NETWORK_SHARES)
+        self._networks = BoundedCache[int, _DailyNetworkUsage](
+            RegisteredCache.NETWORK_SHARES
+        )
         self._totals = BoundedCache[tuple[StoreId, int], int](RegisteredCache.NETWORK_DAYS)
 
     def is_excess_else_count(
@@ -72,7 +74,7 @@ class DailyNetworkCounts:
         network_code = hash((store_id, day, sent.network))
         network = self._networks.get(network_code)
         if network is None:
-            network = self._networks.put(network_code, _NetworkUsage())
+            network = self._networks.put(network_code, _DailyNetworkUsage())
         total = self._totals.get((store_id, day)) or 0
         before = self._totals.get((store_id, day - 1)) or 0
         limit = max(minimum, int(SHARE_OF_DAY * max(total, before)))

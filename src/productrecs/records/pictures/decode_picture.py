@@ -95,7 +95,7 @@ class PictureRefusal(msgspec.Struct, array_like=True, tag="refusal"):
         return kind(self.reason)
 
 
-class _PictureBytes(io.BytesIO):
+class _LimitedPictureReader(io.BytesIO):
     """The bytes of a file; limits the number of reads.
 
     The library reads each PNG chunk, JPEG segment and GIF block separately: 200,000 of
@@ -169,7 +169,7 @@ def _open_picture(data: bytes) -> Iterator[Image.Image]:
         message = "this is not a JPEG, PNG, WebP, AVIF or GIF"
         raise NotAPictureError(message)
     try:
-        with Image.open(_PictureBytes(data), formats=(kind,)) as picture:
+        with Image.open(_LimitedPictureReader(data), formats=(kind,)) as picture:
             _check_size(picture, data)
             yield picture
     except _REFUSALS as error:

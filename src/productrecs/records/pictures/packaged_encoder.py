@@ -80,14 +80,14 @@ def _verify_and_convert(source: Path, target: Path, package: PackagedFile) -> No
 
 
 # ------------------------------------------------------------ reading
-class _Storage(NamedTuple):
+class _TensorStorage(NamedTuple):
     key: str
     element: str
     length: int
 
 
 class _Tensor(NamedTuple):
-    storage: _Storage
+    storage: _TensorStorage
     offset: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
@@ -106,15 +106,17 @@ class _WeightsUnpickler(pickle.Unpickler):
         message = f"{module}.{name} has no place in a file of weights"
         raise pickle.UnpicklingError(message)
 
-    def persistent_load(self, pid: Any) -> _Storage:
+    def persistent_load(self, pid: Any) -> _TensorStorage:
         kind, element, key, _, count, _ = pid
         if kind != "storage" or not 0 <= int(count) <= _MOST_NUMBERS:
             message = "the storage of an array has another form"
             raise pickle.UnpicklingError(message)
-        return _Storage(str(key), element, int(count))
+        return _TensorStorage(str(key), element, int(count))
 
 
-def _tensor(storage: _Storage, offset: int, shape: Any, strides: Any, *_: Any) -> _Tensor:
+def _tensor(
+    storage: _TensorStorage, offset: int, shape: Any, strides: Any, *_: Any
+) -> _Tensor:
     return _Tensor(storage, int(offset), tuple(shape), tuple(strides))
 
 

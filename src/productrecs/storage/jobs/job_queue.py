@@ -315,7 +315,7 @@ class JobQueue:
         # A lease that ends later than this was written before the clock was set back.
         return {"now": now, "beyond": now + 10 * self.policy.lease_ms}
 
-    def _claim(self, transaction: sa.Connection, due: "_DueSql") -> Job | None:
+    def _claim(self, transaction: sa.Connection, due: "_DueJobQueries") -> Job | None:
         while True:
             times = self._time_parameters()
             row = _first_due_row(transaction, due, times)
@@ -404,7 +404,7 @@ def _literal(state: JobState) -> sa.BindParameter[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _DueSql:
+class _DueJobQueries:
     """Queries with `:now` as parameter; built once, since idle workers poll often."""
 
     any: sa.Select[Any]
@@ -413,7 +413,7 @@ class _DueSql:
 
 
 @memoized(RegisteredCache.STATEMENTS)
-def _due_sql(kinds: tuple[str, ...]) -> _DueSql:
+def _due_sql(kinds: tuple[str, ...]) -> _DueJobQueries:
     now: sa.BindParameter[int] = sa.bindparam("now")
     latest_lease: sa.BindParameter[int] = sa.bindparam("beyond")
     running = jobs.alias("other")
@@ -430,7 +430,7 @@ def _due_sql(kinds: tuple[str, ...]) -> _DueSql:
     waiting = candidate.where(
         jobs.c.state == _literal(JobState.QUEUED), jobs.c.run_at <= now, ~same_key_runs
     ).order_by(jobs.c.run_at)
-    return _DueSql(
+    return _DueJobQueries(
         any=sa.select(sa.or_(sa.exists(abandoned), sa.exists(waiting))),
         abandoned=abandoned.with_for_update(skip_locked=True),
         waiting=waiting.with_for_update(skip_locked=True),
@@ -438,7 +438,7 @@ def _due_sql(kinds: tuple[str, ...]) -> _DueSql:
 
 
 def _first_due_row(
-    transaction: sa.Connection, due: _DueSql, times: Mapping[str, int]
+    transaction: sa.Connection, due: _DueJobQueries, times: Mapping[str, int]
 ) -> sa.RowMapping | None:
     for query in (due.abandoned, due.waiting):
         row = transaction.execute(query, dict(times)).mappings().first()

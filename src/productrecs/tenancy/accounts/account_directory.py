@@ -14,7 +14,7 @@ from productrecs.tenancy.accounts.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class _Accounts:
+class _StoresByKey:
     version: int
     by_publishable: MappingProxyType[str, Store]
     by_secret_hash: MappingProxyType[str, Store]
@@ -78,11 +78,11 @@ class AccountDirectory:
                 return AccountRepository(connection).version()
         return accounts_version(reader)
 
-    def _load_accounts(self) -> _Accounts:
+    def _load_accounts(self) -> _StoresByKey:
         with self._database.reading() as connection:
             repository = AccountRepository(connection)
             version, stores = repository.version(), repository.all()
-        return _Accounts(
+        return _StoresByKey(
             version=version,
             by_publishable=MappingProxyType(
                 {store.publishable_key: store for store in stores}

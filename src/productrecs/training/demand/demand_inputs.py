@@ -112,7 +112,7 @@ class DemandInputs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _SoldLines:
+class _SoldLineArrays:
     items: Ints
     times: Ints
     quantities: Ints  # 1 if unknown
@@ -190,9 +190,9 @@ def target_mode(has_quantity: Bools) -> TargetMode:
 
 def _read_sold_lines(
     repository: SoldLineRepository, since_ms: int, until_ms: int, currency: str
-) -> _SoldLines:
+) -> _SoldLineArrays:
     empty = np.zeros(0, np.int64)
-    pages = [_SoldLines(empty, empty, empty, np.zeros(0, np.bool_), np.zeros(0))]
+    pages = [_SoldLineArrays(empty, empty, empty, np.zeros(0, np.bool_), np.zeros(0))]
     for page in repository.sales(since_ms, until_ms, currency):
         items, times, quantities, totals = zip(*page, strict=True)
         has_quantity = np.array([quantity is not None for quantity in quantities], np.bool_)
@@ -200,7 +200,7 @@ def _read_sold_lines(
             [1 if quantity is None else quantity for quantity in quantities], np.int64
         )
         pages.append(
-            _SoldLines(
+            _SoldLineArrays(
                 np.array(items, np.int64),
                 np.array(times, np.int64),
                 known_quantities,
@@ -218,7 +218,9 @@ def _unit_prices(totals: Sequence[float | None], quantities: Ints) -> Floats:
     )
 
 
-def _highest_paid_prices(lines: _SoldLines, numbers: Ints, days: StoreDays) -> PaidPrices:
+def _highest_paid_prices(
+    lines: _SoldLineArrays, numbers: Ints, days: StoreDays
+) -> PaidPrices:
     """Return the highest price paid for each item on each day with a known one."""
     known = select_rows(lines, np.isfinite(lines.prices))
     rows = np.searchsorted(numbers, known.items)
@@ -262,8 +264,8 @@ def _forecast_item_numbers(
 
 
 def _shorten_history(
-    days: StoreDays, lines: _SoldLines, items: int
-) -> tuple[StoreDays, _SoldLines]:
+    days: StoreDays, lines: _SoldLineArrays, items: int
+) -> tuple[StoreDays, _SoldLineArrays]:
     """Drop the days before the first sale and those above the memory limit."""
     day_numbers = days.numbers(lines.times)
     first = int(day_numbers.min()) if len(day_numbers) else days.count
@@ -276,7 +278,7 @@ def _shorten_history(
 
 
 def _daily_net_amounts(
-    lines: _SoldLines, numbers: Ints, days: StoreDays, mode: TargetMode
+    lines: _SoldLineArrays, numbers: Ints, days: StoreDays, mode: TargetMode
 ) -> Amounts:
     values = lines.quantities if mode == "units" else np.sign(lines.quantities)
     rows = np.searchsorted(numbers, lines.items)

@@ -262,7 +262,7 @@ class MultilingualEmbedder:
         """Load nothing yet."""
         self.model = model
         self._loading = threading.Lock()
-        self._loaded: _Network | None = None
+        self._loaded: _EncoderNetwork | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return one row per text, each of length 1.
@@ -313,7 +313,7 @@ class MultilingualEmbedder:
             self._loaded = None
 
     @contextlib.contextmanager
-    def _load_network(self) -> Iterator["_Network"]:
+    def _load_network(self) -> Iterator["_EncoderNetwork"]:
         """Give the network, loaded on first use.
 
         Raises:
@@ -321,7 +321,7 @@ class MultilingualEmbedder:
         """
         try:
             with self._loading:
-                self._loaded = self._loaded or _Network(self.model.folder)
+                self._loaded = self._loaded or _EncoderNetwork(self.model.folder)
                 loaded = self._loaded
             yield loaded
         except (OSError, ValueError) as error:
@@ -329,7 +329,7 @@ class MultilingualEmbedder:
             raise ModelFileError(message) from error
 
 
-class _Network:
+class _EncoderNetwork:
     """The network and its tokenizer, mapped into memory."""
 
     def __init__(self, folder: Path) -> None:

@@ -81,7 +81,7 @@ def write_compact_model(source: memoryview, target: Path) -> None:
     write_model_file(target, model)
 
 
-class _Node(NamedTuple):
+class _OnnxNode(NamedTuple):
     """A node of the network, parsed as far as needed."""
 
     operator: str
@@ -91,7 +91,7 @@ class _Node(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Initializer:
+class _OnnxInitializer:
     """An initializer of the network."""
 
     kind: int
@@ -150,7 +150,7 @@ class _NetworkRewriter:
         return (_as_bytes(part) for key, part in self._graph if key == field_number)
 
     def _scaled_weights_by_output(
-        self, nodes: Sequence[_Node]
+        self, nodes: Sequence[_OnnxNode]
     ) -> dict[str, _ScaledWeights]:
         """Return the arrays that are computed from int8 weights and scales, by name."""
         casts = {
@@ -169,7 +169,7 @@ class _NetworkRewriter:
         }
 
     def _rewrite_node(
-        self, operation: _Node, scaled: Mapping[str, _ScaledWeights]
+        self, operation: _OnnxNode, scaled: Mapping[str, _ScaledWeights]
     ) -> Iterator[bytes]:
         used = [index for index, name in enumerate(operation.inputs) if name in scaled]
         if not used:
@@ -182,7 +182,7 @@ class _NetworkRewriter:
             message = f"{operation.operator} of int8 weights"
             raise ValueError(message)
 
-    def _int8_product_node(self, operation: _Node, scaled: _ScaledWeights) -> bytes:
+    def _int8_product_node(self, operation: _OnnxNode, scaled: _ScaledWeights) -> bytes:
         weights, scales = (self._tensors[name].array() for name in scaled)
         input_size, output_size = weights.shape
         if input_size % _BLOCK or scales.shape != (1, output_size):
@@ -204,7 +204,9 @@ class _NetworkRewriter:
             accuracy_level=_INT8_PRODUCTS,
         )
 
-    def _lookup_nodes(self, operation: _Node, scaled: _ScaledWeights) -> Iterator[bytes]:
+    def _lookup_nodes(
+        self, operation: _OnnxNode, scaled: _ScaledWeights
+    ) -> Iterator[bytes]:
         weights, scales = (self._tensors[name] for name in scaled)
         if scales.shape != (weights.shape[0], 1):
             message = f"a table of {weights.shape} with scales of {scales.shape}"
@@ -234,12 +236,12 @@ class _NetworkRewriter:
             kind = _UINT8 if array.dtype == np.uint8 else _FLOAT
             numbers = np.ascontiguousarray(array).tobytes()
             outside = self._move_to_weights_file(
-                name, _Initializer(kind, array.shape, numbers)
+                name, _OnnxInitializer(kind, array.shape, numbers)
             )
             written += field(TENSORS, outside)
         return bytes(written)
 
-    def _move_to_weights_file(self, name: str, tensor: _Initializer) -> bytes:
+    def _move_to_weights_file(self, name: str, tensor: _OnnxInitializer) -> bytes:
         self._weights += bytes(-len(self._weights) % _PAGE)
         place = {
             "location": self._weights_file,
@@ -265,7 +267,7 @@ class _NetworkRewriter:
         return bytes(model + field(OPERATOR_SETS, contributed))
 
 
-def _parse_node(content: memoryview) -> _Node:
+def _parse_node(content: memoryview) -> _OnnxNode:
     inputs, outputs, operator = [], [], ""
     for key, part in read_protobuf_fields(content):
         if key == NODE_INPUTS:
@@ -274,10 +276,10 @@ def _parse_node(content: memoryview) -> _Node:
             outputs.append(_as_text(part))
         elif key == OPERATOR:
             operator = _as_text(part)
-    return _Node(operator, inputs, outputs[0], bytes(content))
+    return _OnnxNode(operator, inputs, outputs[0], bytes(content))
 
 
-def _parse_tensor(content: memoryview) -> tuple[str, _Initializer]:
+def _parse_tensor(content: memoryview) -> tuple[str, _OnnxInitializer]:
     shape, kind, name, numbers = [], 0, "", b""
     for key, part in read_protobuf_fields(content):
         if key == SHAPE:
@@ -288,7 +290,7 @@ def _parse_tensor(content: memoryview) -> tuple[str, _Initializer]:
             name = _as_text(part)
         elif key == NUMBERS:
             numbers = bytes(_as_bytes(part))
-    return name, _Initializer(kind, tuple(shape), numbers)
+    return name, _OnnxInitializer(kind, tuple(shape), numbers)
 
 
 def _as_bytes(part: int | memoryview) -> memoryview:

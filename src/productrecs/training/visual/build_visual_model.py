@@ -144,7 +144,7 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class _ServingModel:
+class _ServingVisualModel:
     """The reusable parts of the serving model."""
 
     arrays: Arrays
@@ -294,7 +294,7 @@ def _record_learned(
             PictureRepository(transaction, store_id).record_learned(progress.seq)
 
 
-def _has_grown(serving: _ServingModel, items: Sequence[DescribedItem]) -> bool:
+def _has_grown(serving: _ServingVisualModel, items: Sequence[DescribedItem]) -> bool:
     learned_from = int(serving.facts["learned_from"])
     factor = _GROWTH if learned_from < _SAMPLE else _GROWTH_LARGE
     return len(items) >= factor * max(learned_from, MIN_PICTURES // 4)
@@ -302,7 +302,7 @@ def _has_grown(serving: _ServingModel, items: Sequence[DescribedItem]) -> bool:
 
 def _reusable_model(
     folder: Path, progress: VisualModelProgress, embedding: DescriptorEmbedding
-) -> _ServingModel | None:
+) -> _ServingVisualModel | None:
     """Return the serving model, or after an undone switch the newest of this embedding."""
     if not progress.visual_id:
         return None
@@ -316,7 +316,7 @@ def _reusable_model(
     name = progress.visual_id if progress.visual_id in names else names[0]
     try:
         arrays, facts = open_arrays(folder / name)
-        return _ServingModel(arrays, facts) if "seqs" in arrays else None
+        return _ServingVisualModel(arrays, facts) if "seqs" in arrays else None
     except BrokenModelError:
         return None  # a full rebuild is possible
 
@@ -367,7 +367,7 @@ def _embed_items(
     items: Sequence[DescribedItem],
     embedding: DescriptorEmbedding,
     space: Arrays,
-    serving: _ServingModel | None,
+    serving: _ServingVisualModel | None,
 ) -> tuple[Scores, Bools]:
     """Return the vector of each shown item, and which of them are new."""
     numbers = np.array([item.number for item in items], dtype=np.int32)
@@ -398,7 +398,7 @@ def _embed_items(
 
 
 def _previous_rows(
-    serving: _ServingModel, numbers: Items, seqs: Ints
+    serving: _ServingVisualModel, numbers: Items, seqs: Ints
 ) -> tuple[npt.NDArray[np.intp], Bools]:
     """Return the previous row of each item, and whether the item is unchanged."""
     items, seqs_before = serving.arrays["items"], serving.arrays["seqs"]
@@ -412,7 +412,7 @@ def _build_visual_model(
     items: Sequence[DescribedItem],
     vectors: Scores,
     is_new: Bools,
-    serving: _ServingModel | None,
+    serving: _ServingVisualModel | None,
 ) -> VisualModel:
     pictured = PicturedItems(
         vectors,
@@ -436,7 +436,7 @@ def _build_visual_model(
 
 
 def _renumber_neighbours(
-    serving: _ServingModel, pictured: PicturedItems, is_new: Bools
+    serving: _ServingVisualModel, pictured: PicturedItems, is_new: Bools
 ) -> NeighbourTable:
     """Return the known neighbours by new rows, without removed items."""
     old_items, count = serving.arrays["items"], len(pictured.items)

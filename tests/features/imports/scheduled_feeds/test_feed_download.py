@@ -21,7 +21,7 @@ from tests.support.feeds import HOST, Answer, FeedHost
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from productrecs.features.imports.scheduled_feeds.feed_download import FeedDownload
+    from productrecs.features.imports.scheduled_feeds.feed_download import DownloadedFeed
 
 CSV = b"id,title\na,Tent\n"
 
@@ -34,7 +34,7 @@ def host() -> Iterator[FeedHost]:
 
 def fetch(
     request: FeedRequest, limits: FeedDownloadLimits | None = None
-) -> tuple[FeedDownload | None, bytes]:
+) -> tuple[DownloadedFeed | None, bytes]:
     """Download; return the result, and what was written."""
     file = io.BytesIO()
     downloader = FeedDownloader({HOST}, limits=limits or FeedDownloadLimits())

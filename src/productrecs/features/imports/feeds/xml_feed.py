@@ -41,7 +41,7 @@ def read_feed_items(
         NotAFeedError: at the end, when there was no item.
     """
     file.seek(0)
-    feed = _FeedParser()
+    feed = _XmlFeedParser()
     count = 0
     while not feed.is_over:
         block = file.read(BLOCK)
@@ -57,7 +57,7 @@ def read_feed_items(
         raise NotAFeedError(message)
 
 
-class _FeedParser:
+class _XmlFeedParser:
     """The parser, and the item that it is reading."""
 
     def __init__(self) -> None:

@@ -62,7 +62,7 @@ class FeedDownloadLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class FeedDownload:
+class DownloadedFeed:
     """A received file, and its validators for the next time."""
 
     size: int
@@ -81,7 +81,7 @@ class FeedDownloader:
 
     def download(
         self, request: FeedRequest, file: BinaryIO, on_bytes: Callable[[int], None]
-    ) -> FeedDownload | None:
+    ) -> DownloadedFeed | None:
         """Write the feed to `file`, still packed if it is; None if it is unchanged.
 
         Up to three redirects are followed, each checked again. The header goes to the
@@ -111,7 +111,7 @@ class FeedDownloader:
         file: BinaryIO,
         on_bytes: Callable[[int], None],
         until: float,
-    ) -> FeedDownload | None:
+    ) -> DownloadedFeed | None:
         url, first = request.url, None
         for _ in range(MAX_REDIRECTS + 1):
             target = resolve_target(url, self.trusted, self.lookup)
@@ -140,7 +140,7 @@ class FeedDownloader:
         request: FeedRequest,
         file: BinaryIO,
         on_bytes: Callable[[int], None],
-    ) -> FeedDownload | None:
+    ) -> DownloadedFeed | None:
         status = response.status
         if status == _NOT_MODIFIED and (request.etag or request.modified):
             return None
@@ -164,7 +164,7 @@ class FeedDownloader:
         if response.length:  # what is left of the declared length
             raise http.client.IncompleteRead(b"", response.length)
         etag, modified = response.getheader("etag"), response.getheader("last-modified")
-        return FeedDownload(
+        return DownloadedFeed(
             size, digest.hexdigest(), _usable_validator(etag), _usable_validator(modified)
         )
 

@@ -134,7 +134,7 @@ MARKDOWN: Final = "text/markdown"
 _SHARE: Final = re.compile(r"\bq\s*=\s*([01](?:\.\d{0,3})?)\s*(?:;|$)")
 
 
-class _Preference(NamedTuple):
+class _MediaTypePreference(NamedTuple):
     """How much a kind is wished for: its share, then how early it was named."""
 
     share: float  # 0 (not at all) to 1
@@ -153,19 +153,21 @@ def preferred_media_type(request: Request, offered: Sequence[str]) -> str:
     return chosen if preferences[chosen].share else offered[0]
 
 
-def _accepted_ranges(accept: str) -> dict[str, _Preference]:
+def _accepted_ranges(accept: str) -> dict[str, _MediaTypePreference]:
     found = {}
     for place, part in enumerate(accept.split(",")):
         kind, _, parameters = part.partition(";")
         share = _SHARE.search(parameters)
-        found[kind.strip()] = _Preference(float(share[1]) if share else 1.0, -place)
+        found[kind.strip()] = _MediaTypePreference(
+            float(share[1]) if share else 1.0, -place
+        )
     return found
 
 
-def _preference(kind: str, ranges: dict[str, _Preference]) -> _Preference:
+def _preference(kind: str, ranges: dict[str, _MediaTypePreference]) -> _MediaTypePreference:
     """Return the wish for a kind; what names it most closely counts."""
     group = f"{kind.partition('/')[0]}/*"
     close = (
         ranges[media_range] for media_range in (kind, group, "*/*") if media_range in ranges
     )
-    return next(close, _Preference(0.0, 0))
+    return next(close, _MediaTypePreference(0.0, 0))

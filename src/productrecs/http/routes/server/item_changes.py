@@ -197,7 +197,7 @@ def parse_push(data: bytes) -> list[PackedItemPatch]:
     return [PackedItemPatch.of(item) for item in parse_items(parse_json(data))]
 
 
-class _ParsedPush(NamedTuple):
+class _ItemsAndIdempotencyKey(NamedTuple):
     """The items of a push, and its idempotency key."""
 
     patches: list[PackedItemPatch]
@@ -206,13 +206,13 @@ class _ParsedPush(NamedTuple):
 
 async def _read_push(
     request: Request, exchange: RequestContext, key: str | None
-) -> _ParsedPush:
+) -> _ItemsAndIdempotencyKey:
     """Return what a push says; of its body nothing is left then."""
     headers, claim = request.scope["headers"], exchange.claim
     data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=_WEIGHT)
 
-    def read() -> _ParsedPush:
-        return _ParsedPush(parse_push(data), identify_call("items", key, data))
+    def read() -> _ItemsAndIdempotencyKey:
+        return _ItemsAndIdempotencyKey(parse_push(data), identify_call("items", key, data))
 
     if len(data) < _LARGE:
         return read()

@@ -96,7 +96,7 @@ def _changed_fields(
     return fields | {"seq": seq}
 
 
-class _RestoredSeqs:
+class _RestoredRowSeqs:
     """Gives restored rows a new place in the log, together for each earlier import.
 
     So the import that made a restored row can be undone next: the place is a part of it.
@@ -200,7 +200,7 @@ class ImportUndo:
         counts: dict[str, int],
     ) -> None:
         now_ms, removal_seq = self.clock(), log.take_seqs(1)
-        restored_seqs = _RestoredSeqs(log)
+        restored_seqs = _RestoredRowSeqs(log)
         lines = ImportChangeRepository(log.transaction, self.store_id).lines(change)
         before, after = dict(change.before), list[PurchaseLine]()
         erased = erased_names_in(
@@ -231,7 +231,7 @@ class ImportUndo:
         stored_items = CatalogRepository(log.transaction, self.store_id).find(
             item_id for item_id, _ in numbers.values()
         )
-        restored_seqs, after = _RestoredSeqs(log), dict[int, list[StoredItem]]()
+        restored_seqs, after = _RestoredRowSeqs(log), dict[int, list[StoredItem]]()
         removal_seq = log.take_seqs(1)
         for number, old in change.before:
             item_id, seq = numbers.get(number, ("", 0))
