@@ -14,12 +14,14 @@ import contextlib
 import functools
 import json
 import multiprocessing
+import os
+import signal
 import subprocess
 import sys
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
@@ -74,14 +76,9 @@ class Race:
 def race(way: Way, order_ids: Sequence[str], processes: int = 8) -> Race:
     """Return the replies to `processes` processes that sent the same orders at once."""
     order = {"way": asdict(way), "order_ids": list(order_ids), "processes": processes}
-    starter = _starter()
-    assert starter.stdin is not None
-    assert starter.stdout is not None
-    starter.stdin.write(json.dumps(order) + "\n")
-    starter.stdin.flush()
     duplicates: dict[str, Counter[bool]] = {order_id: Counter() for order_id in order_ids}
     errors: list[str] = []
-    everybody = json.loads(starter.stdout.readline())
+    everybody = _ask_starter(json.dumps(order))
     assert len(everybody) == processes
     for answers in everybody:
         assert len(answers) == len(order_ids)
@@ -93,12 +90,32 @@ def race(way: Way, order_ids: Sequence[str], processes: int = 8) -> Race:
     return Race(duplicates, errors)
 
 
+def _ask_starter(order: str) -> Any:
+    """Let the starter run a race; return the replies of each process.
+
+    A race that breaks off ends the starter: its late replies are not the next race's.
+    """
+    starter = _starter()
+    assert starter.stdin is not None
+    assert starter.stdout is not None
+    try:
+        starter.stdin.write(order + "\n")
+        starter.stdin.flush()
+        return json.loads(starter.stdout.readline())
+    except BaseException:
+        os.killpg(starter.pid, signal.SIGKILL)
+        _starter.cache_clear()
+        raise
+
+
 @functools.cache
 def _starter() -> subprocess.Popen[str]:
     """Return this test run's starter, which ends with it."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     words = [sys.executable, "-m", "tests.trust.racer"]
-    starter: subprocess.Popen[str] = subprocess.Popen(words, cwd=ROOT, **pipes)  # type: ignore[call-overload]
+    starter: subprocess.Popen[str] = subprocess.Popen(  # type: ignore[call-overload]
+        words, cwd=ROOT, start_new_session=True, **pipes
+    )
     atexit.register(starter.communicate)  # it ends when nothing more can be asked
     return starter
 

@@ -82,6 +82,15 @@ def test_of_eight_processes_that_receive_an_order_one_writes_it(
     check_each_ingested_once(service, merchant, directly(service, merchant), FEW)
 
 
+def test_a_race_that_broke_off_does_not_spoil_the_next(data_folder: Path) -> None:
+    service = Service(data_folder, now=iso(NOON)).prepare()
+    way = directly(service, service.register())
+    with pytest.raises(ValueError, match="Expecting value"):
+        race(replace(way, folder=__file__), FEW[:1], processes=1)
+
+    assert race(way, FEW[:2], processes=2).wrong() == []
+
+
 def test_control_looking_first_and_then_inserting_ingests_orders_again(
     service: Service, merchant: Merchant
 ) -> None:
