@@ -173,7 +173,7 @@ class RegisteredCache(Enum):
     )
     RESIZE_WEIGHTS = CacheSpec("weights to resize photos", "process", 512, _ENTRIES, _NEVER)
     QUERY_VECTORS = CacheSpec(
-        "vectors of queries in a text model", "process", 2_000, _ENTRIES, _NEVER
+        "vectors of queries in a text model", "process", 200, _ENTRIES, _NEVER
     )
 
     # Workers
