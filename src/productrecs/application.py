@@ -201,7 +201,7 @@ class _ApiProcess:
             search_pool=SearchThreadPool(),
             searches=SearchCountRecorder(background, accounts, services.clock),
             photo_pool=PhotoSearchPool(
-                services.settings.image_detector,
+                services.settings.image_detectors,
                 services.picture_encoders,
                 services.text_reader_folder(),
             ),

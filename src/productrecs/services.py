@@ -16,6 +16,7 @@ from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.privacy.shopper_erasure import ShopperEraser
 from productrecs.records.events.event import EventKind
 from productrecs.records.pictures.onnx_model_file import (
+    BODY_DETECTOR,
     DETECTOR,
     ModelFileError,
     OnnxModelFile,
@@ -244,12 +245,12 @@ def measure_data(services: Services) -> Sizes:
 
 
 def with_installed_models(settings: Settings) -> Settings:
-    """Return the settings with the installed detector, unless they name one."""
+    """Return the settings with the installed detectors; a named one is that of objects."""
     installed = InstalledModels(settings.data / INSTALLED_MODELS_FOLDER)
-    if settings.image_detector is None:
-        detector = installed.used_file(DETECTOR)
-        settings = replace(settings, image_detector=detector)
-    return settings
+    kinds = [BODY_DETECTOR] if settings.image_detectors else [DETECTOR, BODY_DETECTOR]
+    found = (installed.used_file(kind) for kind in kinds)
+    detectors = (*settings.image_detectors, *(path for path in found if path is not None))
+    return replace(settings, image_detectors=detectors)
 
 
 def build_services(settings: Settings, *, creates_folder: bool = True) -> Services:

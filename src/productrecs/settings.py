@@ -69,7 +69,7 @@ class Settings:
     image_hosts: frozenset[str] = frozenset()
     feed_hosts: frozenset[str] = frozenset()
     webhook_hosts: frozenset[str] = frozenset()
-    image_detector: Path | None = None
+    image_detectors: tuple[Path, ...] = ()
     image_model: Path | None = None
     has_packaged_encoder: bool = False  # used where it is installed and no model is named
     has_packaged_text_reader: bool = False  # reads printed text where it is installed
@@ -219,7 +219,7 @@ SETTING_DESCRIPTIONS: Final = (
         "PRODUCTRECS_IMAGE_DETECTOR",
         "",
         "an ONNX file of the YOLOX kind, with its .json beside it, that detects "
-        "products in photos; empty uses the built-in method",
+        "products in photos; empty uses an installed detector, or the built-in method",
     ),
     SettingDescription(
         "PRODUCTRECS_PHOTO_TEXT",
@@ -334,6 +334,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
     """
     defaults = Settings()
     image_model = environment.get("PRODUCTRECS_IMAGE_MODEL")
+    detector = _path_or_none(environment.get("PRODUCTRECS_IMAGE_DETECTOR"))
     search_model = environment.get("PRODUCTRECS_SEARCH_MODEL")
     plans = _read_plans(environment.get("PRODUCTRECS_PLANS"))
     return Settings(
@@ -376,7 +377,7 @@ def from_environment(environment: Mapping[str, str], data: Path | None = None) -
         != NO_MODEL,
         search_model=None if search_model == NO_MODEL else _path_or_none(search_model),
         has_packaged_search_model=not search_model,
-        image_detector=_path_or_none(environment.get("PRODUCTRECS_IMAGE_DETECTOR")),
+        image_detectors=() if detector is None else (detector,),
         image_hosts=_read_hosts(environment, "PRODUCTRECS_IMAGE_HOSTS"),
         feed_hosts=_read_hosts(environment, "PRODUCTRECS_FEED_HOSTS"),
         webhook_hosts=_read_hosts(environment, "PRODUCTRECS_WEBHOOK_HOSTS"),

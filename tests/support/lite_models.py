@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import struct
 import tarfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+from productrecs.records.pictures.network_archives import (
+    ARCHIVED_NETWORKS,
+    ArchivedNetwork,
+    convert_archived_network,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-ADD, CONV, DEPTHWISE, DEQUANTIZE, LOGISTIC = 0, 3, 4, 6, 14
+ADD, CONCATENATE, CONV, DEPTHWISE, DEQUANTIZE, LOGISTIC = 0, 2, 3, 4, 6, 14
 MAX_POOL, RESHAPE, RESIZE, PAD = 17, 22, 23, 34
 SAME, VALID = 0, 1
 RELU6 = 3
@@ -140,10 +147,62 @@ def red_person() -> bytes:
     return network.file([picture], [*flat, mask])
 
 
-def pose_archive(path: Path, content: bytes) -> Path:
-    """Write an archive of `@mediapipe/pose` with this network."""
+def red_chair(*labels: int) -> bytes:
+    """Return a network in the form of SSD that sees a chair in each quarter that is red.
+
+    The quarters are the cells of the last but one map; no other anchor finds a thing.
+    With `labels` the thing has these instead of 5, a chair.
+    """
+    network = LiteNetwork()
+    picture = network.tensor(1, 300, 300, 3)
+    size = {"f0": VALID, "f1": 150, "f2": 150, "f3": 150, "f4": 150}
+    reddest = network.add(MAX_POOL, [picture], (1, 2, 2, 3), **size)
+    whole = network.add(MAX_POOL, [reddest], (1, 1, 1, 3), f0=VALID, f1=2, f2=2, f3=2, f4=2)
+    square = [5 * 24 + label for label in labels or (5,)]  # a cell's last anchor
+    red, bias = np.zeros((144, 1, 1, 3), np.float32), np.full(144, -20.0, np.float32)
+    red[square, 0, 0], bias[square] = np.array([10.0, -5.0, -5.0]), -2.0
+    quarters = network.convolve(reddest, red, bias, (1, 2, 2, 144))
+
+    def reshape(source: int, *shape: int) -> int:
+        to = network.constant(np.array(shape, "i4"))
+        return network.add(RESHAPE, [source, to], shape)
+
+    def repeat(value: float, rows: int, numbers: int) -> int:
+        count = rows * numbers
+        weights = np.zeros((count, 1, 1, 3), np.float32)
+        row = network.convolve(whole, weights, np.full(count, value), (1, 1, 1, count))
+        return reshape(row, 1, rows, numbers)
+
+    parts = [repeat(-20.0, 1887, 24), reshape(quarters, 1, 24, 24), repeat(-20.0, 6, 24)]
+    scores = network.add(CONCATENATE, parts, (1, 1917, 24), f0=1)
+    return network.file([picture], [repeat(0.0, 1917, 4), scores])
+
+
+def package_archive(path: Path, file: str, content: bytes) -> Path:
+    """Write the archive of a package with one file."""
     with tarfile.open(path, "w:gz") as package:
-        entry = tarfile.TarInfo("package/pose_landmark_lite.tflite")
+        entry = tarfile.TarInfo(file)
         entry.size = len(content)
         package.addfile(entry, io.BytesIO(content))
     return path
+
+
+def find_network(name: str, content: bytes) -> ArchivedNetwork:
+    """Return an archived network of this name whose verified content is another."""
+    (network,) = (one for one in ARCHIVED_NETWORKS if one.name == name)
+    return replace(network, sha256=hashlib.sha256(content).hexdigest())
+
+
+def network_archive(path: Path, name: str, content: bytes) -> Path:
+    """Write the archive of a package with this network."""
+    network = find_network(name, content)
+    return package_archive(path, network.file, bytes(network.start) + content)
+
+
+def write_archived_model(name: str, content: bytes, model: Path, **sidecar: float) -> Path:
+    """Write the ONNX model and the sidecar of a network in an archive."""
+    network = find_network(name, content)
+    archive = network_archive(model.with_suffix(".tgz"), name, content)
+    network = replace(network, sidecar={**network.sidecar, **sidecar})
+    convert_archived_network(network, archive, model)
+    return model

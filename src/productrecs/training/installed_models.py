@@ -3,7 +3,7 @@
 A place, a folder or an address, offers the models that its `models.json` lists: `{"models":
 [{"name": "...", "licence": "...", "about": "..."}]}`. For each, `NAME/model.json` is the
 sidecar with its SHA-256, `NAME/model.onnx` the model; a text model has a tokenizer file.
-The archive of `@mediapipe/pose`, a `.tgz`, is a place with one model.
+The archive of an npm package, a `.tgz`, is a place with one model.
 """
 
 import http.client
@@ -17,17 +17,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.records.pictures.network_archives import (
+    convert_archived_network,
+    find_archived_network,
+)
 from productrecs.records.pictures.onnx_model_file import (
+    BODY,
+    BODY_DETECTOR,
     DETECTOR,
     EMBEDDER,
     ModelFileError,
     OnnxModelFile,
     read_model_file,
-)
-from productrecs.records.pictures.pose_model_conversion import (
-    POSE_LICENCE,
-    POSE_NAME,
-    convert_pose_archive,
 )
 from productrecs.training.search.text_embedder import (
     TEXT_EMBEDDER,
@@ -35,7 +36,7 @@ from productrecs.training.search.text_embedder import (
     text_vectors_name,
 )
 
-KINDS: Final = (EMBEDDER, DETECTOR, TEXT_EMBEDDER)
+KINDS: Final = (EMBEDDER, DETECTOR, BODY_DETECTOR, TEXT_EMBEDDER)
 
 _MODEL, _SIDECAR, _ABOUT = "model.onnx", "model.json", "about.json"
 _OFFERS: Final = "models.json"
@@ -157,13 +158,17 @@ class ModelSource:
         return (Path(self.place) / path).open("rb")
 
 
-class PoseModelArchive(ModelSource):
-    """The archive of the package `@mediapipe/pose`, whose network is converted."""
+class NetworkArchive(ModelSource):
+    """The archive of an npm package, whose network is converted."""
 
     def offers(self) -> list[OfferedModel]:
-        """Return the one model."""
-        about = "a detector that finds a person's garments, from @mediapipe/pose"
-        return [OfferedModel(POSE_NAME, POSE_LICENCE, about)]
+        """Return the one model.
+
+        Raises:
+            ModelFileError: when the archive is of another package.
+        """
+        network = find_archived_network(Path(self.place))
+        return [OfferedModel(network.name, network.licence, network.about)]
 
     def download(self, name: str, folder: Path) -> None:  # noqa: ARG002 - the base's
         """Write the converted model into an empty folder.
@@ -171,12 +176,14 @@ class PoseModelArchive(ModelSource):
         Raises:
             ModelFileError: when the archive is not the verified package.
         """
-        convert_pose_archive(Path(self.place), folder / _MODEL)
+        archive = Path(self.place)
+        network = find_archived_network(archive)
+        convert_archived_network(network, archive, folder / _MODEL)
 
 
 def open_model_source(place: str) -> ModelSource:
-    """Return a folder, an address, or the package's archive."""
-    return PoseModelArchive(place) if place.endswith(".tgz") else ModelSource(place)
+    """Return a folder, an address, or a package's archive."""
+    return NetworkArchive(place) if place.endswith(".tgz") else ModelSource(place)
 
 
 def _unreadable(path: str, error: Exception) -> ModelSourceError:
@@ -227,8 +234,7 @@ class InstalledModels:
         staged.mkdir(parents=True)
         source.download(offer.name, staged)
         fields: Mapping[str, Any] = json.loads((staged / _SIDECAR).read_text("utf-8"))
-        kind = str(fields.get("kind"))
-        digest = _verify(staged / _MODEL, kind)
+        kind, digest = _verify(staged / _MODEL, str(fields.get("kind")))
         size = sum(file.stat().st_size for file in staged.iterdir())
         model = InstalledModel(offer.name, kind, offer.licence, source.place, digest, size)
         about = {key: value for key, value in asdict(model).items() if key != "is_used"}
@@ -407,12 +413,13 @@ class InstalledModels:
         written.replace(self._folder / _USED)
 
 
-def _verify(path: Path, kind: str) -> str:
-    """Return the SHA-256 of a model after all its files were verified."""
+def _verify(path: Path, kind: str) -> tuple[str, str]:
+    """Return the kind and the SHA-256 of a model after all its files were verified."""
     if kind == TEXT_EMBEDDER:
-        return TextModel.read(path).sha256
+        return kind, TextModel.read(path).sha256
     if kind in KINDS:
-        return read_model_file(path, kind).sha256
+        model = read_model_file(path, DETECTOR if kind == BODY_DETECTOR else kind)
+        return BODY_DETECTOR if model.finds == BODY else kind, model.sha256
     message = f"{path} is of the kind {kind}; known are {', '.join(KINDS)}"
     raise ModelFileError(message)
 

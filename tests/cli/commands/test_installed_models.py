@@ -8,23 +8,28 @@ import hashlib
 import http.server
 import json
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
 
 from productrecs.cli.main import productrecs
-from productrecs.records.pictures import pose_model_conversion
+from productrecs.records.pictures import network_archives
 from productrecs.services import INSTALLED_MODELS_FOLDER, build_services
 from productrecs.settings import from_environment
 from productrecs.training.installed_models import InstalledModels, ModelSource
 from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
-from tests.support.lite_models import pose_archive, red_person
+from tests.support.lite_models import (
+    find_network,
+    network_archive,
+    red_chair,
+    red_person,
+)
 from tests.support.text_models import model as text_model_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -234,24 +239,44 @@ def test_an_install_that_was_killed_leaves_no_model(tmp_path: Path, mirror: Path
     assert "Installed" in run(data, "install", "colours", "--from", str(mirror), "--yes")
 
 
-def test_the_package_of_body_landmarks_is_converted_and_serves(
+def test_packages_of_networks_are_converted_and_serve_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network = red_person()
-    archive = pose_archive(tmp_path / "mediapipe-pose-0.5.tgz", network)
-    command = ("install", "body", "--from", str(archive), "--yes")
+    networks = {"body": red_person(), "objects": red_chair()}
+    archives = {
+        name: network_archive(tmp_path / f"{name}.tgz", name, content)
+        for name, content in networks.items()
+    }
+    folder = tmp_path / INSTALLED_MODELS_FOLDER
 
-    other = run(tmp_path, *command, fails=True)
-    monkeypatch.setattr(
-        pose_model_conversion, "SHA256", hashlib.sha256(network).hexdigest()
-    )
-    offered = run(tmp_path, "list", "--from", str(archive))
-    run(tmp_path, *command)
-    run(tmp_path, "use", "body")
+    other = [
+        run(tmp_path, "install", name, "--from", str(archive), "--yes", fails=True)
+        for name, archive in archives.items()
+    ]
+    verified = [find_network(name, content) for name, content in networks.items()]
+    monkeypatch.setattr(network_archives, "ARCHIVED_NETWORKS", verified)
+    for name, archive in archives.items():
+        run(tmp_path, "install", name, "--from", str(archive), "--yes")
+        run(tmp_path, "use", name)
+    wrong = run(tmp_path, "install", "body", "--from", str(archives["objects"]), fails=True)
+    offered = run(tmp_path, "list", "--from", str(archives["objects"]))
+    listed, served = run(tmp_path, "list"), detectors(tmp_path)
+    named = detectors(tmp_path, {"PRODUCTRECS_IMAGE_DETECTOR": "/srv/yolox.onnx"})
+    run(tmp_path, "stop", "objects")
+    run(tmp_path, "remove", "objects")
 
-    with contextlib.closing(build_services(from_environment({}, tmp_path))) as services:
-        detector = services.settings.image_detector
-    assert "expected" in other
-    assert "body: a detector that finds a person's garments" in offered
-    assert "body: detector, 0.0 MB, Apache-2.0, used" in run(tmp_path, "list")
-    assert detector == tmp_path / INSTALLED_MODELS_FOLDER / "body" / "model.onnx"
+    assert all("expected" in said for said in other)
+    assert "does not offer body" in wrong
+    assert "objects: a detector of furniture" in offered
+    assert "body: body detector, 0.0 MB, Apache-2.0, used" in listed
+    assert "objects: detector, 0.9 MB, Apache-2.0, used" in listed
+    assert served == (folder / "objects" / "model.onnx", folder / "body" / "model.onnx")
+    assert named == (Path("/srv/yolox.onnx"), folder / "body" / "model.onnx")
+    assert detectors(tmp_path) == (folder / "body" / "model.onnx",)
+
+
+def detectors(data: Path, environment: dict[str, str] | None = None) -> tuple[Path, ...]:
+    """Return the detectors that the services use."""
+    settings = from_environment(environment or {}, data)
+    with contextlib.closing(build_services(settings)) as services:
+        return services.settings.image_detectors

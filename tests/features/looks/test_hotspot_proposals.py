@@ -137,6 +137,41 @@ def test_of_two_spots_on_one_thing_the_surer_stays(
     assert boxes == ([one, other] if stays else [one])
 
 
+@pytest.mark.parametrize(
+    ("categories", "label", "similarity", "said"),
+    [
+        ((TEE, TEE, TEE, TEE, BAG), "Chair", 0.9, ["Tees"]),
+        ((TEE, TEE, BAG, BAG, HAT), "Chair", 0.9, ["Chair"]),
+        ((TEE, TEE, TEE, TEE, BAG), "Chair", 0.3, []),
+    ],
+    ids=["the products agree", "the detector's label", "nothing similar"],
+)
+def test_a_thing_that_was_detected_counts_if_the_catalog_has_something_similar(
+    categories: tuple[tuple[str, ...], ...], label: str, similarity: float, said: list[str]
+) -> None:
+    catalog = cast("CatalogView", Catalog([*categories, *[HAT] * LOOKS_LIKE_NOTHING]))
+    count = len(categories)
+    alike = RankedItems(np.arange(count, dtype=np.int32), np.full(count, similarity))
+    thing = RegionMatch((0.1, 0.1, 0.3, 0.3), label, None, alike)
+
+    assert [spot.label for spot in find_photo_spots(TRUSTING, catalog, [thing])] == said
+
+
+def test_two_things_that_were_detected_may_overlap() -> None:
+    alike = RankedItems(np.array([0], np.int32), np.array([0.9], np.float32))
+    catalog = cast("CatalogView", Catalog([TEE, BAG]))
+    chair, table, part = (0.0, 0.2, 0.4, 0.6), (0.1, 0.2, 0.6, 0.6), (0.0, 0.2, 0.5, 0.6)
+    places = [
+        RegionMatch(chair, "Chair", None, alike),
+        RegionMatch(table, "Table", None, alike),
+        RegionMatch(part, "", None, alike),
+    ]
+
+    boxes = {spot.box for spot in find_photo_spots(TRUSTING, catalog, places)}
+
+    assert boxes == {chair, table}
+
+
 @pytest.mark.parametrize(("sure", "stays"), [(0.7, False), (0.8, False), (0.9, True)])
 def test_beside_garments_only_what_is_more_certain_is_a_spot(
     sure: float, *, stays: bool

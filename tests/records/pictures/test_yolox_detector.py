@@ -83,7 +83,7 @@ def describe_model(path: Path, **other: object) -> None:
 def test_boxes_and_labels_are_the_detectors(tmp_path: Path) -> None:
     picture = drawn("grey", "box", side=200)
     picture.paste((220, 20, 30), (130, 20, 190, 80))
-    with SandboxedDecoder(detector=red_detector(tmp_path / "red.onnx")) as viewer:
+    with SandboxedDecoder(detectors=[red_detector(tmp_path / "red.onnx")]) as viewer:
         found = viewer.find_regions(encoded(picture))
         nothing = viewer.find_regions(encoded(drawn("blue", "box")))
 
@@ -112,7 +112,7 @@ def test_a_real_detector_of_the_yolox_kind_is_loaded_and_sees_people(
     path = tmp_path / "yolox.onnx"
     path.write_bytes(YOLOX.read_bytes())
     describe_model(path, side=416, labels=["person"], least=0.3)
-    with SandboxedDecoder(detector=path) as viewer:
+    with SandboxedDecoder(detectors=[path]) as viewer:
         found = viewer.find_regions(CLOTHED.read_bytes())
 
     assert found[0].label == "person"

@@ -12,7 +12,11 @@ from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
-from productrecs.records.pictures.onnx_model_file import DETECTOR, EMBEDDER
+from productrecs.records.pictures.onnx_model_file import (
+    BODY_DETECTOR,
+    DETECTOR,
+    EMBEDDER,
+)
 from productrecs.services import INSTALLED_MODELS_FOLDER, Services, search_index_folder
 from productrecs.training.installed_models import (
     PACKAGED,
@@ -35,10 +39,12 @@ from productrecs.training.visual.encoder_progress import (
     measure_encoder_progress,
 )
 
+_DETECTORS = (DETECTOR, BODY_DETECTOR)
+
 _place_option = click.option(
     "--from",
     "place",
-    help="A folder, an http or https address, or an archive of @mediapipe/pose.",
+    help="A folder, an http or https address, or the archive of an npm package.",
 )
 
 
@@ -204,7 +210,7 @@ def use(name: str, *, data: Path | None) -> None:
 
 def _switch_text(name: str, kind: str, data: Path | None) -> str:
     """Return what happens after a model was chosen."""
-    if kind == DETECTOR:
+    if kind in _DETECTORS:
         return (
             f"{name} finds the products in photos and looks after a restart of the "
             "service. No picture is indexed again."
@@ -230,7 +236,7 @@ def _switch_text(name: str, kind: str, data: Path | None) -> str:
 def stop(name: str, *, data: Path | None) -> None:
     """Let a model no longer serve; the packaged one does, where it is installed."""
     model = _installed_models(data).stop_using(name)
-    if model.kind == DETECTOR:
+    if model.kind in _DETECTORS:
         click.echo(f"{name} stops with a restart of the service.")
     else:
         click.echo(_switch_text(PACKAGED, model.kind, data))

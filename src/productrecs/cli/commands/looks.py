@@ -100,8 +100,8 @@ def _propose_hotspots(
     state = cached_store.state
     visible = state.eligible(services.clock(), ListKind.PRODUCT).visible
     data = load_or_fetch_look_picture(editor, look, store.domain, settings.image_hosts)
-    detector = settings.image_detector
-    with SandboxedDecoder(BATCH_CPU_SECONDS, detector, encoder.path) as viewer:
+    detectors = settings.image_detectors
+    with SandboxedDecoder(BATCH_CPU_SECONDS, detectors, encoder.path) as viewer:
         photo_matcher = PhotoMatcher(viewer, cached_store.pictures, encoder.embedding)
         spots = spots_in_picture(data, photo_matcher, state.catalog, visible)
     return propose_hotspots(spots, state.catalog, look.content.hotspots)

@@ -20,10 +20,8 @@ from productrecs.training.visual.encoder_progress import measure_encoder_progres
 def check_picture_encoder(services: Services) -> Iterator[CheckResult]:
     """Yield whether a trained encoder describes pictures, else what is missing."""
     settings = services.settings
-    if settings.image_detector is not None:
-        yield _own_model_result(
-            settings.image_detector, DETECTOR, "PRODUCTRECS_IMAGE_DETECTOR"
-        )
+    for detector in settings.image_detectors:
+        yield _own_model_result(detector, DETECTOR, "PRODUCTRECS_IMAGE_DETECTOR")
     installed = InstalledModels(settings.data / INSTALLED_MODELS_FOLDER)
     if settings.image_model is not None:
         yield _own_model_result(settings.image_model, EMBEDDER, "PRODUCTRECS_IMAGE_MODEL")

@@ -42,6 +42,7 @@ class PhotoSpot:
     confidence: float
     items: tuple[int, ...]
     scores: tuple[float, ...]
+    is_thing: bool = False  # one box of each thing: two such boxes show two things
 
 
 def find_photo_spots(
@@ -49,10 +50,11 @@ def find_photo_spots(
 ) -> list[PhotoSpot]:
     """Return up to eight spots, most certain first; none below the minimum evidence.
 
-    Without a detector, a region counts if the catalog has something similar. Its
+    Unless a detector is certain, a region counts if the catalog has something similar. Its
     confidence is the share of this store's pictures with such similarity and such
-    agreement of their neighbours that are of that category. A spot has no label where its
-    neighbours disagree or are likely wrong. Where places of garments were looked at,
+    agreement of their neighbours that are of that category. Where its neighbours
+    disagree or are likely wrong, a spot has the label of the detected thing, or none. Two
+    detected things may overlap. Where places of garments were looked at,
     other regions only count if they are more certain than each of these.
     """
     spots = [
@@ -96,7 +98,10 @@ def _spot_of_region(
         < _LIKELY
     ):
         label = ""
-    return PhotoSpot(label, region.box, round(confidence, 4), items, scores)
+    is_thing = bool(region.label)
+    return PhotoSpot(
+        label or region.label, region.box, round(confidence, 4), items, scores, is_thing
+    )
 
 
 def _agreed_category_and_shares(
@@ -141,6 +146,8 @@ def _shows_same_object(spot: PhotoSpot, other: PhotoSpot) -> bool:
     A spot within one that covers most of the photo is separate if their labels differ: a
     bag next to a coat.
     """
+    if spot.is_thing and other.is_thing:
+        return False
     if intersection_over_union(spot.box, other.box) > _OVERLAP:
         return True
     x, y, width, height = spot.box

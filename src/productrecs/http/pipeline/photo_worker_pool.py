@@ -7,7 +7,7 @@ that run already. No photo is stored: its bytes are in memory during the request
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
@@ -110,7 +110,7 @@ class PhotoSearchPool:
 
     def __init__(
         self,
-        detector: Path | None = None,
+        detectors: Sequence[Path] = (),
         encoders: PictureEncoders | None = None,
         text_reader: Path | None = None,
     ) -> None:
@@ -119,11 +119,11 @@ class PhotoSearchPool:
         Raises:
             ModelFileError: when a model that a setting names cannot be used.
         """
-        if detector is not None:
+        for detector in detectors:
             read_model_file(detector, DETECTOR)
         if encoders is not None and encoders.setting is not None:
             read_model_file(encoders.setting, EMBEDDER)
-        self._detector = detector
+        self._detectors = detectors
         self._encoders = encoders
         self._text_reader = text_reader
         self._threads = ThreadPoolExecutor(_THREADS, "seeing")
@@ -166,7 +166,7 @@ class PhotoSearchPool:
         found: PhotoWorkerClient | None = getattr(self._local, "client", None)
         if found is None:
             found = self._local.client = PhotoWorkerClient(
-                self._detector, self._encoders, text_reader=self._text_reader
+                self._detectors, self._encoders, text_reader=self._text_reader
             )
             self._clients.append(found)
         return found

@@ -54,6 +54,7 @@ from productrecs.records.pictures.onnx_model_file import (
     BODY,
     DETECTOR,
     EMBEDDER,
+    SSD,
     OnnxModelFile,
     read_model_file,
 )
@@ -63,12 +64,24 @@ from productrecs.records.pictures.packaged_ocr_models import (
 )
 from productrecs.records.pictures.text_boxes import TextBox
 
+Box = tuple[float, ...]
+"""x, y, width and height, fractions of the photo."""
+
+_FoundBox = tuple[Box, float | None, str]  # with a confidence, if there is one, and a label
+
 
 class ObjectDetector(Protocol):
     """A model that detects objects."""
 
-    def detect(self, pixels: Pixels) -> list[tuple[tuple[float, ...], float, str]]:
+    def detect(self, pixels: Pixels) -> list[tuple[Box, float, str]]:
         """Return boxes with confidences and labels."""
+
+
+class BoxFinder(Protocol):
+    """A model that finds things, which may be products or not."""
+
+    def find_boxes(self, pixels: Pixels) -> list[tuple[Box, str]]:
+        """Return the boxes of things with their labels, the surest first."""
 
 
 class GarmentFinder(Protocol):
@@ -184,6 +197,7 @@ ROOM_BYTES: Final = 540 << 20
 
 _DETECTED_SIDE: Final = 640
 _DETECTORS: Final[list[ObjectDetector]] = []  # the operator's detector, if any
+_BOX_FINDERS: Final[list[BoxFinder]] = []
 _GARMENT_FINDERS: Final[list[GarmentFinder]] = []
 _EMBEDDERS: Final[list[PictureEmbedder]] = []
 _TEXT_READERS: Final[list[TextReader]] = []  # the packaged text reader, if installed
@@ -282,13 +296,7 @@ def _description_side() -> int:
 def _find_and_describe_regions(data: bytes, is_own: bool) -> PhotoRegions:  # noqa: FBT001 - as above
     side = _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE
     pixels = decode_to_pixels(data, side)
-    boxes: list[tuple[tuple[float, ...], float | None, str]]
-    garment_count = 0
-    if _DETECTORS:
-        boxes = [*_DETECTORS[0].detect(pixels)]
-    else:
-        proposed, garment_count = propose_regions(pixels, _find_garments(pixels))
-        boxes = [(tuple(box), None, "") for box in proposed.tolist()]
+    boxes, garment_count = _find_boxes(pixels)
     windows = [box_window(pixels, box) for box, _, _ in boxes]
     is_fused = bool(_EMBEDDERS) and _EMBEDDERS[0].is_fused
     if _EMBEDDERS and not is_own and not is_fused:
@@ -314,6 +322,23 @@ def _find_and_describe_regions(data: bytes, is_own: bool) -> PhotoRegions:  # no
             )
         )
     return PhotoRegions(regions)
+
+
+def _find_boxes(pixels: Pixels) -> tuple[list[_FoundBox], int]:
+    """Return the boxes of a photo to look at, and how many of the first are garments.
+
+    Where a person was found, only the garments and our proposals count. Otherwise the
+    operator's detector has the last word; without one, what `objects` finds is looked at
+    beside our proposals.
+    """
+    garments = _find_garments(pixels)
+    if _DETECTORS and garments is None:
+        return [*_DETECTORS[0].detect(pixels)], 0
+    proposed, garment_count = propose_regions(pixels, garments)
+    boxes: list[_FoundBox] = [(tuple(box), None, "") for box in proposed.tolist()]
+    for finder in _BOX_FINDERS if garments is None else ():
+        boxes += [(box, None, label) for box, label in finder.find_boxes(pixels)]
+    return boxes, garment_count
 
 
 def _find_garments(pixels: Pixels) -> Boxes | None:
@@ -365,9 +390,9 @@ def main() -> None:
     serve_requests(parent, msgspec.msgpack.Decoder(PictureRequest), answer)
 
 
-def _load_models(detector: str = "", embedder: str = "", text_reader: str = "") -> None:
+def _load_models(embedder: str = "", text_reader: str = "", *detectors: str) -> None:
     """Load the operator's models and the text reader, if any."""
-    if detector:
+    for detector in detectors:
         _load_detector(read_model_file(Path(detector), DETECTOR))
     if embedder:
         from productrecs.records.pictures.onnx_embedder_and_detector import OnnxEmbedder  # noqa: PLC0415
@@ -387,6 +412,10 @@ def _load_detector(model: OnnxModelFile) -> None:
         from productrecs.records.pictures.body_landmarks import BodyLandmarkFinder  # noqa: PLC0415
 
         _GARMENT_FINDERS.append(BodyLandmarkFinder(model))
+    elif model.network == SSD:
+        from productrecs.records.pictures.ssd_detector import SsdDetector  # noqa: PLC0415
+
+        _BOX_FINDERS.append(SsdDetector(model))
     else:
         from productrecs.records.pictures.onnx_embedder_and_detector import YoloxDetector  # noqa: PLC0415
 
@@ -394,7 +423,7 @@ def _load_detector(model: OnnxModelFile) -> None:
 
 
 def _has_models() -> bool:
-    return bool(_DETECTORS or _GARMENT_FINDERS or _EMBEDDERS or _TEXT_READERS)
+    return any((_DETECTORS, _BOX_FINDERS, _GARMENT_FINDERS, _EMBEDDERS, _TEXT_READERS))
 
 
 def _limit_memory() -> None:

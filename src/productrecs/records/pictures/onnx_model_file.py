@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
 DETECTOR, EMBEDDER = "detector", "embedder"
+BODY_DETECTOR: Final = "body detector"
+"""The kind of an installed detector of a body, which serves beside one of objects."""
 OBJECTS, BODY = "objects", "body"
-"""What a detector finds: boxes of objects (YOLOX), or landmarks of a person's body."""
-
+"""What a detector finds: boxes of objects, or landmarks of a person's body."""
+YOLOX, SSD = "yolox", "ssd"
+"""The network of a detector of objects."""
 
 _SIDES: Final = range(32, 1_025)
 
@@ -41,6 +44,7 @@ class OnnxModelFile:
     least: float = 0.3  # minimum score of a detection
     overlap: float = 0.45
     finds: str = OBJECTS  # or BODY
+    network: str = YOLOX  # or SSD, of a detector of objects
     mean: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of an embedder: red, green, blue
     std: tuple[float, float, float] = (1.0, 1.0, 1.0)
     is_fused: bool = False  # an embedder whose vectors are combined with our descriptors
@@ -122,7 +126,8 @@ def _parse_sidecar(
         overlap=float(sidecar_fields.get("overlap", 0.45)),
         mean=_three_numbers(sidecar_fields.get("mean", (0, 0, 0))),
         std=_three_numbers(sidecar_fields.get("std", (1, 1, 1))),
-        finds=_parse_finds(sidecar_fields),
+        finds=_parse_choice(sidecar_fields, "finds", (OBJECTS, BODY)),
+        network=_parse_choice(sidecar_fields, "network", (YOLOX, SSD)),
         is_fused=sidecar_fields.get("fused") is True,
     )
 
@@ -132,9 +137,12 @@ def _three_numbers(values: Any) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def _parse_finds(sidecar_fields: Mapping[str, Any]) -> str:
-    finds = str(sidecar_fields.get("finds", OBJECTS))
-    if finds not in {OBJECTS, BODY}:
-        message = f'"finds" is {OBJECTS} or {BODY}, not {finds}'
+def _parse_choice(
+    sidecar_fields: Mapping[str, Any], key: str, choices: tuple[str, str]
+) -> str:
+    """Return the value of a key, the first choice by default."""
+    choice = str(sidecar_fields.get(key, choices[0]))
+    if choice not in choices:
+        message = f'"{key}" is {" or ".join(choices)}, not {choice}'
         raise ValueError(message)
-    return finds
+    return choice

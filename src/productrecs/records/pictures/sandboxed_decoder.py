@@ -1,5 +1,6 @@
 """Sandboxed decoder: requests descriptors from a child process, with a time limit."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Self, TypeVar
 
@@ -75,7 +76,7 @@ class SandboxedDecoder:
     def __init__(
         self,
         seconds: float = CPU_SECONDS,
-        detector: Path | None = None,
+        detectors: Sequence[Path] = (),
         embedder: Path | None = None,
         wait_seconds: float = WAIT_SECONDS,
         text_reader: Path | None = None,
@@ -84,7 +85,7 @@ class SandboxedDecoder:
 
         The models are the operator's; `text_reader` is the folder of the packaged one.
         """
-        models = (str(detector or ""), str(embedder or ""), str(text_reader or ""))
+        models = (str(embedder or ""), str(text_reader or ""), *map(str, detectors))
         arguments = (str(seconds), *models)
         self._child = WorkerProcess(
             decoder_module(), arguments, WorkerTimeouts(wait_seconds)

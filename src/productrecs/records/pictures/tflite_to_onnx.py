@@ -1,7 +1,8 @@
 """Conversion of a TensorFlow Lite network of pictures to ONNX, for onnxruntime.
 
-TensorFlow Lite has the channels last, ONNX has them first. Only the operators that the
-body landmarks' network has are known; any other is refused.
+TensorFlow Lite has the channels last, ONNX has them first; a reshaped tensor has the order
+of TensorFlow Lite. Only the operators of the packaged networks are known; any other is
+refused.
 """
 
 from typing import Any, Final
@@ -17,13 +18,15 @@ from productrecs.records.pictures.tflite_reader import (
 )
 
 # Numbers of the operators in TensorFlow Lite's schema.
-_ADD, _CONV, _DEPTHWISE, _DEQUANTIZE, _LOGISTIC = 0, 3, 4, 6, 14
+_ADD, _CONCATENATE, _CONV, _DEPTHWISE, _DEQUANTIZE, _LOGISTIC = 0, 2, 3, 4, 6, 14
 _MAX_POOL, _RESHAPE, _RESIZE, _PAD = 17, 22, 23, 34
 _VALID: Final = 1
 _NO_ACTIVATION, _RELU, _RELU6 = 0, 1, 3
 _CHANNELS_FIRST: Final = (0, 3, 1, 2)
+_CHANNELS_LAST: Final = (0, 2, 3, 1)
 
 # Field numbers of the operators' options.
+_AXIS: Final = 0
 _PADDING, _STRIDE_WIDTH, _STRIDE_HEIGHT = 0, 1, 2
 _CONV_ACTIVATION, _DEPTHWISE_MULTIPLIER, _DEPTHWISE_ACTIVATION = 3, 3, 4
 _POOL_WIDTH, _POOL_HEIGHT = 3, 4
@@ -42,6 +45,7 @@ class TfliteConverter:
         self._model, self._graph = model, graph
         self._arrays = dict(model.arrays)
         self._names = {model.inputs[0]: picture}
+        self._reshaped = set[int]()
         self._constant_count = 0
         for operator in model.operators:
             self._convert(operator)
@@ -58,11 +62,12 @@ class TfliteConverter:
             return
         convert = {
             _ADD: self._add,
+            _CONCATENATE: self._concatenate,
             _CONV: self._convolve,
             _DEPTHWISE: self._convolve,
             _LOGISTIC: self._apply_sigmoid,
             _MAX_POOL: self._pool,
-            _RESHAPE: self._flatten,
+            _RESHAPE: self._reshape,
             _RESIZE: self._resize,
             _PAD: self._pad,
         }.get(operator.code)
@@ -117,13 +122,22 @@ class TfliteConverter:
             strides=_strides(options),
         )
 
-    def _flatten(self, operator: TfliteOperator) -> str:
-        """Convert a reshape of an output of one cell, for which the order is the same."""
-        shape = self._model.shapes[operator.inputs[0]]
-        if shape[1:3] != (1, 1):
-            message = "a reshape of several cells is not known here"
+    def _reshape(self, operator: TfliteOperator) -> str:
+        source, name = operator.inputs[0], self._names[operator.inputs[0]]
+        (output,) = operator.outputs
+        if source not in self._reshaped:
+            name = self._graph.add_node("Transpose", [name], perm=_CHANNELS_LAST)
+        self._reshaped.add(output)
+        shape = self._add_constant(np.array(self._model.shapes[output], np.int64))
+        return self._graph.add_node("Reshape", [name, shape])
+
+    def _concatenate(self, operator: TfliteOperator) -> str:
+        if not self._reshaped.issuperset(operator.inputs):
+            message = "a concatenation of maps is not known here"
             raise ValueError(message)
-        return self._graph.add_node("Flatten", [self._names[operator.inputs[0]]], axis=1)
+        self._reshaped.update(operator.outputs)
+        names = [self._names[number] for number in operator.inputs]
+        return self._graph.add_node("Concat", names, axis=_options(operator).integer(_AXIS))
 
     def _resize(self, operator: TfliteOperator) -> str:
         source, options = operator.inputs[0], _options(operator)

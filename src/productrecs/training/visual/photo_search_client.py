@@ -6,6 +6,7 @@ memory-mapped pictures. It does not block other replies.
 
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
@@ -114,14 +115,14 @@ class PhotoWorkerClient:
 
     def __init__(
         self,
-        detector: Path | None = None,
+        detectors: Sequence[Path] = (),
         encoders: PictureEncoders | None = None,
         idle_seconds: float = IDLE_SECONDS,
         text_reader: Path | None = None,
     ) -> None:
         """Use the operator's models and the packaged text reader, if there are any."""
         found = encoders or PictureEncoders()
-        paths = (detector, text_reader, found.setting, found.packaged, found.installed)
+        paths = (text_reader, found.setting, found.packaged, found.installed, *detectors)
         self._models = tuple(str(path or "") for path in paths)
         self._idle_seconds = idle_seconds
         self._normal_priority_until = -math.inf

@@ -7,6 +7,7 @@ to the model folder only: no database and no key.
 import sys
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -50,6 +51,7 @@ from productrecs.training.visual.picture_encoders import (
 )
 from productrecs.training.visual.served_visual_model import ServedVisualModel
 
+_ENCODERS: Final = 3  # paths of encoders among the arguments
 _IDLE_SECONDS: Final = 600.0
 """The time after which the process of an encoder that no photo needs ends."""
 
@@ -69,12 +71,12 @@ class PhotoWorker:
     def __init__(
         self,
         encoders: PictureEncoders | None = None,
-        detector: str = "",
         text_reader: str = "",
+        detectors: Sequence[Path] = (),
     ) -> None:
         """Use the operator's models and the packaged text reader, if there are any."""
         self._encoders = encoders or PictureEncoders()
-        self._detector = Path(detector) if detector else None
+        self._detectors = detectors
         self._text_reader = Path(text_reader) if text_reader else None
         self._describers: dict[str, _PhotoDescriber] = {}  # by embedder
         self._served = OrderedDict[str, ServedVisualModel]()
@@ -137,7 +139,7 @@ class PhotoWorker:
 
     def _add_describer(self, encoder: PictureEncoder) -> _PhotoDescriber:
         viewer = SandboxedDecoder(
-            detector=self._detector, embedder=encoder.path, text_reader=self._text_reader
+            detectors=self._detectors, embedder=encoder.path, text_reader=self._text_reader
         )
         added = _PhotoDescriber(encoder.embedding, viewer, time.monotonic())
         self._describers[encoder.embedding.name] = added
@@ -178,11 +180,12 @@ def _pack_regions(matches: RegionMatches) -> PhotoRegionReplies:
 def main() -> None:
     """Answer requests until the other side closes the socket."""
     lower_priority_and_ignore_stops()
-    descriptor, priority, detector, text_reader, *encoders = sys.argv[1:]
+    descriptor, priority, text_reader, *paths = sys.argv[1:]
+    encoders, detectors = paths[:_ENCODERS], paths[_ENCODERS:]
     worker = PhotoWorker(
         PictureEncoders(*(Path(path) if path else None for path in encoders)),
-        detector,
         text_reader,
+        [Path(path) for path in detectors],
     )
     worker.start(is_idle=priority == IDLE_PRIORITY)
     parent = ParentConnection.inherited(int(descriptor))

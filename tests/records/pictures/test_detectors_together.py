@@ -1,0 +1,61 @@
+"""Detectors together: a person's garments come first, else things or our proposals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from productrecs.records.pictures.sandboxed_decoder import SandboxedDecoder
+from tests.records.pictures.test_yolox_detector import red_detector
+from tests.support.lite_models import red_chair, red_person, write_archived_model
+from tests.support.pictures import encoded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GARMENTS: Final = 5
+
+
+def picture(*, has_person: bool) -> Image.Image:
+    """Return a photo with a red spot, which is that of a person if it is upright."""
+    drawn = Image.new("RGB", (300, 400) if has_person else (400, 300), (90, 110, 130))
+    box = (110, 60, 190, 380) if has_person else (220, 20, 380, 130)
+    ImageDraw.Draw(drawn).rectangle(box, fill=(230, 20, 20))
+    return drawn
+
+
+@pytest.mark.parametrize(
+    ("names", "has_person", "garments", "labels"),
+    [
+        (("body", "objects"), True, GARMENTS, {""}),
+        (("objects",), False, 0, {"", "Chair"}),
+        (("yolox",), False, 0, {"red thing"}),
+        (("yolox", "body"), True, GARMENTS, {""}),
+    ],
+)
+def test_garments_come_first_and_a_detector_of_ones_own_has_the_last_word(
+    tmp_path: Path,
+    names: tuple[str, ...],
+    has_person: bool,  # noqa: FBT001 - a row of the table
+    garments: int,
+    labels: set[str],
+) -> None:
+    networks = {"body": red_person(), "objects": red_chair()}
+    paths = [
+        write_archived_model(name, networks[name], tmp_path / f"{name}.onnx")
+        if name in networks
+        else red_detector(tmp_path / f"{name}.onnx")
+        for name in names
+    ]
+
+    with SandboxedDecoder(detectors=paths) as decoder:
+        regions = decoder.find_regions(encoded(picture(has_person=has_person)))
+
+    is_garment = np.array([region.is_garment for region in regions])
+    assert np.flatnonzero(is_garment).tolist() == list(range(garments))
+    assert {region.label for region in regions} == labels
+    has_confidence = {region.confidence is not None for region in regions}
+    assert has_confidence == {labels == {"red thing"}}
