@@ -13,7 +13,7 @@ partner. Beside `mix` stands the same without `complementary`.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -30,8 +30,8 @@ from productrecs.engines.complementary import (
 )
 from productrecs.engines.copurchase import fit_copurchase
 from productrecs.engines.engine_protocol import ListContext
-from productrecs.engines.rank_fusion import fuse_lists
 from productrecs.engines.registry import BROWSE, BUY, BY_NAME, COMPLEMENTARY
+from productrecs.features.recommendations.candidates import fuse_candidates
 from productrecs.features.recommendations.recommendation_request import Source
 from productrecs.features.recommendations.source_recipes import PageType, Recipe, recipe_of
 from productrecs.tenancy.accounts.store_settings import StoreSettings
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from benchmarks.report import Report
     from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
+    from productrecs.engines.engine_protocol import ListRequest
 
 MIX: Final = recipe_of(Source.MIX, StoreSettings())
 BEFORE: Final = replace(MIX, blend_with_complements={})
@@ -108,12 +109,15 @@ def learned(
 def listed(store: Store, recipe: Recipe, place: PageType, given: list[int]) -> list[int]:
     """Return ten products for a product page or a cart, as `mix` blends them."""
     basket = tuple(given if place is PageType.CART else given[-1:])
-    context = ListContext(anchors=basket, basket=basket, visit=tuple(given[-9:]), now_ms=0)
+    context = cast(  # these engines need no more
+        "ListRequest",
+        ListContext(anchors=basket, basket=basket, visit=tuple(given[-9:]), now_ms=0),
+    )
     models, weights = store.models, recipe.blend[place]
-    if len(COMPLEMENTARY.evaluate(models.of(COMPLEMENTARY), context)):
+    if len(COMPLEMENTARY.candidates(models.of(COMPLEMENTARY), context).items):
         weights = recipe.blend_with_complements.get(place, weights)
-    lists = [BY_NAME[one].evaluate(models.by_engine[one], context) for one in weights]
-    blended = fuse_lists(lists, tuple(weights.values())).items
+    lists = [BY_NAME[one].candidates(models.by_engine[one], context) for one in weights]
+    blended = fuse_candidates(weights, lists).items
     return [item for item in blended.tolist() if item not in basket][: max(SHOWN)]
 
 

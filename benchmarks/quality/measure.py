@@ -18,6 +18,7 @@ from benchmarks.quality import (
     demand_groups,
     holdout,
     libraries,
+    mixed_lists,
     next_basket,
     next_item,
     order_replay,
@@ -47,6 +48,7 @@ PARTS: dict[str, Callable[[Report], None]] = {
     "bundles": bundles.measure,
     "carts": carts.measure,
     "what-completes": complements.measure,
+    "mixed-lists": mixed_lists.measure,
     "variants": variants.measure,
     "next-basket": next_basket.measure,
     "next-item-retailrocket": next_item.measure_retailrocket,
@@ -85,6 +87,7 @@ ON_REQUEST = {
     "libraries-orders",
     "libraries-retailrocket",
     "libraries-bol",
+    "mixed-lists",
 }
 
 

@@ -138,7 +138,3 @@ class BoughtNextEngine(Engine[NextItems]):
             )
 
         return explain
-
-    def evaluate(self, model: NextItems, context: ListContext) -> Items:
-        """Return what followed the basket's items."""
-        return self.candidates(model, context).items

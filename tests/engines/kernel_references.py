@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 def reference_next_items(
     layout: SessionArrays, weights: SessionWeightTables, query: SessionQuery, limit: int
-) -> tuple[Items, Floats]:
-    """Return up to `limit` items that neighbouring sessions vote for, best first."""
-    items, votes = _neighbour_votes(
-        layout, weights, query, nearest_sessions(layout, weights, query)
-    )
+) -> tuple[Items, Floats, Items]:
+    """Return up to `limit` items that neighbouring sessions vote for, best first.
+
+    The last array is the number of neighbours that hold each item. An earlier item of the
+    visit has the number of the item above it, or of all neighbours at the top.
+    """
+    sessions = nearest_sessions(layout, weights, query)
+    items, votes = _neighbour_votes(layout, weights, query, sessions)
     earlier_items = query.items[1:].astype(np.int64)
     total = _sum_votes(items, votes) if len(items) else 1.0
     candidates, item_index = np.unique(
@@ -41,7 +44,12 @@ def reference_next_items(
     candidates = candidates[is_other]
     scores = sums[is_other] * layout.rarity[candidates]
     places = top_score_indexes(candidates, scores, limit)
-    return candidates[places].astype(np.int32), scores[places]
+    best = candidates[places].astype(np.int32)
+    counts = np.bincount(items, minlength=len(layout.rarity))
+    support = [max(len(sessions.slots), 1)]
+    for item in best.tolist():
+        support.append(support[-1] if item in earlier_items else int(counts[item]))
+    return best, scores[places], np.array(support[1:], np.int32)
 
 
 def _sum_votes(items: Ints, votes: Floats) -> float:

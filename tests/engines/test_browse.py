@@ -132,13 +132,13 @@ def test_the_kernel_equals_its_twin_to_the_last_bit(
         compiled = session_knn.next_items_and_scores(layout, weights, question, limit)
         plain = reference_next_items(layout, weights, question, limit)
 
-        np.testing.assert_array_equal(compiled[0], plain[0])
-        np.testing.assert_array_equal(compiled[1], plain[1])
+        for array, expected in zip(compiled, plain, strict=True):
+            np.testing.assert_array_equal(array, expected)
 
 
 @pytest.mark.parametrize("evaluate", SCORERS)
 def test_the_newer_of_equally_similar_sessions_vote(
-    evaluate: Callable[..., tuple[Items, Floats]],
+    evaluate: Callable[..., tuple[Items, Floats, Items]],
 ) -> None:
     # Without fading all five are alike; only the two newest may vote.
     options = SessionOptions(neighbours=2, days_scale=1e15)
@@ -331,6 +331,39 @@ def test_neighbours_found_by_an_earlier_item_count_less_for_it() -> None:
 
     assert usual.next_items([0, 1], 0, 9).items.tolist() == [2, 0]
     assert full.next_items([0, 1], 0, 9).items.tolist() == [0, 2]
+
+
+def test_support_is_the_number_of_similar_visits_that_hold_an_item() -> None:
+    index = fitted(walks(*[[0, 1]] * 3, [0, 2], [3, 2]), 4)
+
+    ranked = index.next_items([0], HOUR, 9)
+
+    assert ranked.support is not None
+    assert dict(zip(ranked.items.tolist(), ranked.support.tolist(), strict=True)) == {
+        1: 3,
+        2: 1,
+    }
+
+
+@pytest.mark.parametrize(
+    ("going_back", "visit", "support"),
+    [
+        (0, [0, 1], [(2, 9), (0, 9)]),
+        (200, [0, 1], [(0, 11), (2, 9)]),  # at the top: all similar visits
+        (200, [8, 9], [(8, 1)]),  # only returns, no similar visit
+    ],
+)
+def test_an_earlier_item_of_the_visit_has_the_support_of_the_item_above_it(
+    going_back: int, visit: list[int], support: list[tuple[int, int]]
+) -> None:
+    returning = [[7, 4, 7], [4, 7, 4]] * going_back
+    index = fitted(walks(*[[0, 1, 2]] * 9, *[[0, 1]] * 2, *returning), 10)
+
+    ranked = index.next_items(visit, HOUR, 9)
+
+    assert ranked.support is not None
+    pairs = zip(ranked.items.tolist(), ranked.support.tolist(), strict=True)
+    assert list(pairs) == support
 
 
 def test_reading_an_item_again_before_the_next_is_no_return() -> None:

@@ -74,7 +74,9 @@ def facts(seed: int = 1) -> tuple[Any, Any, Any]:
 
 
 def same(one: RankedItems, other: RankedItems) -> bool:
-    return [column.tolist() for column in one] == [column.tolist() for column in other]
+    return [column.tolist() for column in one[:2]] == [
+        column.tolist() for column in other[:2]
+    ]
 
 
 @pytest.mark.parametrize("anchors", ASKED)

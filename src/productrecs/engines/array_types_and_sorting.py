@@ -26,11 +26,18 @@ Allocate: TypeAlias = Callable[[int, npt.DTypeLike], npt.NDArray[Any]]
 class RankedItems(NamedTuple):
     """Item numbers and their scores, best first; ties by item number.
 
-    Both have the same length. Scores are comparable within one list only.
+    All have the same length. Scores are comparable within one list only. `support` is the
+    number of visits or orders that hold an item with what the list is for; None if unknown.
     """
 
     items: Items
     scores: Scores
+    support: Items | None = None
+
+    def at(self, index: slice | Ints) -> RankedItems:
+        """Return the items at some places."""
+        support = None if self.support is None else self.support[index]
+        return RankedItems(self.items[index], self.scores[index], support)
 
 
 MAX_CANDIDATES: Final = 60  # of one engine, for one list

@@ -258,7 +258,8 @@ class Engine(Generic[Model]):
     guide: ClassVar[str] = "recommendations"  # the guide page that describes it
     is_filler: ClassVar[bool] = False
     is_trained: ClassVar[bool] = True  # by the training job, not by its own schedule
-    is_evaluated: ClassVar[bool] = False  # separately, against popularity
+    # Separately, against popularity; its candidates depend only on the `ListContext`.
+    is_evaluated: ClassVar[bool] = False
     weights: ClassVar[Mapping[str, float]] = MappingProxyType({})
 
     def fingerprint(self, inputs: FitInputs) -> FitFingerprint | None:
@@ -299,8 +300,3 @@ class Engine(Generic[Model]):
     def explain(self, model: Model, request: ListRequest) -> Explainer:
         """Return a function that explains an item which this engine proposes."""
         return lambda _: NO_EVIDENCE
-
-    def evaluate(self, model: Model, context: ListContext) -> Items:
-        """Return the items of the backtest's question, best first."""
-        # An evaluated engine reads only the context, not the store's products.
-        return self.candidates(model, cast("ListRequest", context)).items

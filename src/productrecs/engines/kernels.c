@@ -37,13 +37,15 @@ typedef struct {
     double *sample;
     int64_t *begins;
     double *votes; /* all zero between queries */
+    int32_t *voters; /* all zero between queries; VISITED: an earlier item of the visit */
     int32_t *touched;
     double *scored;
     int32_t *best_items;
     double *best_scores;
+    int32_t *best_support;
 } Scratch;
 
-enum { BINS = 256 };
+enum { BINS = 256, VISITED = -1 };
 
 /* Merges the items' posting lists, newest session first; returns the number of sessions. */
 static int64_t collect_recent_sessions(const Sessions *layout, const Weights *weights,
@@ -151,7 +153,8 @@ static int64_t keep_most_similar_sessions(Scratch *scratch, int64_t count, int64
     return kept;
 }
 
-/* Lets the neighbours vote for their items; returns the number of items with votes. */
+/* Lets the neighbours vote for their items, and counts each item's voters. Returns the number
+ * of items with votes. */
 static int64_t vote_for_items_of_neighbours(const Sessions *layout, const Weights *weights,
                                             const Query *query, int64_t longest,
                                             Scratch *scratch, int64_t count)
@@ -175,6 +178,7 @@ static int64_t vote_for_items_of_neighbours(const Sessions *layout, const Weight
             scratch->touched[found] = item; /* without a branch, which would wait for memory */
             found += votes == 0.0;
             scratch->votes[item] = votes + weight * weights->distance[longest + at - match_at];
+            scratch->voters[item]++;
         }
     }
     return found;
@@ -196,9 +200,24 @@ static int64_t vote_for_visited_items(const Weights *weights, const Query *query
             scratch->touched[found] = item;
             found += votes == 0.0;
             scratch->votes[item] = new_votes;
+            scratch->voters[item] = VISITED;
         }
     }
     return found;
+}
+
+/* Writes how many neighbours hold each of the best items, and clears the counts. An earlier
+ * item of the visit gets the count of the item above it; at the top, of all neighbours. */
+static void write_support(Scratch *scratch, int64_t found, int64_t taken, int64_t neighbours)
+{
+    int32_t support = neighbours ? (int32_t)neighbours : 1;
+    for (int64_t at = 0; at < taken; at++) {
+        int32_t voters = scratch->voters[scratch->best_items[at]];
+        if (voters != VISITED) support = voters;
+        scratch->best_support[at] = support;
+    }
+    for (int64_t place = 0; place < found; place++)
+        scratch->voters[scratch->touched[place]] = 0;
 }
 
 /* Writes the best items, clears the votes, and returns the number of items. */
@@ -243,12 +262,14 @@ int64_t next_items(const Sessions *layout, const Weights *weights, Scratch *scra
                    int64_t neighbours, int64_t longest, double seen, int64_t limit)
 {
     const Query query = {items, own_slots};
-    int64_t count = collect_recent_sessions(layout, weights, &query, n_items, n_own,
+    int64_t found, taken, count = collect_recent_sessions(layout, weights, &query, n_items, n_own,
                                             recent_sessions, scratch);
     count = keep_most_similar_sessions(scratch, count, neighbours);
-    count = vote_for_items_of_neighbours(layout, weights, &query, longest, scratch, count);
-    count = vote_for_visited_items(weights, &query, n_items, seen, scratch, count);
-    return take_best_items(layout, current, scratch, count, limit);
+    found = vote_for_items_of_neighbours(layout, weights, &query, longest, scratch, count);
+    found = vote_for_visited_items(weights, &query, n_items, seen, scratch, found);
+    taken = take_best_items(layout, current, scratch, found, limit);
+    write_support(scratch, found, taken, count);
+    return taken;
 }
 
 /* ---------------------------------------------------------------- co-purchase lookup */

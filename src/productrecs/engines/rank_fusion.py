@@ -1,4 +1,4 @@
-"""Rank fusion: merges lists by weighted reciprocal ranks, with each item's leading list."""
+"""Rank fusion: merges lists by the weighted ranks and the support of their items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
+    from productrecs.engines.array_types_and_sorting import Floats, Items
 
 
 RANK_OFFSET: Final = 20.0  # for short lists; the classic 60 suits lists of a thousand
@@ -28,36 +28,56 @@ class FusedList(NamedTuple):
     leaders: npt.NDArray[np.int8]  # [n] index of the list with the item's largest share
 
 
-def fuse_lists(lists: Sequence[Items], weights: Sequence[float]) -> FusedList:
+def fuse_lists(
+    lists: Sequence[Items],
+    weights: Sequence[float],
+    support: Sequence[Items | None] = (),
+) -> FusedList:
     """Return the items of all lists (each best first, its items distinct) in one order.
 
-    An item's share in a list is weight / (20 + rank), rank from 0. Its score is the sum of
-    its shares. Of equal shares the earlier list leads.
+    An item's score is the sum of its `shares_in_lists`. Of equal shares the earlier list
+    leads. A list beside empty ones keeps its order.
 
     Source: reciprocal rank fusion (Cormack 2009), requirements/algorithms.md 4.2.
     """
-    nonempty = [index for index, ranked in enumerate(lists) if len(ranked)]
-    if len(nonempty) == 1:  # a single list keeps its order
-        single = nonempty[0]
-        items = lists[single]
-        shares, _ = _shares((weights[single],), (len(items),))
-        return FusedList(items, shares, np.full(len(items), single, np.int8))
-    items = np.concatenate(lists) if lists else _NONE
-    shares, ends = _shares(tuple(weights), tuple([len(ranked) for ranked in lists]))
-    return (
-        _sum_shares_by_item(items, shares, ends)
-        if len(items)
-        else FusedList(_NONE, _NO_SHARES, _NO_LEADERS)
-    )
+    shares, leaders = shares_in_lists(lists, weights, support)
+    nonempty = [ranked for ranked in lists if len(ranked)]
+    if len(nonempty) <= 1:
+        return FusedList(nonempty[0] if nonempty else _NONE, shares, leaders)
+    return _sum_shares_by_item(np.concatenate(lists), shares, leaders)
 
 
-def _sum_shares_by_item(items: Items, shares: Floats, ends: Ints) -> FusedList:
+def shares_in_lists(
+    lists: Sequence[Items],
+    weights: Sequence[float],
+    support: Sequence[Items | None] = (),
+) -> tuple[Floats, npt.NDArray[np.int8]]:
+    """Return the share of each item of the concatenated lists, and the index of its list.
+
+    An item's share is weight / (20 + rank), rank from 0. Beside other lists it counts
+    s / (s + 1) of this, where s visits or orders support the item: half for one. An item
+    of unknown support, or of 1,000 and more, counts fully.
+    """
+    lengths = tuple([len(ranked) for ranked in lists])
+    shares, list_indexes = _shares(tuple(weights), lengths)
+    is_known = any(counts is not None for counts in support)
+    if not is_known or lengths.count(0) == len(lengths) - 1:
+        return shares, list_indexes
+    counts = [
+        np.full(length, _MAX_SUPPORT) if one is None else one
+        for length, one in zip(lengths, support, strict=True)
+    ]
+    return shares * _FACTORS.take(np.concatenate(counts), mode="clip"), list_indexes
+
+
+def _sum_shares_by_item(
+    items: Items, shares: Floats, lists: npt.NDArray[np.int8]
+) -> FusedList:
     """Return the distinct items by falling sum of shares; ties by item number.
 
-    Items and shares are parallel and concatenated: each list ends at its index in `ends`,
-    with falling shares. An item's shares are summed from the largest on.
+    The arguments are parallel: an item of a list, its share, and the list's index. An
+    item's shares are summed from the largest on.
     """
-    lists = np.repeat(np.arange(len(ends), dtype=np.int8), np.diff(ends, prepend=0))
     order = np.lexsort((-shares, items))  # by item, its largest share first
     sorted_items = items[order]
     is_first = np.concatenate(([True], sorted_items[1:] != sorted_items[:-1]))
@@ -68,9 +88,13 @@ def _sum_shares_by_item(items: Items, shares: Floats, ends: Ints) -> FusedList:
     return FusedList(items[leading], sums[best], lists[leading])
 
 
-def fuse_ranked(lists: Sequence[Items], weights: Sequence[float]) -> RankedItems:
+def fuse_ranked(
+    lists: Sequence[Items],
+    weights: Sequence[float],
+    support: Sequence[Items | None] = (),
+) -> RankedItems:
     """Return the items of `fuse_lists` with scores, as the candidates of one engine."""
-    fused = fuse_lists(lists, weights)
+    fused = fuse_lists(lists, weights, support)
     return RankedItems(fused.items, fused.scores.astype(np.float32))
 
 
@@ -82,18 +106,21 @@ def ranked_by_position(items: Iterable[int]) -> RankedItems:
 
 
 @memoized(RegisteredCache.FUSION_WEIGHTS)
-def _shares(weights: tuple[float, ...], counts: tuple[int, ...]) -> tuple[Floats, Ints]:
-    """Return the share of each place of the concatenated lists, and each list's end."""
+def _shares(
+    weights: tuple[float, ...], lengths: tuple[int, ...]
+) -> tuple[Floats, npt.NDArray[np.int8]]:
+    """Return the share of each place of the concatenated lists, and its list's index."""
     rank_shares = [
-        np.float64(weight) / (RANK_OFFSET + np.arange(count))
-        for weight, count in zip(weights, counts, strict=True)
+        np.float64(weight) / (RANK_OFFSET + np.arange(length))
+        for weight, length in zip(weights, lengths, strict=True)
     ]
     shares: Floats = np.concatenate([_NO_SHARES, *rank_shares])
-    ends = np.cumsum(counts, dtype=np.int64)
-    shares.flags.writeable = ends.flags.writeable = False
-    return shares, ends
+    lists = np.repeat(np.arange(len(lengths), dtype=np.int8), lengths)
+    shares.flags.writeable = lists.flags.writeable = False
+    return shares, lists
 
 
 _NONE: Final = np.zeros(0, np.int32)
 _NO_SHARES: Final = np.zeros(0)
-_NO_LEADERS: Final = np.zeros(0, np.int8)
+_MAX_SUPPORT: Final = 1_000
+_FACTORS: Final = np.append(1.0 - 1.0 / np.arange(1, _MAX_SUPPORT + 1), 1.0)

@@ -167,14 +167,16 @@ class SessionIndex:
         query = self._session_query(recent, exclude_session)
         if limit <= 0 or len(query.items) == 0:
             return NO_RANKED
-        items, scores = next_items_and_scores(
+        items, scores, counts = next_items_and_scores(
             self._layout, self._query_weights(query, interactions), query, limit
         )
+        support: Items | None = counts
         if extend and 0 < len(items) < min(limit, self._options.enough):
             items, scores = self._append_next_items_of_best(query, items, scores, limit)
+            support = None
         age_days = max(0, now_ms - self._newest_ms) / _DAY_MS
         decay = math.exp(-min(age_days / self._options.days_scale, 60.0))
-        return RankedItems(items, (scores * decay).astype(np.float32))
+        return RankedItems(items, (scores * decay).astype(np.float32), support)
 
     def _append_next_items_of_best(
         self, query: SessionQuery, items: Items, scores: Floats, limit: int
@@ -186,7 +188,7 @@ class SessionIndex:
             return items, scores
         extended_query = query._replace(items=best)
         extended_weights = self._weights._replace(returns=np.zeros(self._options.prefix))
-        next_of_best, votes = next_items_and_scores(
+        next_of_best, votes, _ = next_items_and_scores(
             self._layout, extended_weights, extended_query, limit + len(items)
         )
         is_new = np.isin(next_of_best, items, invert=True)

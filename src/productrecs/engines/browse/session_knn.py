@@ -226,7 +226,7 @@ def _recent_sessions(
 
 
 class SessionScratch(NamedTuple):
-    """Scratch memory of one thread, reused by every query: 32 bytes an item."""
+    """Scratch memory of one thread, reused by every query: 44 bytes an item."""
 
     slots: Ints  # [recent_sessions]
     similar: Floats  # [recent_sessions]
@@ -234,10 +234,12 @@ class SessionScratch(NamedTuple):
     sample: Floats  # [recent_sessions]
     begins: Ints  # [recent_sessions + 1]
     votes: Floats  # [n_items], all zero between queries
+    voters: Items  # [n_items], all zero between queries
     touched: Items  # [n_items + 1]
     scored: Floats  # [n_items]
     best_items: Items  # [n_items]
     best_scores: Floats  # [n_items]
+    best_support: Items  # [n_items]
 
 
 def thread_scratch(n_items: int, recent_sessions: int) -> tuple[SessionScratch, Any]:
@@ -255,10 +257,12 @@ def thread_scratch(n_items: int, recent_sessions: int) -> tuple[SessionScratch, 
             sample=np.zeros(recent_sessions),
             begins=np.zeros(recent_sessions + 1, dtype=np.int64),
             votes=np.zeros(n_items),
+            voters=np.zeros(n_items, dtype=np.int32),
             touched=np.zeros(n_items + 1, dtype=np.int32),
             scored=np.zeros(n_items),
             best_items=np.zeros(n_items, dtype=np.int32),
             best_scores=np.zeros(n_items),
+            best_support=np.zeros(n_items, dtype=np.int32),
         )
         _memory.scratch = scratch = arrays, addresses(*arrays)
     return scratch
@@ -266,8 +270,12 @@ def thread_scratch(n_items: int, recent_sessions: int) -> tuple[SessionScratch, 
 
 def next_items_and_scores(
     layout: SessionArrays, weights: SessionWeightTables, query: SessionQuery, limit: int
-) -> tuple[Items, Floats]:
-    """Return up to `limit` items that neighbouring sessions vote for, best first."""
+) -> tuple[Items, Floats, Items]:
+    """Return up to `limit` items that neighbouring sessions vote for, best first.
+
+    The last array is the number of neighbours that hold each item. An earlier item of the
+    visit has the number of the item above it, or of all neighbours at the top.
+    """
     scratch, pointers = thread_scratch(len(layout.rarity), query.recent_sessions)
     count = _next_items(
         layout.pointers,
@@ -284,4 +292,8 @@ def next_items_and_scores(
         weights.seen,
         limit,
     )
-    return scratch.best_items[:count].copy(), scratch.best_scores[:count].copy()
+    return (
+        scratch.best_items[:count].copy(),
+        scratch.best_scores[:count].copy(),
+        scratch.best_support[:count].copy(),
+    )

@@ -129,9 +129,7 @@ class ComplementModel:
                 copurchases.items, excluded_categories, excluded_groups
             )
             if len(index) < len(copurchases.items):
-                complements = RankedItems(
-                    copurchases.items[index], copurchases.scores[index]
-                )
+                complements = copurchases.at(index)
         if len(complements.items) >= self.min_complements[0]:
             return complements
         excluded_groups |= self._groups_of(complements.items)
@@ -186,7 +184,10 @@ class ComplementModel:
     def _append_backfill(
         self, complements: RankedItems, backfill: Iterator[int]
     ) -> RankedItems:
-        """Return `complements` with items of `backfill`, up to `min_complements`."""
+        """Return `complements` with items of `backfill`, up to `min_complements`.
+
+        Their categories alone support them, which counts as one order.
+        """
         items: list[int] = complements.items.tolist()
         scores: list[float] = complements.scores.tolist()
         score = scores[-1] if scores else 1.0
@@ -194,9 +195,13 @@ class ComplementModel:
             score *= _BACKFILL_DECAY
             items.append(item)
             scores.append(score)
-        if len(items) == len(complements.items):
+        known = len(complements.items)
+        if len(items) == known:
             return complements
-        return RankedItems(np.array(items, np.int32), np.array(scores, np.float32))
+        support = complements.support if known else NO_RANKED.items
+        if support is not None:
+            support = np.append(support, np.ones(len(items) - known, np.int32))
+        return RankedItems(np.array(items, np.int32), np.array(scores, np.float32), support)
 
     def _category_complements(
         self,

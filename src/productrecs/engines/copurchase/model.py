@@ -116,7 +116,11 @@ class CopurchaseModel:
             return NO_RANKED
         begin, end = self.offsets[item : item + 2].tolist()
         end = begin + int(np.count_nonzero(self.evidence[begin:end]))
-        return RankedItems(self.companions[begin:end], self.scores[begin:end])
+        rows = slice(begin, end)
+        support = self.support[rows]
+        if len(self.shared):
+            support = np.maximum(support, self.shared[rows])
+        return RankedItems(self.companions[rows], self.scores[rows], support)
 
     def shared_basket_count(self, anchor: int, item: int) -> int:
         """Return the number of common baskets of two items; 0 for none or too few.
@@ -167,8 +171,7 @@ class CopurchaseModel:
         if limit <= 0 or not basket_items:
             return NO_RANKED
         if len(basket_items) == 1:
-            items, scores = self.evident_companions(basket_items[0])
-            return RankedItems(items[:limit], scores[:limit])
+            return self.evident_companions(basket_items[0]).at(slice(limit))
         anchors = np.array(basket_items, dtype=np.int64)
         anchor_weights = np.ones(len(basket_items))
         if weights is not None:

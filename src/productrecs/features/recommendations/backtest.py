@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 
-from productrecs.engines.array_types_and_sorting import Floats, Ints, Items
-from productrecs.engines.engine_protocol import ListContext
-from productrecs.engines.rank_fusion import fuse_lists
+from productrecs.engines.array_types_and_sorting import Floats, Ints, Items, RankedItems
+from productrecs.engines.engine_protocol import ListContext, ListRequest
 from productrecs.engines.registry import BY_NAME, EVALUATED
+from productrecs.features.recommendations.candidates import fuse_candidates
 from productrecs.features.recommendations.recommendation_request import (
     EngineName,
     Pick,
@@ -385,7 +385,8 @@ class _BacktestedEngines:
             context = replace(
                 self._context(items), is_only_engine=True, pools_variants=False
             )
-            return _first_allowed(self._engine_items(name, context), set(context.basket))
+            ranked = self._candidates(name, context)
+            return _first_allowed(ranked.items, set(context.basket))
 
         return lists
 
@@ -396,13 +397,11 @@ class _BacktestedEngines:
     def fused_picks(self, items: tuple[int, ...]) -> list[Pick]:
         """Return the fused list with its scores; each filled place has nine tenths."""
         recipe, context = self._recipe, self._context(items)
-        candidates = {name: self._engine_items(name, context) for name in EVALUATED}
+        candidates = {name: self._candidates(name, context) for name in EVALUATED}
         weights = recipe.blend[self._page_type]
-        if len(candidates[EngineName.COMPLEMENTARY]):
+        if len(candidates[EngineName.COMPLEMENTARY].items):
             weights = recipe.blend_with_complements.get(self._page_type, weights)
-        fused = fuse_lists(
-            [candidates[engine] for engine in weights], tuple(weights.values())
-        )
+        fused = fuse_candidates(weights, [candidates[engine] for engine in weights])
         scores = dict(zip(fused.items.tolist(), fused.scores.tolist(), strict=True))
         excluded = set(context.basket)
         picks = [
@@ -423,9 +422,9 @@ class _BacktestedEngines:
         visit = items[-_VISIT_ITEMS:]
         return ListContext(anchors=basket, basket=basket, visit=visit, now_ms=self._now_ms)
 
-    def _engine_items(self, name: str, context: ListContext) -> Items:
+    def _candidates(self, name: str, context: ListContext) -> RankedItems:
         engine = BY_NAME[name]
-        return engine.evaluate(self._models.of(engine), context)
+        return engine.candidates(self._models.of(engine), cast("ListRequest", context))
 
 
 def _lists_by_method(engines: _BacktestedEngines) -> dict[str, Lists]:

@@ -168,12 +168,17 @@ def fuse_candidates(
 ) -> FusedCandidates:
     """Return every engine's candidates fused into one order.
 
-    A single engine keeps its own scores. Several are fused by weighted reciprocal ranks,
-    and a product is attributed to the engine with the largest share of its score.
+    A single engine keeps its own scores. Several are fused by weighted reciprocal ranks
+    and the support of their candidates, and a product is attributed to the engine with the
+    largest share of its score.
     """
     engines = tuple(weights)
     if len(candidates) == 1:
-        items, scores = candidates[0]
+        items, scores, _ = candidates[0]
         return FusedCandidates(engines, items, scores, np.zeros(len(items), dtype=np.int8))
-    fused = fuse_lists([ranked.items for ranked in candidates], tuple(weights.values()))
+    fused = fuse_lists(
+        [ranked.items for ranked in candidates],
+        tuple(weights.values()),
+        [ranked.support for ranked in candidates],
+    )
     return FusedCandidates(engines, *fused)

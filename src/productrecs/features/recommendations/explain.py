@@ -15,7 +15,7 @@ from productrecs.engines.engine_protocol import (
     SharedBasketCount,
     SimilarVisitViews,
 )
-from productrecs.engines.rank_fusion import RANK_OFFSET
+from productrecs.engines.rank_fusion import shares_in_lists
 from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.bundles import offer_of_list
 from productrecs.features.recommendations.cooldown_and_fatigue import COOLDOWN_FACTOR
@@ -413,16 +413,21 @@ class _DecisionExplainer:
 
     def _engine_votes(self, item: int) -> tuple[EngineVote, ...]:
         decision = self._decision
-        is_single = len(decision.candidates) == 1
+        candidates = decision.candidates
+        shares, lists = shares_in_lists(
+            [ranked.items for ranked in candidates],
+            tuple(decision.weights.values()),
+            [ranked.support for ranked in candidates],
+        )
         return tuple(
             EngineVote(
                 engine,
                 rank + 1,
                 float(ranked.scores[rank]),
-                None if is_single else weight / (RANK_OFFSET + rank),
+                None if len(candidates) == 1 else float(shares[lists == index][rank]),
             )
-            for (engine, weight), ranked in zip(
-                decision.weights.items(), decision.candidates, strict=True
+            for index, (engine, ranked) in enumerate(
+                zip(decision.weights, candidates, strict=True)
             )
             if (rank := _rank_in(ranked, item)) is not None
         )

@@ -58,7 +58,8 @@ def with_interest_signals(
             weights.append(_SIGNAL_WEIGHT * _DECAY ** signal[2])
     if len(lists) == 1:
         return visit
-    return fuse_ranked(lists, weights)
+    support = [visit.support, *[None] * (len(lists) - 1)]
+    return fuse_ranked(lists, weights, support)
 
 
 def _items_for_signal(

@@ -263,8 +263,7 @@ class StorePhotoSearch:
 
 def pack_ranked(ranked: RankedItems) -> Row:
     """Return items and scores as bytes."""
-    items, scores = ranked
-    return items.astype("<i4").tobytes(), scores.astype("<f4").tobytes()
+    return ranked.items.astype("<i4").tobytes(), ranked.scores.astype("<f4").tobytes()
 
 
 def unpack_ranked(row: Row) -> RankedItems:
