@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -39,6 +40,7 @@ from productrecs.training.visual.served_visual_model import (
     pictures_folder,
 )
 from tests.records.pictures.test_decode_picture import header_of_png
+from tests.support.lite_models import red_chair, red_person, write_archived_model
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, pixels
 from tests.support.service import eventually
 
@@ -120,6 +122,24 @@ def test_a_photo_worker_returns_what_a_matcher_in_this_process_returns(
         strict=True,
     ):
         assert one_value == pytest.approx(other_value)
+
+
+def test_detectors_reach_the_process_that_reads_photos(
+    tmp_path: Path, pictures: ServedVisualModel
+) -> None:
+    objects = write_archived_model("objects", red_chair(), tmp_path / "objects.onnx")
+    body = write_archived_model("body", red_person(), tmp_path / "body.onnx")
+    photo = drawn("grey", "box", side=200)
+    photo.paste((255, 0, 0), (110, 10, 190, 90))
+    found = []
+
+    for detectors in ([objects], [objects, body]):
+        with contextlib.closing(PhotoWorkerClient(detectors)) as client:
+            there = client.search_in(pictures)
+            places = there.similar_items_by_region(encoded(photo), 1, VISIBLE).places
+            found.append(({place.label for place in places}, places[0].is_garment))
+
+    assert found == [({"", "Chair"}, False), ({""}, True)]
 
 
 def test_what_is_no_picture_is_refused_and_the_process_lives_on(
