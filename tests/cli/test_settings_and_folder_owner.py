@@ -177,7 +177,14 @@ def test_the_first_store_creates_the_installation_and_says_where(
 
 
 @pytest.mark.parametrize(
-    "command", ["store create --domain a.example", "store list", "doctor"]
+    "command",
+    [
+        "store create --domain a.example",
+        "store list",
+        "doctor",
+        "migrate",
+        "restore data/service.json",
+    ],
 )
 def test_a_folder_whose_service_uses_postgresql_gets_no_second_installation(
     machine: InstalledMachine, command: str

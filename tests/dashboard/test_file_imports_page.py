@@ -349,6 +349,7 @@ def test_every_row_of_a_file_is_in_one_count(office: Office, store: Store) -> No
         "rows": 1_004,
         "inserted": 1_001,
         "overwritten": 0,
+        "removed": 0,
         "folded": 0,
         "repeated": 2,
         "left_out": 0,

@@ -132,19 +132,21 @@ def open_or_create_services(data: Path | None) -> Iterator[Services]:
 
 
 def _is_installed(settings: Settings) -> bool:
+    refuse_second_installation(settings)
     if settings.database_url is None and not settings.database_file.exists():
-        _require_no_running_service(settings)
         return False
     with open_existing_services(settings) as services:
         return has_schema(services.database)
 
 
-def _require_no_running_service(settings: Settings) -> None:
-    """Raise if a service runs in a folder without a database file.
+def refuse_second_installation(settings: Settings) -> None:
+    """Do nothing, unless a service runs in a folder without a database file.
 
     Raises:
         DataFolderError: when one does: its database is PostgreSQL's.
     """
+    if settings.database_url is not None or settings.database_file.exists():
+        return
     address = address_of_running_service(settings.data)
     if address is not None:
         message = (
@@ -162,8 +164,8 @@ def open_existing_services(settings: Settings) -> Iterator[Services]:
         DataFolderError: when there is no database.
         UnsafeStorageError: when it must not be opened.
     """
+    refuse_second_installation(settings)
     if settings.database_url is None and not settings.database_file.exists():
-        _require_no_running_service(settings)
         folder = settings.data.resolve()
         message = f"there is no database in {folder}; choose its folder with --data"
         raise DataFolderError(message)

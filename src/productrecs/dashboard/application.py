@@ -179,7 +179,7 @@ def asset_address(name: str) -> str:
 _log = logging.getLogger(__name__)
 
 FORM_LIMIT: Final = 512 << 10
-_MAX_FIELDS: Final = 5_000
+_MAX_FIELDS: Final = 50_000
 _WORTH_PACKING: Final = 1_000
 _STATIC: Final = f"{DASHBOARD_PATH}/static/"
 _MEDIA_TYPES: Final = {

@@ -79,7 +79,7 @@ class CachedStore:
     searches: SearchCache = field(default_factory=SearchCache)
     last_use: int = 0  # a counter value at the last use
     refused_model: str = ""  # a damaged model that is not loaded again
-    lacks_models: bool = False  # only another machine's data folder has them
+    lacks_models: bool = False  # none serves: only another machine's data folder has them
     widgets: dict[str, WidgetConfig] = field(default_factory=dict)  # as last read
     earnings_at: int = 0  # when the earning index in use was computed
     question_weights: Mapping[str, float] = field(default_factory=dict)  # of search
@@ -187,7 +187,9 @@ def refresh_changed_views(
     _open_serving_pictures(services, store_id, cached_store, versions.visual_id)
     snapshots = _serving_snapshots(store_id, versions)
     are_ready = all(map(services.snapshots.is_ready, snapshots))
-    cached_store.lacks_models = any(map(services.snapshots.is_missing, snapshots))
+    cached_store.lacks_models = not cached_store.state.models.model_id and any(
+        map(services.snapshots.is_missing, snapshots)
+    )
     cached_store.versions = (
         versions if are_ready else None
     )  # otherwise the next poll checks it again

@@ -219,6 +219,8 @@ class InstalledModels:
         installed = []
         for about in sorted(self._folder.glob(f"[!.]*/{_ABOUT}")):
             fields = json.loads(about.read_text("utf-8"))
+            if fields["kind"] == DETECTOR and self._finds_bodies(fields["name"]):
+                fields["kind"] = BODY_DETECTOR  # version 0.1.0 had one kind for both
             installed.append(InstalledModel(**fields, is_used=fields["name"] in used))
         return installed
 
@@ -395,7 +397,17 @@ class InstalledModels:
             fields: dict[str, Any] = json.loads((self._folder / _USED).read_text("utf-8"))
         except FileNotFoundError:
             return {}
+        if DETECTOR in fields and self._finds_bodies(fields[DETECTOR]):
+            fields[BODY_DETECTOR] = fields.pop(DETECTOR)  # as version 0.1.0 wrote it
         return fields
+
+    def _finds_bodies(self, name: str) -> bool:
+        """Return whether an installed detector finds landmarks of the body."""
+        try:
+            sidecar = json.loads((self._folder / name / _SIDECAR).read_text("utf-8"))
+        except FileNotFoundError:
+            return False
+        return bool(sidecar.get("finds") == BODY)
 
     def _write_used_name(self, kind: str, name: str) -> None:
         fields = self._read_fields()

@@ -239,8 +239,9 @@ def test_an_install_that_was_killed_leaves_no_model(tmp_path: Path, mirror: Path
     assert "Installed" in run(data, "install", "colours", "--from", str(mirror), "--yes")
 
 
+@pytest.mark.parametrize("is_body_of_0_1_0", [False, True])
 def test_packages_of_networks_are_converted_and_serve_side_by_side(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_body_of_0_1_0: bool
 ) -> None:
     networks = {"body": red_person(), "objects": red_chair()}
     archives = {
@@ -258,6 +259,10 @@ def test_packages_of_networks_are_converted_and_serve_side_by_side(
     for name, archive in archives.items():
         run(tmp_path, "install", name, "--from", str(archive), "--yes")
         run(tmp_path, "use", name)
+        if name == "body" and is_body_of_0_1_0:  # then both had one kind
+            about = folder / name / "about.json"
+            about.write_text(about.read_text().replace("body detector", "detector"))
+            (folder / "used.json").write_text('{"detector": "body"}')
     wrong = run(tmp_path, "install", "body", "--from", str(archives["objects"]), fails=True)
     offered = run(tmp_path, "list", "--from", str(archives["objects"]))
     listed, served = run(tmp_path, "list"), detectors(tmp_path)

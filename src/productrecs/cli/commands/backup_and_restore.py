@@ -13,7 +13,10 @@ from typing import Final, NoReturn
 
 import click
 
-from productrecs.cli.open_services import open_existing_services
+from productrecs.cli.open_services import (
+    open_existing_services,
+    refuse_second_installation,
+)
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json, progress
 from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
@@ -182,6 +185,7 @@ def restore(
     Example: productrecs restore /backups/productrecs-2026-11-21.tar.gz --data /srv/recs
     """
     settings, began = load_settings(data), time.monotonic()
+    refuse_second_installation(settings)
     folder = settings.data
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.open_services import open_existing_services
+from productrecs.cli.open_services import (
+    open_existing_services,
+    refuse_second_installation,
+)
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.cli.settings_and_folder_owner import load_settings, switch_to_folder_owner
@@ -55,6 +58,7 @@ def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
 
 
 def _migrate_schema(settings: Settings) -> bool:
+    refuse_second_installation(settings)
     services = build_services(settings)
     try:
         return schema_upgrade.migrate(services.database)

@@ -282,7 +282,7 @@ def check_backups(services: Services) -> Iterator[CheckResult]:
         yield problem("backups", operator_text(error), "check PRODUCTRECS_BACKUP")
         return
     remedy = "run `productrecs backup`, which says why if it fails"
-    if newest is None and not all_stores(services.database):
+    if not all_stores(services.database):
         yield ok("backups", "the first one is made when there is a store")
     elif newest is None:
         yield problem("backups", f"there is no backup in {place.address}", remedy)

@@ -214,9 +214,10 @@ def shown_errors(errors: Sequence[SkippedRow]) -> list[list[object]]:
 
 def item_counts(report: ItemImportReport) -> dict[str, int]:
     """Return the counts of the rows of an item import, as the history has them."""
-    of_products = {"unchanged": report.unchanged, "removed": report.removed}
+    unchanged = {"unchanged": report.unchanged} if report.unchanged else {}
     return {
-        **{name: count for name, count in of_products.items() if count},
+        **unchanged,
+        "removed": report.removed,
         "rows": report.rows,
         "inserted": report.created,
         "overwritten": report.updated,

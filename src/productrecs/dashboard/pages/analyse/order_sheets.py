@@ -141,7 +141,7 @@ def record_sheet_as_ordered(visit: Visit) -> Reply:
     except SupplierError as error:
         return show_order_sheets(visit, status=422, line_error=sentence(error))
     stored = visit.formats.count(len(lines) - len(missing), "product")
-    message = f"Recorded {stored} as ordered. To undo it, remove the delivery below."
+    message = f"Recorded {stored} as ordered. To undo it, remove its lines below."
     if not lines:
         message = "Nothing was recorded: no product was ticked."
     return visit.redirect(f"{ORDERS_PATH}#ordered", message)

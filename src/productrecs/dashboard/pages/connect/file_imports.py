@@ -56,7 +56,7 @@ _TIMES: Final = (
     ("%d.%m.%Y %H:%M:%S", "31.12.2026 23:59:59"),
 )
 _HISTORY: Final = 50
-_RARE: Final = frozenset({"repeated", "added_up", "folded"})
+_RARE: Final = frozenset({"repeated", "added_up", "folded", "removed"})
 _STATES: Final = {
     ImportStatus.CHECKING: ("Checking", ""),
     ImportStatus.CHECKED: ("Ready to start", "good"),
