@@ -218,6 +218,7 @@ def test_a_feed_goes_live_and_is_fetched_again_only_when_it_changed(
     assert any_shop.last_import().result["counts"] == {
         "rows": 5,
         "inserted": 0,
+        "removed": 0,
         "overwritten": 1,
         "unchanged": 4,
         "folded": 0,
