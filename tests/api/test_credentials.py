@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.storage.sql.dialects import RawReader
+    from tests.support.service import Reply
 
 Headers = dict[str, str]
 Sent = tuple[str, Headers]  # what is added to the query, and the headers
@@ -154,7 +156,6 @@ CREDENTIALS: Final[Mapping[str, tuple[Callable[[Account], Sent], dict[str, str]]
 
 
 DISTINGUISHING = {"none", "publishable in the query", "secret as X-API-Key"}
-MAIL = {(method, path) for method, path in TABLE if path.startswith("/v1/mail/")}
 ANSWERED = {200, 202, 302}  # 302: a link in a mail
 
 
@@ -168,7 +169,7 @@ def mismatches(
     With a `share` of 3, a route gets a third of the credentials, and those that tell the
     kinds of routes apart; the next routes of its kind get the other thirds.
     """
-    wrong, tries = [], 0
+    wrong = []
     for number, ((method, path), row) in enumerate(
         sorted(TABLE.items(), key=lambda entry: entry[1].wants)
     ):
@@ -179,15 +180,18 @@ def mismatches(
             query, headers = credential(merchant.account)
             target = with_query(call.target, query)
             headers = {**call.headers, **headers}
-            reply = merchant.client.ask(method, target, call.body, headers)
-            while reply.status == 404 and (method, path) in MAIL and tries < 100:
-                tries += 1
-                time.sleep(0.05)  # until the process has read the new placement
-                reply = merchant.client.ask(method, target, call.body, headers)
+            ask = partial(merchant.client.ask, method, target, call.body, headers)
+            reply = _ask_once_known(ask) if path.startswith("/v1/mail/") else ask()
             code = OK if reply.status in ANSWERED else reply.json.get("code")
             if code != expected[row.wants] or reply.status not in {*ANSWERED, 401}:
                 wrong.append(f"{method} {path}, {name}: {reply.status} {code}")
     return wrong
+
+
+def _ask_once_known(ask: Callable[[], Reply]) -> Reply:
+    """Return the reply of a process that has read the placement made for the call."""
+    eventually(lambda: ask().status != 404, 30)
+    return ask()
 
 
 def test_every_route_has_a_row_here_and_in_the_description(merchant: Merchant) -> None:

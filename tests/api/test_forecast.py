@@ -27,10 +27,10 @@ def item(merchant: Merchant, item_id: str) -> Any:
     return merchant.client.ask("GET", merchant.target(f"/v1/forecast/items/{item_id}"))
 
 
-def enable(service: Service, merchant: Merchant, answer: str = "true") -> None:
+def change(service: Service, merchant: Merchant, **settings: str) -> None:
     with service.database() as database:
         store = find_store(database, merchant.account.domain)
-        change_settings(database, store, {"demand_forecast": answer})
+        change_settings(database, store, settings)
 
 
 def sell(service: Service, merchant: Merchant, items: Sequence[str], days: int) -> None:
@@ -54,7 +54,7 @@ def forecast(service: Service) -> Merchant:
     merchant.push({"id": "a/b é", "stock_qty": 30}, {"id": "plain"}, {"id": "gone"})
     sell(service, merchant, ["a/b é", "plain", "gone"], days=90)
     merchant.delete("gone")
-    enable(service, merchant)
+    change(service, merchant, demand_forecast="true")
     eventually(lambda: summary(merchant)["generated_at"] is not None, _RUN_SECONDS)
     return merchant
 
@@ -147,7 +147,7 @@ def test_a_store_sees_only_its_own(forecast: Merchant, other: Merchant) -> None:
 
 
 def test_without_the_add_on_it_is_empty_again(service: Service, forecast: Merchant) -> None:
-    enable(service, forecast, "false")
+    change(service, forecast, demand_forecast="false")
 
     eventually(lambda: summary(forecast)["enabled"] is False)
     assert summary(forecast)["forecast"] == []
@@ -165,13 +165,9 @@ def test_a_store_can_close_its_forecast_to_the_publishable_key(
         replies = [ask("GET", target, None, headers) for target in targets]
         return [(reply.status, str(reply.json.get("code", ""))) for reply in replies]
 
-    with service.database() as database:
-        store = find_store(database, forecast.account.domain)
-        change_settings(database, store, {"public_forecast": "false"})
+    change(service, forecast, public_forecast="false")
     try:
         eventually(lambda: refusals({}) == [(401, "secret_key_required")] * 2, 30)
         assert refusals(forecast.server) == [(200, "")] * 2
     finally:
-        with service.database() as database:
-            store = find_store(database, forecast.account.domain)
-            change_settings(database, store, {"public_forecast": "true"})
+        change(service, forecast, public_forecast="true")

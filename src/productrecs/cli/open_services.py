@@ -133,10 +133,15 @@ def open_or_create_services(data: Path | None) -> Iterator[Services]:
 
 def _is_installed(settings: Settings) -> bool:
     refuse_second_installation(settings)
-    if settings.database_url is None and not settings.database_file.exists():
+    if _lacks_database(settings):
         return False
     with open_existing_services(settings) as services:
         return has_schema(services.database)
+
+
+def _lacks_database(settings: Settings) -> bool:
+    """Return whether neither a database server nor a file in the folder is there."""
+    return settings.database_url is None and not settings.database_file.exists()
 
 
 def refuse_second_installation(settings: Settings) -> None:
@@ -145,7 +150,7 @@ def refuse_second_installation(settings: Settings) -> None:
     Raises:
         DataFolderError: when one does: its database is PostgreSQL's.
     """
-    if settings.database_url is not None or settings.database_file.exists():
+    if not _lacks_database(settings):
         return
     address = address_of_running_service(settings.data)
     if address is not None:
@@ -165,7 +170,7 @@ def open_existing_services(settings: Settings) -> Iterator[Services]:
         UnsafeStorageError: when it must not be opened.
     """
     refuse_second_installation(settings)
-    if settings.database_url is None and not settings.database_file.exists():
+    if _lacks_database(settings):
         folder = settings.data.resolve()
         message = f"there is no database in {folder}; choose its folder with --data"
         raise DataFolderError(message)
