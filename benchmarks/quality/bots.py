@@ -76,7 +76,9 @@ class _Replay:
 
     def is_marked(self, kind: EventKind) -> bool:
         event = NewEvent(kind, item_id="1", session_id="s_1", order_id="o_1")
-        ((marked,),) = self.detector.mark_bot_events(_STORE, [[event]], _HEADERS)
+        ((marked,),) = self.detector.count_actions_and_mark_bots(
+            _STORE, [[event]], _HEADERS
+        )
         return marked.bot is not None
 
 
@@ -107,7 +109,7 @@ def _microseconds() -> float:
     ]
     began = time.thread_time()
     for groups in requests:
-        detector.mark_bot_events(_STORE, groups, _HEADERS)
+        detector.count_actions_and_mark_bots(_STORE, groups, _HEADERS)
     return (time.thread_time() - began) / _CHECKS * 1e6
 
 

@@ -42,7 +42,7 @@ from productrecs.http.pipeline.request_metrics import (
     GaugeMetric,
     RequestMetrics,
 )
-from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.route_context import ProcessContext
 from productrecs.http.pipeline.search_count_recorder import SearchCountRecorder
 from productrecs.http.pipeline.search_thread_pool import SearchThreadPool
 from productrecs.http.route_table import ALL_ROUTES
@@ -164,7 +164,7 @@ class _ApiProcess:
         self._admission = admission
         self._peers = PeerConnections(slot)
         admission.set_peers(self._peers)
-        self._context: Context | None = None
+        self._context: ProcessContext | None = None
         self._preloaded = False
         self.dispatcher = Dispatcher(
             create_declared_application(self._lifespan),
@@ -184,7 +184,7 @@ class _ApiProcess:
         accounts = await asyncio.to_thread(
             AccountDirectory, database, services.system_clock
         )
-        context = self._context = Context(
+        context = self._context = ProcessContext(
             services=services,
             clock=services.clock,
             accounts=accounts,
@@ -217,7 +217,7 @@ class _ApiProcess:
             login_limits=LoginAttemptLimits(
                 database, services.system_clock, _LOGIN_BURST, _LOGIN_SECONDS
             ),
-            event_watch=LiveViewRecorder(database, background, services.clock),
+            live_view_recorder=LiveViewRecorder(database, background, services.clock),
             bots=BotDetector(background.add, services.clock),
             named_customers=CustomerIdsPerNetworkLimit(self._named_customers),
             rates=self._rates,
@@ -229,11 +229,11 @@ class _ApiProcess:
         preloading = asyncio.create_task(self._archive_builds_and_preload_stores(context))
         watchers = asyncio.gather(
             self._publish_gauges_and_readiness(context),
-            self.dispatcher.load_shedder.measure_lag(),
+            self.dispatcher.load_shedder.measure_lag_periodically(),
             context.dependencies.run_checks_periodically(),
         )
         try:
-            async with context.event_watch.polling_watched_stores():
+            async with context.live_view_recorder.polling_watched_stores():
                 yield
         finally:
             preloading.cancel()
@@ -247,7 +247,7 @@ class _ApiProcess:
             context.reader.close()
             services.close()
 
-    async def _archive_builds_and_preload_stores(self, context: Context) -> None:
+    async def _archive_builds_and_preload_stores(self, context: ProcessContext) -> None:
         builds = context.services.widget_build_folder, context.services.objects
         await asyncio.to_thread(widget_scripts.archive_builds, *builds)
         await asyncio.to_thread(remove_copies_of_deleted_stores, context.services)
@@ -257,7 +257,7 @@ class _ApiProcess:
             _log.exception("store preload failed")
         self._preloaded = True
 
-    async def _publish_gauges_and_readiness(self, context: Context) -> None:
+    async def _publish_gauges_and_readiness(self, context: ProcessContext) -> None:
         """Publish gauges, metrics and readiness of this process once a second."""
         unfit_checks = 0
         while True:
@@ -266,7 +266,7 @@ class _ApiProcess:
             )
             self._request_metrics.set(GaugeMetric.OPEN_STORES, context.stores.count)
             self._request_metrics.set(GaugeMetric.CONNECTIONS, self._admission.count)
-            self._request_metrics.apply_pending()
+            self._request_metrics.add_recorded_durations()
             refused_connections = self._admission.pop_refused_count()
             self._request_metrics.add(
                 CounterMetric.CONNECTIONS_REFUSED, refused_connections
@@ -293,7 +293,7 @@ async def _cancel_and_wait(task: asyncio.Future[tuple[None, None, None]]) -> Non
     await asyncio.gather(task, return_exceptions=True)
 
 
-def _close_pools(context: Context) -> None:
+def _close_pools(context: ProcessContext) -> None:
     """Wait for the running body parsing, searches and photos."""
     context.parser_pool.shutdown()
     context.dashboard_pool.shutdown()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from productrecs.http.dispatch.admission import Admission, AdmissionRequest
     from productrecs.http.dispatch.dispatcher import Dispatcher
     from productrecs.http.limits.load_shedding import LoadShedder
-    from productrecs.http.pipeline.route_context import Context
+    from productrecs.http.pipeline.route_context import ProcessContext
     from productrecs.services import Services
     from tests.support.service import Reply
 
@@ -108,7 +108,7 @@ def admissions(monkeypatch: pytest.MonkeyPatch) -> list[Admission]:
     made: list[Admission] = []
 
     def recorded(
-        context: Context, pressure: LoadShedder, arrival: AdmissionRequest
+        context: ProcessContext, pressure: LoadShedder, arrival: AdmissionRequest
     ) -> Admission:
         made.append(admit(context, pressure, arrival))
         return made[-1]
@@ -145,8 +145,8 @@ def verdict(admission: Admission) -> tuple[object, ...]:
         decided: object = type(admission.refusal)
     else:
         decided = "cut off" if admission.is_cut_off else admission.misuse
-    names = [name for name, _ in admission.limits]
-    return decided, str(admission.refusal), admission.cors, names
+    names = [name for name, _ in admission.limit_headers]
+    return decided, str(admission.refusal), admission.cors_headers, names
 
 
 def somebody() -> dict[str, str]:

@@ -57,7 +57,7 @@ from tests.support.service import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from productrecs.http.pipeline.route_context import Context
+    from productrecs.http.pipeline.route_context import ProcessContext
     from productrecs.services import Services
     from productrecs.tenancy.accounts.store import Store
 
@@ -132,7 +132,7 @@ class TrialStore:
         )
 
     @property
-    def context(self) -> Context:
+    def context(self) -> ProcessContext:
         """Everything of the process."""
         application = self.inside.application
         assert isinstance(application, dispatcher.Dispatcher)

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
-from productrecs.http.pipeline.idempotency import identify_call, run_once
+from productrecs.http.pipeline.idempotency import identify_call, run_once_or_replay
 from productrecs.storage.sql.idempotency_keys import (
     IdempotencyConflictError,
     IdempotencyRepository,
@@ -97,7 +97,7 @@ def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
     def retry() -> None:
         with database.transaction() as transaction:
             log = LockedStoreLog(database, transaction, store.store_id)
-            results.append(run_once(log, call, 5, carry_out, int))
+            results.append(run_once_or_replay(log, call, 5, carry_out, int))
 
     retries = [threading.Thread(target=retry) for _ in range(6)]
     for thread in retries:

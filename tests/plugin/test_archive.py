@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.http.routes.public.woocommerce_plugin_download import build_archive
+from productrecs.http.routes.public.woocommerce_plugin_download import (
+    build_woocommerce_archive,
+)
 from tests.plugin.shop import PLUGIN, in_shop, nowhere, php, run_php
 
 if TYPE_CHECKING:
@@ -38,10 +40,10 @@ def readme(name: str) -> str:
 
 
 def test_the_same_address_gives_the_same_bytes() -> None:
-    archive = build_archive(BASE)
-    build_archive.cache_clear()
+    archive = build_woocommerce_archive(BASE)
+    build_woocommerce_archive.cache_clear()
 
-    assert build_archive(BASE) == archive
+    assert build_woocommerce_archive(BASE) == archive
     with zipfile.ZipFile(io.BytesIO(archive)) as opened:
         names = opened.namelist()
         assert names == sorted(names)
@@ -53,7 +55,9 @@ def test_the_same_address_gives_the_same_bytes() -> None:
 
 
 def test_every_php_file_of_the_archive_is_valid(tmp_path: Path) -> None:
-    with zipfile.ZipFile(io.BytesIO(build_archive("https://it's.example"))) as archive:
+    with zipfile.ZipFile(
+        io.BytesIO(build_woocommerce_archive("https://it's.example"))
+    ) as archive:
         archive.extractall(tmp_path)
     files = sorted(tmp_path.rglob("*.php"))
     script = "$bad = array(); foreach (json_decode('%s') as $file) { exec('%s -l ' . escapeshellarg($file) . ' 2>&1', $said, $code); if ($code) { $bad[] = $said; } } echo json_encode($bad);"

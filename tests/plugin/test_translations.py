@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.http.routes.public.woocommerce_plugin_download import (
-    build_archive,
+    build_woocommerce_archive,
     parse_translations,
 )
 from tests.plugin.shop import PLUGIN
@@ -30,7 +30,9 @@ SAME = {"Type"}  # words that two languages share
 
 @pytest.fixture(scope="module")
 def archive() -> zipfile.ZipFile:
-    return zipfile.ZipFile(io.BytesIO(build_archive("https://recs.example.com")))
+    return zipfile.ZipFile(
+        io.BytesIO(build_woocommerce_archive("https://recs.example.com"))
+    )
 
 
 def test_the_template_has_every_string_of_the_plugin() -> None:

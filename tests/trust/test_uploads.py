@@ -272,7 +272,7 @@ before = peak_mib("self")
 for _ in range(160):
     form.feed(b"x" * (1 << 20))
     if sys.argv[1] == "taken":
-        form.pop_chunks()
+        form.pop_file_bytes()
 print(peak_mib("self") - before)
 """
 

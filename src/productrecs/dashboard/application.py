@@ -79,7 +79,7 @@ from productrecs.tenancy.users.login_and_sessions import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from productrecs.http.pipeline.route_context import Context, RequestContext
+    from productrecs.http.pipeline.route_context import ProcessContext, RequestContext
 
 
 _PACKAGE: Final = __package__
@@ -323,7 +323,7 @@ def _visit_of(
 
 
 def _session_and_store(
-    context: "Context", cookies: "Mapping[str, str]", base_url: str
+    context: "ProcessContext", cookies: "Mapping[str, str]", base_url: str
 ) -> tuple[Session | None, Store | None]:
     token = read_cookie(cookies, SESSION, base_url)
     session = resume_session(

@@ -67,7 +67,7 @@ class IncomingUploadForm:
             self._form.feed(chunk)
             if self._form.waiting >= _PIECE:
                 await self._store_chunk()
-        self._form.finish(needs_file=False)
+        self._form.check_complete(needs_file=False)
         name = self._form.file_name
         if not name:
             return None
@@ -75,7 +75,7 @@ class IncomingUploadForm:
         return UploadedFile(self._path, name[:255], self._size)
 
     async def _store_chunk(self) -> None:
-        piece = self._form.pop_chunks()
+        piece = self._form.pop_file_bytes()
         self._size += len(piece)
         if self._size > self._limit:
             raise _too_large_error(self._limit)

@@ -17,7 +17,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.dashboard.cookies import FLASH, csrf_digest
 from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.product_picture_urls import ProductPictureUrls
-from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.route_context import ProcessContext
 from productrecs.http.pipeline.route_declaration import DASHBOARD_PATH
 from productrecs.services import Services
 from productrecs.serving.cached_store import CachedStore
@@ -178,7 +178,7 @@ class UploadedFile:
 class Visit:
     """One request for a page: the store, the submitted data, and reply helpers."""
 
-    context: Context
+    context: ProcessContext
     request: Request
     page: Page
     base_url: str  # of the service, as seen by the browser

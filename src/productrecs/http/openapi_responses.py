@@ -234,15 +234,15 @@ _COMMON_CODES: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
 )
 
 
-def status_and_codes_of(status: int | str) -> tuple[int, tuple[str, ...]]:
+def status_and_codes_of(status_or_code: int | str) -> tuple[int, tuple[str, ...]]:
     """Return a status with its codes, or a code with its status.
 
     Raises:
         KeyError: when no error has this status or code.
     """
-    if isinstance(status, str):
-        return _STATUS[status], (status,)
-    return status, _COMMON_CODES[status]
+    if isinstance(status_or_code, str):
+        return _STATUS[status_or_code], (status_or_code,)
+    return status_or_code, _COMMON_CODES[status_or_code]
 
 
 REQUEST_ID: Final = "req_7Yt3kQ0vXn"
@@ -279,14 +279,14 @@ _PROBLEM: Final = {
 Responses = dict[int | str, dict[str, Any]]
 
 
-def error_responses(*statuses: int | str) -> Responses:
-    """Return the documented errors of a route, by status or by code.
+def error_responses(*statuses_and_codes: int | str) -> Responses:
+    """Return the documented errors of a route.
 
     A status stands for all codes that any route may give with it.
     """
     found: dict[int, list[str]] = {}
-    for entry in statuses:
-        status, codes = status_and_codes_of(entry)
+    for status_or_code in statuses_and_codes:
+        status, codes = status_and_codes_of(status_or_code)
         found.setdefault(status, []).extend(codes)
     return {
         status: _error_response(status, codes) for status, codes in sorted(found.items())

@@ -19,7 +19,7 @@ from productrecs.http.routes.integration import (
     customer_ids,
     engines,
     experiments,
-    plugin_connection,
+    plugin_details_and_dashboard_link,
     purchase_orders,
     report,
     settings_and_widget_config,
@@ -69,7 +69,7 @@ ALL_ROUTES: Final[tuple[Routes, ...]] = (
     read_items_and_orders.routes,
     item_changes.routes,  # deletes an item that the calls before read
     order_uploads.routes,
-    plugin_connection.routes,
+    plugin_details_and_dashboard_link.routes,
     settings_and_widget_config.routes,
     bundles.routes,
     purchase_orders.routes,

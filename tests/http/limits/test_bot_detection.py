@@ -103,7 +103,9 @@ class Caller:
     ) -> list[str | None]:
         """Send one request; return the bot of each of its events."""
         groups = [[event] for event in events]
-        marked = self.detector.mark_bot_events(store, groups, headers or BROWSER)
+        marked = self.detector.count_actions_and_mark_bots(
+            store, groups, headers or BROWSER
+        )
         return [event.bot for group in marked for event in group]
 
     def act(self, times: int, seconds: float, **facts: Any) -> list[str | None]:

@@ -21,7 +21,7 @@ HOUR: Final = 3_600.0
 
 def name(named: CustomerIdsPerNetworkLimit, network: str, customers: range) -> None:
     for customer in customers:
-        named.count_customer(STORE, network, f"c-{customer}")
+        named.count_customer_and_flag_network(STORE, network, f"c-{customer}")
 
 
 def test_the_processes_of_a_machine_count_together() -> None:
@@ -31,12 +31,12 @@ def test_the_processes_of_a_machine_count_together() -> None:
 
     name(ours, "9.9.9.9", range(30))
     name(theirs, "9.9.9.9", range(20, MAX_CUSTOMERS))
-    assert not ours.is_anonymous(STORE, "9.9.9.9")
+    assert not ours.is_served_as_anonymous(STORE, "9.9.9.9")
     name(theirs, "9.9.9.9", range(90, 91))
 
-    assert ours.is_anonymous(STORE, "9.9.9.9")
+    assert ours.is_served_as_anonymous(STORE, "9.9.9.9")
     for store_id, network in ((STORE, "9.9.9.8"), (OTHER, "9.9.9.9"), (STORE, None)):
-        assert not ours.is_anonymous(store_id, network)
+        assert not ours.is_served_as_anonymous(store_id, network)
 
 
 def test_what_was_named_more_than_an_hour_ago_no_longer_counts() -> None:
@@ -48,12 +48,12 @@ def test_what_was_named_more_than_an_hour_ago_no_longer_counts() -> None:
     name(named, "9.9.9.9", range(10))  # again
     watch.now += HOUR / 2
     name(named, "9.9.9.9", range(100, 100 + MAX_CUSTOMERS - 10))
-    assert not named.is_anonymous(STORE, "9.9.9.9")
+    assert not named.is_served_as_anonymous(STORE, "9.9.9.9")
     name(named, "9.9.9.9", range(200, 201))
 
-    assert named.is_anonymous(STORE, "9.9.9.9")
+    assert named.is_served_as_anonymous(STORE, "9.9.9.9")
     watch.now += FLAGGED_SECONDS
-    assert not named.is_anonymous(STORE, "9.9.9.9")
+    assert not named.is_served_as_anonymous(STORE, "9.9.9.9")
 
 
 def test_a_network_takes_the_place_of_the_one_that_was_idle_longest() -> None:
@@ -69,6 +69,6 @@ def test_a_network_takes_the_place_of_the_one_that_was_idle_longest() -> None:
         name(four, network, range(MAX_CUSTOMERS, MAX_CUSTOMERS + 1))
 
     networks = ("anonymous", "idle", *"abc")
-    assert [four.is_anonymous(STORE, one) for one in networks] == [
+    assert [four.is_served_as_anonymous(STORE, one) for one in networks] == [
         network != "idle" for network in networks
     ]

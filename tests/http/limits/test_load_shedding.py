@@ -152,7 +152,7 @@ def test_a_store_alone_is_refused_but_the_first_few_of_a_turn() -> None:
 def test_the_loop_itself_says_how_late_it_is() -> None:
     async def behind_after(stall: float) -> bool:
         pressure = LoadShedder()
-        watching = asyncio.create_task(pressure.measure_lag())
+        watching = asyncio.create_task(pressure.measure_lag_periodically())
         await asyncio.sleep(0)
         for _ in range(4):
             time.sleep(stall)
@@ -193,7 +193,10 @@ def test_an_unparsed_request_shows_its_store(data_folder: Path) -> None:
         "GET /v1/search HTTP/1.1\r\n\r\n": "",
     }
     with Inside(gate):
-        stores = {head: gate.fast_path.store_id_of(head.encode()) for head in heads}
+        stores = {
+            head: gate.fast_path.store_id_of_unparsed_request(head.encode())
+            for head in heads
+        }
 
     assert stores == heads
 

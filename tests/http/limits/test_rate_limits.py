@@ -55,10 +55,10 @@ def test_who_is_refused_hears_when_to_come_again() -> None:
 
     with pytest.raises(TooManyRequestsError) as refused:
         limit.check_and_count("a")
-    watch.now = float(refused.value.after)
+    watch.now = float(refused.value.after_seconds)
 
-    assert refused.value.after == 4
-    assert headers_of(refused.value.header_lines)["ratelimit"] == '"address";r=0;t=24'
+    assert refused.value.after_seconds == 4
+    assert headers_of(refused.value.rate_limit_headers)["ratelimit"] == '"address";r=0;t=24'
     limit.check_and_count("a")
 
 
@@ -92,7 +92,8 @@ def test_a_reply_says_how_its_callers_stand() -> None:
     after = [rates.check_address("9.9.9.9"), rates.check_key("a")]
 
     lines = [
-        [headers_of(one.header_lines()) for one in both if one] for both in (again, after)
+        [headers_of(one.rate_limit_headers()) for one in both if one]
+        for both in (again, after)
     ]
 
     assert lines[0] == [

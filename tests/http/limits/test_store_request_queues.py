@@ -74,7 +74,7 @@ class QueuedConnection:
     fails: bool = False
     cuts: int = 0
 
-    def read_waiting(self) -> None:
+    def parse_first_waiting_chunk(self) -> None:
         """Note that a piece was read."""
         assert not self.fails
         refused = self.simulation.shedder.is_full

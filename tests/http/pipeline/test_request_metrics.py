@@ -42,7 +42,7 @@ gauges = {one.labels["process"]: one.value
 traffic.add(CounterMetric.EVENTS, 3)
 traffic.set(GaugeMetric.CONNECTIONS, 9)
 traffic.record(ROUTES["/v1/items"], "POST", 200, time.monotonic() - 0.003)
-traffic.apply_pending()
+traffic.add_recorded_durations()
 print(json.dumps([gauges, [[one.name, one.labels, one.value] for one in samples()]]))
 """
 
@@ -84,7 +84,7 @@ def test_requests_are_counted_by_route_method_and_status(traffic: RequestMetrics
         (ITEMS, "POST", 418, 0),
     ]:
         answer(traffic, route, method, status, seconds)
-    traffic.apply_pending()
+    traffic.add_recorded_durations()
 
     assert samples(traffic, f"{DURATION}_count") == {
         ("/v1/items", "POST", "200"): 2,
@@ -147,8 +147,8 @@ def test_recorded_times_are_counted_once(traffic: RequestMetrics) -> None:
         answer(traffic, None, "GET", 404, 0.3)
     assert family(traffic, DURATION).samples == []
 
-    traffic.apply_pending()
-    traffic.apply_pending()
+    traffic.add_recorded_durations()
+    traffic.add_recorded_durations()
 
     other = ("other", "other", "404")
     assert samples(traffic, f"{DURATION}_count")[other] == 1_000
@@ -160,9 +160,9 @@ def test_methods_that_somebody_makes_up_take_no_memory(traffic: RequestMetrics) 
     for number in range(5_000):
         answer(traffic, ITEMS, f"M{number}", 405, 0)
         if number % 500 == 0:
-            traffic.apply_pending()
-    traffic.apply_pending()
-    traffic.apply_pending()
+            traffic.add_recorded_durations()
+    traffic.add_recorded_durations()
+    traffic.add_recorded_durations()
 
     assert sum(samples(traffic, f"{DURATION}_count").values()) == 5_000
     assert len(vars(traffic)["_times"]) <= 1_000

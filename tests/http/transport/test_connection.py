@@ -108,7 +108,7 @@ async def lifetime(pieces: list[int], step_seconds: float, most_seconds: float) 
             if piece:
                 connection.data_received(b"x" * piece)
             await asyncio.sleep(0)
-            if connection.is_overdue(now, ClientTimeouts()):
+            if connection.update_wait_and_check_overdue(now, ClientTimeouts()):
                 return now
             now, steps = now + step_seconds, steps + 1
         return now
@@ -143,7 +143,7 @@ def test_a_body_has_to_keep_coming(
 def test_control_without_the_limit_a_slow_body_is_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(HttpConnection, "is_overdue", lambda *_: False)
+    monkeypatch.setattr(HttpConnection, "update_wait_and_check_overdue", lambda *_: False)
 
     assert asyncio.run(lifetime([KIB], 1.0, HOUR)) >= HOUR
 

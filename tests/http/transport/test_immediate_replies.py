@@ -261,7 +261,8 @@ def test_a_client_whose_call_waits_is_not_late() -> None:
         long_turn(recorded)
         recorded.connection.data_received(get("/v1/a"))
         is_overdue = [
-            recorded.connection.is_overdue(now, ClientTimeouts()) for now in (0.0, 60.0)
+            recorded.connection.update_wait_and_check_overdue(now, ClientTimeouts())
+            for now in (0.0, 60.0)
         ]
         await recorded.send(b"")
         return is_overdue

@@ -35,8 +35,8 @@ def read(body: bytes, content_type: str = TYPE, step: int = 0) -> bytes:
     parser = MultipartFormParser([(b"content-type", content_type.encode())], "file")
     for start in range(0, len(body), step or len(body) or 1):
         parser.feed(body[start : start + (step or len(body))])
-    parser.finish()
-    return parser.pop_chunks()
+    parser.check_complete()
+    return parser.pop_file_bytes()
 
 
 def kind_of(body: bytes) -> str:
@@ -66,8 +66,8 @@ def test_any_bytes_come_out_as_they_were(content: bytes, cuts: list[int]) -> Non
         for cut in cuts:
             parser.feed(body[:cut])
             body = body[cut:]
-            taken.append(parser.pop_chunks())
-    parser.finish()
+            taken.append(parser.pop_file_bytes())
+    parser.check_complete()
 
     assert b"".join(taken) == content
 

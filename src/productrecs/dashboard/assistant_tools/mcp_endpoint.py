@@ -23,7 +23,7 @@ from productrecs.http.pipeline.authentication import (
 )
 from productrecs.http.pipeline.cors import check_origin
 from productrecs.http.pipeline.error_responses import ROUTER_CODES, error_response
-from productrecs.http.pipeline.mcp_messages import Handle, answer_message
+from productrecs.http.pipeline.mcp_messages import Handle, answer_json_rpc_message
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.tenancy.users.access_tokens.access_token import authenticate_access_token
 from productrecs.tenancy.users.dashboard_user import DashboardUser
@@ -65,7 +65,7 @@ async def answer_assistant(request: Request) -> Response:
         visit = _visit_of(request, store_id, token, loop)
         return server_for(visit, token).handle
 
-    return await answer_message(request, load_server)
+    return await answer_json_rpc_message(request, load_server)
 
 
 async def _authenticate(

@@ -28,7 +28,7 @@ from productrecs.http.pipeline.cors import (
     REFUSED_ORIGIN_HEADERS,
     cors_headers,
 )
-from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.route_context import ProcessContext
 from productrecs.http.pipeline.route_declaration import (
     EITHER,
     NONE,
@@ -47,8 +47,8 @@ from productrecs.tenancy.billing.call_meter import CallMeter
 class Admission:
     """The decision about one request, and its effects on the reply."""
 
-    cors: Sequence[Header] = ANY_ORIGIN_HEADERS
-    limits: Sequence[Header] = ()  # headers about rate and quota
+    cors_headers: Sequence[Header] = ANY_ORIGIN_HEADERS
+    limit_headers: Sequence[Header] = ()  # headers about rate and quota
     levels: Sequence[BucketLevel] = ()  # of the rate limits that the request passed
     caller: Caller | None = None
     refusal: ProductRecsError | None = None
@@ -65,7 +65,7 @@ class Admission:
         """Record a rate limit that the request passed; None means no limit."""
         if level is not None:
             self.levels = (*self.levels, level)
-            self.limits = (*self.limits, *level.header_lines())
+            self.limit_headers = (*self.limit_headers, *level.rate_limit_headers())
 
     def count_against_rate_limits(self) -> None:
         """Count the request against the rate limits that it passed."""
@@ -76,7 +76,7 @@ class Admission:
         """Check the quota of the store's plan; a reply with content is metered."""
         notice = meter.check_quota(store.subscription, now_ms)
         if notice is not None:
-            self.limits = (*self.limits, *billing_headers(notice))
+            self.limit_headers = (*self.limit_headers, *billing_headers(notice))
             if notice.is_cut_off:
                 self.is_cut_off = True
                 return
@@ -107,7 +107,7 @@ class AdmissionRequest:
 
 
 def admit(
-    context: Context, load_shedder: LoadShedder, arrival: AdmissionRequest
+    context: ProcessContext, load_shedder: LoadShedder, arrival: AdmissionRequest
 ) -> Admission:
     """Return the decision about a request; a refusal is returned, not raised.
 
@@ -119,7 +119,7 @@ def admit(
         _check_and_fill_admission(admission, context, load_shedder, arrival)
     except ProductRecsError as error:
         if isinstance(error, TooManyRequestsError):
-            admission.limits = (*admission.limits, *error.header_lines)
+            admission.limit_headers = (*admission.limit_headers, *error.rate_limit_headers)
         # Drop the traceback: it refers to this frame, which is a reference cycle.
         admission.refusal = error.with_traceback(None)
     return admission
@@ -127,7 +127,7 @@ def admit(
 
 def _check_and_fill_admission(
     admission: Admission,
-    context: Context,
+    context: ProcessContext,
     load_shedder: LoadShedder,
     arrival: AdmissionRequest,
 ) -> None:
@@ -153,7 +153,7 @@ def _check_and_fill_admission(
 
 def _authenticate_and_check_caller(
     admission: Admission,
-    context: Context,
+    context: ProcessContext,
     arrival: AdmissionRequest,
     credential: Credential,
 ) -> Store:
@@ -163,7 +163,7 @@ def _authenticate_and_check_caller(
         credential = EITHER  # the price lists of customer groups need the secret key
     caller = admission.caller = authenticate(keys, credential, context.accounts)
     store, origin = caller.store, arrival.headers.get(b"origin")
-    admission.cors = cors_headers(store, origin)
+    admission.cors_headers = cors_headers(store, origin)
     if origin is not None:
         admission.misuse = _misuse_of(caller, admission)
     if context.rates is not None and arrival.route.is_rate_limited:
@@ -177,6 +177,6 @@ def _misuse_of(caller: Caller, admission: Admission) -> MisuseKind | None:
     """Return the misuse of a key: a secret key in a page, or a page of another origin."""
     if caller.credential is SECRET:
         return MisuseKind.LEAKED_SECRET
-    if admission.cors is REFUSED_ORIGIN_HEADERS:
+    if admission.cors_headers is REFUSED_ORIGIN_HEADERS:
         return MisuseKind.FOREIGN_ORIGIN
     return None

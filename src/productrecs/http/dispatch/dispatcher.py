@@ -33,8 +33,8 @@ from productrecs.http.pipeline.readiness_checks import Readiness
 from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import (
     HEAD_ONLY,
-    Context,
     FastRouteCall,
+    ProcessContext,
     RequestContext,
 )
 from productrecs.http.pipeline.route_declaration import SECRET, Route
@@ -79,15 +79,17 @@ class Dispatcher:
         self._request_metrics = request_metrics
         self._readiness = readiness
         self._draining = draining
-        self._context: Context | None = None
+        self._context: ProcessContext | None = None
         self.logs_requests = False
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
         self.new_request_id = request_id_generator()
         self.load_shedder = LoadShedder()
         self.fast_path = FastPath(self.load_shedder, request_metrics, self.new_request_id)
-        self.request_queue = RequestQueue(self.load_shedder, self.fast_path.store_id_of)
+        self.request_queue = RequestQueue(
+            self.load_shedder, self.fast_path.store_id_of_unparsed_request
+        )
 
-    def open(self, context: Context) -> None:
+    def open(self, context: ProcessContext) -> None:
         """Start to admit requests."""
         self._context = context
         self.fast_path.open(context)
@@ -132,7 +134,7 @@ class Dispatcher:
             await exchange.refuse(ErrorCode(503, "not_ready"), "still starting")
             return
         if method == "OPTIONS" and route is not None and route.widget:
-            exchange.admission = Admission(cors=PREFLIGHT_HEADERS)
+            exchange.admission = Admission(cors_headers=PREFLIGHT_HEADERS)
             await exchange.reply(200, b"")
             return
         if route is None:
@@ -160,7 +162,7 @@ class Dispatcher:
                 await self._declared_application(scope, receive, exchange.forward)
 
     async def _admit_and_record(
-        self, exchange: HttpExchange, route: Route, context: Context
+        self, exchange: HttpExchange, route: Route, context: ProcessContext
     ) -> Admission:
         """Return the decision about a request; its rates are counted, misuse recorded."""
         arrival = AdmissionRequest(
@@ -196,14 +198,18 @@ class Dispatcher:
         return admission
 
     def _admit_and_count_rates(
-        self, exchange: HttpExchange, arrival: AdmissionRequest, context: Context
+        self, exchange: HttpExchange, arrival: AdmissionRequest, context: ProcessContext
     ) -> Admission:
         admission = exchange.admission = admit(context, self.load_shedder, arrival)
         admission.count_against_rate_limits()
         return admission
 
     async def _try_fast_handler(
-        self, exchange: HttpExchange, receive: Receive, context: Context, claim: ByteClaim
+        self,
+        exchange: HttpExchange,
+        receive: Receive,
+        context: ProcessContext,
+        claim: ByteClaim,
     ) -> bool:
         """Answer by the route's short way; return whether it could."""
         admission, route, scope = exchange.admission, exchange.route, exchange.scope
@@ -238,15 +244,15 @@ class Dispatcher:
         context = self._context
         return base_url_by_headers(headers, context.services.settings) if context else ""
 
-    def retry_after(self) -> bytes:
+    def random_retry_after(self) -> bytes:
         """Return the Retry-After of a refused request, in seconds."""
         return random_retry_after(self._rng)
 
 
-def _record_misuse_and_refusals(exchange: HttpExchange, context: Context) -> None:
+def _record_misuse_and_refusals(exchange: HttpExchange, context: ProcessContext) -> None:
     """Record a secret key in a URL or a page, or an unknown page."""
     admission, origin = exchange.admission, exchange.headers.get(b"origin")
-    if context.event_watch.stores:
+    if context.live_view_recorder.watched_stores:
         _record_refused_event_for_live_view(context, exchange)
     if isinstance(admission.refusal, SecretKeyInUrlError):
         _record_leaked_key(exchange, context)
@@ -266,7 +272,7 @@ def _record_misuse_and_refusals(exchange: HttpExchange, context: Context) -> Non
         context.write_client.write_later(misuse)
 
 
-def _comes_from_bot(exchange: HttpExchange, context: Context) -> bool:
+def _comes_from_bot(exchange: HttpExchange, context: ProcessContext) -> bool:
     """Return whether a page's call comes from a bot, so that it counts nowhere."""
     caller, query = exchange.admission.caller, exchange.query or {}
     if caller is None or caller.credential is SECRET:
@@ -281,7 +287,9 @@ def _comes_from_bot(exchange: HttpExchange, context: Context) -> bool:
     return not access.is_signed and bots.is_flagged(store_id, query, access.network)
 
 
-def _record_refused_event_for_live_view(context: Context, exchange: HttpExchange) -> None:
+def _record_refused_event_for_live_view(
+    context: ProcessContext, exchange: HttpExchange
+) -> None:
     """Record refused events for the store of the key, else of the page's origin."""
     admission = exchange.admission
     path = exchange.scope["path"]
@@ -290,17 +298,17 @@ def _record_refused_event_for_live_view(context: Context, exchange: HttpExchange
     caller, origin = admission.caller, exchange.headers.get(b"origin", b"")
     host = origin.decode("latin-1").partition("://")[2].partition(":")[0]
     store = caller.store if caller is not None else context.accounts.by_domain(host)
-    if store is not None and store.store_id in context.event_watch.stores:
+    if store is not None and store.store_id in context.live_view_recorder.watched_stores:
         peer, now_ms = peer_of(exchange.scope), context.clock()
         sender = EventRequestContext(
             *(store.store_id, now_ms, peer, exchange.headers),
             has_key=caller is not None,
             is_order=path == "/v1/orders",
         )
-        context.event_watch.record_request(sender, b"", admission.refusal)
+        context.live_view_recorder.record_request(sender, b"", admission.refusal)
 
 
-def _record_leaked_key(exchange: HttpExchange, context: Context) -> None:
+def _record_leaked_key(exchange: HttpExchange, context: ProcessContext) -> None:
     """Record that a store's secret key was in a URL."""
     secret = keys_of(exchange.scope["query_string"], exchange.query, exchange.headers).query
     store = context.accounts.by_secret_key(secret or "")

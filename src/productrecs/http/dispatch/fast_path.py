@@ -23,16 +23,16 @@ from productrecs.http.dispatch.admission import Admission, AdmissionRequest, adm
 from productrecs.http.dispatch.http_exchange import (
     parse_plain_query,
     raw_error_response,
-    raw_response,
+    raw_ok_response,
 )
 from productrecs.http.limits.client_address import address_of_client, public_network_of
 from productrecs.http.limits.load_shedding import LoadShedder, OverloadedError
 from productrecs.http.pipeline.request_metrics import RequestMetrics
-from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.route_context import ProcessContext
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_by_headers
 from productrecs.http.route_table import ROUTES
-from productrecs.http.routes.widget.list_parameters import store_with_price_list
-from productrecs.http.routes.widget.list_replies import answer_immediately
+from productrecs.http.routes.widget.list_parameters import apply_price_list
+from productrecs.http.routes.widget.list_replies import try_answer_immediately
 from productrecs.http.routes.widget.recommendations import (
     parse_list_request,
 )
@@ -72,9 +72,9 @@ class FastPath:
         self._request_metrics = request_metrics
         self._new_request_id = new_request_id
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
-        self._context: Context | None = None
+        self._context: ProcessContext | None = None
 
-    def open(self, context: Context) -> None:
+    def open(self, context: ProcessContext) -> None:
         """Start to answer."""
         self._context = context
 
@@ -98,21 +98,21 @@ class FastPath:
             admission = admit(context, self._load_shedder, arrival)
             if admission.refusal is not None:
                 return self._reject_if_shed(context, admission, arrival, head, began)
-            body = _list_available_without_waiting(context, admission, arrival)
+            body = _list_body_without_waiting(context, admission, arrival)
         except Exception:
             return None  # the dispatcher handles the request again, and reports the error
         if body is None or admission.meter is None:
             return None
         admission.meter.count_call()
-        headers = admission.cors
-        if admission.limits:
+        headers = admission.cors_headers
+        if admission.limit_headers:
             admission.count_against_rate_limits()
-            headers = (*headers, *admission.limits)
+            headers = (*headers, *admission.limit_headers)
         request_id = head.request_id or self._new_request_id()
         self._request_metrics.record(_LIST_ROUTE, "GET", 200, began)
-        return raw_response(body, request_id, headers)
+        return raw_ok_response(body, request_id, headers)
 
-    def store_id_of(self, data: bytes) -> str:
+    def store_id_of_unparsed_request(self, data: bytes) -> str:
         """Return the store of the key in an unparsed request; "" if no key is found."""
         found = _KEY.search(data, 0, _KEY_SEARCH_BYTES)
         if found is None or self._context is None:
@@ -123,7 +123,7 @@ class FastPath:
 
     def _reject_if_shed(
         self,
-        context: Context,
+        context: ProcessContext,
         admission: Admission,
         arrival: AdmissionRequest,
         head: RequestHead,
@@ -140,7 +140,7 @@ class FastPath:
         )
         error_body = ErrorBody(body_start + request_id + body_end, content_type)
         retry_header = (b"retry-after", random_retry_after(self._rng))
-        headers = (*admission.cors, *admission.limits, retry_header)
+        headers = (*admission.cors_headers, *admission.limit_headers, retry_header)
         self._request_metrics.record(arrival.route, "GET", OVERLOADED.status, began)
         return raw_error_response(OVERLOADED, error_body, request_id, headers)
 
@@ -172,8 +172,8 @@ def _parse_list_request_cached(
     return None if query is None else parse_list_request(query, default_num)
 
 
-def _list_available_without_waiting(
-    context: Context, admission: Admission, arrival: AdmissionRequest
+def _list_body_without_waiting(
+    context: ProcessContext, admission: Admission, arrival: AdmissionRequest
 ) -> bytes | None:
     """Return the body of a list that is available without waiting; else None.
 
@@ -192,11 +192,11 @@ def _list_available_without_waiting(
         if bots.is_flagged(caller.store.store_id, query, network):
             return None  # unless the identity is signed
     if "price_list" in query:
-        cached_store = store_with_price_list(caller, cached_store, query["price_list"])
+        cached_store = apply_price_list(caller, cached_store, query["price_list"])
     list_request = _parse_list_request_cached(
         arrival.query_string, cached_store.state.settings.rec_num
     )
     if list_request is None:
         return None
     access = access_of(context, caller, query, arrival.peer, arrival.headers)
-    return answer_immediately(context, cached_store, list_request, access)
+    return try_answer_immediately(context, cached_store, list_request, access)

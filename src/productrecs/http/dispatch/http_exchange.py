@@ -76,40 +76,42 @@ _OK_LINES: Final = STATUS_LINE[_OK] + b"content-type: application/json\r\n" + _C
 _ANY_ORIGIN_LINES: Final = _header_lines(ANY_ORIGIN_HEADERS)
 
 
-def raw_response(body: bytes, request_id: bytes, own_headers: Iterable[Header]) -> bytes:
-    """Return the bytes of a 200 response with a JSON body.
-
-    `own_headers` are extra headers.
-    """
+def raw_ok_response(
+    body: bytes, request_id: bytes, extra_headers: Iterable[Header]
+) -> bytes:
+    """Return the bytes of a 200 response with a JSON body."""
     lines = (
         _ANY_ORIGIN_LINES
-        if own_headers is ANY_ORIGIN_HEADERS
-        else _header_lines(own_headers)
+        if extra_headers is ANY_ORIGIN_HEADERS
+        else _header_lines(extra_headers)
     )
     return _OK_LINES % (len(body), request_id, lines) + body
 
 
 def raw_error_response(
-    code: ErrorCode, error_body: ErrorBody, request_id: bytes, own_headers: Iterable[Header]
+    code: ErrorCode,
+    error_body: ErrorBody,
+    request_id: bytes,
+    extra_headers: Iterable[Header],
 ) -> bytes:
-    """Return the bytes of an error response; `own_headers` are extra headers."""
+    """Return the bytes of an error response."""
     start = STATUS_LINE[code.status] + b"content-type: " + error_body.content_type + b"\r\n"
-    lines = _COMMON_LINES % (len(error_body.body), request_id, _header_lines(own_headers))
+    lines = _COMMON_LINES % (len(error_body.body), request_id, _header_lines(extra_headers))
     return start + lines + error_body.body
 
 
-def parse_plain_query(query: bytes) -> dict[str, str] | None:
+def parse_plain_query(query_string: bytes) -> dict[str, str] | None:
     """Return the parameters of a query string; None if it is unusual.
 
     Unusual: a repeated name, text that is not UTF-8, or characters that no URL may contain.
     The declared route handles those.
     """
     parameters: dict[str, str] = {}
-    if not query:
+    if not query_string:
         return parameters
-    if not _PRINTED.fullmatch(query):
+    if not _PRINTED.fullmatch(query_string):
         return None
-    for pair in query.decode("ascii").split("&"):
+    for pair in query_string.decode("ascii").split("&"):
         name, separator, value = pair.partition("=")
         if not separator or name in parameters or "%" in name or "+" in name:
             return None
@@ -122,11 +124,11 @@ def parse_plain_query(query: bytes) -> dict[str, str] | None:
     return parameters
 
 
-def without_shopper(query: bytes) -> bytes:
+def without_shopper_parameters(query_string: bytes) -> bytes:
     """Return a query string without the parameters that name the shopper."""
     return b"&".join(
         pair
-        for pair in query.split(b"&")
+        for pair in query_string.split(b"&")
         if pair.partition(b"=")[0].decode("latin-1") not in SHOPPER_PARAMETERS
     )
 
@@ -149,7 +151,7 @@ class ExchangeServer(Protocol):
     def base_url_of(self, headers: Mapping[bytes, bytes]) -> str:
         """Return the base URL of a request."""
 
-    def retry_after(self) -> bytes:
+    def random_retry_after(self) -> bytes:
         """Return the Retry-After of a refused request, in seconds."""
 
 
@@ -233,7 +235,7 @@ class HttpExchange:
 
     def treat_as_bot(self) -> None:
         """Answer a bot as a call without a shopper, whose searches are not counted."""
-        query = without_shopper(self.scope["query_string"])
+        query = without_shopper_parameters(self.scope["query_string"])
         self.scope["query_string"], self.scope[IS_BOT] = query, True
         self.query = parse_plain_query(query)
 
@@ -241,9 +243,9 @@ class HttpExchange:
         self,
         status: int,
         body: bytes,
-        extra: Iterable[Header] = (),
+        extra_headers: Iterable[Header] = (),
         content_type: bytes = JSON,
-        cache: Header = _NO_STORE,
+        cache_header: Header = _NO_STORE,
     ) -> None:
         """Answer with a JSON body (or none), unless a response has started."""
         if self.started:
@@ -253,8 +255,9 @@ class HttpExchange:
         if self.admission.meter is not None and status < _MULTIPLE_CHOICES:
             self.admission.meter.count_call()
         if self.route is not None and self.route.sends_timing:
-            extra = (*extra, *self._server_timing_headers())
-        if status == _OK and cache is _NO_STORE and self._try_single_write(body, extra):
+            extra_headers = (*extra_headers, *self._server_timing_headers())
+        is_plain = status == _OK and cache_header is _NO_STORE
+        if is_plain and self._try_single_write(body, extra_headers):
             return
         body_headers = [
             (b"content-type", content_type),
@@ -266,10 +269,10 @@ class HttpExchange:
             ),  # they describe a body; a 304 has none
             (b"x-request-id", self._request_id),
             VERSION_HEADER,
-            cache,
-            *self.admission.cors,
-            *self.admission.limits,
-            *extra,
+            cache_header,
+            *self.admission.cors_headers,
+            *self.admission.limit_headers,
+            *extra_headers,
         ]
         if self._server.is_draining:
             headers.append(_CLOSE)
@@ -278,43 +281,49 @@ class HttpExchange:
         )
         await self._send({"type": "http.response.body", "body": body})
 
-    async def reply_conditional(self, body: bytes, seconds: int) -> None:
-        """Answer with a body that may be cached for `seconds` and revalidated by ETag."""
+    async def reply_conditional(self, body: bytes, max_age_seconds: int) -> None:
+        """Answer with a body that browsers may cache, and revalidate by its ETag."""
         sent = self.headers.get(b"if-none-match")
         response = conditional_response(
-            body, seconds, sent.decode("latin-1") if sent else None
+            body, max_age_seconds, sent.decode("latin-1") if sent else None
         )
-        extra = [(b"etag", response.tag.encode())]
-        cache = (b"cache-control", response.cache)
-        await self.reply(response.status, response.body, extra, cache=cache)
+        etag_headers = [(b"etag", response.tag.encode())]
+        cache_header = (b"cache-control", response.cache)
+        await self.reply(
+            response.status, response.body, etag_headers, cache_header=cache_header
+        )
 
     def _server_timing_headers(self) -> tuple[Header, Header]:
         """Return the Server-Timing headers, for the browser's developer tools."""
         duration_ms = (time.monotonic() - self.started_at) * 1000
         return (b"server-timing", b"total;dur=%.1f" % duration_ms), _TIMING_FOR_ANY_ORIGIN
 
-    def _try_single_write(self, body: bytes, extra: Iterable[Header]) -> bool:
+    def _try_single_write(self, body: bytes, extra_headers: Iterable[Header]) -> bool:
         if self._server.is_draining:
             return False
-        own_headers = (
-            (*self.admission.cors, *self.admission.limits, *extra)
-            if self.admission.limits or extra
-            else self.admission.cors
+        added_headers = (
+            (*self.admission.cors_headers, *self.admission.limit_headers, *extra_headers)
+            if self.admission.limit_headers or extra_headers
+            else self.admission.cors_headers
         )
         return send_in_single_write(
-            self.scope, raw_response(body, self._request_id, own_headers)
+            self.scope, raw_ok_response(body, self._request_id, added_headers)
         )
 
-    async def refuse(self, code: ErrorCode, detail: str, after: int | None = None) -> None:
-        """Answer with an error body; `after` is the Retry-After in seconds."""
-        extra: list[Header] = []
+    async def refuse(
+        self, code: ErrorCode, detail: str, retry_after_seconds: int | None = None
+    ) -> None:
+        """Answer with an error body."""
+        extra_headers: list[Header] = []
         if code.is_transient:
-            wait = self._server.retry_after() if after is None else b"%d" % after
-            extra.append((b"retry-after", wait))
+            wait = self._server.random_retry_after()
+            if retry_after_seconds is not None:
+                wait = b"%d" % retry_after_seconds
+            extra_headers.append((b"retry-after", wait))
         if code.status == 401:  # noqa: PLR2004 - HTTP
-            extra.append((b"www-authenticate", b'Bearer realm="productrecs"'))
+            extra_headers.append((b"www-authenticate", b'Bearer realm="productrecs"'))
         if self.allow:
-            extra.append((b"allow", self.allow.encode()))
+            extra_headers.append((b"allow", self.allow.encode()))
         request_fields = FailedRequest(
             self.request_id,
             self._server.base_url_of(self.headers),
@@ -322,7 +331,9 @@ class HttpExchange:
             self.headers.get(b"accept", b""),
         )
         error_body = build_error_body(code, detail, request_fields)
-        await self.reply(code.status, error_body.body, extra, error_body.content_type)
+        await self.reply(
+            code.status, error_body.body, extra_headers, error_body.content_type
+        )
 
     async def refuse_expected_error(self, error: ProductRecsError) -> None:
         """Answer with the status and code of an expected error."""
@@ -334,7 +345,7 @@ class HttpExchange:
             self.started = True
             self.status = message["status"]
             added_headers = [(b"x-request-id", self._request_id), VERSION_HEADER]
-            added_headers += (*self.admission.cors, *self.admission.limits)
+            added_headers += (*self.admission.cors_headers, *self.admission.limit_headers)
             if self.route is not None and self.route.sends_timing:
                 added_headers += self._server_timing_headers()
             if self.admission.meter is not None and self.status < _MULTIPLE_CHOICES:

@@ -112,7 +112,7 @@ class BotDetector:
             _CallerIds(store_id, customer, session, network), self._seconds()
         )
 
-    def mark_bot_events(
+    def count_actions_and_mark_bots(
         self,
         store_id: StoreId,
         groups: list[list[NewEvent]],

@@ -64,12 +64,12 @@ class ConnectionLimiter:
         """Balance connections with other processes from now on."""
         self._peers = peers
 
-    def has_more_than_others(self, added: int) -> bool:
-        """Return whether another process would have fewer after `added` more here."""
+    def would_have_more_than_others(self, added_connections: int) -> bool:
+        """Return whether another process would have fewer than this one."""
         if self._peers is None:
             return False
         return (
-            self.count + added
+            self.count + added_connections
             > self._peers.fewest_connections_elsewhere() + MAX_EXTRA_CONNECTIONS
         )
 
@@ -81,7 +81,7 @@ class ConnectionLimiter:
         if network is not None:
             self._networks[network] += 1
         is_accepted = self._has_room_for(network) and (
-            self.count <= self._limits.connections or self._cut_silent_connection(now)
+            self.count <= self._limits.connections or self._try_cut_silent_connection(now)
         )
         if is_accepted:
             self._without_request[connection] = now
@@ -116,7 +116,7 @@ class ConnectionLimiter:
     def _has_room_for(self, network: str | None) -> bool:
         return network is None or self._networks[network] <= self._limits.per_address
 
-    def _cut_silent_connection(self, now: float) -> bool:
+    def _try_cut_silent_connection(self, now: float) -> bool:
         connection = next(iter(self._without_request), None)
         if connection is None or now - self._without_request[connection] < SILENT_SECONDS:
             return False

@@ -41,14 +41,16 @@ class CustomerIdsPerNetworkLimit:
         self._rows = len(cells) // _ROW
         self._seconds = seconds
 
-    def is_anonymous(self, store_id: StoreId, network: str | None) -> bool:
+    def is_served_as_anonymous(self, store_id: StoreId, network: str | None) -> bool:
         """Return whether a network is served as anonymous; a private one never is."""
         if network is None:
             return False
         row = self._find_row(_hash_code(store_id, network))
         return row is not None and self._cells[row + _UNTIL] > self._seconds()
 
-    def count_customer(self, store_id: StoreId, network: str | None, customer: str) -> None:
+    def count_customer_and_flag_network(
+        self, store_id: StoreId, network: str | None, customer: str
+    ) -> None:
         """Count that a network named a customer."""
         if network is None:
             return

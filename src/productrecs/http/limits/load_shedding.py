@@ -59,7 +59,7 @@ class LoadShedder:
         self._requests: dict[str, float] = {}  # by store, decaying
         self._total_requests = 0.0
 
-    async def measure_lag(self) -> None:
+    async def measure_lag_periodically(self) -> None:
         """Measure the lag of the running loop until cancelled."""
         while True:
             due = self._seconds() + PROBE_SECONDS
@@ -139,7 +139,7 @@ class QueuedConnection(Protocol):
     def is_between_requests(self) -> bool:
         """Whether the next byte starts a request."""
 
-    def read_waiting(self) -> None:
+    def parse_first_waiting_chunk(self) -> None:
         """Parse the first waiting chunk, unless the client is gone."""
 
     def pause_client(self) -> None:
@@ -155,12 +155,12 @@ class RequestQueue:
     def __init__(
         self,
         load_shedder: LoadShedder,
-        store_id_of: Callable[[bytes], str],
+        store_id_of_unparsed_request: Callable[[bytes], str],
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Start empty; `store_id_of` returns the store of an unparsed request."""
+        """Start empty."""
         self._load_shedder = load_shedder
-        self._store_id_of = store_id_of
+        self._store_id_of_unparsed_request = store_id_of_unparsed_request
         self._seconds = seconds
         self._queues: dict[str, deque[QueuedConnection]] = {}
         self._rotation: deque[str] = deque()  # stores with a queue
@@ -188,7 +188,7 @@ class RequestQueue:
         if not (data.startswith(_LIST_REQUEST) and connection.is_between_requests):
             return False
         connection.waiting.append(data)
-        store = self._store_id_of(data)
+        store = self._store_id_of_unparsed_request(data)
         queue = self._queues.get(store)
         if queue is None:
             queue = self._queues[store] = deque()
@@ -220,7 +220,7 @@ class RequestQueue:
             if queue:
                 connection = queue.popleft()
                 self._count -= 1
-                self._read_waiting(connection)
+                self._parse_waiting_or_cut(connection)
                 if connection.waiting:
                     queue.append(connection)
                     self._count += 1
@@ -247,7 +247,7 @@ class RequestQueue:
         try:
             while self._rejected:
                 connection = self._rejected.popleft()
-                self._read_waiting(connection)
+                self._parse_waiting_or_cut(connection)
                 if connection.waiting:
                     self._rejected.append(connection)
                 if self._seconds() >= until:
@@ -256,9 +256,9 @@ class RequestQueue:
             self._load_shedder.is_full = False
 
     @staticmethod
-    def _read_waiting(connection: QueuedConnection) -> None:
+    def _parse_waiting_or_cut(connection: QueuedConnection) -> None:
         try:
-            connection.read_waiting()
+            connection.parse_first_waiting_chunk()
         except Exception:
             _log.exception("connection failed")
             connection.waiting.clear()

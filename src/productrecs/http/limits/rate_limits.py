@@ -31,18 +31,21 @@ HeaderLine = tuple[bytes, bytes]  # of a reply's headers
 
 
 class TooManyRequestsError(ProductRecsError):
-    """A caller is over its rate limit, and may call again `after` seconds.
+    """A caller is over its rate limit, and may call again after some seconds.
 
-    `header_lines` are the RateLimit headers of the reply.
+    `rate_limit_headers` are the RateLimit headers of the reply.
     """
 
     def __init__(
-        self, message: str, after: int, header_lines: Sequence[HeaderLine] = ()
+        self,
+        message: str,
+        after_seconds: int,
+        rate_limit_headers: Sequence[HeaderLine] = (),
     ) -> None:
         """Store the contents of the reply."""
         super().__init__(message)
-        self.after = after
-        self.header_lines = header_lines
+        self.after_seconds = after_seconds
+        self.rate_limit_headers = rate_limit_headers
 
 
 class BucketLevel(NamedTuple):
@@ -54,7 +57,7 @@ class BucketLevel(NamedTuple):
     empty_at: float  # by the clock of the limit
     checked_at: float  # by the same clock
 
-    def header_lines(self) -> tuple[HeaderLine, HeaderLine]:
+    def rate_limit_headers(self) -> tuple[HeaderLine, HeaderLine]:
         """Return the RateLimit headers (draft-ietf-httpapi-ratelimit-headers)."""
         limit, wait = self.limit, max(0.0, self.empty_at - self.checked_at)
         remaining = max(0, math.floor(limit.burst - wait * limit.per_second))
@@ -107,7 +110,9 @@ class RateLimit:
             )
             full_level = BucketLevel(self, cell, caller_code, empty_at_before, now)
             retry_seconds = max(1, math.ceil(wait_seconds))
-            raise TooManyRequestsError(message, retry_seconds, full_level.header_lines())
+            raise TooManyRequestsError(
+                message, retry_seconds, full_level.rate_limit_headers()
+            )
         return BucketLevel(self, cell, caller_code, empty_at, now)
 
     def count(self, level: BucketLevel) -> None:

@@ -100,7 +100,9 @@ def requires_active_plan(method: str, credential: Credential) -> bool:
 
 
 def keys_of(
-    query: bytes, parsed_query: Mapping[str, str] | None, headers: Mapping[bytes, bytes]
+    query_string: bytes,
+    parsed_query: Mapping[str, str] | None,
+    headers: Mapping[bytes, bytes],
 ) -> RequestKeys:
     """Return the keys of a request; header names are in lower case.
 
@@ -109,7 +111,7 @@ def keys_of(
     if parsed_query is not None:
         query_key = parsed_query.get("key")
     else:
-        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+        pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
         query_key = next((value for name, value in pairs if name == "key"), None)
     header_key, secret = headers.get(b"x-pub-key"), headers.get(b"x-api-key")
     if secret is None and (authorization := headers.get(b"authorization")) is not None:

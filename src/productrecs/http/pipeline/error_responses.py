@@ -163,7 +163,7 @@ def error_code_of(error: ProductRecsError) -> ErrorCode:
 
 def retry_after_of(error: ProductRecsError) -> int | None:
     """Return the Retry-After in seconds; None if the error has none."""
-    return error.after if isinstance(error, TooManyRequestsError) else None
+    return error.after_seconds if isinstance(error, TooManyRequestsError) else None
 
 
 ERROR_FIELDS: Final = "productrecs.error_fields"

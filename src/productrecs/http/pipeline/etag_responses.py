@@ -16,12 +16,12 @@ def etag_of(body: bytes) -> str:
     return f'"{content_digest(body)}"'
 
 
-def matches_etag(sent: str | None, tag: str) -> bool:
+def matches_etag(if_none_match: str | None, tag: str) -> bool:
     """Return whether an If-None-Match header matches `tag` (weak comparison)."""
-    if sent is None:
+    if if_none_match is None:
         return False
-    return sent.strip() == "*" or tag in [
-        sent_tag.strip().removeprefix("W/") for sent_tag in sent.split(",")
+    return if_none_match.strip() == "*" or tag in [
+        sent_tag.strip().removeprefix("W/") for sent_tag in if_none_match.split(",")
     ]
 
 
@@ -35,22 +35,28 @@ class ConditionalResponse(NamedTuple):
 
 
 def conditional_response(
-    body: bytes, seconds: int, sent: str | None
+    body: bytes, max_age_seconds: int, if_none_match: str | None
 ) -> ConditionalResponse:
-    """Return the reply for a body that may be cached; `sent` is the If-None-Match.
+    """Return the reply for a body that may be cached.
 
     With 0 seconds the browser always revalidates.
     """
     tag = etag_of(body)
-    cache = b"private, max-age=%d" % seconds if seconds else b"private, no-cache"
-    if matches_etag(sent, tag):
+    cache = (
+        b"private, max-age=%d" % max_age_seconds
+        if max_age_seconds
+        else b"private, no-cache"
+    )
+    if matches_etag(if_none_match, tag):
         return ConditionalResponse(304, b"", tag, cache)
     return ConditionalResponse(200, body, tag, cache)
 
 
-def conditional_reply(request: Request, body: bytes, seconds: int) -> Response:
+def conditional_reply(request: Request, body: bytes, max_age_seconds: int) -> Response:
     """Return the same as a FastAPI response."""
-    response = conditional_response(body, seconds, request.headers.get("if-none-match"))
+    response = conditional_response(
+        body, max_age_seconds, request.headers.get("if-none-match")
+    )
     headers = {"etag": response.tag, "cache-control": response.cache.decode()}
     return Response(
         response.body,

@@ -37,7 +37,7 @@ def identify_call(operation: str, key: str | None, body: bytes) -> IdempotentCal
     return IdempotentCall(operation, key, hashlib.sha256(body).hexdigest())
 
 
-def run_once(
+def run_once_or_replay(
     log: LockedStoreLog,
     call: IdempotentCall | None,
     now_ms: int,

@@ -77,7 +77,7 @@ class LiveViewRecorder:
         self, database: Database, background: BackgroundWriter, clock: Clock
     ) -> None:
         """Start without watched stores."""
-        self.stores: frozenset[StoreId] = frozenset()
+        self.watched_stores: frozenset[StoreId] = frozenset()
         self._database = database
         self._clock = clock
         self._renewed_at: dict[
@@ -98,7 +98,7 @@ class LiveViewRecorder:
         self._renewed_at[store_id] = now
         with self._database.transaction(synced=False) as transaction:
             LiveEventRepository(transaction, store_id).watch(until)
-        self.stores |= {store_id}
+        self.watched_stores |= {store_id}
 
     def record_request(
         self,
@@ -109,7 +109,7 @@ class LiveViewRecorder:
         """Record a request with `data`; `error` is the reason why it was refused."""
         agent = sender.headers.get(b"user-agent", b"").decode("latin-1")
         address = address_of_client(sender.peer, sender.headers)
-        problems = _problems_by_event(error) if isinstance(error, BodyError) else {}
+        problems = _first_problem_by_event(error) if isinstance(error, BodyError) else {}
         bots, store_id = sender.bots, sender.store_id
         received = ReceivedEventRequest(
             store_id=sender.store_id,
@@ -159,7 +159,7 @@ class LiveViewRecorder:
 
     def _refresh_watched_stores(self) -> None:
         with self._read_lock:
-            self.stores = watched_stores(self._reader, self._clock())
+            self.watched_stores = watched_stores(self._reader, self._clock())
 
     def _close_reader(self) -> None:
         with self._read_lock:  # a cancelled task leaves its thread running
@@ -246,7 +246,7 @@ def _mark_repeated_buys(
         yield replace(event, verdict=LiveEventVerdict.BUY_AGAIN) if is_again else event
 
 
-def _problems_by_event(error: BodyError) -> dict[int, str]:
+def _first_problem_by_event(error: BodyError) -> dict[int, str]:
     """Return the problems by the index of the event; 0 for a single event."""
     found: dict[int, str] = {}
     for problem in error.problems:

@@ -98,7 +98,9 @@ class MailPicturePool:
     def _fetch_and_draw(self, key: _Key) -> _DrawnMailPicture:
         _, picture_url, card, own_host = key
         data, problem = (
-            self._fetch_picture(picture_url, own_host) if picture_url else (b"", "")
+            self._fetch_picture_or_problem(picture_url, own_host)
+            if picture_url
+            else (b"", "")
         )
         if card.note and problem:
             note = f"No photo could be loaded: {problem}."
@@ -108,7 +110,9 @@ class MailPicturePool:
         seconds = _FRESH_SECONDS if data or not picture_url else _RETRY_SECONDS
         return _DrawnMailPicture(jpeg, time.monotonic() + seconds)
 
-    def _fetch_picture(self, picture_url: str, own_host: str) -> tuple[bytes, str]:
+    def _fetch_picture_or_problem(
+        self, picture_url: str, own_host: str
+    ) -> tuple[bytes, str]:
         """Return the bytes of a picture; without them, why there are none."""
         host, now = _host_of(picture_url), time.monotonic()
         if self._silent_hosts.get(host, now) > now:

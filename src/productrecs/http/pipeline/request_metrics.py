@@ -130,7 +130,7 @@ class RequestMetrics:
         path = OTHER if route is None else route.path
         self._times[path, method, status].append(time.monotonic() - began)
 
-    def apply_pending(self) -> None:
+    def add_recorded_durations(self) -> None:
         """Add the recorded durations to the histogram."""
         for kind, times in self._times.items():
             if times:

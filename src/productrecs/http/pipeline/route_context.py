@@ -40,7 +40,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class ProcessContext:
     """The services, caches and pools of one process."""
 
     services: Services
@@ -64,7 +64,7 @@ class Context:
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
     login_pool: LoginThreadPool  # answers forms with passwords
     login_limits: LoginAttemptLimits
-    event_watch: LiveViewRecorder  # the live view of events
+    live_view_recorder: LiveViewRecorder  # the live view of events
     bots: BotDetector
     named_customers: CustomerIdsPerNetworkLimit
     rates: RateLimits | None  # None without rate limits
@@ -103,7 +103,7 @@ class Context:
 class RequestContext:
     """One admitted request."""
 
-    context: Context
+    context: ProcessContext
     caller: Caller | None
     request_id: str
     readiness: Callable[[], Readiness]
@@ -122,7 +122,7 @@ class RequestContext:
 class FastRouteCall:
     """One admitted request before FastAPI reads it."""
 
-    context: Context
+    context: ProcessContext
     caller: Caller
     query: Mapping[str, str] | None  # None if it is not in the plain form
     scope: MutableMapping[str, Any]

@@ -133,13 +133,13 @@ class SearchCountRecorder:
             if store is None:
                 continue  # deleted meanwhile
             language = LanguageAnalyzer(store.settings.language)
-            day = self._today(store)
+            day = self._store_today(store)
             counts_to_add.append((store_id, day, count_by_intent(counts, language)))
         with database.transaction(synced=False) as transaction:
             for store_id, day, by_intent in counts_to_add:
                 SearchCountRepository(transaction, store_id).add(day, by_intent)
 
-    def _today(self, store: Store) -> str:
+    def _store_today(self, store: Store) -> str:
         now = datetime.fromtimestamp(self._clock() / 1000, UTC)
         return now.astimezone(store.settings.zone).date().isoformat()
 
@@ -162,7 +162,7 @@ class SearchCountRecorder:
                 store = self._accounts.by_id(store_id)
                 if store is not None:  # otherwise deleted meanwhile
                     repository = SearchCountRepository(transaction, store_id)
-                    repository.add_questions(self._today(store), counts.values())
+                    repository.add_questions(self._store_today(store), counts.values())
 
 
 def searcher_of(

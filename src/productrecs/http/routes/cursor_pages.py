@@ -65,12 +65,12 @@ def page_reply(
     return json_reply(
         {
             "items": rows,
-            "next": _write_cursor(page_keys[-1]) if len(page_keys) < len(keys) else None,
+            "next": _encode_cursor(page_keys[-1]) if len(page_keys) < len(keys) else None,
         }
     )
 
 
-def read_cursor(cursor: str | None, key_type: type[Key], first: Key) -> Key:
+def parse_cursor(cursor: str | None, key_type: type[Key], first: Key) -> Key:
     """Return the last key of the page before.
 
     Raises:
@@ -87,7 +87,7 @@ def read_cursor(cursor: str | None, key_type: type[Key], first: Key) -> Key:
         raise BodyError([problem]) from None
 
 
-def parse_updated_after(text: str | None, zone: tzinfo) -> int:
+def parse_updated_after_ms(text: str | None, zone: tzinfo) -> int:
     """Return an ISO time in UTC ms; -1 for none.
 
     Raises:
@@ -104,5 +104,5 @@ def parse_updated_after(text: str | None, zone: tzinfo) -> int:
         raise BodyError([problem]) from None
 
 
-def _write_cursor(key: object) -> str:
+def _encode_cursor(key: object) -> str:
     return base64.urlsafe_b64encode(_encode(key)).decode().rstrip("=")

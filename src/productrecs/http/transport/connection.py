@@ -289,7 +289,7 @@ class HttpConnection(HttpToolsProtocol):
         if request_queue is None or not request_queue.queue_if_busy(self, data):
             self.receive(data)
 
-    def read_waiting(self) -> None:
+    def parse_first_waiting_chunk(self) -> None:
         """Parse the first waiting chunk, unless the client is gone."""
         if self.transport.is_closing():
             self.waiting.clear()
@@ -307,7 +307,7 @@ class HttpConnection(HttpToolsProtocol):
         """Parse received data, and start to answer complete requests."""
         self._may_use_fast_path = True
         if self._parser.is_between_messages:
-            if self._answer_by_cached_header(data):
+            if self._try_cached_header(data):
                 return
             self._chunk = data
         self._parse_and_reject(data)
@@ -329,7 +329,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def on_request(self, request: ParsedRequest) -> None:
         """Start to answer; while draining, the connection closes after this reply."""
-        if not self._answer_fast(request):
+        if not self._try_answer_fast(request):
             self._start_cycle(request)
         self._count_request()
         if self._draining:
@@ -369,7 +369,7 @@ class HttpConnection(HttpToolsProtocol):
         self._requests += 1
         self._body_bytes = 0
 
-    def _answer_by_cached_header(self, data: bytes) -> bool:
+    def _try_cached_header(self, data: bytes) -> bool:
         """Answer a request with cached headers; return whether it was answered."""
         found = self._state.heads.find_target_and_head(data)
         if found is None or not self._can_reply_now() or not self._try_fast_path(*found):
@@ -377,7 +377,7 @@ class HttpConnection(HttpToolsProtocol):
         self._count_request()
         return True
 
-    def _answer_fast(self, request: ParsedRequest) -> bool:
+    def _try_answer_fast(self, request: ParsedRequest) -> bool:
         """Answer on the fast path; return whether the request was answered.
 
         At most one request of a chunk, because the others block the event loop.
@@ -451,7 +451,7 @@ class HttpConnection(HttpToolsProtocol):
         if not self._parser.is_in_head and not self.waiting:
             super().shutdown()
 
-    def is_overdue(self, now: float, timeouts: ClientTimeouts) -> bool:
+    def update_wait_and_check_overdue(self, now: float, timeouts: ClientTimeouts) -> bool:
         """Return whether the client is over a timeout.
 
         Call it every second or so, with the same clock.

@@ -1,7 +1,7 @@
 """Multipart parser: streams one uploaded file while the form arrives.
 
-It buffers only the bytes since the last `pop_chunks`. A form has exactly one file of the
-given name, and a few small fields, as browsers, curl and HTTP libraries send it.
+It buffers only the bytes since the last `pop_file_bytes`. A form has exactly one file of
+the given name, and a few small fields, as browsers, curl and HTTP libraries send it.
 """
 
 import asyncio
@@ -91,7 +91,7 @@ class MultipartFormParser:
         except FormParserError as error:
             raise _malformed_error(str(error)) from None
 
-    def pop_chunks(self) -> bytes:
+    def pop_file_bytes(self) -> bytes:
         """Return the bytes of the file since the last call."""
         chunk = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks, self.waiting = [], 0
@@ -105,7 +105,7 @@ class MultipartFormParser:
             for name, value in self._fields
         ]
 
-    def finish(self, *, needs_file: bool = True) -> None:
+    def check_complete(self, *, needs_file: bool = True) -> None:
         """Check that the form is complete and has its file.
 
         Raises:

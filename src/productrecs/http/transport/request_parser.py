@@ -123,7 +123,7 @@ class RequestParser:
         self._at = 0  # the first unread byte
         self._searched = 0  # no head ends before here
         self._step: Callable[[RequestParser, RequestReceiver], bool] = (
-            RequestParser._advance_through_head
+            RequestParser._parse_head_if_complete
         )
         self._remaining = 0  # bytes of the body, or of the chunk
         self._chunks: list[bytes] = []
@@ -136,13 +136,14 @@ class RequestParser:
     def is_in_head(self) -> bool:
         """Whether a part of the next head was received."""
         return (
-            self._at < len(self._data) and self._step is RequestParser._advance_through_head
+            self._at < len(self._data)
+            and self._step is RequestParser._parse_head_if_complete
         )
 
     @property
     def is_in_body(self) -> bool:
         """Whether the present body is incomplete."""
-        return self._step is not RequestParser._advance_through_head
+        return self._step is not RequestParser._parse_head_if_complete
 
     def feed(self, data: bytes, receiver: RequestReceiver) -> None:
         """Parse received data as far as possible.
@@ -178,14 +179,14 @@ class RequestParser:
         finally:
             is_all_read = self._at == len(self._data) and not self._is_over
             self.is_between_messages = (
-                is_all_read and self._step is RequestParser._advance_through_head
+                is_all_read and self._step is RequestParser._parse_head_if_complete
             )
 
     def _stop(self) -> None:
         self._is_over = True
         self._data, self._at, self._chunks = b"", 0, []
 
-    def _advance_through_head(self, receiver: RequestReceiver) -> bool:
+    def _parse_head_if_complete(self, receiver: RequestReceiver) -> bool:
         """Return whether parsing may go on."""
         data, at = self._data, self._at
         if at == len(data) or receiver.is_answering:
@@ -222,7 +223,7 @@ class RequestParser:
             raise HeadersTooLargeError
 
     def _complete_message(self, receiver: RequestReceiver) -> None:
-        self._step = RequestParser._advance_through_head
+        self._step = RequestParser._parse_head_if_complete
         if self._is_last:
             self._stop()
         receiver.on_message_complete()
@@ -251,7 +252,9 @@ class RequestParser:
     def _read_chunk_line(self, _receiver: RequestReceiver) -> bool:
         found = _CHUNK_LINE.match(self._data, self._at)
         if found is None:
-            self._wait_for_line("a chunk must start with its size in hexadecimal digits")
+            self._check_line_is_incomplete(
+                "a chunk must start with its size in hexadecimal digits"
+            )
             return False
         size, extension = found.groups()
         self._overhead += len(extension or b"")
@@ -263,7 +266,7 @@ class RequestParser:
         )
         return True
 
-    def _wait_for_line(self, otherwise: str) -> None:
+    def _check_line_is_incomplete(self, otherwise: str) -> None:
         """Wait for the rest of a line.
 
         Raises:
@@ -298,7 +301,7 @@ class RequestParser:
             return not self._is_over
         end = self._data.find(_LINE_END, self._at)
         if end < 0:
-            self._wait_for_line("a trailer must end with CR and LF")
+            self._check_line_is_incomplete("a trailer must end with CR and LF")
             return False
         _parse_header(self._data[self._at : end])
         self._overhead += end + len(_LINE_END) - self._at

@@ -72,8 +72,9 @@ class AcceptBalancer:
 
     def _accept_connections(self, min_accepted: int = 0) -> None:
         for accepted_count in range(MAX_ACCEPTED_PER_EVENT):
-            if accepted_count >= min_accepted and self._admission.has_more_than_others(
-                accepted_count
+            if (
+                accepted_count >= min_accepted
+                and self._admission.would_have_more_than_others(accepted_count)
             ):
                 self._pause_accepting(YIELD_SECONDS)
                 return
@@ -302,7 +303,7 @@ class _Server(uvicorn.Server):
             self._options.on_check()
             now = loop.time()
             for connection in self._connections():
-                if connection.is_overdue(now, self._options.timeouts):
+                if connection.update_wait_and_check_overdue(now, self._options.timeouts):
                     connection.transport.abort()
 
     def _connections(self) -> list[HttpConnection]:

@@ -178,7 +178,7 @@ class LiveEventRow:
 def show_live_events(visit: Visit) -> Reply:
     """Show the last events; htmx polls for newer ones."""
     store_id = visit.store.store_id
-    visit.context.event_watch.watch_store(store_id)
+    visit.context.live_view_recorder.watch_store(store_id)
     agent = visit.request.headers.get("user-agent", "")
     own_client = client_hash(store_id, visit.client, agent)
     query, page_filters = visit.query, _read_filters(visit)

@@ -18,8 +18,8 @@ from productrecs.http.openapi_responses import (
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
-    body_of,
     change_in_transaction,
+    read_json_body,
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.placements.bundle import BundleContent, BundleError
@@ -136,7 +136,7 @@ async def create_bundle(request: Request) -> Response:
     products as `proposed_item_ids`.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    fields, _ = parse_bundle(await body_of(request), is_new=True)
+    fields, _ = parse_bundle(await read_json_body(request), is_new=True)
 
     def store_bundle(work: WriteTransaction) -> int:
         return _bundle_writer(exchange, work).add(BundleContent(**fields)).bundle_id
@@ -161,7 +161,7 @@ async def edit_bundle(request: Request, bundle_id: BundleId) -> Response:
     With `version`, nothing is stored if the bundle has changed since: 409.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    fields, version = parse_bundle(await body_of(request), is_new=False)
+    fields, version = parse_bundle(await read_json_body(request), is_new=False)
 
     def store_bundle(work: WriteTransaction) -> int:
         return _bundle_writer(exchange, work).change(bundle_id, version, fields).bundle_id

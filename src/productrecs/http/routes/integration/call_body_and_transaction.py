@@ -16,12 +16,12 @@ _BLANK: Final = b" \t\r\n"
 Changed = TypeVar("Changed")
 
 
-async def body_of(request: Request) -> object:
+async def read_json_body(request: Request) -> object:
     """Return the JSON of a body that must be there."""
     return parse_json(await _read_body(request))
 
 
-async def body_if_any(request: Request) -> object:
+async def read_optional_json_body(request: Request) -> object:
     """Return the JSON of a body that may be left out; then, and for null, it is `{}`."""
     data = await _read_body(request)
     sent = parse_json(data) if data.strip(_BLANK) else None

@@ -14,8 +14,8 @@ from productrecs.http.openapi_responses import (
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
-    body_of,
     change_in_transaction,
+    read_json_body,
 )
 from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.schemas.integration import (
@@ -55,7 +55,7 @@ async def link_former_ids(request: Request) -> Response:
     history to a caller with the publishable key. A repeat changes nothing.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    pairs = parse_customer_ids(await body_of(request))
+    pairs = parse_customer_ids(await read_json_body(request))
     store_id, services = exchange.known_caller.store.store_id, exchange.context.services
 
     def link(work: WriteTransaction) -> int:

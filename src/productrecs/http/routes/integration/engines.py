@@ -22,8 +22,8 @@ from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
-    body_if_any,
     change_in_transaction,
+    read_optional_json_body,
 )
 from productrecs.schemas.integration import (
     EnginesInitBody,
@@ -87,7 +87,7 @@ async def init_engines(request: Request) -> Response:
     sent enough data; it is then ready within a minute, without another call.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    options = parse_engines_init(await body_if_any(request))
+    options = parse_engines_init(await read_optional_json_body(request))
     warnings = _remove_unknown_currency_with_warnings(options)
     store_id = exchange.known_caller.store.store_id
     services = exchange.context.services

@@ -16,8 +16,8 @@ from productrecs.http.openapi_responses import (
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
-    body_of,
     change_in_transaction,
+    read_json_body,
 )
 from productrecs.records.experiments.experiment import Experiment, ExperimentError
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
@@ -105,7 +105,7 @@ async def list_tests(request: Request) -> Response:
 async def add_test(request: Request) -> Response:
     """Add a test as a draft. Shoppers outside its variants are the control."""
     exchange: RequestContext = request.scope["productrecs"]
-    name, content = parse_experiment(await body_of(request))
+    name, content = parse_experiment(await read_json_body(request))
     editor = _editor(exchange)
     return await _change_test_and_reply(
         exchange, lambda work: editor.add_in_transaction(work, name, content)
@@ -132,7 +132,7 @@ async def change_test(request: Request) -> Response:
     settings of search. Every reply follows within a second.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    sent = parse_experiment_action(await body_of(request))
+    sent = parse_experiment_action(await read_json_body(request))
     editor = _editor(exchange)
     return await _change_test_and_reply(
         exchange,

@@ -16,8 +16,8 @@ from productrecs.http.openapi_responses import (
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
-    body_of,
     change_in_transaction,
+    read_json_body,
 )
 from productrecs.records.purchase_orders.purchase_order_line import PurchaseOrderLine
 from productrecs.records.purchase_orders.repository import PurchaseOrderRepository
@@ -109,7 +109,7 @@ async def replace_purchase_orders(request: Request) -> Response:
     The order sheets subtract what arrives in time. A repeat changes nothing.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    lines = parse_sent_purchase_orders(await body_of(request))
+    lines = parse_sent_purchase_orders(await read_json_body(request))
     store_id, now_ms = exchange.known_caller.store.store_id, exchange.context.clock()
 
     def replace(work: WriteTransaction) -> list[str]:

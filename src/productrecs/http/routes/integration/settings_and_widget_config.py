@@ -22,8 +22,8 @@ from productrecs.http.openapi_responses import (
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.routes.integration.call_body_and_transaction import (
-    body_of,
     change_in_transaction,
+    read_json_body,
 )
 from productrecs.http.routes.widget.widget_config import (
     CONFIG_SCHEMA,
@@ -88,7 +88,7 @@ async def change_recommender_settings(request: Request) -> Response:
     Every reply follows within a second.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    changes = parse_recommender_settings(await body_of(request))
+    changes = parse_recommender_settings(await read_json_body(request))
     store_id = exchange.known_caller.store.store_id
 
     def store_settings(work: WriteTransaction) -> Store:
@@ -185,7 +185,7 @@ async def change_widget_config(
     the theme. Concurrent changes are merged one after the other.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    requested = parse_widget_config(await body_of(request))
+    requested = parse_widget_config(await read_json_body(request))
     store_id, widget_type = exchange.known_caller.store.store_id, type_ or DEFAULT_TYPE
     clock = exchange.context.clock
 

@@ -111,7 +111,7 @@ def _store_settings_table() -> str:
     rows = [
         (
             f"`{setting.name}`",
-            f"`{_value_text(getattr(defaults, setting.name))}`",
+            f"`{_format_default(getattr(defaults, setting.name))}`",
             setting.meaning,
         )
         for setting in SETTINGS
@@ -150,27 +150,27 @@ def _error_codes_table() -> str:
 
 def _limits_table() -> str:
     rows = [
-        ("items in one push", _number_text(MAX_ITEMS)),
+        ("items in one push", _format_number(MAX_ITEMS)),
         (
             "an item's title, description, address",
             (
-                f"{_number_text(MAX_TITLE)}, {_number_text(MAX_DESCRIPTION)}, "
-                f"{_number_text(MAX_URL)} characters"
+                f"{_format_number(MAX_TITLE)}, {_format_number(MAX_DESCRIPTION)}, "
+                f"{_format_number(MAX_URL)} characters"
             ),
         ),
-        ("categories of an item", _number_text(MAX_CATEGORIES)),
+        ("categories of an item", _format_number(MAX_CATEGORIES)),
         ("an id", f"{MAX_ID} characters"),
-        ("lines of an order", _number_text(MAX_LINES)),
-        ("events in one array", _number_text(MAX_EVENTS)),
-        ("products of one impression", _number_text(MAX_SHOWN)),
+        ("lines of an order", _format_number(MAX_LINES)),
+        ("events in one array", _format_number(MAX_EVENTS)),
+        ("products of one impression", _format_number(MAX_SHOWN)),
         ("`event_id`", f"{MAX_EVENT_ID} characters"),
         ("`num` of recommendations and trending", f"1 to {list_parameters.MAX_NUM}"),
         ("`num` of search", f"1 to {search.MAX_NUM}"),
         ("`q` of search, the rest is cut off", f"{LONGEST_QUERY} characters"),
-        ("`item_ids` of recommendations", _number_text(recommendations.MAX_ANCHORS)),
+        ("`item_ids` of recommendations", _format_number(recommendations.MAX_ANCHORS)),
         (
             "`exclude` of recommendations and trending",
-            _number_text(list_parameters.MAX_EXCLUDED),
+            _format_number(list_parameters.MAX_EXCLUDED),
         ),
         ("body of a push of items", f"{item_changes.BODY_LIMIT // MIB} MiB"),
         ("body of an order", f"{orders.BODY_LIMIT // MIB} MiB"),
@@ -186,8 +186,8 @@ def _plans_table() -> str:
     rows = [
         (
             f"`{plan.name}`",
-            _limit_text(plan.monthly_calls),
-            _limit_text(plan.catalog_items),
+            _format_limit(plan.monthly_calls),
+            _format_limit(plan.catalog_items),
             "until it is changed" if plan.days is None else f"{plan.days} days",
         )
         for plan in DEFAULT_PLANS.values()
@@ -205,31 +205,31 @@ def _metered_routes_table() -> str:
     return _markdown_table(("call that counts", "its reply without content"), rows)
 
 
-def _limit_text(limit: int | None) -> str:
-    return "unlimited" if limit is None else _number_text(limit)
+def _format_limit(limit: int | None) -> str:
+    return "unlimited" if limit is None else _format_number(limit)
 
 
-def _fields_table(model: type[BaseModel]) -> str:
+def _model_fields_table(model: type[BaseModel]) -> str:
     schema = model.model_json_schema()
     required = schema.get("required", [])
     rows = []
     for name, field in schema["properties"].items():
         words = field.get("description", "")
         shown = f"`{name}`, required" if name in required else f"`{name}`"
-        rows.append((shown, _type_text(field, schema.get("$defs", {})), words))
+        rows.append((shown, _describe_type(field, schema.get("$defs", {})), words))
     return _markdown_table(("field", "type", "meaning"), rows)
 
 
-def _type_text(field: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+def _describe_type(field: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     if "$ref" in field:
-        return _type_text(known[field["$ref"].rpartition("/")[2]], known)
+        return _describe_type(known[field["$ref"].rpartition("/")[2]], known)
     if "enum" in field:
         return ", ".join(f"`{word}`" for word in field["enum"])
     if "anyOf" in field:
-        kinds = [_type_text(alternative, known) for alternative in field["anyOf"]]
+        kinds = [_describe_type(alternative, known) for alternative in field["anyOf"]]
         return " or ".join(dict.fromkeys(filter(None, kinds)))
     if field.get("type") == "array":
-        return f"list of {_type_text(field.get('items', {}), known)}"
+        return f"list of {_describe_type(field.get('items', {}), known)}"
     kind = field.get("type", "any")
     kinds = kind if isinstance(kind, list) else [kind]
     return " or ".join(kind for kind in kinds if kind != "null")
@@ -240,11 +240,11 @@ def _markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _number_text(number: int) -> str:
+def _format_number(number: int) -> str:
     return f"{number:,}"
 
 
-def _value_text(value: object) -> str:
+def _format_default(value: object) -> str:
     return (
         str(value).lower()
         if isinstance(value, bool)
@@ -263,14 +263,14 @@ GUIDE_TABLES: Final[Facts] = MappingProxyType(
         "limits": _limits_table,
         "metered": _metered_routes_table,
         "plans": _plans_table,
-        "item-fields": lambda: _fields_table(ItemBody),
-        "event-fields": lambda: _fields_table(EventBody),
-        "order-fields": lambda: _fields_table(OrderBody),
+        "item-fields": lambda: _model_fields_table(ItemBody),
+        "event-fields": lambda: _model_fields_table(EventBody),
+        "order-fields": lambda: _model_fields_table(OrderBody),
         "builds": lambda: "\n".join(
             ("```html", *pinned_script_tags(BASE, "pk_..."), "```")
         ),
         "reserve": lambda: "\n".join(("```html", head_tags(StoreSettings(), {}), "```")),
-        "line-fields": lambda: _fields_table(OrderLineBody),
+        "line-fields": lambda: _model_fields_table(OrderLineBody),
     }
 )
 
@@ -361,7 +361,7 @@ async def guide_markdown(request: Request, slug: Slug) -> Response:
 
     An `ETag` spares sending it again.
     """
-    return _as_markdown(request, LIBRARY.markdown(slug, base_url_of(request)))
+    return _markdown_response(request, LIBRARY.markdown(slug, base_url_of(request)))
 
 
 @routes.get(
@@ -386,21 +386,23 @@ async def guides_page(
     sections that answer best.
     """
     if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
-        return _as_markdown(request, render_llms_txt(base_url_of(request)), vary="Accept")
+        return _markdown_response(
+            request, render_llms_txt(base_url_of(request)), vary="Accept"
+        )
     if q.strip():
         html = await asyncio.to_thread(_search_results_html, q)
         return html_page(request, f"{q[:_SHOWN]} in the guides", html, vary="Accept")
     groups = dict.fromkeys(guide.group for guide in GUIDES)
     lists_html = "".join(
         f"<h2>{escape(group)}</h2>\n<ul class='cards'>\n"
-        + "".join(_guide_card(guide) for guide in GUIDES if guide.group == group)
+        + "".join(_guide_card_html(guide) for guide in GUIDES if guide.group == group)
         + "</ul>\n"
         for group in groups
     )
     introduction = "Short, with examples that run as they stand."
     html = (
         f"<main id='content'><h1>Guides</h1><p class='lead'>{introduction}</p>"
-        f"{_search_box()}{lists_html}</main>"
+        f"{_search_form_html()}{lists_html}</main>"
     )
     return html_page(request, "Guides", html, vary="Accept", markdown_url="/llms.txt")
 
@@ -419,7 +421,7 @@ async def guide_page(request: Request, slug: Slug) -> Response:
     """
     if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
         text = LIBRARY.markdown(slug, base_url_of(request))
-        return _as_markdown(request, text, vary="Accept")
+        return _markdown_response(request, text, vary="Accept")
     try:
         guide = LIBRARY.guide(slug)
     except UnknownGuideError:
@@ -438,7 +440,7 @@ async def guide_page(request: Request, slug: Slug) -> Response:
     body = rendered.html.replace("</h1>", f"</h1>\n{outline_html}", 1)
     html = (
         '<main id="content" class="read">\n<nav class="contents" aria-label="Guides">\n'
-        f"{_search_box()}{_guide_links(guide)}</nav>\n<article>\n"
+        f"{_search_form_html()}{_guide_links_html(guide)}</nav>\n<article>\n"
         f'{body}<p class="more">This page as '
         f'<a href="/docs-md/{guide.slug}.md">markdown</a></p>\n</article>\n</main>\n'
         f'<script src="{asset_address("guides.js")}" defer></script>'
@@ -453,20 +455,20 @@ async def guide_page(request: Request, slug: Slug) -> Response:
     )
 
 
-def _as_markdown(request: Request, text: str, vary: str | None = None) -> Response:
+def _markdown_response(request: Request, text: str, vary: str | None = None) -> Response:
     reply = cacheable_response(request, text, _MARKDOWN, vary=vary)
     reply.headers["link"] = '</llms.txt>; rel="index"'
     return reply
 
 
-def _guide_card(guide: Guide) -> str:
+def _guide_card_html(guide: Guide) -> str:
     return (
         f'<li><a href="/guides/{guide.slug}"><strong>{escape(guide.title)}</strong>'
         f"<span>{escape(guide.summary)}</span></a></li>\n"
     )
 
 
-def _guide_links(current_guide: Guide) -> str:
+def _guide_links_html(current_guide: Guide) -> str:
     """Return the guides by group, the one that is read marked."""
     current_attribute = {current_guide.slug: ' aria-current="page"'}
     return "".join(
@@ -482,7 +484,7 @@ def _guide_links(current_guide: Guide) -> str:
     )
 
 
-def _search_box(words: str = "") -> str:
+def _search_form_html(words: str = "") -> str:
     return (
         '<form class="find" role="search" action="/guides">'
         '<input type="search" name="q" aria-label="Search the guides" '
@@ -505,7 +507,8 @@ def _search_results_html(words: str) -> str:
         f"<ul class='cards'>{items_html}</ul>" if sections else "<p>Nothing was found.</p>"
     )
     return (
-        f"<main id='content'><h1>Search the guides</h1>{_search_box(words)}{results_html}"
+        "<main id='content'><h1>Search the guides</h1>"
+        f"{_search_form_html(words)}{results_html}"
         "<p><a href='/guides'>All guides</a></p></main>"
     )
 
@@ -519,11 +522,12 @@ def _anchor(section: GuideSection) -> str:
 def _no_such_guide_page(request: Request, slug: str) -> Response:
     """Return a page for an unknown guide, with similar ones."""
     suggestions = similar_guides(slug)
-    cards = "".join(_guide_card(guide) for guide in suggestions)
+    cards = "".join(_guide_card_html(guide) for guide in suggestions)
     html = (
         "<main id='content'><h1>There is no such guide</h1>"
         "<p class='lead'>Search for it, or read one of these.</p>"
-        f"{_search_box(slug.replace('-', ' ')[:_SHOWN])}<ul class='cards'>{cards}</ul>"
+        f"{_search_form_html(slug.replace('-', ' ')[:_SHOWN])}"
+        f"<ul class='cards'>{cards}</ul>"
         "<p><a href='/guides'>All guides</a></p></main>"
     )
     reply = html_page(request, "No such guide", html, vary="Accept")

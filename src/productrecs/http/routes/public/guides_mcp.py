@@ -20,7 +20,7 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.cors import check_origin
-from productrecs.http.pipeline.mcp_messages import NOT_JSON, answer_message
+from productrecs.http.pipeline.mcp_messages import NOT_JSON, answer_json_rpc_message
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 
@@ -96,7 +96,7 @@ async def answer_mcp_message(request: Request) -> Response:
     headers = dict(request.scope["headers"])
     address = address_of_client(peer_of(request.scope), headers)
     _LIMIT.check_and_count(public_network_of(address) or address)
-    return await answer_message(request, lambda: _load_server(base))
+    return await answer_json_rpc_message(request, lambda: _load_server(base))
 
 
 def _load_server(base: str) -> "Handle":

@@ -17,7 +17,7 @@ from productrecs.http.openapi_responses import (
 from productrecs.http.pipeline.error_responses import error_response
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.readiness_checks import CHECKS, Readiness
-from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.route_context import ProcessContext, RequestContext
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.transport.error_body import ErrorCode
 from productrecs.storage.files.snapshot_cache import SHARE_MODELS
@@ -60,7 +60,7 @@ SeenQuery = Annotated[
 ]
 
 
-def readiness_of(context: Context, *, draining: bool, preloaded: bool) -> Readiness:
+def readiness_of(context: ProcessContext, *, draining: bool, preloaded: bool) -> Readiness:
     """Return why this process should get no requests now, if there is a reason."""
     current = context.dependencies.current_readiness()
     reasons, warnings = dict(current.reasons), dict(current.warnings)

@@ -44,7 +44,7 @@ from productrecs.http.routes.widget.shopper_history_access import (
 from productrecs.serving.cached_store import CachedStore
 
 if TYPE_CHECKING:
-    from productrecs.http.pipeline.route_context import Context, RequestContext
+    from productrecs.http.pipeline.route_context import ProcessContext, RequestContext
     from productrecs.tenancy.accounts.store import Store
     from productrecs.tenancy.billing.call_meter import CallMeter
 
@@ -156,7 +156,7 @@ class MailSlotRequest(NamedTuple):
     """A request for a slot whose signature is right, and the store it belongs to."""
 
     request: Request
-    context: "Context"
+    context: "ProcessContext"
     store: "Store"
     cached_store: CachedStore
     query: MailSlotQuery
@@ -172,7 +172,7 @@ class MailSlotRequest(NamedTuple):
         """Whether it is a HEAD request: programs that test links send it, no reader."""
         return HEAD_ONLY in self.request.scope
 
-    def item_check(self) -> Callable[[str], bool]:
+    def make_showable_check(self) -> Callable[[str], bool]:
         """Return a check, by id, of whether a product may be shown and bought now."""
         state = self.cached_store.state
         catalog = state.catalog
@@ -186,14 +186,14 @@ class MailSlotRequest(NamedTuple):
 
         return may_show_item
 
-    def card(self, product: MailProduct) -> MailProductCard | None:
+    def find_card(self, product: MailProduct) -> MailProductCard | None:
         """Return a product as the catalog has it now; None if it is not there."""
         catalog = self.cached_store.state.catalog
         number = catalog.number(product.item_id)
         content = None if number is None else catalog.cards[number]
         return None if content is None else _read_card(content + b"}")
 
-    def price_text(self, card: MailProductCard) -> str:
+    def format_price(self, card: MailProductCard) -> str:
         """Return a product's price as the shop writes it; empty without one."""
         if card.price is None:
             return ""
@@ -234,8 +234,9 @@ async def verify_slot_request(request: Request, query: MailSlotQuery) -> MailSlo
     return MailSlotRequest(request, context, store, cached_store, query, context.clock())
 
 
-async def load_or_choose_products(
-    slot_request: MailSlotRequest, is_fine: Callable[[tuple[MailProduct, ...]], bool]
+async def load_or_choose_and_store_products(
+    slot_request: MailSlotRequest,
+    is_still_usable: Callable[[tuple[MailProduct, ...]], bool],
 ) -> tuple[MailProduct, ...]:
     """Return the products of a mail: those kept if they are fine, else chosen again.
 
@@ -246,10 +247,10 @@ async def load_or_choose_products(
     """
     query, store_id = slot_request.query, slot_request.store.store_id
     day, kept = await _selection_day_and_products(slot_request)
-    if kept and is_fine(kept):
+    if kept and is_still_usable(kept):
         return kept
     products = fill_positions(
-        kept, slot_request.item_check(), await _recommended_products(slot_request)
+        kept, slot_request.make_showable_check(), await _recommended_products(slot_request)
     )
     if products and products != kept:
         selection = MailProductSelection(store_id, query.mail, day, products)

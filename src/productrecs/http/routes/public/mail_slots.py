@@ -33,7 +33,7 @@ from productrecs.http.routes.public.mail_product_selection import (
     MailProductCard,
     MailQueryParameters,
     MailSlotRequest,
-    load_or_choose_products,
+    load_or_choose_and_store_products,
     meter_within_quota,
     verify_slot_request,
 )
@@ -111,7 +111,7 @@ async def mail_image(
     if card is not None:
         title, price, picture = (
             card.title,
-            slot_request.price_text(card),
+            slot_request.format_price(card),
             _picture_url(slot_request, card),
         )
         note = "The picture of this product cannot be read."
@@ -141,16 +141,16 @@ async def mail_image(
 
 async def _card_at_position(slot_request: MailSlotRequest) -> MailProductCard | None:
     """Return the product that a picture shows; None without one."""
-    may_show, index = slot_request.item_check(), slot_request.query.position - 1
+    may_show, index = slot_request.make_showable_check(), slot_request.query.position - 1
     try:
-        products = await load_or_choose_products(
+        products = await load_or_choose_and_store_products(
             slot_request, lambda kept: index < len(kept) and may_show(kept[index].item_id)
         )
     except UnknownPlacementError:  # it was removed after the mail was sent
         return None
     if index >= len(products) or not may_show(products[index].item_id):
         return None
-    return slot_request.card(products[index])
+    return slot_request.find_card(products[index])
 
 
 def _picture_url(slot_request: MailSlotRequest, card: MailProductCard) -> str:
@@ -198,12 +198,12 @@ async def _resolve_link_and_count_click(slot_request: MailSlotRequest) -> str:
     query, index = slot_request.query, slot_request.query.position - 1
     slot_request.count_engagement(MailResource.LINK)
     try:
-        products = await load_or_choose_products(
+        products = await load_or_choose_and_store_products(
             slot_request, lambda kept: index < len(kept)
         )
     except UnknownPlacementError:
         products = ()
-    card = slot_request.card(products[index]) if index < len(products) else None
+    card = slot_request.find_card(products[index]) if index < len(products) else None
     if card is not None and query.user_id and not slot_request.asks_for_headers:
         await _store_click(slot_request, products[index])
     page = card.product_url if card is not None else None
@@ -237,7 +237,7 @@ async def _store_click(slot_request: MailSlotRequest, product: MailProduct) -> N
         event_id=f"{query.mail.digest}-{query.position}",
     )
     headers = dict(slot_request.request.scope["headers"])
-    groups = context.bots.mark_bot_events(store_id, [[event]], headers)
+    groups = context.bots.count_actions_and_mark_bots(store_id, [[event]], headers)
     try:
         async with asyncio.timeout(_CLICK_SECONDS):
             await context.write_client.submit_write(WriteKind.EVENTS, store_id, groups)
@@ -292,14 +292,15 @@ async def mail_products(request: Request, query: MailQueryParameters) -> Respons
     They are those that the pictures and links of the same mail show; `position` is ignored.
     """
     slot_request = await verify_slot_request(request, query)
-    may_show = slot_request.item_check()
-    products = await load_or_choose_products(
+    may_show = slot_request.make_showable_check()
+    products = await load_or_choose_and_store_products(
         slot_request, lambda kept: all(may_show(product.item_id) for product in kept)
     )
     listed = [
         _product_fields(slot_request, position, card)
         for position, product in enumerate(products, 1)
-        if may_show(product.item_id) and (card := slot_request.card(product)) is not None
+        if may_show(product.item_id)
+        and (card := slot_request.find_card(product)) is not None
     ]
     headers = {**_SAFE, "cache-control": "private, no-cache"}
     return json_reply({"products": listed}, headers=headers)
@@ -324,7 +325,7 @@ def _product_fields(
         "id": card.id,
         "title": card.title,
         "price": card.price,
-        "price_text": slot_request.price_text(card),
+        "price_text": slot_request.format_price(card),
         "image_url": _picture_url(slot_request, card),
         "link_url": base_url_of(slot_request.request)
         + slot_path(MailResource.LINK, query.slot, sent),

@@ -24,7 +24,7 @@ from productrecs.core.ids import INSTALLATION
 from productrecs.core.program_version import REVISION
 from productrecs.features.webhooks.repository import webhook_backlog
 from productrecs.features.webhooks.webhook import WebhookBacklog
-from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.route_context import ProcessContext, RequestContext
 from productrecs.http.pipeline.route_declaration import OPERATOR, Routes
 from productrecs.http.routes.public.page_response import text_response
 from productrecs.processes.process_slot_and_shared_memory import PROCESS_ID
@@ -78,7 +78,7 @@ _PREFIX: Final = "productrecs_"
 class MetricsCollector:
     """All figures of one moment, as prometheus_client collects them."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: ProcessContext) -> None:
         """Collect the metrics of `context`."""
         self._context = context
 
@@ -277,12 +277,12 @@ async def metrics(request: Request) -> Response:
     Requires the operator's token; no metric is about a shopper or a product.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    exchange.context.request_metrics.apply_pending()
+    exchange.context.request_metrics.add_recorded_durations()
     accept = request.headers.get("accept", "")
     body, kind = await asyncio.to_thread(_render_metrics, exchange.context, accept)
     return Response(body, headers={"content-type": kind})
 
 
-def _render_metrics(context: Context, accept: str) -> tuple[bytes, str]:
+def _render_metrics(context: ProcessContext, accept: str) -> tuple[bytes, str]:
     encode, kind = choose_encoder(accept)
     return encode(MetricsCollector(context)), kind

@@ -148,7 +148,7 @@ def preferred_media_type(request: Request, offered: Sequence[str]) -> str:
     in Accept, then the first offered.
     """
     ranges = _accepted_ranges(request.headers.get("accept", "").lower())
-    preferences = {kind: _preference(kind, ranges) for kind in offered}
+    preferences = {kind: _preference_for(kind, ranges) for kind in offered}
     chosen = max(offered, key=preferences.__getitem__)
     return chosen if preferences[chosen].share else offered[0]
 
@@ -164,7 +164,9 @@ def _accepted_ranges(accept: str) -> dict[str, _MediaTypePreference]:
     return found
 
 
-def _preference(kind: str, ranges: dict[str, _MediaTypePreference]) -> _MediaTypePreference:
+def _preference_for(
+    kind: str, ranges: dict[str, _MediaTypePreference]
+) -> _MediaTypePreference:
     """Return the wish for a kind; what names it most closely counts."""
     group = f"{kind.partition('/')[0]}/*"
     close = (

@@ -32,7 +32,7 @@ from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.storage.sql.group_commit import WriteTransaction
 
 if TYPE_CHECKING:
-    from productrecs.http.pipeline.route_context import Context, RequestContext
+    from productrecs.http.pipeline.route_context import ProcessContext, RequestContext
     from productrecs.serving.cached_store import CachedStore
     from productrecs.tenancy.accounts.store import Store
 
@@ -82,7 +82,9 @@ async def product_feed(
     """
     exchange: RequestContext = request.scope["productrecs"]
     context = exchange.context
-    store, feed = await _find_feed(context, store_domain, file_name, signature)
+    store, feed = await _find_store_and_feed_format(
+        context, store_domain, file_name, signature
+    )
     now_ms = context.clock()
     cached_store = await context.stores.open(store)
     tag = _feed_etag(cached_store, feed, now_ms)
@@ -132,8 +134,8 @@ async def _store_fetch_count(
         _log.warning("feed fetch not counted", extra={"store": store.store_id})
 
 
-async def _find_feed(
-    context: "Context", domain: str, file_name: str, signature: str
+async def _find_store_and_feed_format(
+    context: "ProcessContext", domain: str, file_name: str, signature: str
 ) -> tuple["Store", FeedFormat]:
     """Return the store and format of a signed address.
 

@@ -22,9 +22,9 @@ from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
 from productrecs.http.routes.public.woocommerce_plugin_download import (
     ARCHIVE_REPLIES,
     archive_reply,
-    pack,
     php_string,
-    read_folder,
+    read_asset_folder,
+    zip_files,
 )
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
@@ -77,7 +77,7 @@ def build_opencart_archive(base_url: str) -> bytes:
     files = _module_files("opencart", base_url, "catalog/view/assets")
     about = json.loads(files["install.json"]) | {"link": base_url}  # OpenCart demands one.
     files["install.json"] = json.dumps(about, indent=2).encode()
-    return pack(files)
+    return zip_files(files)
 
 
 @memoized(RegisteredCache.PLUGIN_ARCHIVES)
@@ -87,15 +87,15 @@ def build_prestashop_archive(base_url: str) -> bytes:
     PrestaShop demands one folder with the module's name.
     """
     files = _module_files("prestashop", base_url, "views")
-    return pack(files, "productrecs/")
+    return zip_files(files, "productrecs/")
 
 
 def _module_files(shop: str, base_url: str, assets_folder: str) -> dict[str, bytes]:
     """Return a shop system's own files, the shared PHP, and what pages load."""
-    files = read_folder(shop)
-    shared_files = read_folder("shop_module")
+    files = read_asset_folder(shop)
+    shared_files = read_asset_folder("shop_module")
     files[f"{assets_folder}/{_SCRIPTS}"] = shared_files.pop(_SCRIPTS)
-    plugin = read_folder("plugin")
+    plugin = read_asset_folder("plugin")
     shared_files |= {
         name.removeprefix("core/"): content
         for name, content in plugin.items()

@@ -57,7 +57,7 @@ from productrecs.storage.sql.store_counters_and_versions import view_versions_by
 from productrecs.tenancy.accounts.domains_and_origins import DomainError, normalise_domain
 
 if TYPE_CHECKING:
-    from productrecs.http.pipeline.route_context import Context, RequestContext
+    from productrecs.http.pipeline.route_context import ProcessContext, RequestContext
     from productrecs.tenancy.accounts.store import Store
     from productrecs.tenancy.accounts.store_settings import StoreSettings
 
@@ -80,7 +80,7 @@ _BROTLI: Final = re.compile(
 )
 
 
-class CompressedScript:
+class ScriptWithoutCall:
     """A script without its last call, uncompressed and compressed."""
 
     def __init__(self, name: str) -> None:
@@ -99,7 +99,7 @@ class CompressedScript:
         """Return the script that ends with `call`."""
         return self._body + call
 
-    def compressed(self, call: bytes) -> bytes:
+    def in_gzip(self, call: bytes) -> bytes:
         """Return the script in gzip; only its end is compressed again."""
         compressor = self._compressor.copy()
         return self._compressed + compressor.compress(call) + compressor.flush()
@@ -124,13 +124,13 @@ def script_call(variables: bytes, then: bytes = b"") -> bytes:
 
 
 @memoized(RegisteredCache.PACKAGE_FILES)
-def load_script(name: str) -> CompressedScript:
+def load_script(name: str) -> ScriptWithoutCall:
     """Return one of the scripts in the package."""
-    return CompressedScript(name)
+    return ScriptWithoutCall(name)
 
 
 def script_response(
-    request: Request, script: CompressedScript, call: bytes, cache: str
+    request: Request, script: ScriptWithoutCall, call: bytes, cache: str
 ) -> Response:
     """Return a script that ends with `call`, in the best accepted encoding."""
     accepted_encodings = request.headers.get("accept-encoding", "").lower()
@@ -148,7 +148,7 @@ def script_response(
     if not coding:
         return Response(script.plain(call), media_type=SCRIPT, headers=headers)
     headers["content-encoding"] = coding
-    body = script.in_brotli(call) if coding == "br" else script.compressed(call)
+    body = script.in_brotli(call) if coding == "br" else script.in_gzip(call)
     return Response(body, media_type=SCRIPT, headers=headers)
 
 
@@ -229,12 +229,12 @@ async def _store_script_response(request: Request, name: str, domain: str) -> Re
     if store is None:
         is_run = request.headers.get("sec-fetch-dest") == "script"
         return _unknown_store_script(domain, 200 if is_run else 404)
-    has_pictures = await _has_pictures(exchange.context, store)
-    call = script_call_of(store, has_pictures=has_pictures)
+    has_pictures = await _has_picture_index(exchange.context, store)
+    call = store_script_call(store, has_pictures=has_pictures)
     return script_response(request, load_script(name), call, CACHED)
 
 
-async def _has_pictures(context: "Context", store: "Store") -> bool:
+async def _has_picture_index(context: "ProcessContext", store: "Store") -> bool:
     """Return whether a photo can find products; True if the database cannot say."""
     try:
         found = await context.read(
@@ -246,17 +246,17 @@ async def _has_pictures(context: "Context", store: "Store") -> bool:
     return versions is not None and versions.visual_id is not None
 
 
-def script_call_of(store: "Store", *, has_pictures: bool) -> bytes:
+def store_script_call(store: "Store", *, has_pictures: bool) -> bytes:
     """Return the call of a script for its store: what it has is public by design."""
     answers = ROUTE_NAMES if has_pictures else ROUTES_WITHOUT_PICTURES
     variables = _encode({"key": store.publishable_key, "answers": answers})
     return script_call(variables, LOAD_WEBMCP if store.settings.browser_assistants else b"")
 
 
-async def find_store_by_domain(context: "Context", text: str) -> "Store | None":
+async def find_store_by_domain(context: "ProcessContext", domain: str) -> "Store | None":
     """Return the store of the domain in an address; None for an unknown one."""
     try:
-        domain = normalise_domain(text)
+        domain = normalise_domain(domain)
     except DomainError:
         return None
     store = context.accounts.by_domain(domain)
@@ -267,13 +267,13 @@ async def find_store_by_domain(context: "Context", text: str) -> "Store | None":
 
 
 async def find_store_with_setting(
-    context: "Context", text: str, is_on: "Callable[[StoreSettings], bool]"
+    context: "ProcessContext", domain: str, is_on: "Callable[[StoreSettings], bool]"
 ) -> "Store | None":
     """Return the store of a domain if a setting of it is on; None otherwise."""
-    store = await find_store_by_domain(context, text)
+    store = await find_store_by_domain(context, domain)
     if store is not None and not is_on(store.settings):  # or just switched on
         await context.refresh_accounts()
-        store = await find_store_by_domain(context, text)
+        store = await find_store_by_domain(context, domain)
     return store if store is not None and is_on(store.settings) else None
 
 

@@ -174,7 +174,9 @@ async def store_plugin(request: Request) -> Response:
 
     The same release of the service at the same address always returns the same bytes.
     """
-    return archive_reply(request, build_archive(base_url_of(request)), PLUGIN_PATH)
+    return archive_reply(
+        request, build_woocommerce_archive(base_url_of(request)), PLUGIN_PATH
+    )
 
 
 def archive_reply(request: Request, archive: bytes, path: str) -> Response:
@@ -186,17 +188,17 @@ def archive_reply(request: Request, archive: bytes, path: str) -> Response:
 
 
 @memoized(RegisteredCache.PLUGIN_ARCHIVES)
-def build_archive(base_url: str) -> bytes:
+def build_woocommerce_archive(base_url: str) -> bytes:
     """Return the archive for a service at this address: sorted, with fixed times."""
-    files = read_folder("plugin")
+    files = read_asset_folder("plugin")
     files["server.php"] = _SERVER.replace("{}", php_string(base_url)).encode()
     files["assets/reserve.css"] = reserved_height_css(StoreSettings(), {}).encode()
     files["assets/release.js"] = release_js().encode()
     files |= compile_translations(files, SLUG, _SCRIPTS)
-    return pack(files, f"{SLUG}/")
+    return zip_files(files, f"{SLUG}/")
 
 
-def pack(files: Mapping[str, bytes], folder: str = "") -> bytes:
+def zip_files(files: Mapping[str, bytes], folder: str = "") -> bytes:
     """Return a zip of these files in a folder, sorted and with fixed times."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -209,7 +211,7 @@ def pack(files: Mapping[str, bytes], folder: str = "") -> bytes:
     return packed.getvalue()
 
 
-def read_folder(name: str) -> dict[str, bytes]:
+def read_asset_folder(name: str) -> dict[str, bytes]:
     """Return the files of a folder of the package's assets, by their path in it."""
     return dict(_files_below(resources.files("productrecs") / "assets" / name))
 

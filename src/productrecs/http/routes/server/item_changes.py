@@ -18,7 +18,7 @@ from productrecs.http.pipeline.idempotency import (
     REPLAYED_HEADERS,
     IdempotencyKeyHeader,
     identify_call,
-    run_once,
+    run_once_or_replay,
 )
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.request_metrics import CounterMetric
@@ -123,7 +123,7 @@ async def push_items(
 
     def change(log: LockedStoreLog, now_ms: int, limit: int | None) -> PushResult:
         nonlocal is_replay
-        pushed, is_replay = run_once(
+        pushed, is_replay = run_once_or_replay(
             log, call, now_ms, lambda: upsert_items(log, patches, now_ms, limit), PushResult
         )
         return pushed

@@ -23,7 +23,7 @@ from productrecs.http.openapi_responses import (
 from productrecs.http.pipeline.idempotency import (
     REPLAYED_HEADERS,
     IdempotencyKeyHeader,
-    run_once,
+    run_once_or_replay,
 )
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
@@ -174,9 +174,9 @@ async def upload_orders(
         async for chunk in body_chunks(request.receive, _BODY_LIMIT):
             form.feed(chunk)
             if form.waiting >= _CHUNK_BYTES:
-                await in_thread(file.write, form.pop_chunks())
-        form.finish()
-        await in_thread(file.write, form.pop_chunks())
+                await in_thread(file.write, form.pop_file_bytes())
+        form.check_complete()
+        await in_thread(file.write, form.pop_file_bytes())
         csv_format: CsvFormat = await in_thread(file.finish)
         await in_thread(context.services.upload_folder.move_to_object_store, upload_id)
         new_upload = NewOrderUpload(upload_id, csv_format, context.clock())
@@ -256,7 +256,7 @@ def _submit_once(
         submit_upload(log, services.queue, new_upload)
         return new_upload.upload_id
 
-    return run_once(log, call, services.clock(), submit, str)[0]
+    return run_once_or_replay(log, call, services.clock(), submit, str)[0]
 
 
 class _DiskWriteThread:

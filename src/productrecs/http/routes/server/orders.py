@@ -93,7 +93,9 @@ async def receive_order(request: Request) -> Response:
     data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=2)
     context = exchange.context
     try:
-        receipt, warnings = await _store_order(exchange, request.scope, data, claim)
+        receipt, warnings = await _store_order_with_warnings(
+            exchange, request.scope, data, claim
+        )
     except ProductRecsError as error:
         _record_for_live_view(request, data, error)
         raise
@@ -111,7 +113,7 @@ async def receive_order(request: Request) -> Response:
     return json_reply(content)
 
 
-async def _store_order(
+async def _store_order_with_warnings(
     exchange: "RequestContext", scope: "Scope", data: bytes, claim: ByteClaim
 ) -> tuple["OrderReceipt", list[str]]:
     """Return the receipt of the order in a body, once it is on the disk; and warnings."""
@@ -146,7 +148,7 @@ def _record_for_live_view(
     """Record an order for the store's open live view, with its outcome."""
     exchange: RequestContext = request.scope["productrecs"]
     context, store = exchange.context, exchange.known_caller.store
-    if store.store_id not in context.event_watch.stores:
+    if store.store_id not in context.live_view_recorder.watched_stores:
         return
     headers = dict(request.scope["headers"])
     sender = EventRequestContext(
@@ -155,4 +157,4 @@ def _record_for_live_view(
         is_order=True,
         is_repeated=is_repeated,
     )
-    context.event_watch.record_request(sender, data, error)
+    context.live_view_recorder.record_request(sender, data, error)

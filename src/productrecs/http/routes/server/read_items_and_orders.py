@@ -27,8 +27,8 @@ from productrecs.http.routes.cursor_pages import (
     UpdatedAfter,
     page_reply,
     page_schema,
-    parse_updated_after,
-    read_cursor,
+    parse_cursor,
+    parse_updated_after_ms,
 )
 from productrecs.records.catalog.item import pushed_fields
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
@@ -171,8 +171,8 @@ async def list_items(
     """
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
-    (after,) = read_cursor(cursor, tuple[KeyNumber], (-1,))
-    since_ms = parse_updated_after(updated_after, store.settings.zone)
+    (after,) = parse_cursor(cursor, tuple[KeyNumber], (-1,))
+    since_ms = parse_updated_after_ms(updated_after, store.settings.zone)
 
     def read() -> Response:
         with exchange.context.services.database.reading() as connection:
@@ -256,8 +256,8 @@ async def list_orders(
     """
     exchange: RequestContext = request.scope["productrecs"]
     store = exchange.known_caller.store
-    after = read_cursor(cursor, tuple[str, KeyNumber], ("", -1))
-    since_ms = parse_updated_after(updated_after, store.settings.zone)
+    after = parse_cursor(cursor, tuple[str, KeyNumber], ("", -1))
+    since_ms = parse_updated_after_ms(updated_after, store.settings.zone)
 
     def read() -> Response:
         with exchange.context.services.database.reading() as connection:

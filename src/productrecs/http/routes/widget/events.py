@@ -82,8 +82,8 @@ if TYPE_CHECKING:
 
     from productrecs.core.memory_budget import ByteClaim
     from productrecs.http.pipeline.route_context import (
-        Context,
         FastRouteCall,
+        ProcessContext,
         RequestContext,
     )
     from productrecs.serving.cached_store import CachedStore
@@ -199,7 +199,7 @@ async def _store_events_fast(call: FastRouteCall) -> QuickReply:
     context, store = call.context, call.caller.store
     data = await read_event_body(call.receive, call.scope["headers"], call.claim)
     arguments = (context, store, data, call.claim, call.headers, call.peer)
-    if store.store_id not in context.event_watch.stores:
+    if store.store_id not in context.live_view_recorder.watched_stores:
         return QuickReply(await store_events_of_body(*arguments))
     sender = EventRequestContext(
         *(store.store_id, context.clock(), call.peer, call.headers, call.is_misuse),
@@ -209,9 +209,9 @@ async def _store_events_fast(call: FastRouteCall) -> QuickReply:
     try:
         body = await store_events_of_body(*arguments)
     except ProductRecsError as error:
-        context.event_watch.record_request(sender, data, error)
+        context.live_view_recorder.record_request(sender, data, error)
         raise
-    context.event_watch.record_request(sender, data)
+    context.live_view_recorder.record_request(sender, data)
     return QuickReply(body)
 
 
@@ -251,7 +251,7 @@ async def record_events(request: Request) -> Response:
 
 
 async def store_events_of_body(
-    context: Context,
+    context: ProcessContext,
     store: Store,
     data: bytes,
     claim: ByteClaim,
@@ -283,7 +283,7 @@ async def store_events_of_body(
     network = public_network_of(address_of_client(peer, headers))
     if network is not None:
         groups = [[replace(event, network=network) for event in group] for group in groups]
-    groups = context.bots.mark_bot_events(store.store_id, groups, headers)
+    groups = context.bots.count_actions_and_mark_bots(store.store_id, groups, headers)
     count = sum(map(len, groups))
     warnings = [*identity_warning_texts, *_event_warnings(cached_store, groups)][
         :_MAX_WARNINGS

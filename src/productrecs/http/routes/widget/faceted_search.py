@@ -36,7 +36,7 @@ from productrecs.features.widgets.widget_settings import translations
 from productrecs.http.openapi_responses import NULLABLE_TEXT
 from productrecs.http.pipeline.query_parser import BLANK_IS_FALSE
 from productrecs.http.routes.widget.list_parameters import (
-    read_filters,
+    parse_filter_parameters,
 )
 from productrecs.records.catalog.attribute_index import ValueCount
 from productrecs.records.catalog.item_filters import attribute_kind
@@ -161,7 +161,7 @@ SuggestQuery = Annotated[
 ]
 
 
-def query_filter_fields(text: str) -> frozenset[FilterField]:
+def parse_query_filter_fields(text: str) -> frozenset[FilterField]:
     """Return what words of a query may filter by; `text` has a valid form."""
     if text in {"", _ALL}:
         return ALL_FIELDS
@@ -197,7 +197,7 @@ def _query_filter_fields(word_filter: QueryWordFilter) -> dict[str, object]:
     return {"field": word_filter.field.value, **given, "text": word_filter.text}
 
 
-def page_request_of(
+def build_page_request(
     search: SearchRequest,
     *,
     filters: list[str],
@@ -218,7 +218,7 @@ def page_request_of(
         return None
     return ResultsPageRequest(
         request=search,
-        filters=read_filters(filters),
+        filters=parse_filter_parameters(filters),
         facets=tuple(dict.fromkeys(Facet(name) for name in facets.split(",") if name)),
         sort=sort or SortOrder.RELEVANCE,
         offset=offset or 0,
@@ -229,7 +229,7 @@ def page_request_of(
     )
 
 
-def search_page_reply(
+def render_results_page(
     searchable: SearchableStore,
     listing: ResultsPageRequest,
     page: ResultsPage,

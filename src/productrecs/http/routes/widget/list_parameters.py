@@ -128,7 +128,7 @@ LOOKS_LIKE_FILTER: Final = frozenset(
 """Parameters that a caller may take for filters; lists take `filter` alone."""
 
 
-def read_filters(texts: list[str]) -> Filters:
+def parse_filter_parameters(texts: list[str]) -> Filters:
     """Return the filters of a call.
 
     Raises:
@@ -141,9 +141,7 @@ def read_filters(texts: list[str]) -> Filters:
         raise BodyError([problem]) from error
 
 
-def store_with_price_list(
-    caller: Caller, cached_store: CachedStore, name: str
-) -> CachedStore:
+def apply_price_list(caller: Caller, cached_store: CachedStore, name: str) -> CachedStore:
     """Return a store with the prices of the list that a call names; itself without one.
 
     Raises:
@@ -178,18 +176,16 @@ def store_with_price_list(
         ) from error
 
 
-def cached_store_with_price_list(call: FastRouteCall) -> CachedStore | None:
+def find_cached_store_with_price_list(call: FastRouteCall) -> CachedStore | None:
     """Return the caller's store with the call's prices, if it is in memory.
 
     Raises:
-        BodyError, SecretKeyRequiredError: as `store_with_price_list`.
+        BodyError, SecretKeyRequiredError: as `apply_price_list`.
     """
     cached_store = call.context.stores.get(call.caller.store)
     if cached_store is None or call.query is None:
         return None
-    return store_with_price_list(
-        call.caller, cached_store, call.query.get("price_list", "")
-    )
+    return apply_price_list(call.caller, cached_store, call.query.get("price_list", ""))
 
 
 def refuse_unknown_filters(names: Iterable[str]) -> None:

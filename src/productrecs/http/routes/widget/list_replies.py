@@ -27,12 +27,12 @@ from productrecs.features.recommendations.sold_out_replacements import (
 )
 from productrecs.features.recommendations.source_recipes import PageType
 from productrecs.features.recommendations.trending import trending_list
-from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.route_context import ProcessContext
 from productrecs.http.routes.widget.shopper_history_access import (
     NO_HISTORIES,
     ShopperHistoryAccess,
     UsableHistories,
-    read_usable_histories,
+    count_customer_and_read_histories,
     record_and_warn_of_refused_identity,
 )
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
@@ -71,8 +71,8 @@ class TrendingRequest(NamedTuple):
     filters: Filters = NO_FILTERS
 
 
-def answer_immediately(
-    context: Context,
+def try_answer_immediately(
+    context: ProcessContext,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
     access: ShopperHistoryAccess,
@@ -91,15 +91,17 @@ def answer_immediately(
     if is_tested(cached_store, list_request.placement):
         store_id = cached_store.state.catalog.store_id
         known = read_stored_identity(context.reader, store_id, identities)
-    histories = read_usable_histories(
+    histories = count_customer_and_read_histories(
         context, cached_store, context.reader, identities, access
     )
-    body = _list_body_by_arm(context, cached_store, list_request, histories, known)
+    body = _assign_arms_and_build_list_body(
+        context, cached_store, list_request, histories, known
+    )
     return _with_anchor_and_warning(context, cached_store, list_request, body, access)
 
 
 async def answer_list(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
     access: ShopperHistoryAccess,
@@ -110,19 +112,19 @@ async def answer_list(
 
 
 def _with_anchor_and_warning(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
     body: bytes,
     access: ShopperHistoryAccess,
 ) -> bytes:
     """Return the reply with the page's product, if requested, and with warnings."""
-    body = _with_anchor(body, context, cached_store, list_request)
+    body = _with_requested_anchor(body, context, cached_store, list_request)
     return record_and_warn_of_refused_identity(context, cached_store, body, access)
 
 
 async def _list_body(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
     access: ShopperHistoryAccess,
@@ -134,18 +136,22 @@ async def _list_body(
         histories = await _read_histories_or_empty(
             context, cached_store, identities, access
         )
-        return _list_body_by_arm(context, cached_store, list_request, histories, NOBODY)
+        return _assign_arms_and_build_list_body(
+            context, cached_store, list_request, histories, NOBODY
+        )
     store_id = cached_store.state.catalog.store_id
     # At the same time, so that the request waits only once for a database that hangs.
     known, histories = await asyncio.gather(
         context.arm_assigner.stored_identity(store_id, identities, context.read),
         _read_histories_or_empty(context, cached_store, identities, access),
     )
-    return _list_body_by_arm(context, cached_store, list_request, histories, known)
+    return _assign_arms_and_build_list_body(
+        context, cached_store, list_request, histories, known
+    )
 
 
-def _list_body_by_arm(
-    context: Context,
+def _assign_arms_and_build_list_body(
+    context: ProcessContext,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
     histories: UsableHistories,
@@ -170,7 +176,7 @@ def _list_body_by_arm(
 
 
 async def answer_trending(
-    context: Context, cached_store: CachedStore, list_request: TrendingRequest
+    context: ProcessContext, cached_store: CachedStore, list_request: TrendingRequest
 ) -> bytes:
     """Return trending's reply; the shopper's id is used for the holdout only."""
     num, excluded = list_request.num, list_request.excluded
@@ -198,9 +204,9 @@ async def answer_trending(
     return _cached_or_computed_body(cached_store, now_ms, key, maker, NoFingerprint())
 
 
-def _with_anchor(
+def _with_requested_anchor(
     body: bytes,
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
 ) -> bytes:
@@ -225,7 +231,7 @@ class _ListMaker(NamedTuple):
 
 
 def _list_maker(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
     usable: UsableHistories,
@@ -287,7 +293,7 @@ def is_tested(cached_store: CachedStore, placement: str) -> bool:
 
 
 def assign_arm_and_check_held_out(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     identities: Sequence[str],
     known: StoredIdentity,
@@ -303,7 +309,7 @@ def assign_arm_and_check_held_out(
 
 
 def _anonymous_list_body(
-    context: Context, cached_store: CachedStore, list_request: RecommendationRequest
+    context: ProcessContext, cached_store: CachedStore, list_request: RecommendationRequest
 ) -> bytes:
     now_ms, state = context.clock(), cached_store.state
     maker = _list_maker(context, cached_store, list_request, NO_HISTORIES, now_ms)
@@ -354,14 +360,14 @@ def _cached_or_computed_body(
 
 
 async def _read_histories_or_empty(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     identities: Sequence[str],
     access: ShopperHistoryAccess,
 ) -> UsableHistories:
     try:
         return await context.read(
-            lambda reader: read_usable_histories(
+            lambda reader: count_customer_and_read_histories(
                 context, cached_store, reader, identities, access
             )
         )

@@ -34,12 +34,12 @@ from productrecs.http.routes.cursor_pages import (
     Limit,
     UpdatedAfter,
     page_reply,
-    parse_updated_after,
-    read_cursor,
+    parse_cursor,
+    parse_updated_after_ms,
 )
 from productrecs.http.routes.widget.list_parameters import (
     PriceListQuery,
-    store_with_price_list,
+    apply_price_list,
 )
 from productrecs.records.events.event import look_source
 from productrecs.records.merchandising.rule import ListKind
@@ -101,11 +101,11 @@ async def find_look_or_list_looks(
         if exchange.known_caller.credential is not SECRET:
             where = ("query", "item_id")
             raise BodyError([ValidationProblem(where, "Field required", "missing", None)])
-        (after,) = read_cursor(cursor, tuple[KeyNumber], (-1,))
-        since_ms = parse_updated_after(updated_after, store.settings.zone)
+        (after,) = parse_cursor(cursor, tuple[KeyNumber], (-1,))
+        since_ms = parse_updated_after_ms(updated_after, store.settings.zone)
         return await asyncio.to_thread(_list_looks, request, after, limit, since_ms)
     cached_store = await context.stores.open(store)
-    cached_store = store_with_price_list(exchange.known_caller, cached_store, price_list)
+    cached_store = apply_price_list(exchange.known_caller, cached_store, price_list)
     look = cached_store.looks.newest.get(item_id)
     if look is None:
         return conditional_reply(request, NO_LOOK, 0)
@@ -138,7 +138,7 @@ def look_with_products_fields(
 ) -> dict[str, Any]:
     """Return a look as widgets get it, with the products that can be shown now."""
     spots = [
-        _hotspot_fields(hotspot, look, cached_store, now_ms)
+        _hotspot_with_product_fields(hotspot, look, cached_store, now_ms)
         for hotspot in look.content.hotspots
     ]
     return _look_fields(look, image_url, spots)
@@ -165,7 +165,7 @@ def look_image_url(base_url: str, store: Store, look: Look) -> str:
     return base_url + path
 
 
-def _hotspot_fields(
+def _hotspot_with_product_fields(
     hotspot: Hotspot, look: Look, cached_store: CachedStore, now_ms: int
 ) -> dict[str, Any]:
     state = cached_store.state

@@ -18,12 +18,12 @@ from productrecs.http.openapi_responses import (
     photo_analysis_response,
     photo_search_response,
 )
-from productrecs.http.pipeline.route_context import Context, RequestContext
+from productrecs.http.pipeline.route_context import ProcessContext, RequestContext
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
 from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
 from productrecs.http.routes.widget.list_parameters import (
     PriceListQuery,
-    store_with_price_list,
+    apply_price_list,
 )
 from productrecs.http.transport.request_body import read_body
 from productrecs.records.merchandising.rule import ListKind
@@ -88,7 +88,7 @@ async def search_by_photo(request: Request, price_list: PriceListQuery = "") -> 
 async def _photo_reply(
     request: Request,
     price_list: str,
-    make_body: Callable[[Context, CachedStore, bytes, PhotoWorkerClient], bytes],
+    make_body: Callable[[ProcessContext, CachedStore, bytes, PhotoWorkerClient], bytes],
 ) -> Response:
     """Read the photo, and let a photo worker compare it with the store's pictures."""
     exchange: RequestContext = request.scope["productrecs"]
@@ -98,7 +98,7 @@ async def _photo_reply(
     context.photo_pool.check_capacity(store.store_id)
     data = await read_body(request.receive, headers, PHOTO_LIMIT, claim, weight=2)
     cached_store = await context.stores.open(store)
-    cached_store = store_with_price_list(exchange.known_caller, cached_store, price_list)
+    cached_store = apply_price_list(exchange.known_caller, cached_store, price_list)
     content = await context.photo_pool.run(
         store.store_id,
         lambda photo_client: make_body(context, cached_store, data, photo_client),
@@ -107,7 +107,7 @@ async def _photo_reply(
 
 
 def _photo_search_body(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     data: bytes,
     photo_client: PhotoWorkerClient,
@@ -124,7 +124,7 @@ def _photo_search_body(
         hits = find_by_photo(photo.data, photo_search, index, catalog, visible, photo.num)
         if photo.by_region:
             spots = spots_in_picture(photo.data, photo_search, catalog, visible)
-            regions = _encode([_hotspot_fields(spot, cached_store) for spot in spots])
+            regions = _encode([_photo_spot_fields(spot, cached_store) for spot in spots])
     except NotAPictureError as error:
         raise unreadable_photo(error) from error
     return photo_search_body(hits, catalog.cards, regions)
@@ -157,7 +157,7 @@ async def analyse_photo(request: Request, price_list: PriceListQuery = "") -> Re
 
 
 def _photo_analysis_body(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     data: bytes,
     photo_client: PhotoWorkerClient,
@@ -171,10 +171,10 @@ def _photo_analysis_body(
         )
     except NotAPictureError as error:
         raise unreadable_photo(error) from error
-    return _encode({"hotspots": [_hotspot_fields(spot, cached_store) for spot in spots]})
+    return _encode({"hotspots": [_photo_spot_fields(spot, cached_store) for spot in spots]})
 
 
-def _hotspot_fields(photo_spot: PhotoSpot, cached_store: CachedStore) -> dict[str, Any]:
+def _photo_spot_fields(photo_spot: PhotoSpot, cached_store: CachedStore) -> dict[str, Any]:
     hits = [
         Hit(item, score)
         for item, score in zip(photo_spot.items, photo_spot.scores, strict=True)

@@ -35,12 +35,12 @@ from productrecs.http.routes.widget.list_parameters import (
     Num,
     PriceListQuery,
     Shown,
-    cached_store_with_price_list,
+    apply_price_list,
     check_excluded_count,
-    read_filters,
+    find_cached_store_with_price_list,
+    parse_filter_parameters,
     refuse_unknown_filters,
     split_item_ids,
-    store_with_price_list,
 )
 from productrecs.http.routes.widget.list_replies import (
     TrendingRequest,
@@ -190,7 +190,7 @@ def _read_list_query(  # noqa: PLR0913, PLR0917 - one a query parameter
         identities=identities_of(customer_id, user_id),
         excluded=split_item_ids(excluded),
         with_anchor=anchor,
-        filters=read_filters(filters),
+        filters=parse_filter_parameters(filters),
         placement=placement or "",
     )
     _check_basket_and_anchor(list_request, item_ids)
@@ -232,7 +232,7 @@ def _with_default_num(
 
 async def _recommend_quickly(call: FastRouteCall) -> QuickReply | None:
     context, caller, query = call.context, call.caller, call.query
-    cached_store = cached_store_with_price_list(call)
+    cached_store = find_cached_store_with_price_list(call)
     if query is None or cached_store is None:
         return None
     list_request = parse_list_request(query, caller.store.settings.rec_num)
@@ -277,9 +277,7 @@ async def recommend(
         raise BodyError([problem])
     store = exchange.known_caller.store
     cached_store = await exchange.context.stores.open(store)
-    cached_store = store_with_price_list(
-        exchange.known_caller, cached_store, query.price_list
-    )
+    cached_store = apply_price_list(exchange.known_caller, cached_store, query.price_list)
     access = access_in_route(request, query.shopper_ids)
     list_request = _with_default_num(list_request, store.settings.rec_num)
     body = await answer_list(exchange.context, cached_store, list_request, access)
@@ -315,7 +313,9 @@ def _read_trending_query(
     """
     excluded_ids = split_item_ids(excluded)
     check_excluded_count(excluded_ids, excluded)
-    trending = TrendingRequest(num or 0, user_id, excluded_ids, read_filters(filters))
+    trending = TrendingRequest(
+        num or 0, user_id, excluded_ids, parse_filter_parameters(filters)
+    )
     return TrendingQuery(trending, price_list)
 
 
@@ -335,7 +335,7 @@ def parse_trending_request(
 
 
 async def _list_trending_quickly(call: FastRouteCall) -> QuickReply | None:
-    cached_store = cached_store_with_price_list(call)
+    cached_store = find_cached_store_with_price_list(call)
     if call.query is None or cached_store is None:
         return None
     list_request = parse_trending_request(call.query, call.caller.store.settings.rec_num)
@@ -366,9 +366,7 @@ async def trending(
     store = exchange.known_caller.store
     refuse_unknown_filters(request.query_params)
     cached_store = await exchange.context.stores.open(store)
-    cached_store = store_with_price_list(
-        exchange.known_caller, cached_store, query.price_list
-    )
+    cached_store = apply_price_list(exchange.known_caller, cached_store, query.price_list)
     list_request = query.request
     if not list_request.num:
         list_request = list_request._replace(num=store.settings.rec_num)

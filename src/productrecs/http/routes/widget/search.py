@@ -34,7 +34,11 @@ from productrecs.http.pipeline.query_parser import (
     as_dependency,
 )
 from productrecs.http.pipeline.request_metrics import CounterMetric
-from productrecs.http.pipeline.route_context import Context, FastRouteCall, RequestContext
+from productrecs.http.pipeline.route_context import (
+    FastRouteCall,
+    ProcessContext,
+    RequestContext,
+)
 from productrecs.http.pipeline.route_declaration import EITHER, QuickReply, Routes
 from productrecs.http.pipeline.search_count_recorder import (
     Searcher,
@@ -57,19 +61,19 @@ from productrecs.http.routes.widget.faceted_search import (
     SortQuery,
     SuggestQuery,
     asked_filter_kind,
+    build_page_request,
     filter_kind,
     filters_and_redirect_fields,
     highlights_of,
-    page_request_of,
-    query_filter_fields,
+    parse_query_filter_fields,
     redirect_of,
-    search_page_reply,
+    render_results_page,
 )
 from productrecs.http.routes.widget.list_parameters import (
     FilterQuery,
     PriceListQuery,
-    cached_store_with_price_list,
-    store_with_price_list,
+    apply_price_list,
+    find_cached_store_with_price_list,
 )
 from productrecs.http.routes.widget.shopper_history_access import (
     IDENTITY,
@@ -172,9 +176,9 @@ def _read_search_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     Raises:
         BodyError: when a filter is invalid in a way that its pattern cannot express.
     """
-    fields = query_filter_fields(query_filters)
+    fields = parse_query_filter_fields(query_filters)
     search = SearchRequest(truncate_query(q), num, in_stock, fields, collapse)
-    listing = page_request_of(
+    listing = build_page_request(
         search,
         filters=filters,
         facets=facets,
@@ -203,7 +207,7 @@ def parse_search_request(
 
 async def _search_quickly(call: FastRouteCall) -> QuickReply | None:
     context, caller, query = call.context, call.caller, call.query
-    cached_store = cached_store_with_price_list(call)
+    cached_store = find_cached_store_with_price_list(call)
     asked = None if query is None else parse_search_request(query)
     if query is None or cached_store is None or asked is None:
         return None
@@ -242,9 +246,7 @@ async def search(
     """
     exchange: RequestContext = request.scope["productrecs"]
     cached_store = await exchange.context.stores.open(exchange.known_caller.store)
-    cached_store = store_with_price_list(
-        exchange.known_caller, cached_store, query.price_list
-    )
+    cached_store = apply_price_list(exchange.known_caller, cached_store, query.price_list)
     searcher = searcher_of_scope(request.scope, query.shopper_ids)
     access = access_in_route(request, query.shopper_ids | {IDENTITY: query.identity})
     reply = await answer_search(
@@ -286,7 +288,7 @@ def _is_shopper_id(searcher: Searcher) -> bool:
 
 
 def _assign_search_arm(
-    context: Context, cached_store: CachedStore, shopper: str, known: StoredIdentity
+    context: ProcessContext, cached_store: CachedStore, shopper: str, known: StoredIdentity
 ) -> SearchTestArm:
     """Return a shopper's arm of the running test of search, and record the exposure."""
     test, settings = cached_store.experiments.search, cached_store.state.settings
@@ -301,7 +303,7 @@ def _assign_search_arm(
 
 
 def _find_cached_reply_and_count(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
@@ -321,7 +323,7 @@ def _query_of(search: SearchRequest | ResultsPageRequest) -> str:
 
 
 async def answer_search(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
@@ -339,7 +341,7 @@ async def answer_search(
 
 
 async def _cached_or_computed_reply(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
@@ -369,7 +371,7 @@ async def _cached_or_computed_reply(
 
 
 async def _compute_reply(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searchable: SearchableStore,
@@ -390,7 +392,7 @@ async def _compute_reply(
 
 
 def _cache_reply_if_unchanged(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     key: Hashable,
     reply: QuickReply,
@@ -417,7 +419,7 @@ def _cache_key(
 
 
 def _count_search(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     reply: QuickReply,
@@ -446,7 +448,7 @@ _EMPTY_BODY: Final = search_body((), ())[:-1]
 
 
 async def _results_page_reply(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     searchable: SearchableStore,
     listing: ResultsPageRequest,
@@ -471,21 +473,21 @@ async def _results_page_reply(
                 lambda reader: read_descriptions(reader, store_id, item_numbers)
             )
     body = await context.search_pool.run(
-        lambda: _results_page_body(searchable, listing, page, descriptions)
+        lambda: _highlight_and_render_page(searchable, listing, page, descriptions)
     )
     return QuickReply(
         body, _relaxation_and_redirect_headers(page.relaxed, redirect_of(searchable, page))
     )
 
 
-def _results_page_body(
+def _highlight_and_render_page(
     searchable: SearchableStore,
     listing: ResultsPageRequest,
     page: ResultsPage,
     descriptions: Mapping[int, str],
 ) -> bytes:
     if not listing.highlight:
-        return search_page_reply(searchable, listing, page, None)
+        return render_results_page(searchable, listing, page, None)
     synonyms = searchable.search_rules.synonyms_in(searchable.index.language)
     query_without_prices = listing.request.query
     for word_filter in page.filters:
@@ -495,7 +497,7 @@ def _results_page_body(
         searchable.index.analyse(query_without_prices), synonyms
     )
     marker = Highlighter.of(terms, searchable.index.language)
-    return search_page_reply(
+    return render_results_page(
         searchable, listing, page, highlights_of(searchable, page, marker, descriptions)
     )
 

@@ -20,7 +20,7 @@ from productrecs.http.limits.client_address import (
     public_network_of,
 )
 from productrecs.http.pipeline.authentication import Caller
-from productrecs.http.pipeline.route_context import Context
+from productrecs.http.pipeline.route_context import ProcessContext
 from productrecs.http.pipeline.route_declaration import SECRET
 from productrecs.records.events.shopper_history_cache import (
     ShopperHistory,
@@ -82,7 +82,7 @@ NO_HISTORIES: Final = UsableHistories()
 
 
 def access_of(
-    context: Context,
+    context: ProcessContext,
     caller: Caller,
     query: Mapping[str, str],
     peer: str,
@@ -107,7 +107,7 @@ def access_of(
 
 
 def record_refused_identities(
-    context: Context, store_id: StoreId, checks: Iterable[IdentityVerdict]
+    context: ProcessContext, store_id: StoreId, checks: Iterable[IdentityVerdict]
 ) -> None:
     """Count the identities that were refused, for the store's health report."""
     for check in checks:
@@ -117,7 +117,10 @@ def record_refused_identities(
 
 
 def record_and_warn_of_refused_identity(
-    context: Context, cached_store: CachedStore, body: bytes, access: ShopperHistoryAccess
+    context: ProcessContext,
+    cached_store: CachedStore,
+    body: bytes,
+    access: ShopperHistoryAccess,
 ) -> bytes:
     """Return the body of a reply, with a warning if the call's identity was refused."""
     if not access.check.is_refused:
@@ -146,8 +149,8 @@ def access_in_route(request: Request, query: Mapping[str, str]) -> ShopperHistor
     return access_of(exchange.context, exchange.known_caller, query, peer, headers)
 
 
-def read_usable_histories(
-    context: Context,
+def count_customer_and_read_histories(
+    context: ProcessContext,
     cached_store: CachedStore,
     reader: RawReader,
     ids: Sequence[str],
@@ -159,7 +162,7 @@ def read_usable_histories(
         StorageError: when the database could not answer.
     """
     cached = cached_store.histories
-    proven_history = _proven_history(cached, reader, ids, access)
+    proven_history = _read_proven_history(cached, reader, ids, access)
     sessions = frozenset(map(visitor_hash, (*ids, *filter(None, [access.session]))))
     for_lists: list[ShopperHistory] = []
     for_display: list[ShopperHistory] = []
@@ -185,7 +188,7 @@ def read_usable_histories(
     return UsableHistories(for_lists, for_display)
 
 
-def _proven_history(
+def _read_proven_history(
     cached: ShopperHistoryCache,
     reader: RawReader,
     ids: Sequence[str],
@@ -203,7 +206,7 @@ def _proven_history(
 
 
 def _count_customer_and_check_anonymous(
-    context: Context,
+    context: ProcessContext,
     cached_store: CachedStore,
     access: ShopperHistoryAccess,
     customer: str | None,
@@ -211,5 +214,5 @@ def _count_customer_and_check_anonymous(
     """Count the `customer` of the call; return whether its network named too many."""
     named, store_id = context.named_customers, cached_store.state.catalog.store_id
     if customer:
-        named.count_customer(store_id, access.network, customer)
-    return named.is_anonymous(store_id, access.network)
+        named.count_customer_and_flag_network(store_id, access.network, customer)
+    return named.is_served_as_anonymous(store_id, access.network)

@@ -21,7 +21,11 @@ from productrecs.http.openapi_responses import (
 )
 from productrecs.http.pipeline.etag_responses import conditional_reply
 from productrecs.http.pipeline.query_parser import QueryParser, as_dependency
-from productrecs.http.pipeline.route_context import Context, FastRouteCall, RequestContext
+from productrecs.http.pipeline.route_context import (
+    FastRouteCall,
+    ProcessContext,
+    RequestContext,
+)
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, QuickReply, Routes
 from productrecs.records.catalog.price_lists import PriceListNameError, parse_list_name
 from productrecs.schemas.validation_errors import BodyError, ValidationProblem
@@ -134,7 +138,7 @@ async def widget_config(
 
 
 async def answer_config(
-    context: Context,
+    context: ProcessContext,
     store: Store,
     cached_store: CachedStore,
     config_request: WidgetConfigRequest,
@@ -186,7 +190,7 @@ def config_body(widget_type: str, config: WidgetConfig) -> bytes:
 
 
 async def _read_config_or_cached(
-    context: Context, store: Store, cached_store: CachedStore, widget_type: str
+    context: ProcessContext, store: Store, cached_store: CachedStore, widget_type: str
 ) -> WidgetConfig:
     def read() -> WidgetConfig:
         return read_config(context.reader, store.store_id, widget_type)

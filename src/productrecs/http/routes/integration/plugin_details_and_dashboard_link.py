@@ -1,4 +1,4 @@
-"""Plugin connection: records the store's platform, and links a merchant into the dashboard.
+"""Plugin details and dashboard link: what a shop plugin records; a way in for merchants.
 
 Routes: POST /integration/connect and POST /integration/dashboard-link.
 """
@@ -24,8 +24,8 @@ from productrecs.http.pipeline.route_declaration import (
     Routes,
 )
 from productrecs.http.routes.integration.call_body_and_transaction import (
-    body_if_any,
     change_in_transaction,
+    read_optional_json_body,
 )
 from productrecs.schemas.integration import (
     ConnectBody,
@@ -97,7 +97,9 @@ async def connect_plugin(request: Request) -> Response:
     """
     exchange: RequestContext = request.scope["productrecs"]
     store, clock = exchange.known_caller.store, exchange.context.clock
-    introduction = parse_connect_request(await body_if_any(request), store.publishable_key)
+    introduction = parse_connect_request(
+        await read_optional_json_body(request), store.publishable_key
+    )
     store_id = store.store_id
 
     def record_plugin_details(work: WriteTransaction) -> ShopConnection:
@@ -146,7 +148,7 @@ async def create_dashboard_link(request: Request) -> Response:
     false. A login with a second factor is asked for its code.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    email = parse_dashboard_link(await body_if_any(request))
+    email = parse_dashboard_link(await read_optional_json_body(request))
     store_id = exchange.known_caller.store.store_id
     services = exchange.context.services
 
