@@ -19,7 +19,7 @@ from productrecs.dashboard.pages.analyse.demand_forecast import (
     days_sold_out,
     flat_forecast_reason,
     short_season_sentences,
-    stock_status,
+    stock_status_and_colour,
 )
 from productrecs.storage.sql.tables import forecast_runs
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
@@ -233,7 +233,7 @@ def test_a_product_to_order_within_a_week_is_not_called_healthy(
     today = datetime(2026, 11, 27, tzinfo=UTC).date()
     row = {"alert": None, "stock_qty": 9, "order_date": f"{today + timedelta(days=due)}"}
 
-    assert stock_status(row, today)[0] == status
+    assert stock_status_and_colour(row, today)[0] == status
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_goods_on_order_show_beside_the_alert(
         "order_date": order_date,
     }
 
-    assert stock_status(row, today)[0] == status
+    assert stock_status_and_colour(row, today)[0] == status
 
 
 def test_a_short_history_is_a_warning_and_days_before_it_are_not_shown(

@@ -185,7 +185,7 @@ COMMAND_LINE: Final = "command line"
 """The author of a command's changes in the audit log and in histories."""
 
 
-def audited_database(
+def database_with_audit_entry(
     services: Services, store: Store, action: str, detail: str
 ) -> Database:
     """Return the database; its next transaction also stores a line of the audit log."""

@@ -39,10 +39,10 @@ from productrecs.dashboard.file_upload_forms import (
 from productrecs.dashboard.page import (
     LOGIN_PATH,
     MCP_PATH,
-    Form,
     Page,
     PageNotFoundError,
     Reply,
+    SubmittedFields,
     Visit,
 )
 from productrecs.dashboard.page_registry import (
@@ -120,7 +120,7 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
         "csrf": visit.csrf_token(),
         **reply.values,
     }
-    return _environment().get_template(reply.template or "").render(values)
+    return _template_environment().get_template(reply.template or "").render(values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def render_error(visit: Visit, status: int, message: str) -> Reply:
 
 
 @memoized(RegisteredCache.CONSTANTS)
-def _environment() -> Environment:
+def _template_environment() -> Environment:
     environment = Environment(
         loader=PackageLoader(_PACKAGE),
         autoescape=True,
@@ -232,7 +232,7 @@ def add_dashboard(application: FastAPI) -> None:
 async def _handle_request(request: Request) -> Response:
     path = request.url.path
     if path.startswith(_STATIC):
-        return _static_file(request, path.removeprefix(_STATIC))
+        return _static_file_response(request, path.removeprefix(_STATIC))
     exchange: RequestContext = request.scope["productrecs"]
     page = BY_PATH.get(path.rstrip("/") or DASHBOARD_PATH)
     form_fields: list[tuple[str, str]] = []
@@ -245,7 +245,9 @@ async def _handle_request(request: Request) -> Response:
     loop = asyncio.get_running_loop()
 
     def respond() -> Response:
-        return _page_or_error_response(_visit_of(request, page, form_fields, loop), page)
+        return _page_or_error_response(
+            _load_session_and_build_visit(request, page, form_fields, loop), page
+        )
 
     if request.method == "POST" and page is not None and page.is_public:
         try:
@@ -260,7 +262,7 @@ async def _handle_upload_request(request: Request, page: Page) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     loop = asyncio.get_running_loop()
     run = exchange.context.run_in_dashboard_pool
-    visit = await run(lambda: _visit_of(request, page, [], loop))
+    visit = await run(lambda: _load_session_and_build_visit(request, page, [], loop))
     if visit.session is None:
         return _build_response(visit, _redirect_to_login(visit))
     try:
@@ -269,9 +271,11 @@ async def _handle_upload_request(request: Request, page: Page) -> Response:
         with folder.reserve_slot(visit.store.store_id, declared_length(request)):
             async with receive_form(request, folder, page.file_limit) as form:
                 await form.receive_fields()
-                _check_csrf_token(replace(visit, form=Form(form.fields)))
+                _check_csrf_token(replace(visit, form=SubmittedFields(form.fields)))
                 file = await form.receive_file()
-                visit_with_file = replace(visit, form=Form(form.fields), file=file)
+                visit_with_file = replace(
+                    visit, form=SubmittedFields(form.fields), file=file
+                )
                 return await run(lambda: _page_or_error_response(visit_with_file, page))
     except ProductRecsError as refusal:
         error = refusal
@@ -295,7 +299,7 @@ def _error_reply(visit: Visit, error: Exception) -> Reply:
     return render_error(visit, _status_of_error(error), str(error))
 
 
-def _visit_of(
+def _load_session_and_build_visit(
     request: Request,
     page: Page | None,
     form_fields: list[tuple[str, str]],
@@ -303,7 +307,7 @@ def _visit_of(
 ) -> Visit:
     exchange: RequestContext = request.scope["productrecs"]
     context, base_url = exchange.context, base_url_of(request)
-    session, store = _session_and_store(context, request.cookies, base_url)
+    session, store = _resume_session_and_find_store(context, request.cookies, base_url)
     token = session.token if session else ""
     secret = token or read_cookie(request.cookies, VISITOR, base_url)
     return Visit(
@@ -311,9 +315,13 @@ def _visit_of(
         request=request,
         page=page or Page(request.url.path, "Not found", is_public=True),
         base_url=base_url,
-        client=address_of_client(peer_of(request.scope), dict(request.scope["headers"])),
-        query=Form(_parse_form_fields(request.scope["query_string"].decode("latin-1"))),
-        form=Form(form_fields),
+        client_address=address_of_client(
+            peer_of(request.scope), dict(request.scope["headers"])
+        ),
+        query=SubmittedFields(
+            _parse_form_fields(request.scope["query_string"].decode("latin-1"))
+        ),
+        form=SubmittedFields(form_fields),
         session=session,
         known_store=store,
         csrf_secret=secret or secrets.token_urlsafe(24),
@@ -322,7 +330,7 @@ def _visit_of(
     )
 
 
-def _session_and_store(
+def _resume_session_and_find_store(
     context: "ProcessContext", cookies: "Mapping[str, str]", base_url: str
 ) -> tuple[Session | None, Store | None]:
     token = read_cookie(cookies, SESSION, base_url)
@@ -403,14 +411,14 @@ def _redirect_to_parent_page(visit: Visit) -> Reply:
 
 
 def _redirect_to_login(visit: Visit) -> Reply:
-    there = _present_path(visit)
+    there = _current_path_with_query(visit)
     there = f"{LOGIN_PATH}?next={quote(there, safe='/')}" if there else LOGIN_PATH
     if visit.is_partial:
         return Reply(status=204, headers={"hx-redirect": there})
     return visit.redirect(there)
 
 
-def _present_path(visit: Visit) -> str:
+def _current_path_with_query(visit: Visit) -> str:
     """Return the present page with its query; "" for Home."""
     url = visit.request.url
     if visit.is_partial:
@@ -465,7 +473,7 @@ def _parse_form_fields(text: str) -> list[tuple[str, str]]:
         return []
 
 
-def _static_file(request: Request, name: str) -> Response:
+def _static_file_response(request: Request, name: str) -> Response:
     kind = _MEDIA_TYPES.get(name.rpartition(".")[2])
     file = resources.files(__package__) / "static" / name
     if kind is None or "/" in name or not file.is_file():

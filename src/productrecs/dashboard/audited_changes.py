@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from productrecs.dashboard.change_descriptions import (
-    SnapshotManifest,
-    changeable_value_texts,
+    ValueSnapshot,
     describe_difference,
+    snapshot_changeable_values,
 )
 from productrecs.dashboard.cookies import FLASH, UNDO_MARK
 from productrecs.dashboard.page import Handler, Page, Reply, Visit
@@ -42,8 +42,11 @@ def run_audited_change(
     What changed, with old and new values, is added to the line afterwards. `check` gets the
     connection at the end of the transaction: an error that it raises undoes the change.
     """
-    undo, before = _entry_id_and_undo_rows(visit, page), changeable_value_texts(visit)
-    database = _audited_database(visit, page, undo)
+    undo, before = (
+        _new_entry_id_and_undo_rows(visit, page),
+        snapshot_changeable_values(visit),
+    )
+    database = _database_with_audit_entry(visit, page, undo)
     if check is not None:
         database = database.with_extra_write(check)
     reply = handler(replace(visit, services=replace(visit.services, database=database)))
@@ -59,10 +62,10 @@ def run_audited_change(
 
 
 def _add_difference_to_audit_log(
-    visit: Visit, entry_id: str, before: SnapshotManifest
+    visit: Visit, entry_id: str, before: ValueSnapshot
 ) -> None:
     try:
-        changed = describe_difference(visit, before, changeable_value_texts(visit))
+        changed = describe_difference(visit, before, snapshot_changeable_values(visit))
     except UnknownStoreError:  # the change deleted the store
         return
     if changed:
@@ -72,7 +75,7 @@ def _add_difference_to_audit_log(
             )
 
 
-def _entry_id_and_undo_rows(visit: Visit, page: Page) -> tuple[str, str]:
+def _new_entry_id_and_undo_rows(visit: Visit, page: Page) -> tuple[str, str]:
     """Return the id of the audit log line, and the rows that the form removes as JSON."""
     entry_id = new_entry_id(visit.system_ms)
     for removal in page.removes:
@@ -87,22 +90,22 @@ def _entry_id_and_undo_rows(visit: Visit, page: Page) -> tuple[str, str]:
     return entry_id, ""
 
 
-def _audited_database(visit: Visit, page: Page, undo: tuple[str, str]) -> Database:
+def _database_with_audit_entry(visit: Visit, page: Page, undo: tuple[str, str]) -> Database:
     """Return a database whose next transaction writes the audit log line."""
     steps = page.path.removeprefix(f"{DASHBOARD_PATH}/").split("/")[1:]
     action = page.action or f"{page.title}: {' '.join(steps) or 'changed'}"
     action = page.actions.get(visit.form["then"], action)
     sent = [
-        f"{_label(name)}: {text.strip()[:_MAX_AUDITED]}"
+        f"{_field_label(name)}: {text.strip()[:_MAX_AUDITED]}"
         for name, text in visit.form.pairs()
         if text.strip() and name not in _UNAUDITED and not _SENSITIVE.search(name)
     ]
     if visit.file is not None:
         sent.append(f"File: {visit.file.name[:_MAX_AUDITED]}")
-    return visit.audited_database(action, "; ".join(sent), undo=undo)
+    return visit.database_with_audit_entry(action, "; ".join(sent), undo=undo)
 
 
-def _label(name: str) -> str:
+def _field_label(name: str) -> str:
     """Return a field's name in words, such as `Lead time days`."""
     text = name.replace("_", " ").replace("-", " ")
     return f"{text[:1].upper()}{text[1:]}"

@@ -52,10 +52,10 @@ from productrecs.tenancy.users.repository import InvitationRepository, UserRepos
 
 Value: TypeAlias = str | tuple[str, ...]
 """A text, or the ids of products."""
-Words: TypeAlias = dict[str, Value]
-SnapshotManifest: TypeAlias = dict[tuple[str, str], Words]
+LabelledValues: TypeAlias = dict[str, Value]
+ValueSnapshot: TypeAlias = dict[tuple[str, str], LabelledValues]
 """What is stored, by what it is and its id; its name is the word ""."""
-Entries: TypeAlias = Iterator[tuple[tuple[str, str], Words]]
+SnapshotEntries: TypeAlias = Iterator[tuple[tuple[str, str], LabelledValues]]
 """What each thing is and its id, with its words."""
 
 _NOTHING: Final = "nothing"
@@ -90,18 +90,16 @@ _SETTING_CHOICES: Final = MappingProxyType(
 )
 
 
-def changeable_value_texts(visit: Visit) -> SnapshotManifest:
+def snapshot_changeable_values(visit: Visit) -> ValueSnapshot:
     """Return what the visit's page can change, as it is stored now."""
-    found = {("setting", ""): _setting_texts(visit)}
+    found = {("setting", ""): _snapshot_settings(visit)}
     for path, read in _READERS.items():
         if visit.page.path.startswith(path):
             found |= dict(read(visit))
     return found
 
 
-def describe_difference(
-    visit: Visit, before: SnapshotManifest, after: SnapshotManifest
-) -> str:
+def describe_difference(visit: Visit, before: ValueSnapshot, after: ValueSnapshot) -> str:
     """Return what changed; "" if nothing did."""
     parts = []
     for key in dict.fromkeys([*before, *after]):
@@ -113,49 +111,53 @@ def describe_difference(
         }
         if changed:
             name = new.get("") or old.get("") or ""
-            heading = f"{_value_text(visit, name)}: " if name else ""
+            heading = f"{_format_value(visit, name)}: " if name else ""
+            is_new, is_gone = not old, not new
             changes = [
-                f"{label}: {_value_change(visit, *values, is_new=not old, is_gone=not new)}"
+                f"{label}: "
+                f"{_describe_value_change(visit, *values, is_new=is_new, is_gone=is_gone)}"
                 for label, values in changed.items()
             ]
             parts.append(heading + "; ".join(changes))
     return ". ".join(parts)
 
 
-def _value_change(
+def _describe_value_change(
     visit: Visit, old: Value, new: Value, *, is_new: bool = False, is_gone: bool = False
 ) -> str:
     if is_new or is_gone:
-        return _value_text(visit, new if is_new else old)
-    return f"{_value_text(visit, old) or _NOTHING} → {_value_text(visit, new) or _NOTHING}"
+        return _format_value(visit, new if is_new else old)
+    return (
+        f"{_format_value(visit, old) or _NOTHING} → {_format_value(visit, new) or _NOTHING}"
+    )
 
 
-def _value_text(visit: Visit, value: Value) -> str:
+def _format_value(visit: Visit, value: Value) -> str:
     if isinstance(value, str):
         return value
     titles = titles_of(visit, value)
     return ", ".join(titles.get(item_id, item_id) for item_id in value)
 
 
-def _setting_texts(visit: Visit) -> Words:
+def _snapshot_settings(visit: Visit) -> LabelledValues:
     settings = find_store(visit.database, visit.store.domain).settings
     return {
         _SETTING_LABELS.get(
             field.name, field.name.replace("_", " ").capitalize()
-        ): _setting_text(field.name, getattr(settings, field.name))
+        ): _format_setting(field.name, getattr(settings, field.name))
         for field in fields(settings)
     }
 
 
-def _setting_text(name: str, value: object) -> str:
+def _format_setting(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     text = f"{value:g}" if isinstance(value, float) else str(value)
     return _SETTING_CHOICES.get(name, {}).get(text, text)
 
 
-def _rule_texts(visit: Visit) -> Entries:
-    for rule in merchandising.editor_of(visit).all():
+def _snapshot_rules(visit: Visit) -> SnapshotEntries:
+    for rule in merchandising.rule_editor_of(visit).all():
         draft = RuleDraft.of_rule(rule)
         yield (
             ("rule", draft.rule_id),
@@ -167,7 +169,7 @@ def _rule_texts(visit: Visit) -> Entries:
                     "Products": draft.items,
                     "Categories": ", ".join(draft.categories.splitlines()),
                     "Attributes": ", ".join(draft.attributes.splitlines()),
-                    "Words in the title": draft.title_words,
+                    "LabelledValues in the title": draft.title_words,
                     "Price from": draft.price_min,
                     "Price up to": draft.price_max,
                     "Strength": draft.strength,
@@ -176,9 +178,9 @@ def _rule_texts(visit: Visit) -> Entries:
                     "Not in": ", ".join(PLACES[place] for place in draft.not_in),
                     "Placements": ", ".join(draft.placements),
                     "First day": draft.starts
-                    and merchandising.schedule_moment_text(visit, draft.starts),
+                    and merchandising.format_schedule_moment(visit, draft.starts),
                     "Last day": draft.ends
-                    and merchandising.schedule_moment_text(visit, draft.ends),
+                    and merchandising.format_schedule_moment(visit, draft.ends),
                     "Priority": draft.priority,
                     "State": "on" if draft.enabled else "off",
                 }
@@ -186,8 +188,8 @@ def _rule_texts(visit: Visit) -> Entries:
         )
 
 
-def _placement_texts(visit: Visit) -> Entries:
-    for placement in placements.editor_of(visit).all():
+def _snapshot_placements(visit: Visit) -> SnapshotEntries:
+    for placement in placements.placement_editor_of(visit).all():
         content, draft = (
             placement.content,
             placements.PlacementDraft.of_placement(placement),
@@ -217,7 +219,7 @@ def _placement_texts(visit: Visit) -> Entries:
         )
 
 
-def _bundle_texts(visit: Visit) -> Entries:
+def _snapshot_bundles(visit: Visit) -> SnapshotEntries:
     bundles = BundleEditor(visit.database, visit.store, visit.context.clock).all()
     for bundle in bundles:
         content, fmt = bundle.content, visit.formats
@@ -237,8 +239,8 @@ def _bundle_texts(visit: Visit) -> Entries:
         )
 
 
-def _look_texts(visit: Visit) -> Entries:
-    for look in looks.editor_of(visit).all():
+def _snapshot_looks(visit: Visit) -> SnapshotEntries:
+    for look in looks.look_editor_of(visit).all():
         content = look.content
         boxes = [
             " ".join(f"{side * 100:.0f}" for side in hotspot.box)
@@ -261,7 +263,7 @@ def _look_texts(visit: Visit) -> Entries:
         )
 
 
-def _synonym_and_search_rule_texts(visit: Visit) -> Entries:
+def _snapshot_synonyms_and_search_rules(visit: Visit) -> SnapshotEntries:
     editor = SearchRuleEditor(visit.database, visit.store, visit.services.clock)
     for number, synonym in editor.synonyms().items():
         yield ("synonym", str(number)), {"Synonyms": ", ".join(synonym.texts)}
@@ -278,7 +280,7 @@ def _synonym_and_search_rule_texts(visit: Visit) -> Entries:
         )
 
 
-def _import_texts(visit: Visit) -> Entries:
+def _snapshot_imports(visit: Visit) -> SnapshotEntries:
     with visit.database.reading() as connection:
         files = FileImportRepository(connection, visit.store.store_id).latest(_FILES)
     for file_import in files:
@@ -289,7 +291,7 @@ def _import_texts(visit: Visit) -> Entries:
         )
 
 
-def _experiment_texts(visit: Visit) -> Entries:
+def _snapshot_experiments(visit: Visit) -> SnapshotEntries:
     editor = ExperimentEditor(visit.database, visit.store, visit.context.clock, "")
     for experiment in editor.all():
         shares = experiment.content.shares.items()
@@ -306,7 +308,7 @@ def _experiment_texts(visit: Visit) -> Entries:
         )
 
 
-def _member_texts(visit: Visit) -> Entries:
+def _snapshot_members(visit: Visit) -> SnapshotEntries:
     with visit.database.reading() as connection:
         members = UserRepository(connection, visit.store.store_id).all()
     for member in members:
@@ -314,8 +316,8 @@ def _member_texts(visit: Visit) -> Entries:
         yield ("member", member.user_id), {"": name, "Role": member.role.label}
 
 
-def _team_texts(visit: Visit) -> Entries:
-    yield from _member_texts(visit)
+def _snapshot_team(visit: Visit) -> SnapshotEntries:
+    yield from _snapshot_members(visit)
     with visit.database.reading() as connection:
         repository = InvitationRepository(connection, visit.store.store_id)
         invitations = repository.all(visit.system_ms)
@@ -327,7 +329,7 @@ def _team_texts(visit: Visit) -> Entries:
         )
 
 
-def _calendar_texts(visit: Visit) -> Entries:
+def _snapshot_calendar(visit: Visit) -> SnapshotEntries:
     with visit.database.reading() as connection:
         repository = SalesCalendarRepository(connection, visit.store.store_id)
         entries = repository.entries()
@@ -342,13 +344,13 @@ def _calendar_texts(visit: Visit) -> Entries:
         )
 
 
-def _token_texts(visit: Visit) -> Entries:
+def _snapshot_tokens(visit: Visit) -> SnapshotEntries:
     for token in access_tokens.tokens_of(visit):
         name, may = f"“{token.name}”", access_tokens.RIGHTS[token.role]
         yield ("token", token.token_id), {"": name, "May": may}
 
 
-def _supplier_texts(visit: Visit) -> Entries:
+def _snapshot_suppliers(visit: Visit) -> SnapshotEntries:
     with visit.database.reading() as connection:
         repository = SupplierRepository(connection, visit.store.store_id)
         suppliers, counts = repository.suppliers(), repository.product_counts()
@@ -379,7 +381,7 @@ def _supplier_texts(visit: Visit) -> Entries:
         )
 
 
-def _webhook_texts(visit: Visit) -> Entries:
+def _snapshot_webhooks(visit: Visit) -> SnapshotEntries:
     for endpoint in webhooks.endpoints_of(visit):
         name = webhooks.host_without_path(endpoint.url)
         messages = len(webhooks.EVENTS) - len(endpoint.left_out)
@@ -393,23 +395,23 @@ def _webhook_texts(visit: Visit) -> Entries:
         )
 
 
-def _without_empty_values(words: Mapping[str, Value]) -> Words:
+def _without_empty_values(words: Mapping[str, Value]) -> LabelledValues:
     return {name: value for name, value in words.items() if value}
 
 
-_READERS: Final[Mapping[str, Callable[[Visit], Entries]]] = MappingProxyType(
+_READERS: Final[Mapping[str, Callable[[Visit], SnapshotEntries]]] = MappingProxyType(
     {
-        merchandising.MERCHANDISING_PATH: _rule_texts,
-        placements.PLACEMENTS_PATH: _placement_texts,
-        bundles.BUNDLES_PATH: _bundle_texts,
-        looks.LOOKS_PATH: _look_texts,
-        search_report_and_preview.SEARCH_PATH: _synonym_and_search_rule_texts,
-        experiments.TESTS_PATH: _experiment_texts,
-        team.TEAM_PATH: _team_texts,
-        access_tokens.ASSISTANT_PATH: _token_texts,
-        file_imports.IMPORTS_PATH: _import_texts,
-        order_sheets.ORDERS_PATH: _supplier_texts,
-        sales_calendar.CALENDAR_PATH: _calendar_texts,
-        webhooks.WEBHOOKS_PATH: _webhook_texts,
+        merchandising.MERCHANDISING_PATH: _snapshot_rules,
+        placements.PLACEMENTS_PATH: _snapshot_placements,
+        bundles.BUNDLES_PATH: _snapshot_bundles,
+        looks.LOOKS_PATH: _snapshot_looks,
+        search_report_and_preview.SEARCH_PATH: _snapshot_synonyms_and_search_rules,
+        experiments.TESTS_PATH: _snapshot_experiments,
+        team.TEAM_PATH: _snapshot_team,
+        access_tokens.ASSISTANT_PATH: _snapshot_tokens,
+        file_imports.IMPORTS_PATH: _snapshot_imports,
+        order_sheets.ORDERS_PATH: _snapshot_suppliers,
+        sales_calendar.CALENDAR_PATH: _snapshot_calendar,
+        webhooks.WEBHOOKS_PATH: _snapshot_webhooks,
     }
 )

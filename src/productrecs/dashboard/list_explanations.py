@@ -83,10 +83,10 @@ class ExplainedList:
         return [product.item_id for product in self.products]
 
 
-def explained_list(
-    visit: Visit, explanation: ListExplanation, before: Sequence[str] | None = None
+def build_explained_list(
+    visit: Visit, explanation: ListExplanation, ids_before: Sequence[str] | None = None
 ) -> ExplainedList:
-    """Return an explained list; `before` is the list that it replaces."""
+    """Return an explanation as a page shows it, compared with the list `ids_before`."""
     ids = list(dict.fromkeys(_mentioned_item_ids(explanation)))
     with visit.database.reading() as connection:
         stored = CatalogRepository(connection, visit.store.store_id).find(ids)
@@ -109,8 +109,8 @@ def explained_list(
                 reasons=tuple(_product_reasons(visit, product, title_of))
                 or (engine.summary.capitalize(),),
                 change=""
-                if before is None
-                else position_change(product.item_id, position, before),
+                if ids_before is None
+                else position_change(product.item_id, position, ids_before),
             )
         )
     left_out = tuple(
@@ -122,11 +122,11 @@ def explained_list(
     return ExplainedList(tuple(products), left_out)
 
 
-def position_change(item_id: str, place: int, before: Sequence[str]) -> str:
-    """Return `new`, `up`, `down` or "", compared with the list `before`."""
-    if item_id not in before:
+def position_change(item_id: str, place: int, ids_before: Sequence[str]) -> str:
+    """Return `new`, `up`, `down` or "", compared with the list before."""
+    if item_id not in ids_before:
         return "new"
-    old = before.index(item_id)
+    old = ids_before.index(item_id)
     return "" if old == place else "up" if place < old else "down"
 
 
@@ -229,29 +229,23 @@ def explain_source_list(
     state: StoreState,
     source: str,
     item_id: str | None,
-    before: Sequence[str] | None = None,
+    ids_before: Sequence[str] | None = None,
     filters: Filters = NO_FILTERS,
 ) -> ExplainedList:
     """Return a source's list on a product's page for a shopper without a history.
 
-    `trending` needs no product. `before` is the list that this one is compared with.
+    `trending` needs no product. The list is compared with the one of `ids_before`.
     """
-    return explained_list(
-        visit, _explanation_of_source(visit, state, source, item_id, filters), before
-    )
-
-
-def _explanation_of_source(
-    visit: Visit, state: StoreState, source: str, item_id: str | None, filters: Filters
-) -> ListExplanation:
     num, now_ms = state.settings.rec_num, visit.now_ms
     if source == TRENDING:
-        return explain_trending(state, num, now_ms, filters)
-    request = RecommendationRequest(Source(source), num, item_id, filters=filters)
-    return explain_recommendations(state, request, (), now_ms)
+        explanation = explain_trending(state, num, now_ms, filters)
+    else:
+        request = RecommendationRequest(Source(source), num, item_id, filters=filters)
+        explanation = explain_recommendations(state, request, (), now_ms)
+    return build_explained_list(visit, explanation, ids_before)
 
 
-def with_rules(visit: Visit, rules: Sequence[Rule]) -> StoreState:
+def state_with_rules(visit: Visit, rules: Sequence[Rule]) -> StoreState:
     """Return the store with exactly these rules."""
     state = visit.cached_store.state
     if state.rules is None:
@@ -264,6 +258,6 @@ def with_rules(visit: Visit, rules: Sequence[Rule]) -> StoreState:
     return replace(state, rules=preview)
 
 
-def with_sold_out(state: StoreState, *, hidden: bool) -> StoreState:
+def state_with_sold_out(state: StoreState, *, hidden: bool) -> StoreState:
     """Return the store with products out of stock hidden, or shown."""
     return replace(state, settings=replace(state.settings, hide_out_of_stock=hidden))

@@ -129,7 +129,7 @@ def is_private_host(host: str) -> bool:
         return "." not in host or host.endswith(_LOCAL_NAMES)
 
 
-class Form:
+class SubmittedFields:
     """The fields of a form or a query: text by name, "" for a missing field."""
 
     def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
@@ -182,9 +182,9 @@ class Visit:
     request: Request
     page: Page
     base_url: str  # of the service, as seen by the browser
-    client: str  # the client's address
-    query: Form
-    form: Form
+    client_address: str  # the client's address
+    query: SubmittedFields
+    form: SubmittedFields
     session: Session | None
     known_store: Store | None
     csrf_secret: str
@@ -215,12 +215,14 @@ class Visit:
     @property
     def network(self) -> str:
         """The client's network, the key of rate limits."""
-        return network_of(self.client)
+        return network_of(self.client_address)
 
     @property
     def browser(self) -> SessionBrowser:
         """The facts of the browser that a session stores."""
-        return SessionBrowser(self.request.headers.get("user-agent", ""), self.client)
+        return SessionBrowser(
+            self.request.headers.get("user-agent", ""), self.client_address
+        )
 
     @property
     def store(self) -> Store:
@@ -302,7 +304,7 @@ class Visit:
         with self.database.transaction() as transaction:
             self.services.queue.enqueue(transaction, NewJob(self.store.store_id, kind))
 
-    def audited_database(
+    def database_with_audit_entry(
         self,
         action: str,
         detail: str = "",
@@ -315,7 +317,7 @@ class Visit:
         the line's id, and the rows that undo brings back.
         """
         actor = user or self.user
-        name = actor.email or f"{actor.role.label} of {self.client}"
+        name = actor.email or f"{actor.role.label} of {self.client_address}"
         entry = AuditEntry(self.system_ms, name, action, detail, *undo)
         return with_audit_entry(self.database, actor.store_id, entry)
 

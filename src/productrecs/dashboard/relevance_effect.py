@@ -54,17 +54,17 @@ class EffectOnQueries:
     shown: tuple[QueryWithChangedResults, ...]  # the moved queries that weigh most
 
 
-def effect_on_queries(
-    visit: Visit, now: SearchableStore, changed: SearchableStore
+def measure_effect_on_queries(
+    visit: Visit, current: SearchableStore, changed: SearchableStore
 ) -> EffectOnQueries:
     """Search for every query of the set with both configurations; nothing is saved."""
     with visit.database.reading() as connection:
         repository = RelevanceRepository(connection, visit.store.store_id)
         queries = judged_queries(repository.queries(), repository.judgements())
-    effect = compare_configurations(now, changed, queries, visit.now_ms)
+    effect = compare_configurations(current, changed, queries, visit.now_ms)
     weight = sum(query.weight for query in queries) or 1.0
     shown_moves = effect.changed_queries[:_MOST_MOVED]
-    titles = _titles_of_results(visit, now, shown_moves)
+    titles = _titles_of_results(visit, current, shown_moves)
     return EffectOnQueries(
         queries=len(queries),
         judged=len(effect.before.judged),

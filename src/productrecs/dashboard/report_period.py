@@ -166,7 +166,7 @@ def recount_note(visit: Visit) -> str:
     return f"{backlog.note} Until they are, figures are too low and are not compared."
 
 
-def with_every_row(asked: ReportQuery) -> ReportQuery:
+def with_max_rows(asked: ReportQuery) -> ReportQuery:
     """Return the same query with the maximal number of rows."""
     return replace(asked, limit=MAX_ROWS)
 
@@ -200,7 +200,7 @@ def sales_after_clicks(visit: Visit, prefix: str) -> dict[str, SalesAfterClicks]
     They are those of the attribution report, by the rest of the widget's name.
     """
     query = parse_report_query(visit.now_ms, visit.store.settings.zone, by="widget")
-    report = make_report(visit.services, visit.store, "attribution", with_every_row(query))
+    report = make_report(visit.services, visit.store, "attribution", with_max_rows(query))
     currency = visit.store.settings.currency
     return {
         str(row["widget"]).removeprefix(prefix): SalesAfterClicks(

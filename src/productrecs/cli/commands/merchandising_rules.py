@@ -9,7 +9,7 @@ import click
 
 from productrecs.cli.open_services import (
     COMMAND_LINE,
-    audited_database,
+    database_with_audit_entry,
     open_services,
     open_store,
 )
@@ -217,7 +217,7 @@ def _audited_editor(
 ) -> RuleEditor:
     """Return the editor of one change, which the audit log names."""
     store = find_store(services.database, domain)
-    database = audited_database(services, store, action, detail)
+    database = database_with_audit_entry(services, store, action, detail)
     return RuleEditor(database, store, services.clock, COMMAND_LINE)
 
 

@@ -5,7 +5,7 @@ from typing import TextIO
 
 import click
 
-from productrecs.cli.open_services import audited_database, open_store
+from productrecs.cli.open_services import database_with_audit_entry, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.records.purchase_orders.purchase_order_line import (
@@ -76,7 +76,9 @@ def add_line(
         }
     )
     with open_store(data, domain) as (services, store):
-        database = audited_database(services, store, "Added goods on order", product)
+        database = database_with_audit_entry(
+            services, store, "Added goods on order", product
+        )
         with database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, store.store_id)
             orders.add_product(line, services.clock())
@@ -97,7 +99,7 @@ def replace_lines(domain: str, file: TextIO, *, data: Path | None) -> None:
     lines = parse_purchase_orders(file.read())
     with open_store(data, domain) as (services, store):
         action = "Uploaded the goods on order"
-        database = audited_database(services, store, action, f"{len(lines)} lines")
+        database = database_with_audit_entry(services, store, action, f"{len(lines)} lines")
         with database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, store.store_id)
             missing = orders.replace(lines, services.clock())
@@ -112,7 +114,9 @@ def remove_lines(domain: str, numbers: tuple[int, ...], *, data: Path | None) ->
     """Remove lines: their goods arrived, or will not."""
     with open_store(data, domain) as (services, store):
         detail = ", ".join(map(str, numbers))
-        database = audited_database(services, store, "Removed goods on order", detail)
+        database = database_with_audit_entry(
+            services, store, "Removed goods on order", detail
+        )
         with database.transaction() as transaction:
             PurchaseOrderRepository(transaction, store.store_id).remove(numbers)
     click.echo(f"Removed {detail}.")

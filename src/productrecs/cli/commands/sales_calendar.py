@@ -5,7 +5,7 @@ from typing import TypedDict, Unpack
 
 import click
 
-from productrecs.cli.open_services import audited_database, open_store
+from productrecs.cli.open_services import database_with_audit_entry, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.records.sales_calendar.calendar_entry import (
@@ -90,7 +90,7 @@ def add_entry(
     entry = parse_calendar_entry(kind, name, **days_and_scope)
     with open_store(data, domain) as (services, store):
         action = "Added to the sales calendar"
-        database = audited_database(services, store, action, _entry_line(entry))
+        database = database_with_audit_entry(services, store, action, _entry_line(entry))
         with database.transaction() as transaction:
             calendar_of_store = SalesCalendarRepository(transaction, store.store_id)
             number = calendar_of_store.add(entry, services.clock())
@@ -111,7 +111,7 @@ def remove_entry(domain: str, number: int, *, data: Path | None) -> None:
             stored = SalesCalendarRepository(connection, store.store_id).entries()
         action = "Removed from the sales calendar"
         detail = _entry_line(stored[number]) if number in stored else ""
-        database = audited_database(services, store, action, detail)
+        database = database_with_audit_entry(services, store, action, detail)
         with database.transaction() as transaction:
             SalesCalendarRepository(transaction, store.store_id).remove(number)
     click.echo(f"Removed {number}.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.open_services import audited_database, open_store
+from productrecs.cli.open_services import database_with_audit_entry, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.cli.settings_and_folder_owner import load_settings
@@ -56,7 +56,7 @@ def _change_and_list_settings(
     changed = dict(_parse_pair(text) for text in changes)
     with open_store(data, domain) as (services, store):
         if changed:
-            database = audited_database(
+            database = database_with_audit_entry(
                 services, store, "Changed the store's settings", ", ".join(changes)
             )
             return _store_setting_rows(change_settings(database, store, changed))

@@ -5,7 +5,7 @@ from typing import TextIO
 
 import click
 
-from productrecs.cli.open_services import audited_database, open_store
+from productrecs.cli.open_services import database_with_audit_entry, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.records.suppliers.repository import SupplierRepository
@@ -70,7 +70,9 @@ def set_supplier(
     """
     supplier = parse_supplier(name, lead_time, order_every, minimum_order)
     with open_store(data, domain) as (services, store):
-        database = audited_database(services, store, "Saved a supplier", supplier.name)
+        database = database_with_audit_entry(
+            services, store, "Saved a supplier", supplier.name
+        )
         with database.transaction() as transaction:
             SupplierRepository(transaction, store.store_id).save(supplier)
     click.echo(f"Saved {supplier.name}.")
@@ -83,7 +85,7 @@ def set_supplier(
 def remove_supplier(domain: str, name: str, *, data: Path | None) -> None:
     """Remove a supplier with the terms of its products."""
     with open_store(data, domain) as (services, store):
-        database = audited_database(services, store, "Removed a supplier", name)
+        database = database_with_audit_entry(services, store, "Removed a supplier", name)
         with database.transaction() as transaction:
             SupplierRepository(transaction, store.store_id).remove(name)
     click.echo(f"Removed {name}.")
@@ -103,7 +105,9 @@ def assign(domain: str, file: TextIO, *, data: Path | None) -> None:
     terms = parse_product_terms(file.read())
     with open_store(data, domain) as (services, store):
         action = "Uploaded who supplies which product"
-        database = audited_database(services, store, action, f"{len(terms)} products")
+        database = database_with_audit_entry(
+            services, store, action, f"{len(terms)} products"
+        )
         with database.transaction() as transaction:
             missing, new = SupplierRepository(transaction, store.store_id).assign_terms(
                 terms

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.open_services import audited_database, open_services
+from productrecs.cli.open_services import database_with_audit_entry, open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.features.search.search_rule_book import SearchRuleEditor
@@ -180,7 +180,9 @@ class _SearchEditors:
         return self._audited("Removed a synonym or search rule", detail)
 
     def _audited(self, action: str, detail: str) -> SearchRuleEditor:
-        return self._editor(audited_database(self.services, self.store, action, detail))
+        return self._editor(
+            database_with_audit_entry(self.services, self.store, action, detail)
+        )
 
     def _editor(self, database: Database) -> SearchRuleEditor:
         return SearchRuleEditor(database, self.store, self.services.clock)

@@ -170,7 +170,7 @@ class _PlacementArguments(ToolArguments):
     shown_on: _Shown = ""
 
 
-def _form_text(value: object) -> str:
+def _as_typed(value: object) -> str:
     """Return a value as somebody types it: several on lines."""
     if isinstance(value, list):
         return "\n".join(value)
@@ -190,10 +190,10 @@ _TEXTS: Final = (
 _LISTS: Final = ("only_in", "not_in", "placements")
 
 
-def _rule_fields(draft: RuleDraft, arguments: _RuleArguments) -> FormFields:
+def _rule_form_fields(draft: RuleDraft, arguments: _RuleArguments) -> FormFields:
     """Return the form of a rule with the fields that the call has."""
     texts = _given_fields(arguments, (*_LINES, *_TEXTS)).items()
-    changes: dict[str, Any] = {name: _form_text(value) for name, value in texts}
+    changes: dict[str, Any] = {name: _as_typed(value) for name, value in texts}
     changes |= _given_fields(arguments, ("action", "enabled", *_LISTS))
     draft = replace(draft, **changes)
     if arguments.products is not UNSET:
@@ -214,10 +214,10 @@ def _rule_fields(draft: RuleDraft, arguments: _RuleArguments) -> FormFields:
     ]
 
 
-def _changed_rule_fields(visit: Visit, arguments: _ChangedRuleArguments) -> FormFields:
-    for rule in merchandising.editor_of(visit).all():
+def _changed_rule_form_fields(visit: Visit, arguments: _ChangedRuleArguments) -> FormFields:
+    for rule in merchandising.rule_editor_of(visit).all():
         if rule.rule_id == arguments.rule:
-            return _rule_fields(RuleDraft.of_rule(rule), arguments)
+            return _rule_form_fields(RuleDraft.of_rule(rule), arguments)
     message = f"there is no rule {arguments.rule}; list_rules has all"
     raise ToolError(message)
 
@@ -273,13 +273,13 @@ def _preview_products(preview: object) -> list[Result]:
 _NUMBERS: Final = ("num", "minimum", "most_per_category", "most_per_brand")
 
 
-def _placement_fields(visit: Visit, arguments: _PlacementArguments) -> FormFields:
-    stored = placements.editor_of(visit).find(arguments.placement)
+def _placement_form_fields(visit: Visit, arguments: _PlacementArguments) -> FormFields:
+    stored = placements.placement_editor_of(visit).find(arguments.placement)
     draft = PlacementDraft.of_placement(stored)
     texts = _given_fields(arguments, ("strategy", "title", "filters", "fallback"))
-    changes: dict[str, Any] = {name: _form_text(value) for name, value in texts.items()}
+    changes: dict[str, Any] = {name: _as_typed(value) for name, value in texts.items()}
     draft = replace(draft, **changes)
-    numbers = {k: _form_text(v) for k, v in _given_fields(arguments, _NUMBERS).items()}
+    numbers = {k: _as_typed(v) for k, v in _given_fields(arguments, _NUMBERS).items()}
     relative = draft.relative if arguments.relative is UNSET else arguments.relative
     return [
         ("stored", draft.name),
@@ -312,7 +312,7 @@ CHANGING_TOOLS: Final = (
         _NewRuleArguments,
         RULE_PATH,
         "rules_seq",
-        lambda _visit, arguments: _rule_fields(RuleDraft(), arguments),
+        lambda _visit, arguments: _rule_form_fields(RuleDraft(), arguments),
         _rule_preview,
     ),
     ChangingTool(
@@ -322,7 +322,7 @@ CHANGING_TOOLS: Final = (
         _ChangedRuleArguments,
         RULE_PATH,
         "rules_seq",
-        _changed_rule_fields,
+        _changed_rule_form_fields,
         _rule_preview,
     ),
     ChangingTool(
@@ -390,7 +390,7 @@ CHANGING_TOOLS: Final = (
         _PlacementArguments,
         PLACEMENT_PATH,
         "placements_seq",
-        _placement_fields,
+        _placement_form_fields,
         _placement_preview,
     ),
 )

@@ -30,7 +30,7 @@ class ProposedChange:
     arguments: bytes
     position: int
 
-    def confirmation(self, token: AccessToken, now_ms: int) -> str:
+    def sign_confirmation(self, token: AccessToken, now_ms: int) -> str:
         """Return the confirmation of this change."""
         expires_ms = now_ms + VALID_MS
         return f"{expires_ms}.{self.position}.{self._signature(token, expires_ms)}"

@@ -22,7 +22,7 @@ from productrecs.dashboard.assistant_tools.tool import (
 )
 from productrecs.dashboard.audited_changes import run_audited_change
 from productrecs.dashboard.cookies import FLASH, UNDO_MARK
-from productrecs.dashboard.page import Form, Handler, Page, Reply, Visit
+from productrecs.dashboard.page import Handler, Page, Reply, SubmittedFields, Visit
 from productrecs.dashboard.page_registry import BY_PATH
 from productrecs.storage.sql.store_counters_and_versions import head_fields
 from productrecs.tenancy.users.access_tokens.repository import AccessToken
@@ -58,7 +58,7 @@ def propose_or_apply(
     with visit.database.reading() as connection:
         position = _read_change_count(connection, visit, tool)
     proposed = ProposedChange(tool.name, msgspec.json.encode(arguments), position)
-    sending = replace(visit, form=Form(tool.fields(visit, arguments)))
+    sending = replace(visit, form=SubmittedFields(tool.fields(visit, arguments)))
     if confirmation is not None:
         proposed.check_confirmation(token, confirmation, visit.system_ms)
         return _apply(sending, page, page.change, tool, position)
@@ -66,7 +66,7 @@ def propose_or_apply(
     return {
         "changed": False,
         "would_change": tool.preview(sending),
-        "confirmation": proposed.confirmation(token, visit.system_ms),
+        "confirmation": proposed.sign_confirmation(token, visit.system_ms),
         "valid_seconds": VALID_MS // 1000,
         "next_step": _NEXT_STEP,
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fastapi import Request, Response
 
-from productrecs.dashboard.page import MCP_PATH, Form, Page, Visit
+from productrecs.dashboard.page import MCP_PATH, Page, SubmittedFields, Visit
 from productrecs.http.limits.client_address import (
     address_of_client,
     peer_of,
@@ -62,7 +62,7 @@ async def answer_assistant(request: Request) -> Response:
             server_for,
         )
 
-        visit = _visit_of(request, store_id, token, loop)
+        visit = _build_visit_of_token(request, store_id, token, loop)
         return server_for(visit, token).handle
 
     return await answer_json_rpc_message(request, load_server)
@@ -92,7 +92,7 @@ async def _authenticate(
     return found
 
 
-def _visit_of(
+def _build_visit_of_token(
     request: Request,
     store_id: "StoreId",
     token: "AccessToken",
@@ -114,9 +114,11 @@ def _visit_of(
         request=request,
         page=Page(MCP_PATH, "Your own assistant"),
         base_url=base_url_of(request),
-        client=address_of_client(peer_of(request.scope), dict(request.scope["headers"])),
-        query=Form([]),
-        form=Form([]),
+        client_address=address_of_client(
+            peer_of(request.scope), dict(request.scope["headers"])
+        ),
+        query=SubmittedFields([]),
+        form=SubmittedFields([]),
         session=Session(user, ""),
         known_store=store,
         csrf_secret="",

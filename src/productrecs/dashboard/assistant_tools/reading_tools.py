@@ -17,13 +17,13 @@ from productrecs.dashboard.list_explanations import (
     ExplainedList,
     explain_source_list,
 )
-from productrecs.dashboard.page import Form, Visit
-from productrecs.dashboard.pages.analyse.demand_forecast import stock_status
+from productrecs.dashboard.page import SubmittedFields, Visit
+from productrecs.dashboard.pages.analyse.demand_forecast import stock_status_and_colour
 from productrecs.dashboard.pages.analyse.search_report_and_preview import SearchPreviewer
 from productrecs.dashboard.pages.catalog.merchandising import RuleRow, show_rules
 from productrecs.dashboard.pages.catalog.placements import (
     PlacementPreview,
-    editor_of,
+    placement_editor_of,
     show_placement_form,
 )
 from productrecs.dashboard.product_table import find_product_ids_and_titles
@@ -74,7 +74,7 @@ class _ExplainedListArguments(ToolArguments):
     ] = ""
 
 
-class _SearchWordsArguments(ToolArguments):
+class _FindProductsArguments(ToolArguments):
     words: Annotated[str, Meta(description="Words of a title, or an id.", max_length=256)]
 
 
@@ -105,7 +105,7 @@ def list_foreseen_stockouts(visit: Visit, arguments: _RowLimitArguments) -> Resu
         "figures": figures_by_name(report),
         "columns": column_meanings(report),
         "products": [
-            row | {"status": stock_status(row, today)[0]}
+            row | {"status": stock_status_and_colour(row, today)[0]}
             for row in rows_by_column(report)
             if row["stockout_date"] is not None
         ],
@@ -124,7 +124,7 @@ def explain_list(visit: Visit, arguments: _ExplainedListArguments) -> Result:
     """Return a list with the reasons for each product, and what it leaves out."""
     product, source = arguments.product, arguments.source
     if arguments.placement:
-        form = Form([("placement", arguments.placement), ("on", product)])
+        form = SubmittedFields([("placement", arguments.placement), ("on", product)])
         reply = show_placement_form(replace(visit, query=form))
         preview = reply.values["preview"]
         if not isinstance(preview, PlacementPreview) or preview.found is None:
@@ -167,7 +167,7 @@ def explained_list_fields(explained: ExplainedList) -> Result:
     }
 
 
-def find_products(visit: Visit, arguments: _SearchWordsArguments) -> Result:
+def find_products(visit: Visit, arguments: _FindProductsArguments) -> Result:
     """Return ids and titles of the products that match."""
     found = find_product_ids_and_titles(visit, arguments.words, _MOST_FOUND)
     return {"products": [{"product": item_id, "title": title} for item_id, title in found]}
@@ -176,10 +176,10 @@ def find_products(visit: Visit, arguments: _SearchWordsArguments) -> Result:
 def list_rules(visit: Visit, _: ToolArguments) -> Result:
     """Return every rule, in the order in which they apply."""
     rows = show_rules(visit).values["rows"]
-    return {"rules": [rule_fields(row) for row in rows]}  # type: ignore[attr-defined]  # a list
+    return {"rules": [rule_row_fields(row) for row in rows]}  # type: ignore[attr-defined]  # a list
 
 
-def rule_fields(row: RuleRow) -> Result:
+def rule_row_fields(row: RuleRow) -> Result:
     """Return a rule as the page shows it."""
     return {
         "rule": row.rule.rule_id,
@@ -222,7 +222,7 @@ def list_placements(visit: Visit, _: ToolArguments) -> Result:
     return {
         "placements": [
             {"placement": placement.name, **asdict(placement.content)}
-            for placement in editor_of(visit).all()
+            for placement in placement_editor_of(visit).all()
         ]
     }
 
@@ -285,7 +285,7 @@ READING_TOOLS: Final = (
         "find_products",
         "Find products",
         "Ids of products by words of their titles.",
-        _SearchWordsArguments,
+        _FindProductsArguments,
         find_products,
     ),
     ReadingTool(

@@ -13,7 +13,7 @@ from productrecs.dashboard.charts import (
 from productrecs.dashboard.page import HOME_PATH, NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.page_finder import find_guides, find_pages
 from productrecs.dashboard.pages.catalog.merchandising import (
-    editor_of,
+    rule_editor_of,
     titles_of_rule_products,
 )
 from productrecs.dashboard.pages.connect.setup_checklist import setup_progress
@@ -24,7 +24,7 @@ from productrecs.dashboard.report_period import (
     figures_by_name,
     recount_note,
     relative_change,
-    with_every_row,
+    with_max_rows,
 )
 from productrecs.features.privacy.shopper_export import (
     exported_shopper_records,
@@ -65,7 +65,7 @@ def show_home(visit: Visit) -> Reply:
         figure.definition.name: figure.value
         for figure in recent_event_figures(visit.database, visit.store, visit.now_ms)
     }
-    by_day = with_every_row(period.query_by("day"))
+    by_day = with_max_rows(period.query_by("day"))
     sales = make_report(visit.services, visit.store, "attribution", by_day)
     recount = recount_note(visit)
     is_empty = not health["events_24h"] and not impact["shown"] and not recount
@@ -166,7 +166,7 @@ def search_dashboard(visit: Visit) -> Reply:
 
 def _rule_ids_and_titles(visit: Visit) -> list[tuple[int, str]]:
     """Return each rule's id and title."""
-    stored = editor_of(visit).all()
+    stored = rule_editor_of(visit).all()
     titles = titles_of_rule_products(visit, stored)
     return [
         (rule.rule_id, rule.content.name or describe_rule(rule.content, titles))

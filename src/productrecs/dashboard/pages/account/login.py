@@ -59,7 +59,9 @@ def log_in(visit: Visit) -> Reply:
     store_id = None if domain is None else _store_id_by_domain(visit, domain)
     candidates = find_logins_or_owners(visit.database, email, store_id)
     try:
-        logins = verify_password_rate_limited(visit, candidates, password, domain or name)
+        logins = logins_opened_by_password_rate_limited(
+            visit, candidates, password, domain or name
+        )
     except TooManyAttemptsError as error:
         return _login_page(visit, status=429, error=sentence(error), name=name)
     if not logins:
@@ -73,7 +75,7 @@ def log_in(visit: Visit) -> Reply:
     )
 
 
-def verify_password_rate_limited(
+def logins_opened_by_password_rate_limited(
     visit: Visit, candidates: list[DashboardUser], password: str, tried_name: str
 ) -> list[DashboardUser]:
     """Return the logins that a password opens; count failures at them and the address.
@@ -117,7 +119,7 @@ def switch_store(visit: Visit) -> Reply:
     return start_session_and_redirect(visit, target, action="Switched to this store")
 
 
-def show_sign_in(visit: Visit) -> Reply:
+def show_link_login(visit: Visit) -> Reply:
     """Ask whether to follow a login link that a store's plugin requested; use nothing up.
 
     Whoever holds a store's secret key can make such a link and send it to others.
@@ -137,7 +139,7 @@ def _is_session_of_user(visit: Visit, user: DashboardUser) -> bool:
     return visit.user.is_same_login(user) and visit.user.store_id == user.store_id
 
 
-def sign_in(visit: Visit) -> Reply:
+def log_in_by_link(visit: Visit) -> Reply:
     """Use the link up and start its session."""
     user = use_link_token(visit.database, visit.form["token"], visit.system_ms)
     if user is None:
@@ -186,7 +188,7 @@ def start_session_and_redirect(
     action = action or ("Logged in from the shop" if user.is_from_shop else "Logged in")
     store = visit.context.accounts.by_id(user.store_id)
     detail = "" if store is None else f"Store: {store.domain}"
-    database = visit.audited_database(action, detail, user=user)
+    database = visit.database_with_audit_entry(action, detail, user=user)
     session = begin_session(database, user, visit.system_ms, password, visit.browser)
     reply = visit.redirect(path, message)
     cookies = {**reply.cookies, SESSION: session.token, VISITOR: None}
@@ -255,5 +257,5 @@ PAGES: Final = (
         is_audited=False,  # the audit log of the other store gets the line
     ),
     Page("/dashboard/logout", "Log out", None, log_out, is_public=True),
-    Page(SIGN_IN_PATH, "Sign in", show_sign_in, sign_in, is_public=True),
+    Page(SIGN_IN_PATH, "Sign in", show_link_login, log_in_by_link, is_public=True),
 )

@@ -123,7 +123,7 @@ def register_and_log_in(visit: Visit) -> Reply:
 
 
 def _read_registration(visit: Visit, settings: Mapping[str, str]) -> Registration:
-    form, owner = visit.form, _login_to_own_store(visit)
+    form, owner = visit.form, _owner_of_new_store(visit)
     domain_name = normalise_domain(form["domain"])
     if (
         "." not in domain_name
@@ -149,7 +149,7 @@ def _read_registration(visit: Visit, settings: Mapping[str, str]) -> Registratio
     )
 
 
-def _login_to_own_store(visit: Visit) -> DashboardUser | None:
+def _owner_of_new_store(visit: Visit) -> DashboardUser | None:
     """Return the login that gets the store; a session from a shop proves no person."""
     if visit.session is None or visit.user.is_from_shop:
         return None
@@ -163,7 +163,7 @@ def _registration_mode(visit: Visit) -> str:
 
 
 def _owns_first_store(visit: Visit) -> bool:
-    login = _login_to_own_store(visit)
+    login = _owner_of_new_store(visit)
     stores = [store for store in all_stores(visit.database) if not _is_local(store.domain)]
     if login is None or not stores:
         return False
@@ -212,7 +212,7 @@ def _registration_page(
         errors=errors or {},
         token=token,
         email=email,
-        login=_login_to_own_store(visit),
+        login=_owner_of_new_store(visit),
         plan=_plan_of_new_store(visit),
         currencies=currency_options(),
         languages=language_options(),

@@ -115,7 +115,7 @@ def show_demand(
     """Show the store's expected sales, and what to do about each product."""
     by = visit.query["by"] if visit.query["by"] in _ORDERS else "order_date"
     zone = visit.store.settings.zone
-    demand_query = parse_report_query(visit.now_ms, zone, by=_order_column(by), limit=_ROWS)
+    demand_query = parse_report_query(visit.now_ms, zone, by=_sort_column(by), limit=_ROWS)
     demand = make_report(visit.services, visit.store, "demand", demand_query)
     forecast_query = parse_report_query(visit.now_ms, zone)
     forecast = make_report(visit.services, visit.store, "forecast", forecast_query)
@@ -161,11 +161,11 @@ def show_demand(
         forecast=forecast,
         by=by,
         orders=list(_ORDERS.items()),
-        status_of=partial(stock_status, today=today),
+        status_of=partial(stock_status_and_colour, today=today),
         file=lambda report, **fields: (
             f"{REPORT_FILE_PATH}?{urlencode({'report': report, **fields})}"
         ),
-        column=_order_column(by),
+        column=_sort_column(by),
         settings=settings,
     )
 
@@ -175,10 +175,12 @@ def _rows_to_show(demand: Report, by: str, today: date) -> list[dict[str, Report
     rows = rows_by_column(demand)
     if by == "expected_28_days":
         return rows
-    return [row for row in rows if stock_status(row, today)[0] not in _NOTHING_TO_DO]
+    return [
+        row for row in rows if stock_status_and_colour(row, today)[0] not in _NOTHING_TO_DO
+    ]
 
 
-def _order_column(by: str) -> str:
+def _sort_column(by: str) -> str:
     """Return the column that a report is sorted by; the default is money."""
     return "" if by == "money" else by
 
@@ -211,7 +213,7 @@ def _expected_sums(summary: dict[str, Any]) -> dict[int, float]:
     return {days: sum(means[:days]) for days in (7, 28)}
 
 
-def stock_status(row: Mapping[str, ReportValue], today: date) -> tuple[str, str]:
+def stock_status_and_colour(row: Mapping[str, ReportValue], today: date) -> tuple[str, str]:
     """Return the text and colour of a product's stock status."""
     due = row["order_date"]
     if row["alert"]:
@@ -416,7 +418,7 @@ def show_product_forecast(visit: Visit) -> Reply:
         days=days,
         definitions=column_meanings(report),
         status_of=partial(
-            stock_status, today=today_of(visit.now_ms, visit.store.settings.zone)
+            stock_status_and_colour, today=today_of(visit.now_ms, visit.store.settings.zone)
         ),
         flat=flat_forecast_reason(
             sold, ahead, days_sold_out(stock_outs, sold, store.settings.zone)

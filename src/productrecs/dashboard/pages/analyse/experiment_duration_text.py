@@ -44,51 +44,54 @@ _GOALS: Final = MappingProxyType(
 _CONVERTED: Final = MappingProxyType({"clicks": "clicked", "carts": "added to their cart"})
 
 
-def planned_duration(visit: Visit, content: ExperimentContent) -> str:
+def describe_planned_duration(visit: Visit, content: ExperimentContent) -> str:
     """Return how long a test of these shares takes, before its start."""
     goal = str(content.goal)
-    traffic = _traffic(visit, content.placement, goal)
+    traffic = _read_traffic(visit, content.placement, goal)
     if not traffic.mean > 0 or not traffic.conversion:
-        return _no_estimate(visit, traffic, goal)
+        return _no_estimate_text(visit, traffic, goal)
     subject = "this list" if content.placement else "search"
     shares = [share / 100 for share in content.shares.values()]
-    text = (
-        f"{_visitors(visit, traffic, goal, subject)} {_differences(traffic, shares, goal)}"
-    )
+    visitors_text = _describe_visitors(visit, traffic, goal, subject)
+    text = f"{visitors_text} {_describe_differences(traffic, shares, goal)}"
     if traffic.is_whole_store:
         text += " With half as many visitors it takes twice as long."
     return text
 
 
-def holdout_durations(visit: Visit) -> str:
+def describe_holdout_durations(visit: Visit) -> str:
     """Return how long a holdout test takes that holds out 50, 10 or 5 %."""
-    traffic = _traffic(visit, None, "revenue")
+    traffic = _read_traffic(visit, None, "revenue")
     if not traffic.mean > 0:
-        return _no_estimate(visit, traffic, "revenue")
+        return _no_estimate_text(visit, traffic, "revenue")
     durations = []
     for share in _HOLDOUT_SHARES:
         days = days_to_detect(traffic, (share, 1 - share), 0.2)
-        durations.append(f"{_duration(days)} with {share:.0%} without".replace("%", " %"))
-    seen = _visitors(visit, traffic, "revenue", "")
+        durations.append(
+            f"{_describe_duration(days)} with {share:.0%} without".replace("%", " %")
+        )
+    seen = _describe_visitors(visit, traffic, "revenue", "")
     return f"{seen} A difference of 20 % in sales per visitor shows {'; '.join(durations)}."
 
 
-def running_holdout_duration(visit: Visit) -> str:
+def describe_running_holdout_duration(visit: Visit) -> str:
     """Return the day of the running holdout test, and when it shows a difference."""
     settings = visit.store.settings
     if not settings.holdout_percent:
         return ""
-    return _running_duration(visit, holdout_test(visit.store, settings.holdout_test), None)
+    return _describe_running_duration(
+        visit, holdout_test(visit.store, settings.holdout_test), None
+    )
 
 
-def experiment_duration(visit: Visit, experiment: Experiment) -> str:
+def describe_experiment_duration(visit: Visit, experiment: Experiment) -> str:
     """Return how long a draft takes, or when a running test shows a difference."""
     if experiment.state is ExperimentState.DRAFT:
-        return planned_duration(visit, experiment.content)
+        return describe_planned_duration(visit, experiment.content)
     if experiment.state is not ExperimentState.RUNNING:
         return ""
     design = design_of(experiment)
-    return _running_duration(
+    return _describe_running_duration(
         visit, design, experiment.content.placement, experiment.started_at
     )
 
@@ -98,7 +101,7 @@ def notes_without_duration(notes: Sequence[str], duration: str) -> list[str]:
     return [note for note in notes if not (duration and note.startswith(DURATION_NOTES))]
 
 
-def _running_duration(
+def _describe_running_duration(
     visit: Visit,
     design: ExperimentDesign,
     subject: str | None,
@@ -114,15 +117,15 @@ def _running_duration(
         return ""
     began_at = started_at or (visit.now_ms if result is None else result["began_at"])
     day = f"Day {(visit.now_ms - began_at) // DAY_MS + 1}"
-    traffic = traffic_of_test(_traffic(visit, subject, design.goal), result)
+    traffic = traffic_of_test(_read_traffic(visit, subject, design.goal), result)
     if not traffic.mean > 0 or not traffic.conversion or not traffic.visitors_per_day:
-        return f"{day}. {_no_estimate(visit, traffic, design.goal)}"
+        return f"{day}. {_no_estimate_text(visit, traffic, design.goal)}"
     visitors = 0 if result is None else sum(arm["visitors"] for arm in result["arms"])
     shares = tuple(design.shares.values())
     lift = _detectable_lift(traffic, shares)
     days = None if lift is None else days_remaining(traffic, shares, lift, visitors)
     if lift is None or days is None:
-        return f"{day}. {_too_few(traffic, _LIFTS[-1])}"
+        return f"{day}. {_too_few_visitors_text(traffic, _LIFTS[-1])}"
     difference = f"a difference of {100 * lift:.0f} % in {_GOALS[design.goal]}"
     if not days:
         return f"{day}; {difference} would be clear by now."
@@ -135,7 +138,7 @@ def _running_duration(
     )
 
 
-def _traffic(visit: Visit, subject: str | None, goal: str) -> ExperimentTraffic:
+def _read_traffic(visit: Visit, subject: str | None, goal: str) -> ExperimentTraffic:
     return traffic_before_test(visit.database, visit.store, subject, goal, visit.now_ms)
 
 
@@ -148,13 +151,16 @@ def _detectable_lift(traffic: ExperimentTraffic, shares: Sequence[float]) -> flo
     return None
 
 
-def _differences(traffic: ExperimentTraffic, shares: Sequence[float], goal: str) -> str:
+def _describe_differences(
+    traffic: ExperimentTraffic, shares: Sequence[float], goal: str
+) -> str:
     lift = _detectable_lift(traffic, shares)
     if lift is None:
-        return _too_few(traffic, _LIFTS[-1])
+        return _too_few_visitors_text(traffic, _LIFTS[-1])
     smaller, larger = (_LIFTS[0], lift) if lift == _LIFTS[1] else _LIFTS[1:]
     first, second = (
-        _duration(days_to_detect(traffic, shares, one)) for one in (smaller, larger)
+        _describe_duration(days_to_detect(traffic, shares, one))
+        for one in (smaller, larger)
     )
     return (
         f"A difference of {100 * smaller:.0f} % in {_GOALS[goal]} shows {first}, one of "
@@ -162,14 +168,16 @@ def _differences(traffic: ExperimentTraffic, shares: Sequence[float], goal: str)
     )
 
 
-def _duration(days: float | None) -> str:
+def _describe_duration(days: float | None) -> str:
     if days is None or days > _LONGEST_DAYS:
         return "not within a year"
     full_days = math.ceil(days)
     return f"after about {full_days} {'day' if full_days == 1 else 'days'}"
 
 
-def _visitors(visit: Visit, traffic: ExperimentTraffic, goal: str, subject: str) -> str:
+def _describe_visitors(
+    visit: Visit, traffic: ExperimentTraffic, goal: str, subject: str
+) -> str:
     count = visit.formats.count(round(traffic.visitors_per_day, 1), "visitor")
     share = visit.formats.share(traffic.conversion)
     converted = _CONVERTED.get(conversion_metric(goal), "bought")
@@ -186,7 +194,7 @@ def _visitors(visit: Visit, traffic: ExperimentTraffic, goal: str, subject: str)
     return f"{seen}; {share} of them {converted}."
 
 
-def _no_estimate(visit: Visit, traffic: ExperimentTraffic, goal: str) -> str:
+def _no_estimate_text(visit: Visit, traffic: ExperimentTraffic, goal: str) -> str:
     if not traffic.visitors_per_day:
         return (
             "No visitors in the last 28 days. With so few visitors a test does not decide "
@@ -202,7 +210,7 @@ def _no_estimate(visit: Visit, traffic: ExperimentTraffic, goal: str) -> str:
     )
 
 
-def _too_few(traffic: ExperimentTraffic, lift: float) -> str:
+def _too_few_visitors_text(traffic: ExperimentTraffic, lift: float) -> str:
     return (
         f"Too few visitors ({traffic.visitors_per_day:,.0f} a day): no decision within a "
         f"year, not even about a difference of {100 * lift:.0f} %."

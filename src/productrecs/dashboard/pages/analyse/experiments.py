@@ -16,13 +16,13 @@ from productrecs.dashboard.page import (
     Visit,
 )
 from productrecs.dashboard.pages.analyse.experiment_duration_text import (
-    experiment_duration,
+    describe_experiment_duration,
+    describe_planned_duration,
     notes_without_duration,
-    planned_duration,
 )
 from productrecs.dashboard.pages.catalog.placements import (
     STRATEGIES,
-    editor_of,
+    placement_editor_of,
     to_code_name,
 )
 from productrecs.dashboard.report_period import (
@@ -187,7 +187,7 @@ def show_tests(visit: Visit) -> Reply:
     return visit.render("experiments.html", rows=rows)
 
 
-def show_form(visit: Visit) -> Reply:
+def show_test_form(visit: Visit) -> Reply:
     """Show the form of a new test; first, what it tests."""
     draft = _ExperimentDraft(
         visit.query["subject"], variants=_blank_variants(visit.query["variants"])
@@ -276,10 +276,14 @@ def _test_page(visit: Visit, name: str, error: str = "") -> Reply:
         )
         comparisons.setdefault(str(row["variant"]), []).append(comparison)
     arms = [
-        (arm, test.content.shares[arm], _variant_changes(test.content.variant(arm)))
+        (
+            arm,
+            test.content.shares[arm],
+            _describe_variant_changes(test.content.variant(arm)),
+        )
         for arm in test.content.shares
     ]
-    duration = experiment_duration(visit, test)
+    duration = describe_experiment_duration(visit, test)
     return visit.render(
         "experiment.html",
         status=422 if error else 200,
@@ -301,7 +305,7 @@ def _test_form_page(visit: Visit, draft: _ExperimentDraft, error: str = "") -> R
     subjects = [(SEARCH, _SEARCH)]
     subjects += [
         (f"{PLACEMENT}{placement.name}", f"Placement {placement.name}")
-        for placement in editor_of(visit).all()
+        for placement in placement_editor_of(visit).all()
     ]
     is_known_subject = draft.subject in dict(subjects)
     return visit.render(
@@ -325,7 +329,7 @@ def _draft_duration(visit: Visit, draft: _ExperimentDraft) -> str:
     except ExperimentError:
         return ""
     is_valid = all(share >= MIN_SHARE for share in content.shares.values())
-    return planned_duration(visit, content) if is_valid else ""
+    return describe_planned_duration(visit, content) if is_valid else ""
 
 
 def _editor(visit: Visit) -> ExperimentEditor:
@@ -338,7 +342,7 @@ def subject_of(content: ExperimentContent) -> str:
     return f"Placement {content.placement}" if content.placement else _SEARCH
 
 
-def _variant_changes(variant: Treatment) -> list[str]:
+def _describe_variant_changes(variant: Treatment) -> list[str]:
     """Return what a variant changes, in words."""
     found = []
     for name, value in variant.changes.items():
@@ -361,7 +365,7 @@ def metric_comparison(
     arm, control = arm_and_control
     fmt, metric = visit.formats, str(row["metric"])
 
-    def mean_text(column: str) -> str:
+    def format_mean(column: str) -> str:
         value = as_number(row[column])
         if metric in SHARES:
             return fmt.share(value)
@@ -383,8 +387,8 @@ def metric_comparison(
         METRICS[metric],
         verdict,
         tone,
-        mean_text(arm),
-        mean_text(control),
+        format_mean(arm),
+        format_mean(control),
         fmt.share(lift, 0),
         interval,
         *drawn_interval,
@@ -396,7 +400,7 @@ def metric_comparison(
 
 PAGES: Final = (
     Page(TESTS_PATH, "Tests", show_tests, group=NavigationGroup.ANALYSE),
-    Page(_NEW_PATH, "New test", show_form, add_test, action="Added a test"),
+    Page(_NEW_PATH, "New test", show_test_form, add_test, action="Added a test"),
     Page(
         _TEST_PATH,
         "Test",

@@ -103,9 +103,9 @@ def upload_terms(visit: Visit) -> Reply:
     message = f"Stored the terms of {stored}."
     if new:
         word = "supplier" if len(new) == 1 else "suppliers"
-        message += f" New {word}: {_names_text(new)}."
+        message += f" New {word}: {_join_first_names(new)}."
     if missing:
-        message += f" Your catalog lacks {len(missing)}: {_names_text(missing)}."
+        message += f" Your catalog lacks {len(missing)}: {_join_first_names(missing)}."
     return visit.redirect(f"{ORDERS_PATH}#suppliers", message)
 
 
@@ -163,7 +163,7 @@ def replace_purchase_orders_by_file(visit: Visit) -> Reply:
         return show_order_sheets(visit, status=422, line_error=sentence(error))
     message = f"Stored {visit.formats.count(len(lines) - len(missing), 'line')}."
     if missing:
-        message += f" Your catalog lacks {len(missing)}: {_names_text(missing)}."
+        message += f" Your catalog lacks {len(missing)}: {_join_first_names(missing)}."
     return visit.redirect(f"{ORDERS_PATH}#ordered", message)
 
 
@@ -208,7 +208,9 @@ def remove_delivery(visit: Visit) -> Reply:
     )
 
 
-def _deliveries(lines: Iterable[PurchaseOrderLine]) -> list[dict[str, str | int]]:
+def _sum_lines_by_delivery(
+    lines: Iterable[PurchaseOrderLine],
+) -> list[dict[str, str | int]]:
     """Return the lines summed by supplier and expected day, the earliest day first."""
     by_delivery: dict[tuple[str, str], list[int]] = {}
     for line in lines:
@@ -225,7 +227,7 @@ def _deliveries(lines: Iterable[PurchaseOrderLine]) -> list[dict[str, str | int]
     ]
 
 
-def _names_text(names: Sequence[str]) -> str:
+def _join_first_names(names: Sequence[str]) -> str:
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -295,7 +297,7 @@ def show_order_sheets(
         ),
         ordered=shown_lines,
         ordered_count=len(ordered),
-        deliveries=_deliveries(ordered.values()),
+        deliveries=_sum_lines_by_delivery(ordered.values()),
         titles=titles_of(visit, [line.product for line in shown_lines.values()]),
         late_before=(today - timedelta(days=MAX_DAYS_LATE)).isoformat(),
         line=line or dict.fromkeys(COLUMNS, ""),

@@ -10,7 +10,7 @@ from productrecs.dashboard.page import Page, PageNotFoundError, Reply, Visit
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
     chosen_period,
-    with_every_row,
+    with_max_rows,
 )
 from productrecs.report_registry import (
     CUSTOMERS,
@@ -32,7 +32,7 @@ def download_report_csv(visit: Visit) -> Reply:
         message = "There is no such report."
         raise PageNotFoundError(message)
     group_columns = tuple(column for column in query["by"].split(",") if column)
-    query_of_rows = with_every_row(chosen_period(visit).query_by(*group_columns))
+    query_of_rows = with_max_rows(chosen_period(visit).query_by(*group_columns))
     query_of_rows = replace(query_of_rows, where=sale_filters(visit))
     report = make_report(visit.services, visit.store, name, query_of_rows)
     file_name = _file_name(name, query_of_rows)

@@ -16,9 +16,9 @@ from productrecs.dashboard.charts import (
 )
 from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit, form_pages
 from productrecs.dashboard.pages.analyse.experiment_duration_text import (
-    holdout_durations,
+    describe_holdout_durations,
+    describe_running_holdout_duration,
     notes_without_duration,
-    running_holdout_duration,
 )
 from productrecs.dashboard.pages.analyse.experiments import metric_comparison
 from productrecs.dashboard.pages.analyse.report_csv_download import sale_filters
@@ -91,7 +91,7 @@ def show_impact(
     items = make_report(services, store, "credited-items", period.query_by(limit=10))
     holdout_report = make_report(services, store, "experiment", period.query_by())
     figures, recount = figures_by_name(report), recount_note(visit)
-    running_duration = running_holdout_duration(visit)
+    running_duration = describe_running_holdout_duration(visit)
     return visit.render(
         "impact.html",
         status=status,
@@ -118,7 +118,7 @@ def show_impact(
         orders_link=lambda **fields: period.link(ORDERS_PATH, **fields),
         test_notes=notes_without_duration(holdout_report.notes, running_duration),
         running_duration=running_duration,
-        planned_durations="" if running_duration else holdout_durations(visit),
+        planned_durations="" if running_duration else describe_holdout_durations(visit),
         test_figures=figures_by_name(holdout_report),
         running=store.settings.holdout_percent,
         planned=typed or _proposed_holdout(visit),

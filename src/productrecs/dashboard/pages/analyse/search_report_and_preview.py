@@ -10,17 +10,20 @@ from urllib.parse import urlencode
 from productrecs.dashboard.formats import Formats, sentence
 from productrecs.dashboard.list_explanations import position_change
 from productrecs.dashboard.page import (
-    Form,
     NavigationGroup,
     Page,
     PageNotFoundError,
     Reply,
     RowRemoval,
+    SubmittedFields,
     Visit,
     parse_row_number,
 )
 from productrecs.dashboard.product_table import ProductRow, known_product_rows
-from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
+from productrecs.dashboard.relevance_effect import (
+    EffectOnQueries,
+    measure_effect_on_queries,
+)
 from productrecs.dashboard.report_period import (
     chosen_period,
     figures_by_name,
@@ -125,7 +128,7 @@ class SearchPreviewer:
         before = [product.row.item_id for product in self.preview_now(query).products]
         return self._preview_search(query, self._rules_with(added), before, has_before=True)
 
-    def outcome(self, query: str) -> QueryOutcome:
+    def find_outcome(self, query: str) -> QueryOutcome:
         """Return what the query finds now."""
         searchable = replace(
             self._searchable, search_rules=SearchRuleBook(1, self.synonyms, self.rules)
@@ -138,7 +141,7 @@ class SearchPreviewer:
             return QueryOutcome.NOTHING
         return QueryOutcome.FOUND if results.has_every_word else QueryOutcome.SIMILAR
 
-    def texts_without_products(self, added: Synonym | SearchRule) -> list[str]:
+    def synonyms_without_products(self, added: Synonym | SearchRule) -> list[str]:
         """Return the texts of a synonym that find nothing, as its query does now.
 
         A query that finds products needs none: it is what the others then find.
@@ -146,17 +149,17 @@ class SearchPreviewer:
         if not isinstance(added, Synonym):
             return []
         query, *others = added.texts
-        if self.outcome(query) is not QueryOutcome.NOTHING:
+        if self.find_outcome(query) is not QueryOutcome.NOTHING:
             return []
-        return [text for text in others if self.outcome(text) is QueryOutcome.NOTHING]
+        return [text for text in others if self.find_outcome(text) is QueryOutcome.NOTHING]
 
-    def effect(self, added: Synonym | SearchRule) -> EffectOnQueries:
+    def measure_effect(self, added: Synonym | SearchRule) -> EffectOnQueries:
         """Return the effect of one more synonym or rule on the query set."""
         now = replace(
             self._searchable, search_rules=SearchRuleBook(1, self.synonyms, self.rules)
         )
         changed = replace(self._searchable, search_rules=self._rules_with(added))
-        return effect_on_queries(self._visit, now, changed)
+        return measure_effect_on_queries(self._visit, now, changed)
 
     def _rules_with(self, added: Synonym | SearchRule) -> SearchRuleBook:
         synonyms, rules = dict(self.synonyms), dict(self.rules)
@@ -392,7 +395,7 @@ def show_report_and_preview(visit: Visit) -> Reply:
         recount=recount,
         most_rows=_ROWS,
         figures=figures,
-        outcome=previews.outcome,
+        outcome=previews.find_outcome,
         questions=search_question_counts(
             visit.database, visit.store, (period.asked.first_day, period.asked.last_day)
         ),
@@ -409,7 +412,7 @@ def _improve_address(query: str, action: str) -> str:
     return f"{IMPROVE_PATH}?{urlencode({'q': query, 'action': action})}"
 
 
-def _read_query_change(form: Form) -> TypedQueryChange:
+def _read_query_change(form: SubmittedFields) -> TypedQueryChange:
     """Return the change of a form's fields."""
     return TypedQueryChange(
         query=truncate_query(form["q"]).strip(),
@@ -435,7 +438,7 @@ def show_improvement_effect(visit: Visit) -> Reply:
     """Show what an unsaved change does to the query set; the form keeps its fields."""
     typed_change = _read_query_change(visit.form)
     try:
-        effect = SearchPreviewer(visit).effect(typed_change.validated_change())
+        effect = SearchPreviewer(visit).measure_effect(typed_change.validated_change())
     except SearchRuleError as error:
         return _improvement_page(visit, typed_change, str(error))
     return _improvement_page(visit, typed_change, effect=effect)
@@ -448,7 +451,7 @@ def save_improvement(visit: Visit) -> Reply:
     try:
         change = typed_change.validated_change()
         _check_pinned_products_exist(visit, typed_change)
-        unfound = SearchPreviewer(visit).texts_without_products(change)
+        unfound = SearchPreviewer(visit).synonyms_without_products(change)
         if isinstance(change, Synonym):
             editor.add_synonym(*change.texts)
         else:
@@ -457,11 +460,11 @@ def save_improvement(visit: Visit) -> Reply:
         return _improvement_page(visit, typed_change, str(error))
     message = "Saved. Shoppers get these results within a second."
     if unfound:
-        message = f"Saved. {_no_product_matches(unfound)}"
+        message = f"Saved. {_no_match_warning(unfound)}"
     return visit.redirect(f"{SEARCH_PATH}?{urlencode({'q': typed_change.query})}", message)
 
 
-def _no_product_matches(texts: Sequence[str]) -> str:
+def _no_match_warning(texts: Sequence[str]) -> str:
     """Return the warning about synonyms that find nothing."""
     quoted = ", ".join(f"“{text}”" for text in texts)
     return f"No product matches {quoted}. Use words of your catalog."
@@ -487,7 +490,7 @@ def _improvement_page(
         try:
             change = typed_change.validated_change()
             after = previews.preview_with_change(typed_change.query, change)
-            unfound = previews.texts_without_products(change)
+            unfound = previews.synonyms_without_products(change)
         except SearchRuleError as wrong:
             hint = str(wrong)
     offered_products = []
@@ -506,7 +509,7 @@ def _improvement_page(
         after=after,
         error=sentence(error) if error else "",
         hint=hint,
-        warning=_no_product_matches(unfound) if unfound else "",
+        warning=_no_match_warning(unfound) if unfound else "",
         effect=effect,
         offered=[
             product.row for product in offered_products if product.row.item_id not in pinned

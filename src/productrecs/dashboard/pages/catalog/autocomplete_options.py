@@ -100,7 +100,7 @@ def _matching_category_options(visit: Visit, text: str) -> list[AutocompleteOpti
         AutocompleteOption(
             category.value, category.value, _product_count_text(visit, category.count)
         )
-        for _, category in _matching_values(text, _all_categories(visit))
+        for _, category in _matching_values(text, _category_counts(visit))
     ]
 
 
@@ -189,7 +189,7 @@ def _matching_filter_options(visit: Visit, text: str) -> list[AutocompleteOption
     return options[: 2 * _MOST]
 
 
-def _all_categories(visit: Visit) -> Iterator[tuple[str, ValueCount]]:
+def _category_counts(visit: Visit) -> Iterator[tuple[str, ValueCount]]:
     for name, items in list(visit.cached_store.state.catalog.members.items()):
         yield "", ValueCount(name, len(items))
 

@@ -6,12 +6,12 @@ from typing import Final, Self
 
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
-    Form,
     NavigationGroup,
     Page,
     PageNotFoundError,
     Reply,
     RowRemoval,
+    SubmittedFields,
     Visit,
     form_pages,
     parse_whole_number,
@@ -58,7 +58,7 @@ class BundleDraft:
     proposed: tuple[str, ...] = ()
 
     @classmethod
-    def of_form(cls, form: Form) -> Self:
+    def of_form(cls, form: SubmittedFields) -> Self:
         """Return the submitted bundle."""
         discount = form["discount"]
         return cls(

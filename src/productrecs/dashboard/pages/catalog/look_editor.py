@@ -13,10 +13,10 @@ from typing import Final, Self
 from productrecs.core.errors import ProductRecsError
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
-    Form,
     Page,
     PageNotFoundError,
     Reply,
+    SubmittedFields,
     Visit,
     form_pages,
     parse_row_number,
@@ -25,12 +25,12 @@ from productrecs.dashboard.pages.catalog.looks import (
     LOOKS_PATH,
     STATES,
     UNREADABLE,
-    editor_of,
+    look_editor_of,
     picture_address_of,
-    sales_of_looks,
+    read_look_sums,
     store_photo,
 )
-from productrecs.dashboard.pages.connect.widgets import look_preview
+from productrecs.dashboard.pages.connect.widgets import render_look_preview
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.looks.hotspot_proposals import (
     HotspotProposal,
@@ -108,7 +108,7 @@ class LookDraft:
     spots: tuple[HotspotDraft, ...] = field(default=())
 
     @classmethod
-    def of_form(cls, form: Form) -> Self:
+    def of_form(cls, form: SubmittedFields) -> Self:
         """Return the submitted look, without hotspots that are ticked for removal."""
         columns = zip(
             form.all_with_blanks("spot_item"),
@@ -213,7 +213,7 @@ def save_or_publish_look(visit: Visit) -> Reply:
     """Store the submitted look, and publish it if requested."""
     look = _find_look(visit, visit.form["look"])
     draft = LookDraft.of_form(visit.form)
-    editor, is_publishing = editor_of(visit), visit.form["then"] == "publish"
+    editor, is_publishing = look_editor_of(visit), visit.form["then"] == "publish"
     if is_publishing and not draft.spots:
         errors = {"look": "Add at least one hotspot before you publish the look."}
         return _editor_page(visit, look, draft, status=422, errors=errors)
@@ -252,7 +252,7 @@ def _has_visible_product(visit: Visit, content: LookContent) -> bool:
 
 def replace_photo(visit: Visit) -> Reply:
     """Replace a look's photo; its hotspots keep their positions."""
-    look, editor = _find_look(visit, visit.form["look"]), editor_of(visit)
+    look, editor = _find_look(visit, visit.form["look"]), look_editor_of(visit)
     try:
         editor.set_picture(look.look_id, store_photo(visit, editor))
     except (LookError, *UNREADABLE) as error:
@@ -270,7 +270,7 @@ def restore_version(visit: Visit) -> Reply:
     look = _find_look(visit, visit.form["look"])
     version = parse_row_number(visit.form["version"])
     try:
-        editor_of(visit).restore(look.look_id, version)
+        look_editor_of(visit).restore(look.look_id, version)
     except UnknownLookError as error:
         raise PageNotFoundError(_NO_VERSION) from error
     visit.refresh_store()
@@ -286,7 +286,7 @@ def show_look_preview(visit: Visit) -> Reply:
     """
     look, version = _find_look(visit, visit.query["look"]), visit.query["version"]
     if version:
-        versions = editor_of(visit).versions(look.look_id)
+        versions = look_editor_of(visit).versions(look.look_id)
         matching = [
             look_version
             for look_version in versions
@@ -295,7 +295,7 @@ def show_look_preview(visit: Visit) -> Reply:
         if not matching:
             raise PageNotFoundError(_NO_VERSION)
         look = replace(look, content=matching[0].content)
-    return look_preview(visit, look)
+    return render_look_preview(visit, look)
 
 
 def preview_draft(visit: Visit) -> Reply:
@@ -306,7 +306,7 @@ def preview_draft(visit: Visit) -> Reply:
         with contextlib.suppress(LookError):
             spots.append(spot.hotspot(row))
     content = replace(look.content, title=draft.title, hotspots=tuple(spots))
-    return look_preview(visit, replace(look, content=content))
+    return render_look_preview(visit, replace(look, content=content))
 
 
 def add_hotspot(visit: Visit) -> Reply:
@@ -319,7 +319,7 @@ def add_hotspot(visit: Visit) -> Reply:
 
 def unpublish_archive_or_remove_look(visit: Visit) -> Reply:
     """Unpublish, archive or remove a look, or turn an archived one into a draft."""
-    look, editor = _find_look(visit, visit.form["look"]), editor_of(visit)
+    look, editor = _find_look(visit, visit.form["look"]), look_editor_of(visit)
     target_state = visit.form["to"]
     if target_state == "remove":
         editor.remove(look.look_id)
@@ -337,7 +337,7 @@ def unpublish_archive_or_remove_look(visit: Visit) -> Reply:
 
 def _find_look(visit: Visit, text: str) -> Look:
     try:
-        return editor_of(visit).get(parse_row_number(text))
+        return look_editor_of(visit).get(parse_row_number(text))
     except UnknownLookError as error:
         message = "There is no such look in your store."
         raise PageNotFoundError(message) from error
@@ -353,7 +353,9 @@ def _propose_hotspots(visit: Visit, look: Look) -> tuple[HotspotDraft, ...]:
     state, stored_hotspots = cached_store.state, look.content.hotspots
     visible = state.eligible(visit.now_ms, ListKind.PRODUCT).visible
     trusted = settings.image_hosts
-    data = load_or_fetch_look_picture(editor_of(visit), look, visit.store.domain, trusted)
+    data = load_or_fetch_look_picture(
+        look_editor_of(visit), look, visit.store.domain, trusted
+    )
 
     def search(worker: PhotoWorkerClient) -> tuple[HotspotDraft, ...]:
         pictures = worker.search_in(cached_store.pictures)
@@ -394,12 +396,12 @@ def _editor_page(
         sales={
             item_id: sold
             for (look_id, item_id), sold in (
-                sales_of_looks(visit) if stored else {}
+                read_look_sums(visit) if stored else {}
             ).items()
             if look_id == str(look.look_id)
         },
         empty_spot=HotspotDraft.new(),
-        versions=editor_of(visit).versions(look.look_id),
+        versions=look_editor_of(visit).versions(look.look_id),
     )
 
 

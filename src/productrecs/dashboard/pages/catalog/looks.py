@@ -61,7 +61,7 @@ class LookRow:
     loses_to: str = ""  # the title of a newer published look on the same page
 
 
-def editor_of(visit: Visit) -> LookEditor:
+def look_editor_of(visit: Visit) -> LookEditor:
     """Return the editor of the store's looks."""
     by = visit.user.email or ""
     return LookEditor(visit.database, visit.store, visit.context.clock, by)
@@ -74,7 +74,7 @@ def picture_address_of(visit: Visit, content: LookContent) -> str:
     return visit.pictures.address_if_allowed(content.image_url)
 
 
-def sales_of_looks(visit: Visit) -> dict[LookSpot, LookSpotSums]:
+def read_look_sums(visit: Visit) -> dict[LookSpot, LookSpotSums]:
     """Return what each product did in each look, in the last 30 days."""
     asked = parse_report_query(visit.now_ms, visit.store.settings.zone)
     return read_look_spot_sums(visit.database, visit.store, asked)
@@ -90,7 +90,7 @@ def add_look(visit: Visit) -> Reply:
         errors["file"] = f"{NO_PHOTO}."
     if errors:
         return show_looks(visit, status=422, errors=errors)
-    editor = editor_of(visit)
+    editor = look_editor_of(visit)
     try:
         picture = store_photo(visit, editor)
     except UNREADABLE as error:
@@ -120,9 +120,9 @@ def show_looks(
     visit: Visit, *, status: int = 200, errors: dict[str, str] | None = None
 ) -> Reply:
     """Show every look, the newest first."""
-    looks = editor_of(visit).all()[::-1]
+    looks = look_editor_of(visit).all()[::-1]
     item_ids = [look.content.item_id for look in looks]
-    titles, sales = titles_of(visit, item_ids), sales_of_looks(visit)
+    titles, sales = titles_of(visit, item_ids), read_look_sums(visit)
     return visit.render(
         "looks.html",
         status=status,

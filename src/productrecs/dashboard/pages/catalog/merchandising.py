@@ -10,15 +10,15 @@ from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.list_explanations import (
     SOURCES,
     TRENDING,
-    with_rules,
+    state_with_rules,
 )
 from productrecs.dashboard.page import (
-    Form,
     NavigationGroup,
     Page,
     PageNotFoundError,
     Reply,
     RowRemoval,
+    SubmittedFields,
     Visit,
     form_pages,
     parse_row_number,
@@ -32,11 +32,14 @@ from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
 from productrecs.dashboard.pages.catalog.merchandising_rule_preview import (
     UNSAVED,
     RulePreview,
-    rule_preview,
-    selected_count,
+    build_rule_preview,
+    selected_product_count,
 )
 from productrecs.dashboard.product_table import titles_of
-from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
+from productrecs.dashboard.relevance_effect import (
+    EffectOnQueries,
+    measure_effect_on_queries,
+)
 from productrecs.records.experiments.experiment import ExperimentState
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.merchandising.repository import RuleChange
@@ -97,7 +100,7 @@ class RuleChangeRow:
         return self.change.rule.content.name or self.description
 
 
-def editor_of(visit: Visit) -> RuleEditor:
+def rule_editor_of(visit: Visit) -> RuleEditor:
     """Return the editor of the store's rules, which records who changes them."""
     who = visit.user.email or visit.user.role.label
     return RuleEditor(visit.database, visit.store, visit.context.clock, who)
@@ -105,7 +108,7 @@ def editor_of(visit: Visit) -> RuleEditor:
 
 def show_rules(visit: Visit) -> Reply:
     """Show every rule and the newest changes."""
-    editor = editor_of(visit)
+    editor = rule_editor_of(visit)
     stored = sorted(editor.all(), key=lambda rule: (-rule.content.priority, rule.rule_id))
     changes = editor.history(_CHANGES)
     titles = titles_of_rule_products(visit, [*stored, *(change.rule for change in changes)])
@@ -134,7 +137,9 @@ def switch_rule(visit: Visit) -> Reply:
     """Switch a rule on or off."""
     on = visit.form["to"] == "on"
     with _unknown_rule_as_not_found():
-        rule = editor_of(visit).change(parse_row_number(visit.form["rule"]), enabled=on)
+        rule = rule_editor_of(visit).change(
+            parse_row_number(visit.form["rule"]), enabled=on
+        )
     visit.refresh_store()
     done = "is on" if on else "is off"
     return visit.redirect(
@@ -145,7 +150,7 @@ def switch_rule(visit: Visit) -> Reply:
 def remove_rule(visit: Visit) -> Reply:
     """Remove a rule; the history can bring it back."""
     with _unknown_rule_as_not_found():
-        rule = editor_of(visit).remove(parse_row_number(visit.form["rule"]))
+        rule = rule_editor_of(visit).remove(parse_row_number(visit.form["rule"]))
     visit.refresh_store()
     message = (
         f"“{rule_title(visit, rule)}” is removed. {AT_ONCE} The history can bring it back."
@@ -156,7 +161,7 @@ def remove_rule(visit: Visit) -> Reply:
 def undo_change(visit: Visit) -> Reply:
     """Undo the last change of a rule."""
     with _unknown_rule_as_not_found():
-        rule = editor_of(visit).undo(parse_row_number(visit.form["change"]))
+        rule = rule_editor_of(visit).undo(parse_row_number(visit.form["change"]))
     visit.refresh_store()
     message = f"Undone: “{rule_title(visit, rule)}”. {AT_ONCE}"
     return visit.redirect(f"{MERCHANDISING_PATH}#history", message)
@@ -180,15 +185,15 @@ def _rule_row(visit: Visit, rule: Rule, titles: Mapping[str, str]) -> RuleRow:
         rule=rule,
         action=ACTIONS[content.action.value][0],
         description=describe_rule(content, titles),
-        places=_places_text(rule),
-        schedule=_schedule_text(visit, rule),
+        places=_describe_places(rule),
+        schedule=_describe_schedule(visit, rule),
         state=state,
         tone=tone,
         selected=None if selected is None else len(selected),
     )
 
 
-def _places_text(rule: Rule) -> str:
+def _describe_places(rule: Rule) -> str:
     places = rule.content.places
     only = ", ".join(PLACES[place.value] for place in places.only_in)
     without = ", ".join(PLACES[place.value] for place in places.not_in)
@@ -200,16 +205,16 @@ def _places_text(rule: Rule) -> str:
     return f"{only or 'All lists'}{named}"
 
 
-def _schedule_text(visit: Visit, rule: Rule) -> str:
+def _describe_schedule(visit: Visit, rule: Rule) -> str:
     starts, ends = rule.content.starts, rule.content.ends
     parts = [
-        f"from {schedule_moment_text(visit, starts)}" if starts else "",
-        f"until {schedule_moment_text(visit, ends)}" if ends else "",
+        f"from {format_schedule_moment(visit, starts)}" if starts else "",
+        f"until {format_schedule_moment(visit, ends)}" if ends else "",
     ]
     return " ".join(part for part in parts if part) or "Always"
 
 
-def schedule_moment_text(visit: Visit, text: str) -> str:
+def format_schedule_moment(visit: Visit, text: str) -> str:
     """Return the day of a schedule, with its time if it has one."""
     day, _, time = text.partition("T")
     return f"{visit.formats.day(day)} {time[:5]}".strip()
@@ -257,7 +262,7 @@ def show_rule_form(visit: Visit) -> Reply:
 def save_rule(visit: Visit) -> Reply:
     """Store the rule; if it is invalid, show the form with the errors."""
     draft = RuleDraft.of_form(visit.form)
-    editor = editor_of(visit)
+    editor = rule_editor_of(visit)
     try:
         if "anyway" not in visit.form and _selects_no_product(visit, draft):
             return _rule_form_page(
@@ -284,7 +289,9 @@ def save_rule(visit: Visit) -> Reply:
 def preview_rule(visit: Visit) -> Reply:
     """Show a list before and after an unsaved rule."""
     draft = RuleDraft.of_form(visit.form)
-    return visit.render("rule_preview.html", preview=_preview_of(visit, draft, visit.form))
+    return visit.render(
+        "rule_preview.html", preview=_build_draft_preview(visit, draft, visit.form)
+    )
 
 
 def show_search_effect(visit: Visit) -> Reply:
@@ -296,19 +303,19 @@ def show_search_effect(visit: Visit) -> Reply:
         return _rule_form_page(visit, draft, visit.form, status=422, error=error)
     number = parse_row_number(draft.rule_id) if draft.rule_id else UNSAVED
     rule = Rule(number, content, visit.now_ms, visit.now_ms)
-    stored_rules = editor_of(visit).all()
+    stored_rules = rule_editor_of(visit).all()
     others = [stored_rule for stored_rule in stored_rules if stored_rule.rule_id != number]
     present_store, changed_store = (
-        searchable_store(replace(visit.cached_store, state=with_rules(visit, rules)))
+        searchable_store(replace(visit.cached_store, state=state_with_rules(visit, rules)))
         for rules in (stored_rules, [*others, rule])
     )
-    effect = effect_on_queries(visit, present_store, changed_store)
+    effect = measure_effect_on_queries(visit, present_store, changed_store)
     return _rule_form_page(visit, draft, visit.form, effect=effect)
 
 
 def _find_rule(visit: Visit, text: str) -> Rule:
     rule_id = parse_row_number(text)
-    for rule in editor_of(visit).all():
+    for rule in rule_editor_of(visit).all():
         if rule.rule_id == rule_id:
             return rule
     raise _no_such_rule()
@@ -323,7 +330,7 @@ def _no_such_rule() -> PageNotFoundError:
 def _rule_form_page(
     visit: Visit,
     draft: RuleDraft,
-    sent: Form,
+    sent: SubmittedFields,
     *,
     status: int = 200,
     error: RuleError | None = None,
@@ -353,14 +360,16 @@ def _rule_form_page(
         effect=effect,
         sources=[*((name, title) for name, title, _ in SOURCES), (TRENDING, "Trending")],
         shown_on=sent["on"],
-        preview=_preview_of(visit, draft, sent),
+        preview=_build_draft_preview(visit, draft, sent),
     )
 
 
-def _preview_of(visit: Visit, draft: RuleDraft, sent: Form) -> RulePreview:
+def _build_draft_preview(
+    visit: Visit, draft: RuleDraft, sent: SubmittedFields
+) -> RulePreview:
     rule_id = parse_row_number(draft.rule_id) if draft.rule_id else UNSAVED
-    others = [rule for rule in editor_of(visit).all() if rule.rule_id != rule_id]
-    return rule_preview(visit, draft, sent, rule_id, others)
+    others = [rule for rule in rule_editor_of(visit).all() if rule.rule_id != rule_id]
+    return build_rule_preview(visit, draft, sent, rule_id, others)
 
 
 def _selects_no_product(visit: Visit, draft: RuleDraft) -> bool:
@@ -370,8 +379,8 @@ def _selects_no_product(visit: Visit, draft: RuleDraft) -> bool:
         RuleError: when it is invalid.
     """
     content = validate_rule(draft.content_in_force(), visit.store.settings.zone)
-    imagined = with_rules(visit, [Rule(UNSAVED, content, visit.now_ms, visit.now_ms)])
-    return not selected_count(imagined, UNSAVED)
+    imagined = state_with_rules(visit, [Rule(UNSAVED, content, visit.now_ms, visit.now_ms)])
+    return not selected_product_count(imagined, UNSAVED)
 
 
 def _experiment_variant_names(visit: Visit) -> Iterator[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Self, TypeVar
 
-from productrecs.dashboard.page import Form
+from productrecs.dashboard.page import SubmittedFields
 from productrecs.records.merchandising.rule import (
     BOOST_STRENGTH,
     BURY_STRENGTH,
@@ -73,7 +73,7 @@ class RuleDraft:
     enabled: bool = True
 
     @classmethod
-    def of_form(cls, form: Form) -> Self:
+    def of_form(cls, form: SubmittedFields) -> Self:
         """Return the submitted rule."""
         action = form["action"]
         return cls(

@@ -11,9 +11,9 @@ from productrecs.dashboard.list_explanations import (
     TRENDING,
     ExplainedList,
     explain_source_list,
-    with_rules,
+    state_with_rules,
 )
-from productrecs.dashboard.page import Form, Visit
+from productrecs.dashboard.page import SubmittedFields, Visit
 from productrecs.dashboard.pages.catalog.merchandising_rule_form import RuleDraft
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.recommendations.recommend import recommend
@@ -49,8 +49,12 @@ class RulePreview:
         return frozenset(self.before.ids) - set(self.after.ids)
 
 
-def rule_preview(
-    visit: Visit, draft: RuleDraft, sent: Form, rule_id: int, others: Sequence[Rule]
+def build_rule_preview(
+    visit: Visit,
+    draft: RuleDraft,
+    sent: SubmittedFields,
+    rule_id: int,
+    others: Sequence[Rule],
 ) -> RulePreview:
     """Return the preview of a rule beside the `others`: both lists, or the problem.
 
@@ -65,8 +69,8 @@ def rule_preview(
         problem = sentence(error)
     else:
         rule = Rule(rule_id, content, visit.now_ms, visit.now_ms)
-        with_rule = with_rules(visit, [*others, rule])
-    on = sent["on"] or _example_page(visit, source, with_rule, rule_id)
+        with_rule = state_with_rules(visit, [*others, rule])
+    on = sent["on"] or _find_example_product_id(visit, source, with_rule, rule_id)
     title = "" if source == TRENDING else titles_of(visit, [on]).get(on, on)
     preview = RulePreview(on, title, source, problem)
     if source != TRENDING and state.catalog.number(on) is None:
@@ -77,10 +81,12 @@ def rule_preview(
     if with_rule is None:
         return preview
     after = explain_source_list(visit, with_rule, source, on, before.ids)
-    return replace(preview, after=after, selected=selected_count(with_rule, rule_id))
+    return replace(
+        preview, after=after, selected=selected_product_count(with_rule, rule_id)
+    )
 
 
-def selected_count(state: StoreState, rule_id: int) -> int:
+def selected_product_count(state: StoreState, rule_id: int) -> int:
     """Return how many products a rule selects."""
     return len(_selected_items(state, rule_id))
 
@@ -90,12 +96,12 @@ def _selected_items(state: StoreState, rule_id: int) -> list[int]:
     return [] if items is None else items.tolist()
 
 
-def _example_page(
+def _find_example_product_id(
     visit: Visit, source: str, with_rule: StoreState | None, rule_id: int
 ) -> str:
     """Return a product whose list a rule changes; else one near its products."""
     selected = [] if with_rule is None else _selected_items(with_rule, rule_id)
-    pages = list(islice(_likely_pages(visit, selected), _MOST_PAGES))
+    pages = list(islice(_likely_product_ids(visit, selected), _MOST_PAGES))
     if with_rule is not None and source != TRENDING:
         state = visit.cached_store.state
         for page in pages:
@@ -107,7 +113,7 @@ def _example_page(
     return next(iter(pages), "")
 
 
-def _likely_pages(visit: Visit, selected: Sequence[int]) -> Iterator[str]:
+def _likely_product_ids(visit: Visit, selected: Sequence[int]) -> Iterator[str]:
     """Yield visible products: those bought with a rule's products, then popular ones."""
     state = visit.cached_store.state
     ids, visible = state.catalog.ids, state.visible(visit.now_ms)

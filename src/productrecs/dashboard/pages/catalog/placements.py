@@ -9,15 +9,15 @@ from typing import Final, Self
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.list_explanations import (
     ExplainedList,
-    explained_list,
+    build_explained_list,
 )
 from productrecs.dashboard.page import (
-    Form,
     NavigationGroup,
     Page,
     PageNotFoundError,
     Reply,
     RowRemoval,
+    SubmittedFields,
     Visit,
     parse_whole_number,
 )
@@ -92,7 +92,7 @@ class PlacementDraft:
     fallback: str = ""
 
     @classmethod
-    def of_form(cls, form: Form) -> Self:
+    def of_form(cls, form: SubmittedFields) -> Self:
         """Return the submitted placement."""
         return cls(
             is_stored=bool(form["stored"]),
@@ -175,7 +175,7 @@ def to_code_name(typed: str) -> str:
     return re.sub(r"[^a-z0-9_]+", "-", letters).strip("-")
 
 
-def editor_of(visit: Visit) -> PlacementEditor:
+def placement_editor_of(visit: Visit) -> PlacementEditor:
     """Return the editor of the store's placements."""
     return PlacementEditor(visit.database, visit.store, visit.context.clock)
 
@@ -186,9 +186,9 @@ def show_placements(visit: Visit, error: str = "") -> Reply:
         (
             placement,
             STRATEGIES[placement.content.strategy],
-            _filter_and_limit_texts(visit, placement.content),
+            _describe_filters_and_limits(visit, placement.content),
         )
-        for placement in editor_of(visit).all()
+        for placement in placement_editor_of(visit).all()
     ]
     return visit.render(
         "placements.html",
@@ -209,7 +209,7 @@ def show_placement_form(visit: Visit) -> Reply:
     if not name:
         return _placement_form_page(visit, PlacementDraft(), visit.query)
     try:
-        stored = editor_of(visit).find(name)
+        stored = placement_editor_of(visit).find(name)
     except UnknownPlacementError as error:
         raise PageNotFoundError(sentence(error)) from error
     return _placement_form_page(visit, PlacementDraft.of_placement(stored), visit.query)
@@ -217,7 +217,7 @@ def show_placement_form(visit: Visit) -> Reply:
 
 def save_placement(visit: Visit) -> Reply:
     """Store the placement; if it is invalid, show the form with the error."""
-    draft, editor = PlacementDraft.of_form(visit.form), editor_of(visit)
+    draft, editor = PlacementDraft.of_form(visit.form), placement_editor_of(visit)
     try:
         content = draft.content()
         if "anyway" not in visit.form and _passes_no_product(visit, content):
@@ -236,7 +236,7 @@ def save_placement(visit: Visit) -> Reply:
 def remove_placement(visit: Visit) -> Reply:
     """Remove a placement."""
     try:
-        removed = editor_of(visit).remove(visit.form["placement"])
+        removed = placement_editor_of(visit).remove(visit.form["placement"])
     except UnknownPlacementError as error:
         raise PageNotFoundError(sentence(error)) from error
     except PlacementError as error:
@@ -248,7 +248,9 @@ def remove_placement(visit: Visit) -> Reply:
 
 def preview_placement(visit: Visit) -> Reply:
     """Show the list of an unsaved placement."""
-    preview = _placement_preview(visit, PlacementDraft.of_form(visit.form), visit.form)
+    preview = _build_placement_preview(
+        visit, PlacementDraft.of_form(visit.form), visit.form
+    )
     return visit.render("placement_preview.html", preview=preview)
 
 
@@ -271,7 +273,7 @@ def _passes_no_product(visit: Visit, content: PlacementContent) -> bool:
 def _placement_form_page(
     visit: Visit,
     draft: PlacementDraft,
-    sent: Form,
+    sent: SubmittedFields,
     error: PlacementError | None = None,
     *,
     matches_nothing: bool = False,
@@ -286,11 +288,13 @@ def _placement_form_page(
         strategies=[(key.value, text) for key, text in STRATEGIES.items()],
         relative=[(key.value, text) for key, text in RELATIVE.items()],
         usual=visit.store.settings.rec_num,
-        preview=_placement_preview(visit, draft, sent),
+        preview=_build_placement_preview(visit, draft, sent),
     )
 
 
-def _placement_preview(visit: Visit, draft: PlacementDraft, sent: Form) -> PlacementPreview:
+def _build_placement_preview(
+    visit: Visit, draft: PlacementDraft, sent: SubmittedFields
+) -> PlacementPreview:
     state, now_ms = visit.cached_store.state, visit.now_ms
     item_id, shopper = sent["on"], sent["shopper"]
     name = draft.name or _UNSAVED
@@ -322,12 +326,12 @@ def _placement_preview(visit: Visit, draft: PlacementDraft, sent: Form) -> Place
         shopper,
         preview.name,
         title=placed_requests.title(state),
-        found=explained_list(visit, explanation),
+        found=build_explained_list(visit, explanation),
         hidden_below=explanation.hidden_below,
     )
 
 
-def _filter_and_limit_texts(visit: Visit, content: PlacementContent) -> list[str]:
+def _describe_filters_and_limits(visit: Visit, content: PlacementContent) -> list[str]:
     """Return what shapes the list, for the table."""
     found = [filter_label(visit, item_filter) for item_filter in content.filters]
     found += [RELATIVE[condition] for condition in content.relative]

@@ -10,8 +10,8 @@ from productrecs.dashboard.list_explanations import (
     SOURCES,
     ExplainedList,
     explain_source_list,
-    with_rules,
-    with_sold_out,
+    state_with_rules,
+    state_with_sold_out,
 )
 from productrecs.dashboard.page import (
     NavigationGroup,
@@ -55,7 +55,7 @@ def show_products(visit: Visit) -> Reply:
     """Show one page of the matching products; htmx requests only the table."""
     state, query = visit.cached_store.state, visit.query["q"]
     chosen = visit.query["show"] if visit.query["show"] in FILTERS else ""
-    number = page_number(visit.query["page"])
+    number = parse_page_number(visit.query["page"])
     filter_mask = _filter_mask(visit, chosen)
     first = (number - 1) * PAGE_SIZE
     matches = search_catalog(
@@ -110,7 +110,7 @@ def retry_pictures(visit: Visit) -> Reply:
     return visit.redirect(PRODUCTS_PATH, f"{found} will be fetched again in a moment.")
 
 
-def page_number(text: str) -> int:
+def parse_page_number(text: str) -> int:
     """Return the requested page number, from 1."""
     return max(1, parse_whole_number(text, 6) or 1)
 
@@ -189,7 +189,7 @@ def show_product_and_lists(visit: Visit) -> Reply:
         what_if = excluded_id = ""
     filters, filter_error = _filters_and_error(visit.query["filter"])
     lists = [
-        _source_list(visit, state, what_if_state or state, source, (item_id, filters))
+        _source_list(visit, state, what_if_state or state, source, item_id, filters)
         for source in SOURCES
     ]
     return visit.render(
@@ -215,15 +215,15 @@ def show_product_and_lists(visit: Visit) -> Reply:
 def _source_list(
     visit: Visit,
     state: StoreState,
-    other: StoreState,
+    what_if_state: StoreState,
     source: tuple[str, str, str],
-    wanted: tuple[str, Filters],
+    item_id: str,
+    filters: Filters,
 ) -> ProductSourceList:
     name, title, meaning = source
-    item_id, filters = wanted
     now = made = explain_source_list(visit, state, name, item_id)
-    if other is not state or filters != NO_FILTERS:
-        made = explain_source_list(visit, other, name, item_id, now.ids, filters)
+    if what_if_state is not state or filters != NO_FILTERS:
+        made = explain_source_list(visit, what_if_state, name, item_id, now.ids, filters)
     return ProductSourceList(name, title, meaning, made, now)
 
 
@@ -251,10 +251,10 @@ def _what_if_state(visit: Visit, what_if: str, without: str) -> StoreState | Non
         editor = RuleEditor(visit.database, visit.store, visit.context.clock, "")
         content = RuleContent(RuleAction.EXCLUDE, RuleTarget(items=(without,)))
         gone = Rule(0, content, visit.now_ms, visit.now_ms)
-        return with_rules(visit, [*editor.all(), gone])
+        return state_with_rules(visit, [*editor.all(), gone])
     if what_if == "stock":
-        return with_sold_out(state, hidden=not state.settings.hide_out_of_stock)
-    return with_rules(visit, []) if what_if == "rules" else None
+        return state_with_sold_out(state, hidden=not state.settings.hide_out_of_stock)
+    return state_with_rules(visit, []) if what_if == "rules" else None
 
 
 def _shop_link(visit: Visit, product_url: str | None) -> str:

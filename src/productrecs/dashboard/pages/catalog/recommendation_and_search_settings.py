@@ -5,7 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
-from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
+from productrecs.dashboard.relevance_effect import (
+    EffectOnQueries,
+    measure_effect_on_queries,
+)
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.cached_store import searchable_store
 from productrecs.tenancy.accounts.store_management import find_store
@@ -251,7 +254,9 @@ def show_search_effect(visit: Visit) -> Reply:
     now, then = (
         searchable_store(visit.cached_store, settings) for settings in (stored, changed)
     )
-    return _settings_page(visit, sent, {}, effect=effect_on_queries(visit, now, then))
+    return _settings_page(
+        visit, sent, {}, effect=measure_effect_on_queries(visit, now, then)
+    )
 
 
 def _submitted_text(visit: Visit, field: SettingField) -> str:

@@ -208,7 +208,7 @@ def check_again(visit: Visit) -> Reply:
     return visit.redirect(f"{FILE_PATH}?file={file_import.import_id}")
 
 
-def start_import(visit: Visit) -> Reply:
+def enqueue_import(visit: Visit) -> Reply:
     """Enqueue the import of a checked file."""
     file_import = _find_import(visit, visit.form["file"])
     path = f"{FILE_PATH}?file={file_import.import_id}"
@@ -230,7 +230,7 @@ def discard_import(visit: Visit) -> Reply:
     return visit.redirect(IMPORTS_PATH, "The file was deleted." if is_gone else "")
 
 
-def undo_import(visit: Visit) -> Reply:
+def enqueue_import_undo(visit: Visit) -> Reply:
     """Enqueue the undo of an import."""
     file_import = _find_import(visit, visit.form["file"])
     if _may_undo(visit, file_import):
@@ -276,7 +276,7 @@ def show_imports(visit: Visit, *, status: int = 200, error: str = "") -> Reply:
     waiting = [
         file_import for file_import in uploads if file_import.upload_id not in import_ids
     ]
-    rows = [*map(_row_of_import, files), *map(_row_of_upload, waiting)]
+    rows = [*map(_import_history_row, files), *map(_upload_history_row, waiting)]
     rows.sort(key=lambda row: row.sent_ms, reverse=True)
     return visit.render(
         "imports.html",
@@ -289,7 +289,7 @@ def show_imports(visit: Visit, *, status: int = 200, error: str = "") -> Reply:
     )
 
 
-def _row_of_import(file_import: FileImport) -> ImportHistoryRow:
+def _import_history_row(file_import: FileImport) -> ImportHistoryRow:
     counts = file_import.result.get("counts", {})
     kind = str(file_import.result.get("kind") or file_import.choices.kind)
     path = f"{FILE_PATH}?file={file_import.import_id}"
@@ -306,7 +306,7 @@ def _row_of_import(file_import: FileImport) -> ImportHistoryRow:
     )
 
 
-def _row_of_upload(upload: OrderUpload) -> ImportHistoryRow:
+def _upload_history_row(upload: OrderUpload) -> ImportHistoryRow:
     counts = {
         "inserted": upload.lines_imported,
         "overwritten": upload.lines_updated,
@@ -408,9 +408,9 @@ PAGES: Final = (
     *form_pages(
         IMPORTS_PATH,
         "Imports",
-        ("start", start_import, "Started an import"),
+        ("start", enqueue_import, "Started an import"),
         ("discard", discard_import, "Discarded a file"),
-        ("undo", undo_import, "Undid an import"),
+        ("undo", enqueue_import_undo, "Undid an import"),
     ),
     Page(f"{IMPORTS_PATH}/failed-rows", "Imports", download_rejects),
 )

@@ -180,7 +180,7 @@ def show_live_events(visit: Visit) -> Reply:
     store_id = visit.store.store_id
     visit.context.live_view_recorder.watch_store(store_id)
     agent = visit.request.headers.get("user-agent", "")
-    own_client = client_hash(store_id, visit.client, agent)
+    own_client = client_hash(store_id, visit.client_address, agent)
     query, page_filters = visit.query, _read_filters(visit)
     filters = {name: page_filters[name] for name in ("verdict", "kind", "session", "item")}
     filters["client"] = own_client if page_filters["mine"] else ""

@@ -102,7 +102,9 @@ def show_feed(
         fetches = ScheduledFeedRepository(connection, store_id).fetches(_SHOWN_FETCHES)
         imports = FileImportRepository(connection, store_id)
         rows = [
-            _log_row(fetch, imports.find(fetch.import_id) if fetch.import_id else None)
+            _fetch_log_row(
+                fetch, imports.find(fetch.import_id) if fetch.import_id else None
+            )
             for fetch in fetches
         ]
     if entered is None and feed is not None:
@@ -129,7 +131,9 @@ def show_feed(
     )
 
 
-def _log_row(fetch: ScheduledFeedFetch, file_import: FileImport | None) -> dict[str, Any]:
+def _fetch_log_row(
+    fetch: ScheduledFeedFetch, file_import: FileImport | None
+) -> dict[str, Any]:
     """Return a line of the log; a file's state is that of its import."""
     result = {} if file_import is None else file_import.result
     return {

@@ -199,7 +199,7 @@ def _checklist_steps(visit: Visit) -> list[ChecklistStep]:
             is_done=items > 0,
             status_text=f"{fmt.number(items)} received",
             help=_product_source_text(_chosen_platform(visit)),
-            snippet=_push_snippet(base),
+            snippet=_push_curl_command(base),
             language="shell",
         ),
         ChecklistStep(
@@ -217,10 +217,10 @@ def _checklist_steps(visit: Visit) -> list[ChecklistStep]:
             "event",
             "See the first event",
             is_done=activity.events > 0,
-            status_text=_events_text(visit, recent, activity.events),
+            status_text=_describe_event_count(visit, recent, activity.events),
             help="Open a product page of your shop. The script sends the page view. "
             "Your own visits count like those of shoppers.",
-            snippet=_event_snippet(base, store.publishable_key),
+            snippet=_event_curl_command(base, store.publishable_key),
             language="shell",
         ),
         ChecklistStep(
@@ -231,7 +231,7 @@ def _checklist_steps(visit: Visit) -> list[ChecklistStep]:
             f"{fmt.time(visit.now_ms - WINDOW_MS)}, imported ones too",
             help="Past orders make lists good from the first day; each new order keeps "
             "them good.",
-            snippet=_order_snippet(base),
+            snippet=_order_curl_command(base),
             language="shell",
         ),
         ChecklistStep(
@@ -248,7 +248,7 @@ def _checklist_steps(visit: Visit) -> list[ChecklistStep]:
     ]
 
 
-def _events_text(visit: Visit, recent: int, of_a_month: int) -> str:
+def _describe_event_count(visit: Visit, recent: int, of_a_month: int) -> str:
     """Return how many events came, as the home page counts them, a minute later."""
     if recent:
         return f"{visit.formats.number(recent)} in 24 hours"
@@ -265,7 +265,7 @@ def _product_source_text(platform: str) -> str:
     )
 
 
-def _push_snippet(base: str) -> str:
+def _push_curl_command(base: str) -> str:
     item = {"id": "sku-1", "title": "Your product", "price": 19.9, "categories": ["All"]}
     return (
         f'curl {base}/v1/items -H "X-API-Key: YOUR_SECRET_KEY" \\\n'
@@ -273,7 +273,7 @@ def _push_snippet(base: str) -> str:
     )
 
 
-def _event_snippet(base: str, key: str) -> str:
+def _event_curl_command(base: str, key: str) -> str:
     event = {"event": "detail-page-view", "item_id": "sku-1", "session_id": "s_test"}
     return (
         f'curl "{base}/v1/events?key={key}" -H "Content-Type: text/plain" \\\n'
@@ -281,7 +281,7 @@ def _event_snippet(base: str, key: str) -> str:
     )
 
 
-def _order_snippet(base: str) -> str:
+def _order_curl_command(base: str) -> str:
     order = {
         "order_id": "1001",
         "session_id": "s_test",

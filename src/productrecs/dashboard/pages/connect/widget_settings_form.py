@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from productrecs.dashboard.page import Form
+from productrecs.dashboard.page import SubmittedFields
 from productrecs.features.widgets.widget_config import WidgetConfig, WidgetConfigChange
 from productrecs.features.widgets.widget_config_update import parse_widget_config
 from productrecs.features.widgets.widget_settings import (
@@ -97,7 +97,7 @@ class ParsedWidgetForm:
     errors: Mapping[str, str]
 
 
-def read_settings_form(form: Form) -> ParsedWidgetForm:
+def parse_settings_form(form: SubmittedFields) -> ParsedWidgetForm:
     """Return the parsed form; invalid fields are not in the change."""
     settings: dict[str, object] = {}
     errors: dict[str, str] = {}
@@ -118,7 +118,7 @@ def read_settings_form(form: Form) -> ParsedWidgetForm:
         except BodyError as error:
             for problem in error.problems:
                 name = str(problem.loc[-1] if len(problem.loc) < 3 else problem.loc[2])  # noqa: PLR2004
-                errors.setdefault(name, _remedy(name) or f"{problem.msg}.")
+                errors.setdefault(name, _remedy_for(name) or f"{problem.msg}.")
                 settings.pop(name, None)
                 body.pop(name, None)
 
@@ -127,7 +127,7 @@ def grouped_form_fields(
     widget_type: str,
     saved: WidgetConfig,
     store: StoreSettings,
-    form: Form | None = None,
+    form: SubmittedFields | None = None,
     errors: Mapping[str, str] = MappingProxyType({}),
 ) -> list[tuple[str, list[WidgetFormField]]]:
     """Return the fields in their groups: as typed in `form`, else as saved."""
@@ -137,7 +137,7 @@ def grouped_form_fields(
     def field(name: str) -> WidgetFormField:
         setting = BY_NAME[name]
         typed = (
-            _field_text(setting, saved_settings.get(name))
+            _format_field(setting, saved_settings.get(name))
             if form is None
             else form.as_typed(name)
         )
@@ -155,12 +155,12 @@ def grouped_form_fields(
     return [(title, [field(name) for name in names]) for title, names in _GROUPS]
 
 
-def has_no_title(saved: WidgetConfig, form: Form | None) -> bool:
+def has_no_title(saved: WidgetConfig, form: SubmittedFields | None) -> bool:
     """Return whether the heading is omitted."""
     return saved.settings.get("title") == "" if form is None else _NO_TITLE in form
 
 
-def changed_settings(
+def describe_changed_settings(
     saved: WidgetConfig, draft: WidgetConfig, widget_type: str, store: StoreSettings
 ) -> list[tuple[str, str, str]]:
     """Return the changed settings, each with its saved and its new value."""
@@ -169,12 +169,12 @@ def changed_settings(
     for name in {**saved.settings, **draft.settings}:
         before, after = saved.settings.get(name), draft.settings.get(name)
         if before != after:
-            default = f"default ({_value_text(defaults.get(name))})"
+            default = f"default ({_format_setting_value(defaults.get(name))})"
             changes.append(
                 (
                     _WORDS[name][0] if name in _WORDS else name,
-                    default if before is None else _value_text(before),
-                    default if after is None else _value_text(after),
+                    default if before is None else _format_setting_value(before),
+                    default if after is None else _format_setting_value(after),
                 )
             )
     if saved.custom_css != draft.custom_css:
@@ -192,7 +192,7 @@ def change_to_defaults(saved: WidgetConfig) -> WidgetConfigChange:
     return WidgetConfigChange(dict.fromkeys(saved.settings), None, None)
 
 
-def _remedy(name: str) -> str:
+def _remedy_for(name: str) -> str:
     setting = BY_NAME.get(name)
     return "" if setting is None else _REMEDIES.get(setting.kind, "")
 
@@ -213,7 +213,7 @@ def _field_choices(setting: WidgetSetting, typed: str) -> Sequence[str]:
     return (*known, typed) if known and typed and typed not in known else known
 
 
-def _parse_field(setting: WidgetSetting, form: Form) -> object:
+def _parse_field(setting: WidgetSetting, form: SubmittedFields) -> object:
     """Return the value of a field as JSON; None for the default.
 
     Raises:
@@ -246,7 +246,7 @@ def _parse_named_texts(text: str) -> dict[str, str]:
     return found
 
 
-def _field_text(setting: WidgetSetting, value: object) -> str:
+def _format_field(setting: WidgetSetting, value: object) -> str:
     if value is None:
         return ""
     if setting.kind is WidgetSettingType.SWITCH:
@@ -259,10 +259,10 @@ def _field_text(setting: WidgetSetting, value: object) -> str:
 def _default_text(setting: WidgetSetting, value: object) -> str:
     if setting.kind is WidgetSettingType.TEXTS:
         return ""
-    return "the page's own" if value is None else _value_text(value)
+    return "the page's own" if value is None else _format_setting_value(value)
 
 
-def _value_text(value: object) -> str:
+def _format_setting_value(value: object) -> str:
     if isinstance(value, bool):
         return _ON if value else _OFF
     if isinstance(value, Mapping):

@@ -18,10 +18,10 @@ from productrecs.dashboard.page import (
 from productrecs.dashboard.pages.connect.widget_settings_form import (
     ParsedWidgetForm,
     change_to_defaults,
-    changed_settings,
+    describe_changed_settings,
     grouped_form_fields,
     has_no_title,
-    read_settings_form,
+    parse_settings_form,
 )
 from productrecs.features.guides.developer_guide_rendering import (
     EmbedSnippet,
@@ -79,7 +79,7 @@ def show_widgets(visit: Visit) -> Reply:
 def save_widget_settings(visit: Visit) -> Reply:
     """Save the settings of a widget type."""
     widget_type = _widget_type_or_default(visit.form["type"])
-    draft = read_settings_form(visit.form)
+    draft = parse_settings_form(visit.form)
     if draft.errors:
         return _widgets_page(
             visit, widget_type, _read_saved_config(visit, widget_type), draft
@@ -115,7 +115,7 @@ def reset_widget_settings(visit: Visit) -> Reply:
 def show_draft(visit: Visit) -> Reply:
     """Answer the form while it is edited: the changes, and the preview's settings."""
     widget_type = _widget_type_or_default(visit.form["type"])
-    saved, draft = _read_saved_config(visit, widget_type), read_settings_form(visit.form)
+    saved, draft = _read_saved_config(visit, widget_type), parse_settings_form(visit.form)
     return visit.render(
         "widget_draft.html", **_live_form_values(visit, widget_type, saved, draft)
     )
@@ -131,7 +131,7 @@ def preview_draft(visit: Visit) -> Reply:
     """Show the unsaved form on the shop's own products."""
     widget_type = _widget_type_or_default(visit.form["type"])
     changed = _apply_draft(
-        _read_saved_config(visit, widget_type), read_settings_form(visit.form)
+        _read_saved_config(visit, widget_type), parse_settings_form(visit.form)
     )
     return _preview_page(visit, widget_type, changed)
 
@@ -182,7 +182,7 @@ def _live_form_values(
         "checks": checks
         and [(check.where, check.ratio, check.is_readable) for check in checks],
         "enough": MIN_CONTRAST,
-        "differences": changed_settings(saved, config, widget_type, store),
+        "differences": describe_changed_settings(saved, config, widget_type, store),
         "errors": {} if draft is None else draft.errors,
         "told": json.dumps(_preview_settings(widget_type, resolved)),
     }
@@ -205,7 +205,7 @@ def _preview_settings(widget_type: str, shown: WidgetConfig) -> dict[str, Any]:
     }
 
 
-def look_preview(visit: Visit, look: Look) -> Reply:
+def render_look_preview(visit: Visit, look: Look) -> Reply:
     """Show a look, published or not, with the saved appearance of looks."""
     return _preview_page(visit, "look", _read_saved_config(visit, "look"), look)
 
@@ -223,7 +223,7 @@ def _preview_page(
         look = next(reversed(visit.cached_store.looks.newest.values()), None)
     if look is not None:
         item_id = look.content.item_id
-    scripts = dict(zip(("recs", "search", "look"), _script_addresses(visit), strict=True))
+    scripts = dict(zip(("recs", "search", "look"), _script_paths(visit), strict=True))
     reply = visit.render(
         "widget_preview.html",
         kind=widget_type if widget_type in scripts else "recs",
@@ -257,7 +257,7 @@ def _look_json(visit: Visit, look: Look) -> Any:
     return json.loads(msgspec.json.encode(reply))
 
 
-def _script_addresses(visit: Visit) -> list[str]:
+def _script_paths(visit: Visit) -> list[str]:
     """Return the paths of the scripts, on the dashboard's host."""
     return [
         tag.partition('src="')[2].partition('"')[0]

@@ -9,7 +9,10 @@ from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
-from productrecs.dashboard.relevance_effect import EffectOnQueries, effect_on_queries
+from productrecs.dashboard.relevance_effect import (
+    EffectOnQueries,
+    measure_effect_on_queries,
+)
 from productrecs.features.attribution.event_purge import retention_days
 from productrecs.features.widgets.price_format import format_page_price
 from productrecs.serving.cached_store import searchable_store
@@ -82,7 +85,7 @@ def show_search_effect(visit: Visit) -> Reply:
         )
         try:
             with trial as index:
-                effect = effect_on_queries(visit, now, replace(then, index=index))
+                effect = measure_effect_on_queries(visit, now, replace(then, index=index))
         except TooManyProductsError as error:
             errors["language"] = str(error)
             return _store_settings_page(visit, sent, errors, status=422)

@@ -12,9 +12,9 @@ from productrecs.dashboard.page import (
     form_pages,
 )
 from productrecs.dashboard.pages.account.login import (
+    logins_opened_by_password_rate_limited,
     start_session_and_redirect,
     start_session_or_ask_for_code,
-    verify_password_rate_limited,
 )
 from productrecs.mail import MailError, send_mail
 from productrecs.storage.sql.database import Database
@@ -178,7 +178,7 @@ def join_team(visit: Visit) -> Reply:
     newcomer = DashboardUser(
         invitation.store_id, "", invitation.email, invitation.role, None
     )
-    audited_database = visit.audited_database(
+    audited_database = visit.database_with_audit_entry(
         "Joined the team", f"as {invitation.role.label}", newcomer
     )
     try:
@@ -207,7 +207,7 @@ def _accept_invitation(
     candidates = find_logins_or_owners(visit.database, invitation.email, None)
     if not candidates:
         return accept_invitation(audited_database, token, password, now_ms)
-    logins = verify_password_rate_limited(
+    logins = logins_opened_by_password_rate_limited(
         visit, candidates, password, invitation.email or ""
     )
     if not logins:
