@@ -39,7 +39,7 @@ from demo_store.storefront.picture_files import (
     pictures_folder,
 )
 from productrecs.cli.commands.dashboard_logins import create_first_store_link
-from productrecs.cli.open_services import start_services
+from productrecs.cli.open_services import open_and_migrate_services
 from productrecs.cli.processes.listening_socket import (
     ListenError,
     listening_options,
@@ -153,7 +153,7 @@ def demo(
     """
     settings = settings_from_options(host, port, data, workers)
     _check_port_is_free(settings)
-    with start_services(settings) as services:
+    with open_and_migrate_services(settings) as services:
         shop = prepare_store(services)
         are_pictures_indexed = not pictures_to_index(services, shop.store)
 

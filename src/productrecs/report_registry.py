@@ -202,34 +202,34 @@ def _measure_and_store_test(
     measure_and_store_test(services.database, store, test, services.clock())
 
 
-def report_to_dict(table: Report) -> dict[str, object]:
+def report_to_dict(report: Report) -> dict[str, object]:
     """Return the report for JSON: one object per row, with a definition per number."""
-    names = [column.name for column in table.columns]
+    names = [column.name for column in report.columns]
     return {
-        "report": table.name,
-        "title": table.title,
+        "report": report.name,
+        "title": report.title,
         "figures": [
             {**_definition_fields(figure.definition), "value": figure.value}
-            for figure in table.figures
+            for figure in report.figures
         ],
-        "columns": [_definition_fields(column) for column in table.columns],
-        "rows": [dict(zip(names, row, strict=True)) for row in table.rows],
-        "notes": list(table.notes),
+        "columns": [_definition_fields(column) for column in report.columns],
+        "rows": [dict(zip(names, row, strict=True)) for row in report.rows],
+        "notes": list(report.notes),
     }
 
 
-def report_to_csv(table: Report, separator: str = ",") -> str:
+def report_to_csv(report: Report, separator: str = ",") -> str:
     """Return the report's table as CSV; its figures if it has no table."""
     text = io.StringIO()
-    if table.columns:
-        names = [column.name for column in table.columns]
+    if report.columns:
+        names = [column.name for column in report.columns]
         writer = CsvWriter(text, names, separator=separator)
-        for row in table.rows:
+        for row in report.rows:
             writer.write(row)
     else:
         names = ["name", "value", "unit", "meaning"]
         writer = CsvWriter(text, names, separator=separator)
-        for figure in table.figures:
+        for figure in report.figures:
             definition = figure.definition
             writer.write(
                 (definition.name, figure.value, definition.unit, definition.meaning)

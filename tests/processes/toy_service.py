@@ -53,7 +53,7 @@ def _work(kind: str, folder: Path, number: int, parent: ParentConnection) -> int
         return 1
     if kind == "api":
         options = HttpServerOptions(
-            drain_seconds=0.3, timeouts=PATIENCE, parent=parent.fileno()
+            drain_seconds=0.3, timeouts=PATIENCE, parent_fd=parent.fileno()
         )
         run_server(application, socket.socket(fileno=number), options, parent.report_ready)
     if kind == "steady":

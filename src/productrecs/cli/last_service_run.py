@@ -26,7 +26,7 @@ class LastServiceRun:
     processes: tuple[ProcessState, ...]
 
     @property
-    def is_here(self) -> bool:
+    def ran_on_this_machine(self) -> bool:
         """Whether it ran on this machine."""
         return self.host == socket.gethostname()
 
@@ -64,7 +64,7 @@ def read_last_service_run(data: Path) -> LastServiceRun | None:
 def address_of_running_service(data: Path) -> str | None:
     """Return where the service of a data folder listens; None if none runs here."""
     service = read_last_service_run(data)
-    if service is None or not service.is_here or not service.is_running:
+    if service is None or not service.ran_on_this_machine or not service.is_running:
         return None
     return service.address
 

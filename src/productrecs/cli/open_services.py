@@ -36,7 +36,9 @@ _log = logging.getLogger(__name__)
 
 
 @contextlib.contextmanager
-def start_services(settings: Settings, wait_seconds: float = 0.0) -> Iterator[Services]:
+def open_and_migrate_services(
+    settings: Settings, wait_seconds: float = 0.0
+) -> Iterator[Services]:
     """Open the services; create the folder and migrate the schema if necessary.
 
     Root continues as the owner of the folder. A database that cannot be reached is tried
@@ -127,7 +129,7 @@ def open_or_create_services(data: Path | None) -> Iterator[Services]:
     folder = settings.data.resolve()
     place = "the database of DATABASE_URL" if settings.database_url else folder
     click.echo(f"Creating a new installation in {place}.", err=True)
-    with start_services(settings) as services:
+    with open_and_migrate_services(settings) as services:
         yield services
 
 

@@ -128,7 +128,10 @@ def test_a_process_of_the_service_waits_at_its_start_for_the_database(
     monkeypatch.setattr(open_services, "migrate", migrate_once_it_answers)
     monkeypatch.setattr(open_services, "_RETRY_SECONDS", 0.0)
     waiting = nullcontext() if is_opened else pytest.raises(StorageBusyError)
-    with waiting, open_services.start_services(Settings(data=data_folder), wait_seconds):
+    with (
+        waiting,
+        open_services.open_and_migrate_services(Settings(data=data_folder), wait_seconds),
+    ):
         pass
 
     assert list(answers) == ([] if is_opened else missing[1:])

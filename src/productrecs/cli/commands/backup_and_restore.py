@@ -18,7 +18,7 @@ from productrecs.cli.open_services import (
     refuse_second_installation,
 )
 from productrecs.cli.options import data_option, json_option
-from productrecs.cli.output import print_json, progress
+from productrecs.cli.output import print_json, progress_bar
 from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
 from productrecs.core.plural import counted
 from productrecs.core.private_folders import temp_folder
@@ -263,7 +263,7 @@ class _StageProgressBars:
 
     def begin(self, stage: str, size: int) -> Advance:
         self.end()
-        return self._bar.enter_context(progress(stage, size))
+        return self._bar.enter_context(progress_bar(stage, size))
 
     def end(self) -> None:
         self._bar.close()

@@ -67,7 +67,7 @@ def compare_models(
         installed = InstalledModels(services.settings.data / INSTALLED_MODELS_FOLDER)
         candidate = installed.picture_model(name)
         store = find_store(services.database, domain)
-        pictures, kinds = _fetch_sample(services, store, products)
+        pictures, kinds = _fetch_pictures_and_categories(services, store, products)
         if not pictures:
             message = "no category has six products whose pictures can be fetched"
             raise click.ClickException(message)
@@ -77,10 +77,10 @@ def compare_models(
         print_json({"current": asdict(current), name: asdict(other)})
         return
     for model_name, figures in (("current", current), (name, other)):
-        click.echo(f"{model_name}: {_figures_text(figures)}")
+        click.echo(f"{model_name}: {_describe_measurement(figures)}")
 
 
-def _figures_text(figures: EncoderMeasurement) -> str:
+def _describe_measurement(figures: EncoderMeasurement) -> str:
     memory = "" if figures.memory_mb is None else f", {figures.memory_mb:.0f} MB of memory"
     return (
         f"{figures.precision:.1%} of the five most similar are of the same category "
@@ -88,7 +88,7 @@ def _figures_text(figures: EncoderMeasurement) -> str:
     )
 
 
-def _fetch_sample(
+def _fetch_pictures_and_categories(
     services: Services, store: Store, size: int
 ) -> tuple[list[bytes], list[str]]:
     """Return pictures of products, and their narrowest categories."""

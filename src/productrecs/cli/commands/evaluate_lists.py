@@ -59,7 +59,7 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
     Example: productrecs evaluate shop.example.com
     """
     with open_store(data, domain) as (services, store):
-        results = list(_task_results(services, store, questions))
+        results = list(_run_backtest_tasks(services, store, questions))
         with services.database.reading() as connection:
             options = HyperparameterRepository(connection, store.store_id).options()
     changes = changes_of(options)
@@ -80,7 +80,7 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
         click.echo(f"The store's engines use tuned hyperparameters: {tuned}.")
 
 
-def _task_results(
+def _run_backtest_tasks(
     services: Services, store: Store, questions: int
 ) -> Iterator[BacktestTaskResult]:
     with services.database.reading() as connection:

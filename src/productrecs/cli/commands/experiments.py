@@ -95,7 +95,7 @@ def add(
     _print_experiment("Added", experiment, as_json=as_json)
 
 
-def _action_command(action: str, done: str, words: str) -> click.Command:
+def _add_action_command(action: str, done: str, words: str) -> click.Command:
     @click.argument("domain")
     @click.argument("name")
     @json_option
@@ -109,12 +109,14 @@ def _action_command(action: str, done: str, words: str) -> click.Command:
     return tests.command(action)(command)
 
 
-_action_command("start", "Started", "Start a test, or go on with a paused one.")
-_action_command("pause", "Paused", "Pause a test: every shopper gets the control.")
-_action_command(
+_add_action_command("start", "Started", "Start a test, or go on with a paused one.")
+_add_action_command("pause", "Paused", "Pause a test: every shopper gets the control.")
+_add_action_command(
     "stop", "Stopped", "End a test: every shopper gets the control, and counting ends."
 )
-_action_command("remove", "Removed", "Remove a draft, or an ended test with its result.")
+_add_action_command(
+    "remove", "Removed", "Remove a draft, or an ended test with its result."
+)
 
 
 @tests.command()

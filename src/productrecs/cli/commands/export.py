@@ -215,7 +215,7 @@ def export(domain: str, what: str, file: str, kind: str | None, data: Path | Non
             if kind == _CSV:
                 count = _write_csv(out, rows, _COLUMNS[what])
             else:
-                count = _write_lines(out, rows)
+                count = _write_json_lines(out, rows)
     click.echo(f"{count:,} rows of {what} written.", err=True)
 
 
@@ -236,7 +236,7 @@ def _atomic_file(file: str) -> Iterator[IO[str]]:
         draft_file.unlink(missing_ok=True)
 
 
-def _write_lines(out: IO[str], rows: Iterator[Fields]) -> int:
+def _write_json_lines(out: IO[str], rows: Iterator[Fields]) -> int:
     count = 0
     for row in rows:
         out.write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")

@@ -9,13 +9,12 @@ import click
 
 from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option, parent_option
-from productrecs.cli.output import print_json, progress
+from productrecs.cli.output import print_json, share_progress_bar
 from productrecs.processes.process_messages import ParentConnection
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.demand.repository import StoredForecastRun
 
-_STEPS: Final = 100
 _MAX_THREADS: Final = 4
 
 
@@ -37,15 +36,8 @@ def forecast(
         if parent is not None:
             _run_forecast(services, store, parent.report_progress)
             return
-        with progress("forecasting", _STEPS) as advance:
-            shown_percent = 0
-
-            def show_progress(share: float) -> None:
-                nonlocal shown_percent
-                advance(round(share * _STEPS) - shown_percent)
-                shown_percent = round(share * _STEPS)
-
-            run = _run_forecast(services, store, show_progress)
+        with share_progress_bar("forecasting") as show_share:
+            run = _run_forecast(services, store, show_share)
     if as_json:
         print_json(
             {

@@ -17,7 +17,7 @@ from productrecs.cli.commands.import_options_and_result import (
 from productrecs.cli.commands.list_and_undo_imports import record_import
 from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
-from productrecs.cli.output import progress
+from productrecs.cli.output import progress_bar
 from productrecs.core.plural import counted
 from productrecs.features.imports.event_import import import_event_file
 from productrecs.features.imports.feeds.column_mapping import read_mapping
@@ -90,16 +90,16 @@ def import_items(  # noqa: PLR0913 - one argument for each option
         open_import_source(file, services.imports.folder) as source,
     ):
         if dry_run:
-            report = push_items(services.imports, store, source, options, progress)
+            report = push_items(services.imports, store, source, options, progress_bar)
         else:
             with record_import(
                 services.imports, store, file, source.size, "items"
             ) as recorded:
                 recorded_options = replace(options, changes=recorded.changes)
                 report = push_items(
-                    services.imports, store, source, recorded_options, progress
+                    services.imports, store, source, recorded_options, progress_bar
                 )
-                recorded.end(report)
+                recorded.set_result(report)
     _print_items_result_or_fail(report, dry_run=dry_run, as_json=as_json)
 
 
@@ -182,7 +182,7 @@ def import_events(domain: str, file: str, *, as_json: bool, data: Path | None) -
     with (
         open_store(data, domain) as (services, store),
         open_import_source(file, services.imports.folder, may_be_empty=True) as source,
-        progress("events", source.size) as on_bytes,
+        progress_bar("events", source.size) as on_bytes,
     ):
         report = import_event_file(services.imports, store, source, on_bytes)
     summary = (

@@ -12,7 +12,7 @@ from productrecs.cli.commands.import_options_and_result import (
 from productrecs.cli.commands.list_and_undo_imports import record_import
 from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
-from productrecs.cli.output import progress
+from productrecs.cli.output import progress_bar
 from productrecs.core.plural import counted
 from productrecs.features.imports.feeds.column_mapping import read_mapping
 from productrecs.features.imports.import_source import ImportSource, open_import_source
@@ -74,7 +74,7 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
         orders = inspect_order_file(
             services.imports, store, source.file, file_format, columns, pattern
         )
-        with progress("orders", orders.csv_format.size) as on_bytes:
+        with progress_bar("orders", orders.csv_format.size) as on_bytes:
             order_import = OrderImport(
                 services.imports,
                 store,
@@ -83,7 +83,7 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
                 _print_note,
                 ordered_today=ordered_today,
             )
-            report = _run_and_record(order_import, source, "" if dry_run else file)
+            report = _run_or_dry_run(order_import, source, "" if dry_run else file)
     if orders.csv_format.encoding == "cp1252":
         click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
     if ordered_today:
@@ -96,7 +96,7 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
     print_import_result_or_fail(report, _import_summary(report), as_json=as_json)
 
 
-def _run_and_record(
+def _run_or_dry_run(
     importing: OrderImport, source: ImportSource, name: str
 ) -> OrderHistoryImportReport:
     """Run an import, recorded by the file's name; without one a dry run."""
@@ -105,7 +105,7 @@ def _run_and_record(
     services, store = importing.services, importing.store
     with record_import(services, store, name, source.size, "orders") as recorded:
         report = replace(importing, changes=recorded.changes).run(source.file)
-        recorded.end(report)
+        recorded.set_result(report)
     return report
 
 

@@ -72,7 +72,7 @@ def list_models(*, place: str | None, as_json: bool, data: Path | None) -> None:
     models, how many stores each serves.
     """
     if place is not None:
-        _list_offers(open_model_source(place).offers(), as_json=as_json)
+        _print_offers(open_model_source(place).offers(), as_json=as_json)
         return
     found = _installed_models(data).list()
     progress = _encoder_progress(data) if any(map(_is_encoder, found)) else {}
@@ -85,15 +85,17 @@ def list_models(*, place: str | None, as_json: bool, data: Path | None) -> None:
     for one in found:
         used = ", used" if one.is_used else ""
         about = f"{one.name}: {one.kind}, {_megabytes(one.size)}, {one.licence}{used}"
-        done = _progress_text(progress.get(one.name)) or _served_text(one, data)
+        done = _describe_progress(progress.get(one.name)) or _describe_served_stores(
+            one, data
+        )
         click.echo(about + done)
     if PACKAGED in progress:
-        click.echo(f"{PACKAGED}: {EMBEDDER}{_progress_text(progress[PACKAGED])}")
+        click.echo(f"{PACKAGED}: {EMBEDDER}{_describe_progress(progress[PACKAGED])}")
     if not found:
         click.echo("No models.")
 
 
-def _list_offers(offers: Sequence[OfferedModel], *, as_json: bool) -> None:
+def _print_offers(offers: Sequence[OfferedModel], *, as_json: bool) -> None:
     if as_json:
         print_json([asdict(one) for one in offers])
         return
@@ -125,7 +127,7 @@ def _progress_fields(progress: EncoderProgress | None) -> dict[str, object]:
     return {} if progress is None else asdict(progress)
 
 
-def _progress_text(progress: EncoderProgress | None) -> str:
+def _describe_progress(progress: EncoderProgress | None) -> str:
     if progress is None or not progress.pictures:
         return ""
     return (
@@ -135,7 +137,7 @@ def _progress_text(progress: EncoderProgress | None) -> str:
     )
 
 
-def _served_text(model: InstalledModel, data: Path | None) -> str:
+def _describe_served_stores(model: InstalledModel, data: Path | None) -> str:
     """Return how many stores a text model serves, as text; "" for others."""
     if model.kind != TEXT_EMBEDDER:
         return ""
@@ -195,20 +197,20 @@ def use(name: str, *, data: Path | None) -> None:
     installed = _installed_models(data)
     if name == PACKAGED:
         installed.use_packaged(EMBEDDER)
-        click.echo(_switch_text(name, EMBEDDER, data))
+        click.echo(_describe_switch(name, EMBEDDER, data))
         return
     if (kind := installed.kind_of(name)) == EMBEDDER:
         check_encoder_runs(installed.picture_model(name))
     before = installed.used_name(kind)
     installed.use(name)
-    click.echo(_switch_text(name, kind, data))
+    click.echo(_describe_switch(name, kind, data))
     if before not in {name, PACKAGED}:
         click.echo(f"`productrecs models use {before}` undoes it.")
     elif before == PACKAGED:
         click.echo(f"`productrecs models stop {name}` undoes it.")
 
 
-def _switch_text(name: str, kind: str, data: Path | None) -> str:
+def _describe_switch(name: str, kind: str, data: Path | None) -> str:
     """Return what happens after a model was chosen."""
     if kind in _DETECTORS:
         return (
@@ -239,7 +241,7 @@ def stop(name: str, *, data: Path | None) -> None:
     if model.kind in _DETECTORS:
         click.echo(f"{name} stops with a restart of the service.")
     else:
-        click.echo(_switch_text(PACKAGED, model.kind, data))
+        click.echo(_describe_switch(PACKAGED, model.kind, data))
 
 
 @models.command()

@@ -62,7 +62,7 @@ class UndoableImport:
     changes: ImportChangeJournal
     result: Mapping[str, Any] = field(default_factory=dict)
 
-    def end(self, report: OrderHistoryImportReport | ItemImportReport) -> None:
+    def set_result(self, report: OrderHistoryImportReport | ItemImportReport) -> None:
         """Set the result."""
         if isinstance(report, ItemImportReport):
             kind, counts = "items", item_counts(report)

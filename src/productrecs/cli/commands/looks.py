@@ -286,7 +286,7 @@ def picture(domain: str, look_id: int, file: Path, *, data: Path | None) -> None
 @data_option
 def publish(domain: str, look_id: int, *, data: Path | None) -> None:
     """Publish a look; if a product has several, the last published one is shown."""
-    _change(data, domain, lambda editor: editor.publish(look_id))
+    _change_look_and_print(data, domain, lambda editor: editor.publish(look_id))
 
 
 @looks.command()
@@ -295,7 +295,7 @@ def publish(domain: str, look_id: int, *, data: Path | None) -> None:
 @data_option
 def unpublish(domain: str, look_id: int, *, data: Path | None) -> None:
     """Hide a look; it is a draft again."""
-    _change(data, domain, lambda editor: editor.unpublish(look_id))
+    _change_look_and_print(data, domain, lambda editor: editor.unpublish(look_id))
 
 
 @looks.command()
@@ -304,7 +304,7 @@ def unpublish(domain: str, look_id: int, *, data: Path | None) -> None:
 @data_option
 def archive(domain: str, look_id: int, *, data: Path | None) -> None:
     """Archive a look: hidden, not deleted."""
-    _change(data, domain, lambda editor: editor.archive(look_id))
+    _change_look_and_print(data, domain, lambda editor: editor.archive(look_id))
 
 
 @looks.command()
@@ -318,7 +318,9 @@ def remove(domain: str, look_id: int, *, data: Path | None) -> None:
     click.echo(f"Removed look {look_id}.")
 
 
-def _change(data: Path | None, domain: str, change: Callable[[LookEditor], Look]) -> None:
+def _change_look_and_print(
+    data: Path | None, domain: str, change: Callable[[LookEditor], Look]
+) -> None:
     with open_store(data, domain) as (services, store):
         changed = change(LookEditor(services.database, store, services.clock))
     click.echo(f"Look {changed.look_id} is {changed.state}.")

@@ -42,7 +42,7 @@ def measure_and_record_search(
     if parent is not None:
         os.nice(_POLITE)
     with open_services(data) as services:
-        measure = _measure(services, find_store(services.database, domain))
+        measure = _measure_and_store(services, find_store(services.database, domain))
     if parent is not None:
         return
     if as_json:
@@ -53,10 +53,10 @@ def measure_and_record_search(
             "those that you add on the page Search relevance."
         )
     else:
-        click.echo(_measure_text(measure))
+        click.echo(_describe_measure(measure))
 
 
-def _measure(services: Services, store: Store) -> StoredMeasure:
+def _measure_and_store(services: Services, store: Store) -> StoredMeasure:
     searchable = searchable_store(load_store(services, store, query_embedders(services)))
     return measure_and_store_relevance(
         services.database, store, searchable, services.clock()
@@ -77,7 +77,7 @@ def _measure_fields(measure: StoredMeasure) -> dict[str, object]:
     }
 
 
-def _measure_text(measure: StoredMeasure) -> str:
+def _describe_measure(measure: StoredMeasure) -> str:
     ndcg = "unknown" if measure.ndcg is None else f"{measure.ndcg:.3f}"
     lines = [
         f"NDCG@10 {ndcg}, from {measure.judged_queries} of {measure.queries} queries.",

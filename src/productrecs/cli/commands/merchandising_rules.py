@@ -170,7 +170,7 @@ def remove(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> No
 @data_option
 def enable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
     """Enable a rule (again), within its schedule."""
-    rule = _switch(domain, rule_id, data, enabled=True)
+    rule = _switch_rule(domain, rule_id, data, enabled=True)
     _print_rule("Enabled", rule, as_json=as_json)
 
 
@@ -181,7 +181,7 @@ def enable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> No
 @data_option
 def disable(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
     """Disable a rule without removing it."""
-    rule = _switch(domain, rule_id, data, enabled=False)
+    rule = _switch_rule(domain, rule_id, data, enabled=False)
     _print_rule("Disabled", rule, as_json=as_json)
 
 
@@ -205,7 +205,7 @@ def history(domain: str, *, as_json: bool, data: Path | None) -> None:
         )
 
 
-def _switch(domain: str, rule_id: int, data: Path | None, *, enabled: bool) -> Rule:
+def _switch_rule(domain: str, rule_id: int, data: Path | None, *, enabled: bool) -> Rule:
     detail = f"Rule {rule_id}: {'on' if enabled else 'off'}"
     with open_services(data) as services:
         editor = _audited_editor(services, domain, "Switched a rule on or off", detail)

@@ -112,7 +112,7 @@ def add(
     --fallback trending --num 4 --minimum 2
     """
     with _open_editor(domain, data) as editor:
-        placement = editor.add(name, PlacementContent(**_given_content(options)))
+        placement = editor.add(name, PlacementContent(**_given_content_fields(options)))
     _print_placement("Added", placement, as_json=as_json)
 
 
@@ -130,7 +130,7 @@ def change(
     An empty --filter "" removes all filters.
     """
     with _open_editor(domain, data) as editor:
-        placement = editor.change(name, **_given_content(options))
+        placement = editor.change(name, **_given_content_fields(options))
     _print_placement("Changed", placement, as_json=as_json)
 
 
@@ -152,7 +152,7 @@ def _open_editor(domain: str, data: Path | None) -> Iterator[PlacementEditor]:
         yield PlacementEditor(services.database, store, services.clock)
 
 
-def _given_content(options: dict[str, Any]) -> dict[str, Any]:
+def _given_content_fields(options: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of `PlacementContent` that the options name."""
     found = {name: value for name, value in options.items() if value not in {None, ()}}
     if "strategy" in found:

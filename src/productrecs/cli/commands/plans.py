@@ -53,7 +53,7 @@ def set_plan(
     with open_store(data, domain) as (services, found):
         new_plan, now_ms = find_plan(services.settings.plans, plan), services.clock()
         ends_at = None if until is None else _parse_plan_end(until, found, now_ms)
-        facts = _change_subscription(
+        facts = _change_subscription_and_read_facts(
             services,
             found,
             lambda subscription: subscription.with_plan(new_plan, now_ms, ends_at),
@@ -72,7 +72,9 @@ def suspend(domain: str, *, as_json: bool, data: Path | None) -> None:
     """
     with open_services(data) as services:
         found, now_ms = find_store(services.database, domain), services.clock()
-        facts = _change_subscription(services, found, lambda one: one.suspended(now_ms))
+        facts = _change_subscription_and_read_facts(
+            services, found, lambda one: one.suspended(now_ms)
+        )
     _print_plan(facts, as_json=as_json)
 
 
@@ -83,7 +85,9 @@ def suspend(domain: str, *, as_json: bool, data: Path | None) -> None:
 def resume(domain: str, *, as_json: bool, data: Path | None) -> None:
     """End a suspension. An expired plan stays expired: see `store set-plan`."""
     with open_store(data, domain) as (services, found):
-        facts = _change_subscription(services, found, lambda one: one.resumed())
+        facts = _change_subscription_and_read_facts(
+            services, found, lambda one: one.resumed()
+        )
     _print_plan(facts, as_json=as_json)
 
 
@@ -155,7 +159,7 @@ def describe_limit(limit: object) -> str:
     return f"{limit:,}" if isinstance(limit, int) else "unlimited"
 
 
-def _change_subscription(
+def _change_subscription_and_read_facts(
     services: Services, store: Store, change: Callable[[Subscription], Subscription]
 ) -> Facts:
     change_subscription(services.database, store, change)

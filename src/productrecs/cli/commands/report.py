@@ -83,7 +83,7 @@ def _report_lines(table: Report) -> Iterator[str]:
     if table.figures:
         name_width = max(len(figure.definition.name) for figure in table.figures)
         values = [
-            _value_text(figure_value.value, figure_value.definition.unit)
+            _format_value(figure_value.value, figure_value.definition.unit)
             for figure_value in table.figures
         ]
         value_width = max(map(len, values))
@@ -102,7 +102,7 @@ def _table_lines(table: Report) -> Iterator[str]:
     names = [column.name for column in table.columns]
     cells = [
         [
-            _value_text(value, column.unit)
+            _format_value(value, column.unit)
             for value, column in zip(row, table.columns, strict=True)
         ]
         for row in table.rows
@@ -128,7 +128,7 @@ def _aligned_row(
     return "  ".join(cells).rstrip()
 
 
-def _value_text(value: ReportValue, unit: str) -> str:
+def _format_value(value: ReportValue, unit: str) -> str:
     if value is None:
         return "-"
     if isinstance(value, bool | str):

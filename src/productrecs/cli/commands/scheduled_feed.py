@@ -123,7 +123,7 @@ def fetch(domain: str, *, data: Path | None) -> None:
 
     Example: productrecs feed fetch shop.example.com
     """
-    _edit(domain, data, lambda editor, now_ms: editor.fetch_now(now_ms))
+    _edit_feed(domain, data, lambda editor, now_ms: editor.fetch_now(now_ms))
     click.echo("the worker fetches it")
 
 
@@ -135,7 +135,7 @@ def apply(domain: str, *, data: Path | None) -> None:
 
     Example: productrecs feed apply shop.example.com
     """
-    _edit(domain, data, lambda editor, _now_ms: editor.import_waiting_file())
+    _edit_feed(domain, data, lambda editor, _now_ms: editor.import_waiting_file())
     click.echo("the worker imports it")
 
 
@@ -147,7 +147,7 @@ def discard(domain: str, *, data: Path | None) -> None:
 
     Example: productrecs feed discard shop.example.com
     """
-    _edit(domain, data, lambda editor, _now_ms: editor.discard_waiting_file())
+    _edit_feed(domain, data, lambda editor, _now_ms: editor.discard_waiting_file())
     click.echo("discarded")
 
 
@@ -159,11 +159,11 @@ def remove(domain: str, *, data: Path | None) -> None:
 
     Example: productrecs feed remove shop.example.com
     """
-    _edit(domain, data, lambda editor, _now_ms: editor.remove())
+    _edit_feed(domain, data, lambda editor, _now_ms: editor.remove())
     click.echo("removed")
 
 
-def _edit(
+def _edit_feed(
     domain: str, data: Path | None, change: Callable[[ScheduledFeedEditor, int], None]
 ) -> None:
     with open_store(data, domain) as (services, store):

@@ -36,24 +36,24 @@ def settings(
     Example: productrecs settings shop.example.com rec_num=12 timezone=Europe/Berlin
     """
     rows = (
-        _installation_rows(data)
+        _installation_setting_rows(data)
         if domain is None
         else _change_and_list_settings(domain, changes, data)
     )
     if as_json:
         print_json(rows)
         return
-    lines = {f"{name}={_value_text(row['value'])}": row for name, row in rows.items()}
+    lines = {f"{name}={_format_value(row['value'])}": row for name, row in rows.items()}
     width = max(map(len, lines))
     for line, row in lines.items():
-        default = _value_text(row["default"]) or "empty"
+        default = _format_value(row["default"]) or "empty"
         click.echo(f"{line.ljust(width)}  {row['meaning']} (default {default})")
 
 
 def _change_and_list_settings(
     domain: str, changes: Sequence[str], data: Path | None
 ) -> dict[str, _Row]:
-    changed = dict(_parse_pair(text) for text in changes)
+    changed = dict(_parse_setting_pair(text) for text in changes)
     with open_store(data, domain) as (services, store):
         if changed:
             database = database_with_audit_entry(
@@ -63,12 +63,12 @@ def _change_and_list_settings(
     return _store_setting_rows(store)
 
 
-def _value_text(value: object) -> str:
+def _format_value(value: object) -> str:
     """Return a value in the form of NAME=VALUE."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _parse_pair(text: str) -> tuple[str, str]:
+def _parse_setting_pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
         message = f"{text!r} is not a setting; write NAME=VALUE, such as rec_num=12"
@@ -88,7 +88,7 @@ def _store_setting_rows(store: Store) -> dict[str, _Row]:
     }
 
 
-def _installation_rows(data: Path | None) -> dict[str, _Row]:
+def _installation_setting_rows(data: Path | None) -> dict[str, _Row]:
     load_settings(data)  # adds those of the environment file
     return {
         description.environment: {

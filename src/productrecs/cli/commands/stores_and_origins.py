@@ -183,7 +183,7 @@ def delete(domain: str, *, yes: bool, data: Path | None) -> None:
             click.confirm(f"Delete {found.domain} with all its data?", abort=True)
         for deleted in with_sandbox(services.database, found):
             delete_store(services.database, deleted)
-            _remove_files(services, deleted)
+            _remove_store_files(services, deleted)
             click.echo(f"Deleted {deleted.domain}.")
 
 
@@ -212,7 +212,7 @@ def sandbox(domain: str, *, reset: bool, as_json: bool, data: Path | None) -> No
             return
         if reset:
             new_sandbox = reset_sandbox(services.database, present_sandbox, services.clock)
-            _remove_files(services, present_sandbox)
+            _remove_store_files(services, present_sandbox)
             time.sleep(_PROPAGATION_SECONDS)
             present_sandbox = new_sandbox
         facts = _store_facts(services, present_sandbox)
@@ -283,7 +283,7 @@ def print_keys(
         click.echo(f"dashboard        {link}  ({note})")
 
 
-def _remove_files(services: Services, deleted: Store) -> None:
+def _remove_store_files(services: Services, deleted: Store) -> None:
     """Remove the models and indexes of a deleted store."""
     shutil.rmtree(models_folder(services.models, deleted.store_id), ignore_errors=True)
     for folder in (
@@ -304,7 +304,9 @@ def _readable_facts(facts: Mapping[str, object]) -> dict[str, str]:
     for name, value in facts.items():
         shown = ", ".join(map(str, value)) if isinstance(value, list) else value
         if isinstance(value, dict):
-            shown = ", ".join(f"{key}={_typed(one)}" for key, one in value.items())
+            shown = ", ".join(
+                f"{key}={_format_setting_value(one)}" for key, one in value.items()
+            )
         if name in limits:
             shown = f"{value:,} of {describe_limit(limits[name])}"
         if name not in {"calls_limit", "catalog_limit"}:
@@ -312,7 +314,7 @@ def _readable_facts(facts: Mapping[str, object]) -> dict[str, str]:
     return lines
 
 
-def _typed(value: object) -> object:
+def _format_setting_value(value: object) -> object:
     """Return a setting's value in the form that `settings` takes."""
     return str(value).lower() if isinstance(value, bool) else value
 

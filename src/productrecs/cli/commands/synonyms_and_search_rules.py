@@ -30,7 +30,7 @@ def synonyms() -> None:
 def list_synonyms(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's synonyms."""
     with _open_editors(domain, data) as editors:
-        stored = editors.reading.synonyms()
+        stored = editors.reading_editor.synonyms()
     if as_json:
         print_json([_synonym_fields(number, one) for number, one in stored.items()])
         return
@@ -65,7 +65,7 @@ def add_synonym(
     """
     detail = f"{' -> ' if one_way else ' = '}".join((texts[0], ", ".join(texts[1:])))
     with _open_editors(domain, data) as editors:
-        number, synonym = editors.saving(detail).add_synonym(*texts, one_way=one_way)
+        number, synonym = editors.adding_editor(detail).add_synonym(*texts, one_way=one_way)
     if as_json:
         print_json(_synonym_fields(number, synonym))
     else:
@@ -79,9 +79,9 @@ def add_synonym(
 def remove_synonym(domain: str, number: int, *, data: Path | None) -> None:
     """Remove a synonym."""
     with _open_editors(domain, data) as editors:
-        stored = editors.reading.synonyms().get(number)
+        stored = editors.reading_editor.synonyms().get(number)
         detail = "" if stored is None else _synonym_text(stored)
-        editors.removing(detail).remove_synonym(number)
+        editors.removing_editor(detail).remove_synonym(number)
     click.echo(f"Removed {number}.")
 
 
@@ -97,7 +97,7 @@ def search_rules() -> None:
 def list_rules(domain: str, *, as_json: bool, data: Path | None) -> None:
     """List a store's search rules."""
     with _open_editors(domain, data) as editors:
-        stored = editors.reading.rules()
+        stored = editors.reading_editor.rules()
     if as_json:
         print_json([_rule_fields(number, rule) for number, rule in stored.items()])
         return
@@ -139,7 +139,7 @@ def add_rule(  # noqa: PLR0913 - one an option
     """
     rule = SearchRule(SearchRuleAction(action), query, item, address, starts, ends)
     with _open_editors(domain, data) as editors:
-        number, stored_rule = editors.saving(_rule_line(rule)).add_rule(rule)
+        number, stored_rule = editors.adding_editor(_rule_line(rule)).add_rule(rule)
     if as_json:
         print_json(_rule_fields(number, stored_rule))
     else:
@@ -153,9 +153,9 @@ def add_rule(  # noqa: PLR0913 - one an option
 def remove_rule(domain: str, number: int, *, data: Path | None) -> None:
     """Remove a search rule."""
     with _open_editors(domain, data) as editors:
-        stored = editors.reading.rules().get(number)
+        stored = editors.reading_editor.rules().get(number)
         detail = "" if stored is None else _rule_line(stored)
-        editors.removing(detail).remove_rule(number)
+        editors.removing_editor(detail).remove_rule(number)
     click.echo(f"Removed {number}.")
 
 
@@ -167,19 +167,19 @@ class _SearchEditors:
     store: Store
 
     @property
-    def reading(self) -> SearchRuleEditor:
+    def reading_editor(self) -> SearchRuleEditor:
         """The editor that changes nothing."""
         return self._editor(self.services.database)
 
-    def saving(self, detail: str) -> SearchRuleEditor:
+    def adding_editor(self, detail: str) -> SearchRuleEditor:
         """Return the editor of an addition that `detail` describes."""
-        return self._audited("Saved a synonym or search rule", detail)
+        return self._audited_editor("Saved a synonym or search rule", detail)
 
-    def removing(self, detail: str) -> SearchRuleEditor:
+    def removing_editor(self, detail: str) -> SearchRuleEditor:
         """Return the editor of a removal that `detail` describes."""
-        return self._audited("Removed a synonym or search rule", detail)
+        return self._audited_editor("Removed a synonym or search rule", detail)
 
-    def _audited(self, action: str, detail: str) -> SearchRuleEditor:
+    def _audited_editor(self, action: str, detail: str) -> SearchRuleEditor:
         return self._editor(
             database_with_audit_entry(self.services, self.store, action, detail)
         )

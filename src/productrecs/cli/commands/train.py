@@ -7,12 +7,10 @@ import click
 
 from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option
-from productrecs.cli.output import print_json, progress
+from productrecs.cli.output import print_json, share_progress_bar
 from productrecs.engines.registry import TRAINING_CHOICES
 from productrecs.training.training_inputs import TrainingInputs
 from productrecs.training.training_run import TrainingDeps, train_store
-
-_STEPS = 100
 
 
 @click.command()
@@ -38,16 +36,9 @@ def train(domain: str, engine: str, *, as_json: bool, data: Path | None) -> None
             services.database, services.models, services.clock, services.snapshots
         )
         began = time.monotonic()
-        with progress("training", _STEPS) as advance:
-            shown_percent = 0
-
-            def show_progress(share: float) -> None:
-                nonlocal shown_percent
-                advance(round(share * _STEPS) - shown_percent)
-                shown_percent = round(share * _STEPS)
-
+        with share_progress_bar("training") as show_share:
             inputs = TrainingInputs(services.models)
-            model = train_store(dependencies, store, inputs, show_progress)
+            model = train_store(dependencies, store, inputs, show_share)
         seconds = time.monotonic() - began
     if as_json:
         print_json(

@@ -9,7 +9,7 @@ import click
 
 from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, json_option, parent_option
-from productrecs.cli.output import print_json, progress
+from productrecs.cli.output import print_json, share_progress_bar
 from productrecs.core.timestamps import iso
 from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.processes.process_messages import ParentConnection
@@ -20,7 +20,6 @@ from productrecs.training.tuning.repository import (
 )
 from productrecs.training.tuning.tune_store import tune_store
 
-_STEPS: Final = 100
 _POLITE: Final = 10
 
 
@@ -55,15 +54,8 @@ def tune(
             tune_store(services.database, store, services.clock, parent.report_progress)
             return
         else:
-            with progress("backtesting", _STEPS) as advance:
-                shown_percent = 0
-
-                def show_progress(share: float) -> None:
-                    nonlocal shown_percent
-                    advance(round(share * _STEPS) - shown_percent)
-                    shown_percent = round(share * _STEPS)
-
-                tuned = tune_store(services.database, store, services.clock, show_progress)
+            with share_progress_bar("backtesting") as show_share:
+                tuned = tune_store(services.database, store, services.clock, show_share)
     if as_json:
         print_json(_parameter_fields(tuned))
         return

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from productrecs.cli.doctor.check_result import CheckResult, notice, ok, problem
-from productrecs.cli.doctor.repository import newest_job
+from productrecs.cli.doctor.repository import newest_job_created_at
 from productrecs.core.clock import MINUTE_MS, SECOND_MS, system_ms
 from productrecs.core.ids import INSTALLATION
 from productrecs.core.timestamps import iso
@@ -39,20 +39,20 @@ def check_data_sizes_and_disk(services: Services) -> Iterator[CheckResult]:
             totals_on_disk = installation_bytes_by_day(connection, _OF_FOLDER)
     growth = growth_per_day(totals)
     parts = ", ".join(
-        _part_size_text(size)
+        _describe_part_size(size)
         for size in sorted(sizes, key=lambda size: -size.bytes)
         if size.bytes
     )
-    message = f"{_size_text(sum(size.bytes for size in sizes))}: {parts}"
+    message = f"{_format_size(sum(size.bytes for size in sizes))}: {parts}"
     if growth is not None and growth > 0:
-        message += f"; {_size_text(growth)} more each day"
+        message += f"; {_format_size(growth)} more each day"
     yield ok("data", message)
     yield from _check_retention(services, sizes)
     yield from _check_disk_duration(services, growth_per_day(totals_on_disk))
 
 
-def _part_size_text(size: StoredDataSize) -> str:
-    text = f"{size.part} {_size_text(size.bytes)}"
+def _describe_part_size(size: StoredDataSize) -> str:
+    text = f"{size.part} {_format_size(size.bytes)}"
     if not size.rows:
         return text
     if size.rows < _MANY_ROWS:  # the pages of a few rows are mostly empty
@@ -70,7 +70,7 @@ def _check_retention(
         first_ms = first_event_ms(connection)
     if not rows or first_ms is None:
         return
-    size = _size_text(sum(one.bytes for one in log))
+    size = _format_size(sum(one.bytes for one in log))
     message = (
         f"{rows:,} events and impressions take {size}; the first is of {iso(first_ms)[:10]}"
     )
@@ -80,7 +80,7 @@ def _check_retention(
         return
     old_rows = sum(one.old_rows for one in log)
     old_bytes = sum(one.old_bytes for one in log)
-    share = f"{100 * old_rows / rows:.0f} % of them, {_size_text(old_bytes)}"
+    share = f"{100 * old_rows / rows:.0f} % of them, {_format_size(old_bytes)}"
     saving = f"PRODUCTRECS_RETENTION_DAYS=365 would purge {share}"
     if old_bytes < _MANY_OLD_BYTES:
         yield ok("retention", f"{message}; {saving}")
@@ -95,7 +95,7 @@ def _check_disk_duration(services: Services, growth: float | None) -> Iterator[C
     days = int(shutil.disk_usage(services.settings.data).free / growth)
     if days < MIN_DISK_DAYS:
         when = f"in {days} days" if days > 1 else "within two days"
-        message = f"it fills by {_size_text(growth)} a day, and is full {when}"
+        message = f"it fills by {_format_size(growth)} a day, and is full {when}"
         remedy = (
             "free some space, move the data folder to a larger disk, or purge old events "
             "(PRODUCTRECS_RETENTION_DAYS)"
@@ -103,7 +103,7 @@ def _check_disk_duration(services: Services, growth: float | None) -> Iterator[C
         yield problem("disk", message, remedy)
 
 
-def _size_text(value: float) -> str:
+def _format_size(value: float) -> str:
     number, unit = to_readable_unit(value)
     return f"{number:,.1f} {unit}"
 
@@ -112,7 +112,7 @@ def check_clock(services: Services) -> Iterator[CheckResult]:
     """Yield whether the machine's clock is plausible."""
     now_ms = system_ms()
     with services.database.reading() as connection:
-        newest_ms = newest_job(connection)
+        newest_ms = newest_job_created_at(connection)
     if now_ms < EARLIEST_MS:
         message = f"the clock says {iso(now_ms)}, which is before this program was released"
         yield problem("clock", message, SET_CLOCK)

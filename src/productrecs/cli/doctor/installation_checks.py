@@ -20,9 +20,9 @@ from productrecs.cli.doctor.disk_and_clock_checks import (
     SET_CLOCK,
 )
 from productrecs.cli.doctor.repository import (
+    count_jobs_due_before,
     failed_jobs,
     next_due_at,
-    waiting_jobs,
 )
 from productrecs.cli.main import COMMANDS
 from productrecs.cli.settings_and_folder_owner import stat_of_folder_owner, user_name
@@ -247,7 +247,7 @@ def check_background_jobs(services: Services) -> Iterator[CheckResult]:
     """Yield whether the workers run jobs."""
     with services.database.reading() as connection:
         failed = failed_jobs(connection)
-        waiting = waiting_jobs(connection, system_ms() - MAX_QUEUE_WAIT_MS)
+        waiting = count_jobs_due_before(connection, system_ms() - MAX_QUEUE_WAIT_MS)
         next_due = next_due_at(connection, HEARTBEAT)
     for job in failed:
         message = f"{job.count} {job.kind} jobs failed for good: {job.error or 'no reason'}"
@@ -323,7 +323,7 @@ def check_address_and_proxy(settings: Settings) -> Iterator[CheckResult]:
     if base is None:
         return
     try:
-        response = _fetch_observed_request(base)
+        response = _probe_service(base)
     except ssl.SSLError as error:
         reason = getattr(error, "verify_message", "") or error.reason or "no TLS"
         remedy = "renew the proxy's certificate, or configure TLS for that address"
@@ -388,7 +388,7 @@ def _check_proxy_clock(base: str, date_ms: int | None) -> Iterator[CheckResult]:
     yield problem("clock", message, SET_CLOCK)
 
 
-def _fetch_observed_request(base_url: str) -> _ProbeResponse:
+def _probe_service(base_url: str) -> _ProbeResponse:
     parts = urlsplit(base_url)
     connection_type = (
         http.client.HTTPSConnection

@@ -48,7 +48,7 @@ class IncompleteItemCounts:
 class DoctorRepository(StoreRepository):
     """Queries over one store's records, inside one transaction."""
 
-    def incomplete_items(self) -> IncompleteItemCounts:
+    def count_incomplete_items(self) -> IncompleteItemCounts:
         """Return the gaps of the catalog's visible items."""
         names = ("title", "product_url", "image_url")
         item = items_of_store(*names, "availability", "present", store_id=self._store_id)
@@ -93,7 +93,7 @@ def failed_jobs(connection: sa.Connection) -> list[FailedJobs]:
     return [FailedJobs(*row) for row in connection.execute(query)]
 
 
-def waiting_jobs(connection: sa.Connection, before_ms: int) -> int:
+def count_jobs_due_before(connection: sa.Connection, before_ms: int) -> int:
     """Return how many jobs were due before `before_ms` and have not started."""
     query = sa.select(sa.func.count()).where(
         jobs.c.state == JobState.QUEUED, jobs.c.run_at < before_ms
@@ -101,7 +101,7 @@ def waiting_jobs(connection: sa.Connection, before_ms: int) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-def newest_job(connection: sa.Connection) -> int | None:
+def newest_job_created_at(connection: sa.Connection) -> int | None:
     """Return when the newest job was created, or None without one."""
     found: int | None = connection.execute(
         sa.select(sa.func.max(jobs.c.created_at))

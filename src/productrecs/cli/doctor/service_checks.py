@@ -25,7 +25,7 @@ def check_service(settings: Settings) -> Iterator[CheckResult]:
     Nothing is known of a service that never ran here, or runs on another machine.
     """
     service = read_last_service_run(settings.data)
-    if service is None or not service.is_here:
+    if service is None or not service.ran_on_this_machine:
         return
     if not service.is_running:
         remedy = "systemctl start productrecs, or productrecs serve"
@@ -83,7 +83,7 @@ def check_mail(settings: Settings) -> Iterator[CheckResult]:
         return
     place = f"{settings.smtp.host}:{settings.smtp.port}"
     try:
-        _greet(settings.smtp)
+        _connect_to_mail_server(settings.smtp)
     except (OSError, smtplib.SMTPException) as error:
         message = f"the mail server {place} cannot be used ({error}): no link is mailed"
         remedy = "correct PRODUCTRECS_SMTP_HOST, _PORT and _SECURITY, or open the firewall"
@@ -92,7 +92,7 @@ def check_mail(settings: Settings) -> Iterator[CheckResult]:
         yield ok("mail", f"{place} takes e-mails")
 
 
-def _greet(server: SmtpServer) -> None:
+def _connect_to_mail_server(server: SmtpServer) -> None:
     """Connect as the service does; raise if that fails."""
     if server.security == "tls":
         context = ssl.create_default_context()

@@ -276,14 +276,14 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
             events.summarize_newest_product_events(),
         )
         purchases, model_id = sampler.purchase_sample(), sampler.model_id()
-        gaps, delay_ms = sampler.incomplete_items(), sold_lines.order_delay_ms()
+        gaps, delay_ms = sampler.count_incomplete_items(), sold_lines.order_delay_ms()
     if size == 0:
         remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
         yield problem(store.domain, "the catalog is empty", remedy)
     yield from _check_catalog_gaps(store, gaps)
     yield from check_plan(services, store, size)
     yield from check_key_usage(services, store)
-    yield from check_scheme(services, store)
+    yield from check_pages_can_call_service(services, store)
     yield from _check_event_flow(store, newest_event_ms, services.clock)
     yield from _check_future_events(store, product_events, services)
     yield from _check_late_orders(store, delay_ms)
@@ -333,7 +333,7 @@ def _check_time_zone_and_origins(store: Store) -> Iterator[CheckResult]:
         yield notice(store.domain, "the store's own origin is not on its allowlist", remedy)
 
 
-def check_scheme(services: Services, store: Store) -> Iterator[CheckResult]:
+def check_pages_can_call_service(services: Services, store: Store) -> Iterator[CheckResult]:
     """Yield whether browsers block the service in the store's pages: http inside https."""
     base = services.settings.base_url or ""
     if not base.startswith("http://") or urlsplit(base).hostname in _LOCAL:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 @click.command
 @listening_options
-@click.option("--fd", type=int, hidden=True)
-@click.option("--parent", type=int, hidden=True)
+@click.option("--fd", "listen_fd", type=int, hidden=True)
+@click.option("--parent", "parent_fd", type=int, hidden=True)
 @click.option("--write-socket", type=click.Path(path_type=Path), hidden=True)
 @click.option(
     "--middleware",
@@ -46,8 +46,8 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     port: int | None,
     data: Path | None,
     workers: int | None,
-    fd: int | None,
-    parent: int | None,
+    listen_fd: int | None,
+    parent_fd: int | None,
     write_socket: Path | None,
     middleware: str | None,
     slot: ProcessSlot | None,
@@ -59,9 +59,9 @@ def api(  # noqa: PLR0913, PLR0917 - one an option
     Example: DATABASE_URL=postgresql://... productrecs api --host 0.0.0.0 --workers 4
     """
     settings = settings_from_options(host, port, data, workers)
-    if fd is not None and parent is not None:
-        listener = socket.socket(fileno=fd)
-        supervisor = ParentConnection.inherited(parent)
+    if listen_fd is not None and parent_fd is not None:
+        listener = socket.socket(fileno=listen_fd)
+        supervisor = ParentConnection.inherited(parent_fd)
         _run_api_process(settings, listener, supervisor, slot, write_socket, middleware)
     elif settings.workers > 1:
         sys.exit(supervise(settings, with_worker=False))
@@ -83,7 +83,10 @@ def _run_api_process(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Imported here: a supervisor of several processes does not need it.
     from productrecs.application import create_application  # noqa: PLC0415
-    from productrecs.cli.open_services import DATABASE_WAIT_SECONDS, start_services  # noqa: PLC0415
+    from productrecs.cli.open_services import (  # noqa: PLC0415
+        DATABASE_WAIT_SECONDS,
+        open_and_migrate_services,
+    )
     from productrecs.http.limits.connection_limits import MaxConnections  # noqa: PLC0415
     from productrecs.http.transport.server import HttpServerOptions, run_server  # noqa: PLC0415
 
@@ -110,12 +113,12 @@ def _run_api_process(
         state.request_queue = service.request_queue
         return _wrap_in_middleware(service, services, middleware) if middleware else service
 
-    with start_services(settings, DATABASE_WAIT_SECONDS) as services:
+    with open_and_migrate_services(settings, DATABASE_WAIT_SECONDS) as services:
         run_server(
             lambda state: create_service(services, state),
             listener,
             HttpServerOptions(
-                parent=None if supervisor is None else supervisor.fileno(),
+                parent_fd=None if supervisor is None else supervisor.fileno(),
                 limits=MaxConnections(
                     settings.connections or sys.maxsize,
                     settings.connections_per_address or sys.maxsize,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from productrecs.cli.open_services import DATABASE_WAIT_SECONDS, start_services
+from productrecs.cli.open_services import DATABASE_WAIT_SECONDS, open_and_migrate_services
 from productrecs.cli.options import data_option
 from productrecs.cli.processes.listening_socket import (
     settings_from_options,
@@ -47,14 +47,14 @@ if it waits for a CPU in the middle of a transaction, it blocks every event."""
     type=click.Choice([LEARNING, INDEXES, UPLOADS, WRITING, PICTURES]),
     hidden=True,
 )
-@click.option("--fd", type=int, hidden=True)
-@click.option("--parent", type=int, hidden=True)
+@click.option("--fd", "listen_fd", type=int, hidden=True)
+@click.option("--parent", "parent_fd", type=int, hidden=True)
 @slot_option
 def worker(
     data: Path | None,
     lane: str | None,
-    fd: int | None,
-    parent: int | None,
+    listen_fd: int | None,
+    parent_fd: int | None,
     slot: ProcessSlot | None,
 ) -> None:
     """Run background jobs and their schedule; several may run side by side.
@@ -71,12 +71,12 @@ def worker(
         slot.store_metrics_in_folder()
     settings = settings_from_options(data=data)
     configure_logging(settings.log_format, settings.log_level)
-    with start_services(settings, DATABASE_WAIT_SECONDS) as services:
-        worker_thread = _build_background_loop(lane, services, fd)
+    with open_and_migrate_services(settings, DATABASE_WAIT_SECONDS) as services:
+        worker_thread = _prepare_background_loop(lane, services, listen_fd)
         stop_at_signals(worker_thread.stop)
-        if parent is not None:
+        if parent_fd is not None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor decides
-            supervisor = ParentConnection.inherited(parent)
+            supervisor = ParentConnection.inherited(parent_fd)
             supervisor.stop_with_parent(worker_thread.stop)
             supervisor.report_ready()
             supervisor.start_alive_reports(
@@ -85,14 +85,14 @@ def worker(
         worker_thread.run()
 
 
-def _build_background_loop(
-    lane: str, services: "Services", fd: int | None
+def _prepare_background_loop(
+    lane: str, services: "Services", listen_fd: int | None
 ) -> "BackgroundLoop":
     # Imported per lane: an import process does not need the training libraries.
     if lane == WRITING:
         from productrecs.serving.writes.write_server import WriteServer  # noqa: PLC0415
 
-        return WriteServer(services, socket.socket(fileno=fd))
+        return WriteServer(services, socket.socket(fileno=listen_fd))
     if lane == INDEXES:
         from productrecs.worker.search_indexer import SearchIndexerLoop  # noqa: PLC0415
 

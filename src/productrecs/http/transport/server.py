@@ -118,7 +118,7 @@ BACKLOG: Final = 2_048
 class HttpServerOptions:
     """Stop times, client timeouts, connection limits and the supervisor's socket.
 
-    `parent` is the file descriptor of a socket whose other end the supervisor holds. A byte
+    `parent_fd` is the descriptor of a socket whose other end the supervisor holds. A byte
     from it means that the whole service stops. When it closes, the process is an orphan and
     stops too. A supervised process leaves the terminal's interrupt and a second signal to
     the supervisor.
@@ -128,7 +128,7 @@ class HttpServerOptions:
     finish_seconds: float = 30.0
     timeouts: ClientTimeouts = field(default_factory=ClientTimeouts)
     limits: MaxConnections = field(default_factory=MaxConnections)
-    parent: int | None = None
+    parent_fd: int | None = None
     on_check: Callable[[], None] = lambda: None  # called once a second by the event loop
 
 
@@ -183,7 +183,7 @@ class _Server(uvicorn.Server):
         self._stop_requested = asyncio.Event()
         self._skip_drain = asyncio.Event()
         # With a parent, other processes may use the same socket.
-        self._owns_listener = options.parent is None
+        self._owns_listener = options.parent_fd is None
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -191,12 +191,12 @@ class _Server(uvicorn.Server):
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._on_signal, number)
-        if self._options.parent is not None:
-            loop.add_reader(self._options.parent, self._on_parent_message)
+        if self._options.parent_fd is not None:
+            loop.add_reader(self._options.parent_fd, self._on_parent_message)
         yield
 
     def _on_signal(self, number: int) -> None:
-        supervised = self._options.parent is not None
+        supervised = self._options.parent_fd is not None
         if supervised and number == signal.SIGINT:
             return  # the terminal signals all; the supervisor decides
         if self._stop_requested.is_set() and not supervised:
@@ -205,15 +205,15 @@ class _Server(uvicorn.Server):
         self._stop_requested.set()
 
     def _on_parent_message(self) -> None:
-        parent = self._options.parent
-        if parent is None:
+        parent_fd = self._options.parent_fd
+        if parent_fd is None:
             return
         try:
-            received = os.read(parent, 1024)
+            received = os.read(parent_fd, 1024)
         except OSError:  # such as ECONNRESET: it ended without reading our last message
             received = b""
         if not received:
-            asyncio.get_running_loop().remove_reader(parent)
+            asyncio.get_running_loop().remove_reader(parent_fd)
             self._skip_drain.set()  # an orphan must free the port
         self._owns_listener = True
         self._stop_requested.set()
