@@ -14,12 +14,15 @@ from productrecs.storage.sql.storage_usage import (
     replace_sizes_of_day,
 )
 from productrecs.tenancy.accounts.store_management import (
+    UnknownStoreError,
     change_settings,
     find_store,
+    make_sandbox,
     rotate_secret,
 )
+from productrecs.tenancy.billing.plans_and_subscriptions import UNLIMITED
 from productrecs.tenancy.users.dashboard_user import Role
-from tests.support.dashboard import Member, add_user, text_of
+from tests.support.dashboard import Member, add_store, add_user, text_of
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
@@ -164,3 +167,41 @@ def test_it_says_what_the_stores_data_take(office: Office, store: Store) -> None
     member = office.member(store)
     expected = "Events and impressions are deleted after 400 days"
     eventually(lambda: expected in text_of(member.get(PAGE)))  # settings are polled
+
+
+def test_an_owner_deletes_the_store_by_its_domain(office: Office, store: Store) -> None:
+    office.now_ms += 1
+    neighbour = add_store(office.services, f"neighbour-{office.now_ms}.example")
+    database = office.services.database
+    test_store, _ = make_sandbox(database, store, UNLIMITED, office.services.clock)
+    owner, colleague = office.member(store), office.member(store)
+    form = f"{PAGE}/delete"
+
+    mistyped = owner.post(form, page=PAGE, domain=neighbour.domain)
+    assert (mistyped.status, f"Type {store.domain}" in text_of(mistyped)) == (422, True)
+    assert find_store(database, store.domain) == store
+
+    deleted = owner.post(form, page=PAGE, domain=f" {store.domain.upper()} ")
+    assert (deleted.status, deleted.header("location")) == (303, "/dashboard/login")
+    assert f"{store.domain} is deleted" in text_of(owner.get("/dashboard/login"))
+    for gone in (store, test_store):
+        with pytest.raises(UnknownStoreError):
+            find_store(database, gone.domain)
+    assert find_store(database, neighbour.domain) == neighbour
+    assert office.member(neighbour).get(PAGE).status == 200
+
+    assert "/dashboard/login" in (colleague.get(PAGE).header("location") or "")
+    headers = {"x-api-key": store.publishable_key}
+    assert office.inside.ask("GET", "/v1/trending", None, headers).status == 401
+
+
+@pytest.mark.parametrize("role", [Role.EDITOR, Role.VIEWER])
+def test_only_an_owner_may_delete_the_store(
+    office: Office, store: Store, role: Role
+) -> None:
+    member = Member(office.inside)
+    member.log_in(add_user(office.services, store, role))
+
+    assert "Delete it with all its data" not in text_of(member.get(PAGE))
+    assert member.post(f"{PAGE}/delete", page=PAGE, domain=store.domain).status == 403
+    assert find_store(office.services.database, store.domain) == store

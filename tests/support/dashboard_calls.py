@@ -177,6 +177,7 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             }
             for form in ("", "/effect")
         },
+        "/dashboard/settings/delete": {"domain": "another.example"},
         **{f"/dashboard/placements{form}": {"minimum": "1"} for form in _PLACEMENT_FORMS},
         **{
             f"/dashboard/tests{form}": {

@@ -90,7 +90,10 @@ FINDABLE: Final = MappingProxyType(
         "/looks": ("Looks", "looks shop the look hotspots outfits photos"),
         "/settings": (
             "Your store",
-            "your store settings currency language time zone contact domain",
+            """
+            your store settings currency language time zone contact domain delete remove
+            close cancel
+        """,
         ),
         "/settings/webhooks": (
             "Webhooks",

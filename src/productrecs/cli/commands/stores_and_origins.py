@@ -1,7 +1,5 @@
 """`productrecs store` and `origins`: registers, shows, changes and deletes stores."""
 
-import contextlib
-import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -29,7 +27,10 @@ from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.services import Services
-from productrecs.storage.files.object_store import ObjectStoreUnavailableError
+from productrecs.serving.store_deletion import (
+    delete_store_and_test_store,
+    remove_store_files,
+)
 from productrecs.tenancy.accounts.api_keys import SecretKey
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
@@ -37,14 +38,12 @@ from productrecs.tenancy.accounts.store_management import (
     all_stores,
     change_origins,
     change_settings,
-    delete_store,
     find_or_create_owner,
     find_sandbox,
     find_store,
     make_sandbox,
     register_store,
     reset_sandbox,
-    with_sandbox,
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import (
     DEFAULT_PLANS,
@@ -52,7 +51,6 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
     find_plan,
 )
 from productrecs.tenancy.users.logins.repository import EmailTakenError
-from productrecs.training.trained_models import models_folder
 
 _PROPAGATION_SECONDS: Final = 1.0
 """The time until every running process has applied a change."""
@@ -181,9 +179,7 @@ def delete(domain: str, *, yes: bool, data: Path | None) -> None:
     with open_store(data, domain) as (services, found):
         if not yes and sys.stdin.isatty():
             click.confirm(f"Delete {found.domain} with all its data?", abort=True)
-        for deleted in with_sandbox(services.database, found):
-            delete_store(services.database, deleted)
-            _remove_store_files(services, deleted)
+        for deleted in delete_store_and_test_store(services, found):
             click.echo(f"Deleted {deleted.domain}.")
 
 
@@ -212,7 +208,7 @@ def sandbox(domain: str, *, reset: bool, as_json: bool, data: Path | None) -> No
             return
         if reset:
             new_sandbox = reset_sandbox(services.database, present_sandbox, services.clock)
-            _remove_store_files(services, present_sandbox)
+            remove_store_files(services, present_sandbox)
             time.sleep(_PROPAGATION_SECONDS)
             present_sandbox = new_sandbox
         facts = _store_facts(services, present_sandbox)
@@ -281,20 +277,6 @@ def print_keys(
     click.echo(f"secret key       {secret}  (for your server; shown this once)")
     if link is not None:
         click.echo(f"dashboard        {link}  ({note})")
-
-
-def _remove_store_files(services: Services, deleted: Store) -> None:
-    """Remove the models and indexes of a deleted store."""
-    shutil.rmtree(models_folder(services.models, deleted.store_id), ignore_errors=True)
-    for folder in (
-        services.indexes,
-        services.touchpoint_folder,
-        services.visual_model_folder,
-    ):
-        shutil.rmtree(folder / deleted.store_id, ignore_errors=True)
-    if services.snapshots.shared is not None:
-        with contextlib.suppress(ObjectStoreUnavailableError):  # a worker does it later
-            services.snapshots.shared.remove_store(deleted.store_id)
 
 
 def _readable_facts(facts: Mapping[str, object]) -> dict[str, str]:

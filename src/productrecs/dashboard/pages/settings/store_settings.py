@@ -1,11 +1,19 @@
-"""Store settings page: currency, language, days, contact, and a preview of prices."""
+"""Store settings page: currency, language, days, contact; deletes the store."""
 
 import contextlib
+import logging
 from dataclasses import asdict, replace
 from typing import Final
 
+from productrecs.dashboard.cookies import SESSION
 from productrecs.dashboard.formats import currency_options, language_options
-from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit
+from productrecs.dashboard.page import (
+    LOGIN_PATH,
+    NavigationGroup,
+    Page,
+    Reply,
+    Visit,
+)
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
@@ -16,6 +24,7 @@ from productrecs.dashboard.relevance_effect import (
 from productrecs.features.attribution.event_purge import retention_days
 from productrecs.features.widgets.price_format import format_page_price
 from productrecs.serving.cached_store import searchable_store
+from productrecs.serving.store_deletion import delete_store_and_test_store
 from productrecs.storage.sql.storage_usage import StoredDataSize, newest_sizes
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_codes
 from productrecs.tenancy.accounts.store_management import find_store
@@ -25,6 +34,8 @@ from productrecs.training.search.trial_index import (
     TooManyProductsError,
     index_in_language,
 )
+
+_log: Final = logging.getLogger(__name__)
 
 STORE_SETTINGS_PATH: Final = "/dashboard/settings"
 LABELS: Final = {
@@ -38,7 +49,7 @@ LABELS: Final = {
 _SAMPLES: Final = (9.5, 1234.0)
 
 
-def show_settings(visit: Visit) -> Reply:
+def show_settings(visit: Visit, status: int = 200, deletion_error: str = "") -> Reply:
     """Show the settings; htmx asks only for the preview of prices."""
     if visit.is_partial:
         sent = {name: visit.query[name] for name in LABELS}
@@ -49,7 +60,8 @@ def show_settings(visit: Visit) -> Reply:
             prices=_price_previews(visit, sent, errors),
         )
     stored = asdict(find_store(visit.database, visit.store.domain).settings)
-    return _store_settings_page(visit, {name: str(stored[name]) for name in LABELS})
+    texts = {name: str(stored[name]) for name in LABELS}
+    return _store_settings_page(visit, texts, status=status, deletion_error=deletion_error)
 
 
 def save_settings(visit: Visit) -> Reply:
@@ -92,6 +104,19 @@ def show_search_effect(visit: Visit) -> Reply:
     return _store_settings_page(visit, sent, effect=effect)
 
 
+def delete_store_and_log_out(visit: Visit) -> Reply:
+    """Delete the store if its domain is typed, and with it every session in it."""
+    store = visit.store
+    if visit.form["domain"].lower() != store.domain:
+        error = f"Type {store.domain} to delete it. Nothing was deleted."
+        return show_settings(visit, status=422, deletion_error=error)
+    delete_store_and_test_store(visit.services, store)
+    visit.refresh_accounts()
+    _log.warning("store deleted", extra={"store": store.store_id, "domain": store.domain})
+    reply = visit.redirect(LOGIN_PATH, f"{store.domain} is deleted with all its data.")
+    return replace(reply, cookies={**reply.cookies, SESSION: None})
+
+
 def _price_previews(
     visit: Visit, sent: dict[str, str], errors: dict[str, str]
 ) -> list[str]:
@@ -119,6 +144,7 @@ def _store_settings_page(
     errors: dict[str, str] | None = None,
     status: int = 200,
     effect: EffectOnQueries | None = None,
+    deletion_error: str = "",
 ) -> Reply:
     codes, errors, sizes = known_codes(), errors or {}, _data_sizes(visit)
     zones = sorted({*filter(_is_place_time_zone, codes.timezones), texts["timezone"]})
@@ -131,12 +157,14 @@ def _store_settings_page(
         sent=texts,
         errors=errors,
         effect=effect,
+        deletion_error=deletion_error,
         currencies=currencies,
         languages=language_options(texts["language"]),
         timezones=[(zone, zone.replace("_", " ")) for zone in zones],
         weekdays=[(name, name.capitalize()) for name in WEEKDAYS],
         prices=_price_previews(visit, texts, errors),
         may_change=visit.user.role is Role.OWNER,
+        may_delete=visit.user.role is Role.OWNER and not visit.user.is_from_shop,
         sizes=sizes,
         old_bytes=sum(size.old_bytes for size in sizes),
         retention_days=retention_days(visit.store, visit.services.settings.retention_days),
@@ -159,5 +187,13 @@ PAGES: Final = (
         change=show_search_effect,
         may_change=Role.OWNER,
         is_audited=False,
+    ),
+    Page(
+        f"{STORE_SETTINGS_PATH}/delete",
+        "Your store",
+        change=delete_store_and_log_out,
+        may_change=Role.OWNER,
+        is_of_login=True,
+        is_audited=False,  # the audit log is deleted too; the service's log has a line
     ),
 )

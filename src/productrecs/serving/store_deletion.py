@@ -1,0 +1,34 @@
+"""Deletion of a store: its rows, its files, and its test store."""
+
+import contextlib
+import shutil
+
+from productrecs.services import Services
+from productrecs.storage.files.object_store import ObjectStoreUnavailableError
+from productrecs.tenancy.accounts.store import Store
+from productrecs.tenancy.accounts.store_management import delete_store, with_sandbox
+from productrecs.training.trained_models import models_folder
+
+
+def delete_store_and_test_store(services: Services, store: Store) -> tuple[Store, ...]:
+    """Delete a store and its test store with all their data; return both."""
+    deleted = with_sandbox(services.database, store)
+    for each in deleted:
+        delete_store(services.database, each)
+        remove_store_files(services, each)
+    return deleted
+
+
+def remove_store_files(services: Services, store: Store) -> None:
+    """Remove a store's models and indexes."""
+    folders = (
+        models_folder(services.models, store.store_id),
+        services.indexes / store.store_id,
+        services.touchpoint_folder / store.store_id,
+        services.visual_model_folder / store.store_id,
+    )
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    if services.snapshots.shared is not None:
+        with contextlib.suppress(ObjectStoreUnavailableError):  # a worker does it later
+            services.snapshots.shared.remove_store(store.store_id)
