@@ -87,7 +87,8 @@ def test_what_an_event_says_is_kept_and_what_it_does_not_say_is_unknown(
                 "search_query": " x ",
             },
             {"event": "category-view", "item_id": "Tents", "user_id": "u"},
-        )
+        ),
+        "field 'color' was ignored",
     )
 
     first, cart, click, found, category = event_rows(service, merchant)

@@ -472,7 +472,8 @@ class ProductRecs(Transport):
         Record one event, or an array of up to 500, in the order in which they happened.
 
         The reply is sent when they are on the disk. `event_id` makes a retry harmless
-        for seven days. Accepted but suspicious values are listed in `warnings`.
+        for seven days. Accepted but suspicious values, and fields that are unknown and
+        ignored, are listed in `warnings`.
         """
         call = Call("POST", "/v1/events", "publishable", body=body)
         return self._send(TrackReply, call)
@@ -483,7 +484,8 @@ class ProductRecs(Transport):
         Store an order with its lines; a repeat within seven days changes nothing.
 
         Each line counts as a purchase. Send it from your server with the secret key; a
-        page may send it with the publishable key.
+        page may send it with the publishable key. `warnings` names unknown fields,
+        which are ignored, and values that look wrong.
         """
         call = Call("POST", "/v1/orders", "either", body=body)
         return self._send(SyncOrderReply, call)
@@ -570,7 +572,8 @@ class ProductRecs(Transport):
         New ids are created, known ones updated, all of them or none. `null` resets a
         field to its default. Every reply shows it within a second. New ids count for
         the plan's catalog limit: a push that would exceed it is rejected as a whole.
-        Updates always pass.
+        Updates always pass. `warnings` names unknown fields, which are ignored, and
+        values that look wrong.
 
         A retry with the `Idempotency-Key` and the body of a call of the last day
         changes nothing and gets its reply again, with `Idempotent-Replayed: true`.

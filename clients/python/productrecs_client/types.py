@@ -680,6 +680,7 @@ class PushItemsReply(TypedDict):
     created: int
     updated: int
     total: int
+    warnings: NotRequired[list[str]]
 
 
 class QueryFilter(TypedDict):
@@ -697,8 +698,8 @@ class RecommendReply(TypedDict):
 
     recommendations: list[Product]
     warnings: NotRequired[list[str]]
-    """Why the signed identity of the call was refused: the reply is as without it.
-    Otherwise absent.
+    """Parameters that are unknown, and why the signed identity of the call was refused:
+    the reply is as without them. Otherwise absent.
     """
     anchor: NotRequired[Product | None]
     """With `anchor=true`: the product of `item_id`; null if it may not be shown."""
@@ -856,8 +857,8 @@ class SearchReply(TypedDict):
     did_you_mean: NotRequired[str | None]
     """With `suggest`: the corrected query; null if there seems to be no mistake."""
     warnings: NotRequired[list[str]]
-    """Why the signed identity of the call was refused: the reply is as without it.
-    Otherwise absent.
+    """Parameters that are unknown, and why the signed identity of the call was refused:
+    the reply is as without them. Otherwise absent.
     """
 
 
@@ -1072,6 +1073,10 @@ class TrendingReply(TypedDict):
     """Trending reply."""
 
     recommendations: list[Product]
+    warnings: NotRequired[list[str]]
+    """Parameters that are unknown, and why the signed identity of the call was refused:
+    the reply is as without them. Otherwise absent.
+    """
 
 
 class UploadOrdersReply(TypedDict):

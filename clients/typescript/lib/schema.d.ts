@@ -247,7 +247,8 @@ export interface paths {
          * @description Record one event, or an array of up to 500, in the order in which they happened.
          *
          *     The reply is sent when they are on the disk. `event_id` makes a retry harmless for
-         *     seven days. Accepted but suspicious values are listed in `warnings`.
+         *     seven days. Accepted but suspicious values, and fields that are unknown and ignored, are
+         *     listed in `warnings`.
          */
         post: operations["track"];
         delete?: never;
@@ -276,7 +277,8 @@ export interface paths {
          * @description Store an order with its lines; a repeat within seven days changes nothing.
          *
          *     Each line counts as a purchase. Send it from your server with the secret key; a page may
-         *     send it with the publishable key.
+         *     send it with the publishable key. `warnings` names unknown fields, which are ignored,
+         *     and values that look wrong.
          */
         post: operations["sync_order"];
         delete?: never;
@@ -307,7 +309,7 @@ export interface paths {
          *     New ids are created, known ones updated, all of them or none. `null` resets a field
          *     to its default. Every reply shows it within a second. New ids count for the plan's
          *     catalog limit: a push that would exceed it is rejected as a whole. Updates always
-         *     pass.
+         *     pass. `warnings` names unknown fields, which are ignored, and values that look wrong.
          *
          *     A retry with the `Idempotency-Key` and the body of a call of the last day changes
          *     nothing and gets its reply again, with `Idempotent-Replayed: true`.
@@ -1561,6 +1563,7 @@ export interface components {
             created: number;
             updated: number;
             total: number;
+            warnings?: string[];
         };
         QueryFilter: {
             /** @enum {string} */
@@ -1572,7 +1575,7 @@ export interface components {
         };
         RecommendReply: {
             recommendations: components["schemas"]["Product"][];
-            /** @description Why the signed identity of the call was refused: the reply is as without it. Otherwise absent. */
+            /** @description Parameters that are unknown, and why the signed identity of the call was refused: the reply is as without them. Otherwise absent. */
             warnings?: string[];
             /** @description With `anchor=true`: the product of `item_id`; null if it may not be shown. */
             anchor?: components["schemas"]["Product"] | null;
@@ -1691,7 +1694,7 @@ export interface components {
             suggestions?: string[];
             /** @description With `suggest`: the corrected query; null if there seems to be no mistake. */
             did_you_mean?: string | null;
-            /** @description Why the signed identity of the call was refused: the reply is as without it. Otherwise absent. */
+            /** @description Parameters that are unknown, and why the signed identity of the call was refused: the reply is as without them. Otherwise absent. */
             warnings?: string[];
         };
         /**
@@ -1877,6 +1880,8 @@ export interface components {
         TrainingTarget: "buy" | "browse" | "both" | "complementary";
         TrendingReply: {
             recommendations: components["schemas"]["Product"][];
+            /** @description Parameters that are unknown, and why the signed identity of the call was refused: the reply is as without them. Otherwise absent. */
+            warnings?: string[];
         };
         UploadOrdersReply: {
             upload_id: string;

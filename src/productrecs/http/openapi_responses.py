@@ -405,13 +405,13 @@ PRODUCT_EXAMPLE: Final = MappingProxyType(
 )
 
 
-IDENTITY_WARNINGS: Final = {
+WARNINGS: Final = {
     "warnings": {
         "type": "array",
         "items": {"type": "string"},
         "description": (
-            "Why the signed identity of the call was refused: the reply is as without it. "
-            "Otherwise absent."
+            "Parameters that are unknown, and why the signed identity of the call was "
+            "refused: the reply is as without them. Otherwise absent."
         ),
     }
 }
@@ -467,7 +467,7 @@ _VARIANT: Final = {
 def search_response(extra_fields: Mapping[str, Any]) -> Responses:
     """Return the documented reply of a search; `extra_fields` are further properties."""
     schema = object_schema(results={"type": "array", "items": ref("Result")})
-    schema["properties"] |= {**extra_fields, **IDENTITY_WARNINGS}
+    schema["properties"] |= {**extra_fields, **WARNINGS}
     found = success_response(
         "The products, best first.", schema, {"results": [_RESULT_EXAMPLE]}
     )

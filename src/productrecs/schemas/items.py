@@ -63,6 +63,8 @@ from productrecs.schemas.validation_errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from productrecs.schemas.body_warnings import BodyWarnings
+
 MAX_ITEMS = 1000
 MAX_TITLE = 1_000
 MAX_DESCRIPTION = 64_000
@@ -339,17 +341,21 @@ class ItemsPush(BaseModel):
 _FIELDS = tuple(FIELD_DEFAULTS)
 
 
-def parse_items(body: object) -> list[ItemPatch]:
+def parse_items(body: object, warnings: BodyWarnings | None = None) -> list[ItemPatch]:
     """Return the items of a push in the order sent, including repeated ids.
+
+    `warnings` counts what looks wrong in them.
 
     Raises:
         TooManyItemsError: when it has more than 1000, before any is parsed.
         BodyError: when the body or any item is invalid.
     """
-    return list(_patches(_check_item_list(body)))
+    return list(_patches(_check_item_list(body), warnings))
 
 
-def pack_items(items: Sequence[UndecodedItem]) -> list[PackedItemPatch]:
+def pack_items(
+    items: Sequence[UndecodedItem], warnings: BodyWarnings | None = None
+) -> list[PackedItemPatch]:
     """Return the items that `parse_items` returns, decoded one at a time.
 
     Raises:
@@ -359,20 +365,24 @@ def pack_items(items: Sequence[UndecodedItem]) -> list[PackedItemPatch]:
     if len(items) > MAX_ITEMS:
         message = f"more than {MAX_ITEMS} items in one push; send fewer at a time"
         raise TooManyItemsError(message)
-    return [PackedItemPatch.of(one) for one in _patches(item.read() for item in items)]
+    patches = _patches((item.read() for item in items), warnings)
+    return [PackedItemPatch.of(patch) for patch in patches]
 
 
-def _patches(items: Iterable[object]) -> Iterator[ItemPatch]:
+def _patches(items: Iterable[object], warnings: BodyWarnings | None) -> Iterator[ItemPatch]:
     problems: list[ValidationProblem] = []
     for index, item in enumerate(items):
         try:
-            patch = _to_patch(validate_body(ItemBody, item, ("body", "items", index)))
+            valid = validate_body(ItemBody, item, ("body", "items", index))
         except BodyError as error:
             problems += error.problems
             if len(problems) >= MAX_PROBLEMS:  # more are not reported
                 break
         else:
-            yield patch
+            if warnings is not None:
+                warnings.check_fields(ItemBody, item)
+                warnings.check_amounts(valid, ("price", "list_price", "cost"))
+            yield _to_patch(valid)
     if problems:
         raise BodyError(problems)
 

@@ -14,6 +14,7 @@ from productrecs.records.orders.order_and_purchase_ledger import (
     NewOrderLine,
     line_total,
 )
+from productrecs.schemas.body_warnings import BodyWarnings
 from productrecs.schemas.field_readers import (
     Identifier,
     ItemId,
@@ -101,6 +102,20 @@ def parse_order(body: object, now_ms: int, zone: tzinfo, *, confirmed: bool) -> 
         ordered_ms=_purchase_time(order.ordered_at, now_ms, zone, confirmed=confirmed),
         confirmed=confirmed,
     )
+
+
+def order_warnings(body: object, order: NewOrder) -> list[str]:
+    """Return what looks wrong in the body of an order: fields, amounts and ids."""
+    warnings = BodyWarnings()
+    warnings.check_fields(OrderBody, body)
+    lines = body.get("items") if isinstance(body, dict) else None
+    for line in lines if isinstance(lines, list) else ():
+        warnings.check_fields(OrderLineBody, line)
+    for stored in order.lines:
+        warnings.check_amounts(stored, ("price", "total"))
+    warnings.check_currency(order.currency)
+    warnings.check_user_id(order.user_id)
+    return warnings.texts()
 
 
 def _purchase_time(

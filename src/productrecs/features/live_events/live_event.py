@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from productrecs.core.clock import MINUTE_MS
 from productrecs.core.ids import StoreId
 from productrecs.core.timestamps import parse_timestamp
@@ -20,6 +22,9 @@ from productrecs.records.events.event import (
     EventKind,
     EventSubject,
 )
+from productrecs.schemas.body_warnings import BodyWarnings
+from productrecs.schemas.events import EventBody
+from productrecs.schemas.orders import OrderBody
 
 MAX_BODY: Final = 2_000  # characters of one event that are stored
 _MAX_NAME: Final = 128
@@ -172,7 +177,17 @@ def _event_verdict(
     minutes = _skew_minutes(body.get("timestamp"), received.at_ms)
     if minutes >= _MAX_SKEW:
         return LiveEventVerdict.CLOCK, f"Its own time differs by {minutes:,} minutes."
-    return LiveEventVerdict.ACCEPTED, ""
+    return LiveEventVerdict.ACCEPTED, _unknown_fields_text(EventBody, body)
+
+
+def _unknown_fields_text(model: type[BaseModel], body: object) -> str:
+    """Return a sentence for each unknown field of an event or order."""
+    warnings = BodyWarnings()
+    warnings.check_fields(model, body)
+    return " ".join(
+        f"{text[:1].upper()}{text[1:]}{'' if text.endswith('?') else '.'}"
+        for text in warnings.texts()
+    )
 
 
 def _bot_reason(received: ReceivedEventRequest, body: Mapping[str, Any]) -> str:
@@ -193,7 +208,7 @@ def _order_verdict(
         return LiveEventVerdict.NO_SHOPPER, ""
     if refusal := _identity_refusal(received, body):
         return LiveEventVerdict.IDENTITY, refusal
-    return LiveEventVerdict.ACCEPTED, ""
+    return LiveEventVerdict.ACCEPTED, _unknown_fields_text(OrderBody, body)
 
 
 def _identity_refusal(received: ReceivedEventRequest, body: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ here. A declaration stands once: as the parameters of the function that both cal
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import Enum
 from functools import wraps
 from types import NoneType, UnionType
@@ -32,6 +32,7 @@ Reader = Callable[[str], Any]  # raises KeyError for a text in another form
 
 _SWITCHES: Final = {"true": True, "1": True, "false": False, "0": False}
 _MAX_NUMBERS: Final = 1_000
+_OF_ALL_ROUTES: Final = frozenset({"key", "assistant"})
 
 
 def _false_if_blank(value: object) -> object:
@@ -62,15 +63,25 @@ class QueryParser(Generic[Result]):
         self._read = build_result
         self._defaults: dict[str, Any] = {}
         self._readers: dict[str, tuple[str, Reader]] = {}
-        self._fastapi_only = set[str]()  # parameters that only FastAPI reads
+        self._fastapi_only = frozenset[str]()  # parameters that only FastAPI reads
         hints = get_type_hints(build_result, include_extras=True)
         for name, parameter in inspect.signature(build_result).parameters.items():
             alias, reader = _alias_and_reader(name, hints[name])
             self._defaults[name] = parameter.default
             if reader is None:
-                self._fastapi_only.add(alias)
+                self._fastapi_only |= {alias}
             else:
                 self._readers[alias] = (name, reader)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The parameters that the route declares."""
+        return self._fastapi_only | self._readers.keys()
+
+    def unknown_names(self, sent: Iterable[str]) -> list[str]:
+        """Return the parameters that no route has; `_...` only avoids caches."""
+        known = self.names | _OF_ALL_ROUTES
+        return [name for name in sent if name not in known and not name.startswith("_")]
 
     def read(self, query: Mapping[str, str]) -> Result | None:
         """Return what a query means; None leaves it, and its refusal, to FastAPI."""
@@ -83,7 +94,7 @@ class QueryParser(Generic[Result]):
                     values[name] = reader(text)
                 except KeyError:
                     return None
-            elif alias in self._fastapi_only:
+            elif alias not in _OF_ALL_ROUTES:
                 return None
         try:
             return self._read(**values)

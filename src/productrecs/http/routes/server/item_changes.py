@@ -1,7 +1,7 @@
 """Items: POST /v1/items and DELETE /v1/items/{item_id} change the catalog."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Final, NamedTuple, TypeVar
 
 from fastapi import Path, Request, Response
@@ -13,6 +13,7 @@ from productrecs.http.openapi_responses import (
     error_responses,
     object_schema,
     success_response,
+    with_warnings,
 )
 from productrecs.http.pipeline.idempotency import (
     REPLAYED_HEADERS,
@@ -32,6 +33,7 @@ from productrecs.records.catalog.catalog_push import (
     upsert_items,
 )
 from productrecs.records.catalog.item import PackedItemPatch
+from productrecs.schemas.body_warnings import BodyWarnings
 from productrecs.schemas.items import (
     MAX_ITEMS,
     ItemsPush,
@@ -88,7 +90,9 @@ CatalogChange = Callable[[LockedStoreLog, int, int | None], _Result]
     summary="Create or update items",
     responses=success_response(
         "All items are stored.",
-        object_schema(ok=OK_REPLY, created=_COUNT, updated=_COUNT, total=_COUNT),
+        with_warnings(
+            object_schema(ok=OK_REPLY, created=_COUNT, updated=_COUNT, total=_COUNT)
+        ),
         {"ok": True, "created": 1, "updated": 1, "total": 1250},
     )
     | error_responses(
@@ -112,13 +116,13 @@ async def push_items(
     New ids are created, known ones updated, all of them or none. `null` resets a field
     to its default. Every reply shows it within a second. New ids count for the plan's
     catalog limit: a push that would exceed it is rejected as a whole. Updates always
-    pass.
+    pass. `warnings` names unknown fields, which are ignored, and values that look wrong.
 
     A retry with the `Idempotency-Key` and the body of a call of the last day changes
     nothing and gets its reply again, with `Idempotent-Replayed: true`.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    patches, call = await _read_push(request, exchange, idempotency_key)
+    patches, call, warnings = await _read_push(request, exchange, idempotency_key)
     is_replay = False
 
     def change(log: LockedStoreLog, now_ms: int, limit: int | None) -> PushResult:
@@ -130,19 +134,23 @@ async def push_items(
 
     pushed = await _change_catalog(exchange, change)
     if is_replay:
-        return _push_reply(pushed, REPLAYED_HEADERS)
+        return _push_reply(pushed, warnings, REPLAYED_HEADERS)
     exchange.context.request_metrics.add(CounterMetric.ITEMS_CREATED, pushed.created)
     exchange.context.request_metrics.add(CounterMetric.ITEMS_UPDATED, pushed.updated)
-    return _push_reply(pushed)
+    return _push_reply(pushed, warnings)
 
 
-def _push_reply(pushed: PushResult, headers: Mapping[str, str] | None = None) -> Response:
-    content = {
+def _push_reply(
+    pushed: PushResult, warnings: Sequence[str], headers: Mapping[str, str] | None = None
+) -> Response:
+    content: dict[str, object] = {
         "ok": True,
         "created": pushed.created,
         "updated": pushed.updated,
         "total": pushed.total,
     }
+    if warnings:
+        content["warnings"] = warnings
     return json_reply(content, headers=headers)
 
 
@@ -184,8 +192,10 @@ async def delete_item(
     return json_reply({"ok": True, "id": item_id_in_path})
 
 
-def parse_push(data: bytes) -> list[PackedItemPatch]:
+def parse_push(data: bytes, warnings: BodyWarnings | None = None) -> list[PackedItemPatch]:
     """Return the items of a body, decoded item by item.
+
+    `warnings` counts what looks wrong in them.
 
     Raises:
         TooManyItemsError: when it has more than 1000.
@@ -193,26 +203,29 @@ def parse_push(data: bytes) -> list[PackedItemPatch]:
     """
     items = split_item_list(data, MAX_ITEMS)
     if items is not None:
-        return pack_items(items)
-    return [PackedItemPatch.of(item) for item in parse_items(parse_json(data))]
+        return pack_items(items, warnings)
+    return [PackedItemPatch.of(item) for item in parse_items(parse_json(data), warnings)]
 
 
-class _ItemsAndIdempotencyKey(NamedTuple):
-    """The items of a push, and its idempotency key."""
+class _ParsedPush(NamedTuple):
+    """The items of a push, its idempotency key, and what looks wrong in it."""
 
     patches: list[PackedItemPatch]
     call: IdempotentCall | None
+    warnings: list[str]
 
 
 async def _read_push(
     request: Request, exchange: RequestContext, key: str | None
-) -> _ItemsAndIdempotencyKey:
+) -> _ParsedPush:
     """Return what a push says; of its body nothing is left then."""
     headers, claim = request.scope["headers"], exchange.claim
     data = await read_body(request.receive, headers, BODY_LIMIT, claim, weight=_WEIGHT)
 
-    def read() -> _ItemsAndIdempotencyKey:
-        return _ItemsAndIdempotencyKey(parse_push(data), identify_call("items", key, data))
+    def read() -> _ParsedPush:
+        warnings = BodyWarnings()
+        patches = parse_push(data, warnings)
+        return _ParsedPush(patches, identify_call("items", key, data), warnings.texts())
 
     if len(data) < _LARGE:
         return read()

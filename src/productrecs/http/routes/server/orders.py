@@ -28,7 +28,7 @@ from productrecs.http.routes.widget.shopper_history_access import (
     record_refused_identities,
 )
 from productrecs.http.transport.request_body import read_body
-from productrecs.schemas.orders import OrderBody, parse_order
+from productrecs.schemas.orders import OrderBody, order_warnings, parse_order
 from productrecs.schemas.strict_json import parse_json
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.tenancy.accounts.shopper_identity import (
@@ -86,7 +86,8 @@ async def receive_order(request: Request) -> Response:
     """Store an order with its lines; a repeat within seven days changes nothing.
 
     Each line counts as a purchase. Send it from your server with the secret key; a page may
-    send it with the publishable key.
+    send it with the publishable key. `warnings` names unknown fields, which are ignored,
+    and values that look wrong.
     """
     exchange: RequestContext = request.scope["productrecs"]
     headers, claim = request.scope["headers"], exchange.claim
@@ -118,8 +119,9 @@ async def _store_order_with_warnings(
 ) -> tuple["OrderReceipt", list[str]]:
     """Return the receipt of the order in a body, once it is on the disk; and warnings."""
     context, caller = exchange.context, exchange.known_caller
+    body = parse_json(data)
     order = parse_order(
-        parse_json(data),
+        body,
         context.clock(),
         caller.store.settings.zone,
         confirmed=caller.credential is SECRET,
@@ -135,7 +137,8 @@ async def _store_order_with_warnings(
     receipt: OrderReceipt = await context.write_client.submit_write(
         WriteKind.ORDER, caller.store.store_id, order, claim
     )
-    return receipt, identity_warnings([(order.user_id, check)])
+    identity_problems = identity_warnings([(order.user_id, check)])
+    return receipt, [*identity_problems, *order_warnings(body, order)]
 
 
 def _record_for_live_view(

@@ -36,6 +36,7 @@ from productrecs.http.routes.widget.shopper_history_access import (
 from productrecs.http.transport.request_body import read_event_body
 from productrecs.records.events.append_and_link_events import is_about_product
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
+from productrecs.schemas.body_warnings import MAX_WARNINGS, BodyWarnings
 from productrecs.schemas.events import (
     EVENT_LIMIT,
     MAX_EVENT_ID,
@@ -158,7 +159,6 @@ def parse_event_fast(data: bytes) -> list[NewEvent] | None:
 routes = Routes("widget")
 
 OK: Final = b'{"ok":true}'
-_MAX_WARNINGS: Final = 20
 _EXAMPLES: Final = {
     "a view": {"event": "detail-page-view", "item_id": "tent", "session_id": "s_4fQ9xZ"},
     "a purchase": {
@@ -237,7 +237,8 @@ async def record_events(request: Request) -> Response:
     """Record one event, or an array of up to 500, in the order in which they happened.
 
     The reply is sent when they are on the disk. `event_id` makes a retry harmless for
-    seven days. Accepted but suspicious values are listed in `warnings`.
+    seven days. Accepted but suspicious values, and fields that are unknown and ignored, are
+    listed in `warnings`.
     """
     exchange: RequestContext = request.scope["productrecs"]
     claim = exchange.claim
@@ -270,11 +271,13 @@ async def store_events_of_body(
         UnconfirmedWriteError: when the write is not confirmed in time.
     """
     cached_store = context.stores.get(store) or await context.stores.open(store)
+    body_warnings = BodyWarnings()
     if len(data) <= EVENT_LIMIT:
-        groups = _parse_event_groups(data)
+        groups = _parse_event_groups(data, body_warnings)
     else:  # parsing a large body would block the event loop
-        loop = asyncio.get_running_loop()
-        groups = await loop.run_in_executor(context.parser_pool, _parse_event_groups, data)
+        groups = await asyncio.get_running_loop().run_in_executor(
+            context.parser_pool, _parse_event_groups, data, body_warnings
+        )
     groups, checks = _verify_identities(groups, store.secrets, context.clock())
     identity_warning_texts = identity_warnings(
         (id_and_identity[0], check) for id_and_identity, check in checks.items()
@@ -285,9 +288,11 @@ async def store_events_of_body(
         groups = [[replace(event, network=network) for event in group] for group in groups]
     groups = context.bots.count_actions_and_mark_bots(store.store_id, groups, headers)
     count = sum(map(len, groups))
-    warnings = [*identity_warning_texts, *_event_warnings(cached_store, groups)][
-        :_MAX_WARNINGS
-    ]
+    warnings = [
+        *identity_warning_texts,
+        *body_warnings.texts(),
+        *_event_warnings(cached_store, groups),
+    ][:MAX_WARNINGS]
     with claim.another().grow(estimated_memory_bytes(groups)) as write_claim:
         write = context.write_client.submit_write(
             WriteKind.EVENTS, store.store_id, groups, write_claim
@@ -311,18 +316,29 @@ def _host_of(origin: bytes) -> str:
         return ""
 
 
-def _parse_event_groups(data: bytes) -> Groups:
+def _parse_event_groups(data: bytes, warnings: BodyWarnings) -> Groups:
     """Return the events of a body, a group for each of its objects.
+
+    `warnings` counts what looks wrong in them.
 
     Raises:
         BodyError: when it does not match the schema.
     """
     fast = parse_event_fast(data)
     if fast is not None:
-        return [fast]
-    events, sources = parse_events(parse_json(data))
-    paired = groupby(zip(sources, events, strict=True), key=lambda pair: pair[0])
-    return [[event for _, event in pairs] for _, pairs in paired]
+        groups = [fast]
+    else:
+        body = parse_json(data)
+        events, sources = parse_events(body)
+        for member in body if isinstance(body, list) else (body,):
+            warnings.check_fields(EventBody, member)
+        paired = groupby(zip(sources, events, strict=True), key=lambda pair: pair[0])
+        groups = [[event for _, event in pairs] for _, pairs in paired]
+    for first, *_ in groups:
+        warnings.check_amounts(first, ("value",))
+        warnings.check_currency(first.currency)
+        warnings.check_user_id(first.user_id)
+    return groups
 
 
 _IdAndIdentity = tuple[str | None, str | None]
@@ -353,7 +369,7 @@ def _event_warnings(cached_store: CachedStore, groups: Groups) -> list[str]:
     catalog_numbers, warnings = cached_store.state.catalog.numbers, list[str]()
     for group in groups:
         for event in group:
-            if len(warnings) == _MAX_WARNINGS:
+            if len(warnings) == MAX_WARNINGS:
                 return warnings
             if is_about_product(event) and event.item_id not in catalog_numbers:
                 warnings.append(f"item {event.item_id!r} is not in the catalog (yet)")

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
+import msgspec
 from fastapi import Query
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from productrecs.http.pipeline.authentication import Caller, SecretKeyRequiredError
+from productrecs.http.pipeline.query_parser import QueryParser
 from productrecs.http.pipeline.route_context import FastRouteCall
 from productrecs.http.pipeline.route_declaration import SECRET
 from productrecs.records.catalog.item_filters import (
@@ -23,11 +25,13 @@ from productrecs.records.catalog.price_lists import (
     UnknownPriceListError,
     parse_list_name,
 )
+from productrecs.schemas.body_warnings import unknown_name_warning
 from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 from productrecs.serving.cached_store import CachedStore
 
 MAX_NUM: Final = 20
 MAX_EXCLUDED: Final = 100
+_MAX_UNKNOWN: Final = 5  # parameters that a reply warns of
 
 Num = Annotated[
     int | None,
@@ -200,6 +204,25 @@ def refuse_unknown_filters(names: Iterable[str]) -> None:
             raise BodyError(
                 [ValidationProblem(("query", name), message, "unknown_filter", name)]
             )
+
+
+def warn_of_unknown_parameters(
+    body: bytes, parser: QueryParser[Any], sent: Iterable[str]
+) -> bytes:
+    """Return a reply with a warning for each parameter that its route lacks."""
+    unknown = parser.unknown_names(sent)
+    if not unknown:
+        return body
+    reply = msgspec.json.decode(body)
+    reply["warnings"] = [
+        *reply.get("warnings", ()),
+        *(
+            unknown_name_warning("parameter", name, parser.names)
+            + (f"; {FILTER_FORMS}, as filter=..." if name in LOOKS_LIKE_FILTER else "")
+            for name in unknown[:_MAX_UNKNOWN]
+        ),
+    ]
+    return msgspec.json.encode(reply)
 
 
 def split_item_ids(item_ids: str | None) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.http.openapi_responses import (
-    IDENTITY_WARNINGS,
+    WARNINGS,
     error_responses,
     recommendations_response,
     ref,
@@ -41,6 +41,7 @@ from productrecs.http.routes.widget.list_parameters import (
     parse_filter_parameters,
     refuse_unknown_filters,
     split_item_ids,
+    warn_of_unknown_parameters,
 )
 from productrecs.http.routes.widget.list_replies import (
     TrendingRequest,
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
 routes = Routes("widget")
 
 _EXTRA_FIELDS: Final[Mapping[str, Any]] = {
-    **IDENTITY_WARNINGS,
+    **WARNINGS,
     "anchor": {
         "anyOf": [ref("Product"), {"type": "null"}],
         "description": (
@@ -281,6 +282,7 @@ async def recommend(
     access = access_in_route(request, query.shopper_ids)
     list_request = _with_default_num(list_request, store.settings.rec_num)
     body = await answer_list(exchange.context, cached_store, list_request, access)
+    body = warn_of_unknown_parameters(body, _lists, request.query_params)
     if assistant:
         count_assistant_call(exchange, BrowserTool.RECOMMEND)
     return Response(body, media_type="application/json")
@@ -351,7 +353,8 @@ async def _list_trending_quickly(call: FastRouteCall) -> QuickReply | None:
     empty=b'{"recommendations":[]}',
     quick=_list_trending_quickly,
     summary="List what sells right now, the same for everybody",
-    responses=recommendations_response("trending") | error_responses(401, 422, 503),
+    responses=recommendations_response("trending", WARNINGS)
+    | error_responses(401, 422, 503),
 )
 async def trending(
     request: Request,
@@ -371,6 +374,7 @@ async def trending(
     if not list_request.num:
         list_request = list_request._replace(num=store.settings.rec_num)
     body = await answer_trending(exchange.context, cached_store, list_request)
+    body = warn_of_unknown_parameters(body, _trending, request.query_params)
     return Response(body, media_type="application/json")
 
 

@@ -74,6 +74,7 @@ from productrecs.http.routes.widget.list_parameters import (
     PriceListQuery,
     apply_price_list,
     find_cached_store_with_price_list,
+    warn_of_unknown_parameters,
 )
 from productrecs.http.routes.widget.shopper_history_access import (
     IDENTITY,
@@ -255,7 +256,8 @@ async def search(
     if assistant:
         count_assistant_call(exchange, BrowserTool.SEARCH)
     headers = {name.decode(): value.decode() for name, value in reply.headers}
-    return Response(reply.body, media_type="application/json", headers=headers)
+    body = warn_of_unknown_parameters(reply.body, _searches, request.query_params)
+    return Response(body, media_type="application/json", headers=headers)
 
 
 class SearchTestArm(NamedTuple):
