@@ -39,7 +39,10 @@ from demo_store.storefront.picture_files import (
     pictures_folder,
 )
 from productrecs.cli.commands.dashboard_logins import create_first_store_link
-from productrecs.cli.open_services import open_and_migrate_services
+from productrecs.cli.open_services import (
+    open_and_migrate_services,
+    refuse_second_installation,
+)
 from productrecs.cli.processes.listening_socket import (
     ListenError,
     listening_options,
@@ -152,6 +155,7 @@ def demo(
     Example: productrecs demo --port 8080
     """
     settings = settings_from_options(host, port, data, workers)
+    refuse_second_installation(settings)
     _check_port_is_free(settings)
     with open_and_migrate_services(settings) as services:
         shop = prepare_store(services)

@@ -184,6 +184,7 @@ def test_the_first_store_creates_the_installation_and_says_where(
         "doctor",
         "migrate",
         "restore data/service.json",
+        "demo --port 0",
     ],
 )
 def test_a_folder_whose_service_uses_postgresql_gets_no_second_installation(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from tests.cli.conftest import BOTH, CommandLine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NOW = "2026-12-05T12:00:00Z"
 
@@ -50,6 +55,33 @@ def test_a_new_rule_is_printed_as_it_was_given(shell: CommandLine, shop: str) ->
         "created_at": "2026-12-05T12:00:00.000Z",
         "updated_at": "2026-12-05T12:00:00.000Z",
     }
+
+
+ITEMS = """id,title,price,categories,brand
+tent,Tent for two,149,Camping,Acme
+stove,Gas stove,39,Camping,Acme
+rope,Rope,89,Climbing,
+"""
+
+
+@BOTH
+def test_a_new_rule_says_how_many_products_it_selects(
+    shell: CommandLine, shop: str, write: Callable[[str, str], str]
+) -> None:
+    shell("import-items", shop, write("items.csv", ITEMS))
+    cases = {
+        ("--category", "camping", "--from", "2036-12-01"): "It selects 2 products now.",
+        ("--category", "Camping", "--price-min", "100"): "It selects 1 product now.",
+        ("--title", "tent", "--disabled"): "It selects 1 product now.",
+        ("--attribute", "brand:Acme"): "It selects 2 products now.",
+        ("--category", "Camping gear"): "It selects no product now: compare its ids,",
+        ("--item", "nowhere"): "It selects no product now: compare its ids,",
+    }
+    for options, expected in cases.items():
+        result = shell.run("rules", "add", shop, "bury", *options)
+
+        assert result.exit_code == 0, result.output
+        assert result.stderr.startswith(expected), options
 
 
 def test_a_list_says_which_rules_are_in_force(shell: CommandLine, shop: str) -> None:

@@ -24,7 +24,11 @@ def test_every_setting_is_listed_with_default_and_meaning(
 
 @BOTH
 def test_settings_are_changed_together(shell: CommandLine, shop: str) -> None:
-    shell("settings", shop, "rec_num=12", "hide_out_of_stock=off")
+    printed = shell("settings", shop, "rec_num=12", "hide_out_of_stock=off")
+    assert [line.split()[0] for line in printed.splitlines()] == [
+        "rec_num=12",
+        "hide_out_of_stock=false",
+    ]
 
     settings = shell.json("settings", shop)
 

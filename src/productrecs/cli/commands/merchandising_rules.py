@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -15,7 +16,9 @@ from productrecs.cli.open_services import (
 )
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
+from productrecs.core.plural import counted
 from productrecs.core.timestamps import iso
+from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.merchandising.repository import RuleChange
 from productrecs.records.merchandising.rule import (
     BOOST_STRENGTH,
@@ -29,11 +32,17 @@ from productrecs.records.merchandising.rule import (
     describe_rule,
     parse_attribute,
 )
+from productrecs.records.merchandising.rule_book import RulesView
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.services import Services
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
 
 _PLACES = click.Choice([place.value for place in ListKind])
+_NONE_SELECTED = (
+    "It selects no product now: compare its ids, categories, attributes and words with the "
+    "catalog. It applies to products that match later."
+)
 
 
 class _RuleOptions(TypedDict):
@@ -146,8 +155,23 @@ def add(
     content = _rule_content(RuleAction(action), options)
     with open_services(data) as services:
         detail = describe_rule(content)
-        rule = _audited_editor(services, domain, "Saved a rule", detail).add(content)
+        editor = _audited_editor(services, domain, "Saved a rule", detail)
+        rule = editor.add(content)
+        count = _selected_count(services, editor.store, rule.content)
     _print_rule("Added", rule, as_json=as_json)
+    text = f"It selects {counted(count, 'product')} now." if count else _NONE_SELECTED
+    click.echo(text, err=True)
+
+
+def _selected_count(services: Services, store: Store, content: RuleContent) -> int:
+    """Return how many products a rule selects, whether or not it is in force."""
+    zone, now_ms = store.settings.zone, services.clock()
+    catalog = CatalogView(store.store_id, zone, lambda _fields: b"")
+    rule = Rule(0, replace(content, starts=None, ends=None, enabled=True), now_ms, now_ms)
+    with contextlib.closing(services.database.raw_reader()) as reader:
+        catalog.refresh(reader, 0)
+        book = RulesView(store.store_id, zone, catalog).preview(reader, [rule], now_ms).book
+    return 0 if book is None else len(book.selected[rule.rule_id])
 
 
 @rules.command()

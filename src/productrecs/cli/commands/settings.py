@@ -33,6 +33,8 @@ def settings(
 ) -> None:
     """Show or change a store's settings; without a domain, show the installation's.
 
+    After a change only the changed settings are printed, with --json all.
+
     Example: productrecs settings shop.example.com rec_num=12 timezone=Europe/Berlin
     """
     rows = (
@@ -43,6 +45,8 @@ def settings(
     if as_json:
         print_json(rows)
         return
+    changed = {_parse_setting_pair(text)[0] for text in changes}
+    rows = {name: row for name, row in rows.items() if not changed or name in changed}
     lines = {f"{name}={_format_value(row['value'])}": row for name, row in rows.items()}
     width = max(map(len, lines))
     for line, row in lines.items():
