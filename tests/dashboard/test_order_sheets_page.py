@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 from functools import partial
@@ -133,6 +134,26 @@ def test_a_sheet_is_recorded_as_ordered_and_the_next_one_subtracts_it(
     again = owner.post(f"{PAGE}/ordered/remove", page=PAGE, number=number[1])
     assert (received.status, again.status) == (303, 404)
     assert "Nothing is on order." in text_of(owner.get(PAGE))
+
+
+@pytest.mark.parametrize("is_ticked", [True, False])
+def test_a_sheet_with_wrong_units_comes_back_as_it_was_sent(
+    owner: Member, *, is_ticked: bool
+) -> None:
+    form = html.unescape(owner.get(PAGE).body.decode()).split("Record as ordered")[1]
+    names = ("csrf", "supplier")
+    sent = [(one, re.findall(rf'name="{one}" value="([^"]*)"', form)[0]) for one in names]
+    rows = [("item", "lamp"), ("units", "-3"), ("item", "gone"), ("units", "0")]
+    rows += [("expected", ""), ("expected", ""), ("ordered", "gone")]
+    ticked = [("ordered", "lamp")] * is_ticked
+    reply = owner.send(f"{PAGE}/ordered", [*sent, *rows, *ticked])
+    page = reply.body.decode()
+
+    assert reply.status == 422
+    sheet = page.split("Record as ordered")[1].split("</details>")[0]
+    assert "The quantity is a whole number from 1" in sheet
+    assert 'name="units" value="-3"' in sheet
+    assert ('value="lamp" checked' in sheet) == is_ticked
 
 
 def test_a_recorded_sheet_is_removed_as_a_whole(owner: Member) -> None:

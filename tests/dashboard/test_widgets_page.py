@@ -20,6 +20,7 @@ from productrecs.features.widgets.widget_settings import (
     read_colour,
 )
 from tests.support.dashboard import text_of
+from tests.support.filled_store import open_store
 
 if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
@@ -167,6 +168,20 @@ def test_the_preview_shows_own_products_under_its_own_policy(
     assert "frame-ancestors 'none'" in (
         member.get(PAGE).header("content-security-policy") or ""
     )
+
+
+def test_the_preview_shows_only_products_that_the_shop_may_show(office: Office) -> None:
+    domain = f"lamps-{office.now_ms}.example"
+    made = open_store(
+        office.services.database, office.services.clock, office.inside, domain
+    )
+    old = {"id": "old", "title": "Old", "availability": "discontinued"}
+    gone = {"id": "gone", "title": "Gone", "stock_qty": 0}
+    made.merchant.push({"id": "lamp", "title": "Lamp"}, old, gone)
+
+    reply = office.member(made.store).get(f"{PAGE}/preview?type=fbt")
+
+    assert [product["id"] for product in previewed(reply)["products"]] == ["lamp"]
 
 
 def test_reset_goes_back_to_the_defaults(office: Office, store: Store) -> None:

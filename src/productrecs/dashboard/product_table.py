@@ -8,6 +8,7 @@ from typing import Final
 from productrecs.dashboard.page import Visit
 from productrecs.features.forecast.forecast_replies import item_forecast_reply
 from productrecs.features.forecast.repository import ForecastRepository
+from productrecs.features.recommendations.source_recipes import PageType
 from productrecs.features.search.product_search import search_catalog
 from productrecs.records.catalog.availability import (
     Availability,
@@ -51,7 +52,7 @@ class ProductRow:
     picture_status: str
     picture_tone: str
     picture_reason: str
-    bought_with: int  # how many products its lists use from orders with it
+    bought_with: int  # how many products its lists may show from orders with it
     changed_at: int | None
 
     @property
@@ -70,6 +71,7 @@ def known_product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow
         changed = catalog.changed_at(stored)
         numbers = [row.number for row in stored.values()]
         pictures = PictureRepository(connection, store_id).statuses(numbers)
+    eligible = visit.cached_store.state.eligible(visit.now_ms, PageType.PRODUCT)
     cover_by_item = _days_of_cover_and_stockout_day(visit, list(stored))
     rows = []
     for item_id in item_ids:
@@ -81,6 +83,7 @@ def known_product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow
             pictures.get(row.number), row.item
         )
         days, day = cover_by_item.get(item_id, (None, None))
+        companions = visit.cached_store.state.models.widest.evident_companions(row.number)
         rows.append(
             ProductRow(
                 number=row.number,
@@ -94,9 +97,7 @@ def known_product_rows(visit: Visit, item_ids: Sequence[str]) -> list[ProductRow
                 picture_status=status,
                 picture_tone=picture_tone,
                 picture_reason=reason,
-                bought_with=len(
-                    visit.cached_store.state.models.widest.evident_companions(row.number)[0]
-                ),
+                bought_with=sum(map(eligible.may_show, companions.items.tolist())),
                 changed_at=changed.get(item_id),
             )
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from productrecs.core.report import parse_report_query
@@ -56,6 +56,14 @@ _MAX_FILE: Final = 5_000_000
 _ROWS: Final = 10_000
 _SHOWN: Final = 25
 _NAMED: Final = 5
+
+
+class _SentSheet(NamedTuple):
+    """A supplier's sheet as it was sent: the ticked products, and the units of all."""
+
+    supplier: str
+    ticked: frozenset[str]
+    units: Mapping[str, str]
 
 
 def save_supplier(visit: Visit) -> Reply:
@@ -126,20 +134,27 @@ def add_purchase_order(visit: Visit) -> Reply:
 def record_sheet_as_ordered(visit: Visit) -> Reply:
     """Store the ticked products of a supplier's sheet as ordered, with the sent units."""
     columns = (visit.form.all_with_blanks(name) for name in ("item", "units", "expected"))
-    ticked = set(visit.form.all("ordered"))
+    rows = list(zip(*columns, strict=False))
+    sheet = _SentSheet(
+        visit.form["supplier"],
+        frozenset(visit.form.all("ordered")),
+        {item: units for item, units, _ in rows},
+    )
     try:
         lines = [
             parse_purchase_order_line(
-                dict(zip(COLUMNS, (*row, visit.form["supplier"]), strict=True))
+                dict(zip(COLUMNS, (*row, sheet.supplier), strict=True))
             )
-            for row in zip(*columns, strict=False)
-            if row[0] in ticked
+            for row in rows
+            if row[0] in sheet.ticked
         ]
         with visit.database.transaction() as transaction:
             orders = PurchaseOrderRepository(transaction, visit.store.store_id)
             missing = orders.add(lines, visit.now_ms)
     except SupplierError as error:
-        return show_order_sheets(visit, status=422, line_error=sentence(error))
+        return show_order_sheets(
+            visit, status=422, sheet=sheet, sheet_error=sentence(error)
+        )
     stored = visit.formats.count(len(lines) - len(missing), "product")
     message = f"Recorded {stored} as ordered. To undo it, remove its lines below."
     if not lines:
@@ -253,6 +268,7 @@ def show_order_sheets(
     sent: Mapping[str, str] | None = None,
     budget: str | None = None,
     line: Mapping[str, str] | None = None,
+    sheet: _SentSheet | None = None,
     **errors: str,
 ) -> Reply:
     """Show a sheet per supplier, and the suppliers; `errors` have the template's names."""
@@ -285,6 +301,7 @@ def show_order_sheets(
         replay_figures=figures_by_name(replay),
         replay_file=f"{REPORT_FILE_PATH}?{urlencode({'report': _REPLAY})}",
         sheets=sheets,
+        sent_sheet=sheet,
         shown=_SHOWN,
         notes=report.notes,
         suppliers=suppliers,
@@ -309,7 +326,7 @@ def show_order_sheets(
     )
 
 
-_ERRORS: Final = ("error", "file_error", "budget_error", "line_error")
+_ERRORS: Final = ("error", "file_error", "budget_error", "line_error", "sheet_error")
 
 
 PAGES: Final = (

@@ -28,6 +28,7 @@ from productrecs.features.guides.developer_guide_rendering import (
     embed_snippets,
 )
 from productrecs.features.looks.look import Look
+from productrecs.features.recommendations.source_recipes import PageType
 from productrecs.features.widgets.repository import WidgetRepository
 from productrecs.features.widgets.widget_config import (
     TooManyWidgetTypesError,
@@ -266,10 +267,12 @@ def _script_paths(visit: Visit) -> list[str]:
 
 
 def _sample_cards(visit: Visit) -> list[dict[str, Any]]:
-    """Return some of the shop's products as cards, those with a picture first."""
+    """Return some products that the shop may show as cards, those with a picture first."""
+    eligible = visit.cached_store.state.eligible(visit.now_ms, PageType.PRODUCT)
     with visit.database.reading() as connection:
         page = CatalogRepository(connection, visit.store.store_id).page(-1, _READ_LIMIT)
-    items = sorted((row.item for row in page), key=lambda item: not item.image_url)
+    shown = (row.item for row in page if eligible.may_show(row.number))
+    items = sorted(shown, key=lambda item: not item.image_url)
     return [
         {
             "id": item.item_id,
