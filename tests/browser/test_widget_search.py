@@ -351,6 +351,16 @@ def test_results_that_mean_harm_are_text(page: Page) -> None:
     assert page.evaluate("window.hacked") is None
 
 
+def test_a_corrected_query_is_offered_once(page: Page) -> None:
+    body = {"results": [], "suggestions": ["tent", "tents"], "did_you_mean": "tent"}
+    headers = {"access-control-allow-origin": "*"}
+    page.route("**/v1/search?*", lambda route: route.fulfill(json=body, headers=headers))
+    typed(page, "tnet")
+
+    assert page.locator(OPTION).all_text_contents() == ["tents"]
+    expect(page.get_by_text("Did you mean “tent”?")).to_have_count(1)
+
+
 def test_without_answers_the_box_is_as_it_was(page: Page) -> None:
     watch = watched(page)
     page.route("**/v1/search?*", lambda route: route.fulfill(status=500, body="<html>"))

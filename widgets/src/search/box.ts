@@ -168,9 +168,10 @@ export class SearchBox {
     const said = (text: string): string =>
       text.replace("{n}", `${found.length}`).replace("{q}", words);
     const other: unknown[] = reply.body_.suggestions ?? [];
-    const texts = other.filter((one): one is string => typeof one === "string");
-    const suggested = texts
-      .filter((one) => one.toLowerCase() !== words.toLowerCase())
+    const meant = reply.body_.did_you_mean; // it has a button of its own
+    const suggested = other
+      .filter((one): one is string => typeof one === "string")
+      .filter((one) => one !== meant && one.toLowerCase() !== words.toLowerCase())
       .slice(0, WORDS);
     const rows = innerWidth < NARROW ? MOST_NARROW + MORE_NARROW : MOST;
     const room = rows - suggested.length - (words && this.box_.form ? 1 : 0);
@@ -189,7 +190,7 @@ export class SearchBox {
     const isSimilar = reply.headers_.get("x-search-relaxed") === "meaning";
     const head = isNothing || !words ? strings.popular : isSimilar ? strings.similar : "";
     this.panel_.filter([
-      ...this.correction_(reply.body_.did_you_mean, strings.did_you_mean),
+      ...this.correction_(meant, strings.did_you_mean),
       ...this.filterButtons_(reply.body_.filters, look),
       ...this.chosen_.map((one) =>
         this.removing_(one.value, look, () => this.choose_(this.chosen_.filter((it) => it !== one))),
