@@ -229,6 +229,9 @@ def test_a_bundle_list_marks_products_that_are_certainly_bought_together(
         return {one["id"]: one.get("certain") for one in products}
 
     eventually(lambda: certain() == {"pegs": True, "mug": False})
+    for stock, is_certain in ((0, False), (3, True)):  # a sold-out tent is not shown
+        merchant.push({"id": "tent", "stock_qty": stock})
+        assert certain() == {"pegs": is_certain, "mug": False}
     query["anchor"] = "false"
     assert certain() == {"pegs": None, "mug": None}
     query |= {"anchor": "true", "source": "mix"}

@@ -18,8 +18,10 @@ from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
     Pick,
     RecommendationRequest,
+    Source,
 )
 from productrecs.features.recommendations.serving_state import (
+    StoreState,
     sold_out_anchor,
 )
 from productrecs.features.recommendations.sold_out_replacements import (
@@ -59,6 +61,7 @@ from productrecs.serving.list_cache import (
 
 _log = logging.getLogger(__name__)
 
+_NOTHING: Final = frozenset[int]()
 EMPTY_LIST: Final = recommendations_body((), ())
 
 
@@ -214,12 +217,31 @@ def _with_requested_anchor(
     if not list_request.with_anchor:
         return body
     state = cached_store.state
+    anchor = _anchor_to_show(state, list_request, context.clock())
+    return with_anchor(body, None if anchor is None else state.catalog.cards[anchor])
+
+
+def _anchor_to_show(
+    state: StoreState, list_request: RecommendationRequest, now_ms: int
+) -> int | None:
+    """Return the product of the page, if it is requested and may be shown."""
+    if not list_request.with_anchor:
+        return None
     item_number = state.catalog.number(list_request.item_id or "")
     page_type = PageType.CART if list_request.basket else PageType.PRODUCT
-    eligible = state.eligible(context.clock(), page_type, list_request.source)
+    eligible = state.eligible(now_ms, page_type, list_request.source)
     if item_number is None or not eligible.may_show(item_number):
-        return with_anchor(body, None)
-    return with_anchor(body, state.catalog.cards[item_number])
+        return None
+    return item_number
+
+
+def _lacks_anchor(
+    state: StoreState, list_request: RecommendationRequest, now_ms: int
+) -> bool:
+    """Return whether a bundle's list is about a product that may not be shown."""
+    is_bundle = list_request.with_anchor and list_request.source is Source.BUY
+    is_about_product = is_bundle and bool(list_request.item_id)
+    return is_about_product and _anchor_to_show(state, list_request, now_ms) is None
 
 
 class _ListMaker(NamedTuple):
@@ -260,6 +282,8 @@ def _list_maker(
         None if main_request is None else sold_out_anchor(state, main_request, now_ms)
     )
 
+    is_without_anchor = _lacks_anchor(state, list_request, now_ms)
+
     def pick() -> list[Pick]:
         if placed_requests is None:
             picks = recommend(state, list_request, histories, now_ms)
@@ -269,7 +293,8 @@ def _list_maker(
         return picks
 
     def write_body(picks: Sequence[Pick]) -> bytes:
-        certain = certain_companions(state, main_request)
+        # Nothing completes the page's product if it is not shown.
+        certain = _NOTHING if is_without_anchor else certain_companions(state, main_request)
         body = recommendations_body(picks, state.catalog.cards, certain)
         if sold_out is not None and starts_with_replacement(state.catalog, sold_out, picks):
             body = with_sold_out(body)
@@ -322,6 +347,7 @@ def _anonymous_list_body(
         list_request.item_id,
         list_request.basket,
         list_request.with_anchor,
+        _lacks_anchor(state, list_request, now_ms),
     )
     key = (*request_key, maker.sold_out, state.catalog.price_list)
     if not list_request.placement:
