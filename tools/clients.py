@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,6 +43,8 @@ _PYTHON_TYPES: Final = {
     "object": "dict[str, Any]",
 }
 _WIDTH: Final = 88
+_TABLE_BEGIN: Final = "<!-- methods -->\n\n"
+_TABLE_END: Final = "<!-- end of methods -->"
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,21 @@ def python_files(document: Schema) -> dict[Path, str]:
     return {
         PYTHON / "types.py": _formatted(_python_types(document)),
         PYTHON / "client.py": _formatted(_python_client(document)),
+        PYTHON.parent / "README.md": _readme(PYTHON.parent, document, str),
     }
+
+
+def _readme(folder: Path, document: Schema, method_name: Callable[[str], str]) -> str:
+    """Return the README of a client with the table of its methods."""
+    text = (folder / "README.md").read_text("utf-8")
+    before, _, rest = text.partition(_TABLE_BEGIN)
+    after = rest.partition(_TABLE_END)[2]
+    rows = "".join(
+        f"| `{method_name(one.name)}` | {one.summary} | {one.keys} |\n"
+        for one in operations_of(document)
+    )
+    table = f"| method | does | key |\n| --- | --- | --- |\n{rows}"
+    return f"{before}{_TABLE_BEGIN}{table}\n{_TABLE_END}{after}"
 
 
 def _formatted(text: str) -> str:
@@ -399,6 +415,7 @@ def typescript_files(document: Schema) -> dict[Path, str]:
     return {
         TYPESCRIPT / "src/schema.ts": _typescript_types(document),
         TYPESCRIPT / "src/client.ts": _typescript_client(document),
+        TYPESCRIPT / "README.md": _readme(TYPESCRIPT, document, _camel),
     }
 
 
