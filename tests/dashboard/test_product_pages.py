@@ -11,6 +11,8 @@ import pytest
 from productrecs.dashboard import list_explanations
 from productrecs.dashboard.page_registry import PAGES
 from productrecs.engines.registry import ENGINES
+from productrecs.training.training_inputs import TrainingInputs
+from productrecs.training.training_run import TrainingDeps, train_store
 from tests.support.dashboard import Member, text_of
 from tests.support.dashboard_calls import address_of
 from tests.support.filled_store import Filled, open_store
@@ -228,6 +230,25 @@ def test_a_product_page_shows_its_lists_without_a_product_and_with_sold_out_ones
     assert "Lamp number 3" in cheap
     assert "Lamp number 4 " not in cheap.partition("No longer in the list")[0]
     assert "A filter is categories:NAME" in wrong
+
+
+def test_a_product_counts_only_companions_that_may_be_shown(office: Office) -> None:
+    office.now_ms += 3_600_000
+    services = office.services
+    domain = f"tents-{office.now_ms}.example"
+    made = open_store(services.database, services.clock, office.inside, domain)
+    for number, lines in enumerate([("tent", "mat")] * 12 + [("boat",)] * 60):
+        made.merchant.order(f"o-{number}", *lines)
+    deps = TrainingDeps(services.database, services.models, services.clock)
+    train_store(deps, made.store, TrainingInputs(), lambda _: None)
+    counts = []
+    for stock in (5, 0):
+        made.merchant.push({"id": "tent"}, {"id": "mat", "stock_qty": stock})
+        page = opened(office, made).get("/dashboard/products/item?id=tent")
+        text = " ".join(text_of(page).split())
+        counts.append(re.findall(r"Bought together (its .*? product|with nothing)", text))
+
+    assert counts == [["its lists use the best 1 product"], ["with nothing"]]
 
 
 def test_a_product_of_another_store_is_not_there(office: Office, shop: Filled) -> None:
