@@ -186,11 +186,11 @@ def python_files(document: Schema) -> dict[Path, str]:
     return {
         PYTHON / "types.py": _formatted(_python_types(document)),
         PYTHON / "client.py": _formatted(_python_client(document)),
-        PYTHON.parent / "README.md": _readme(PYTHON.parent, document, str),
+        PYTHON.parent / "README.md": _build_readme(PYTHON.parent, document, str),
     }
 
 
-def _readme(folder: Path, document: Schema, method_name: Callable[[str], str]) -> str:
+def _build_readme(folder: Path, document: Schema, method_name: Callable[[str], str]) -> str:
     """Return the README of a client with the table of its methods."""
     text = (folder / "README.md").read_text("utf-8")
     before, _, rest = text.partition(_TABLE_BEGIN)
@@ -415,7 +415,7 @@ def typescript_files(document: Schema) -> dict[Path, str]:
     return {
         TYPESCRIPT / "src/schema.ts": _typescript_types(document),
         TYPESCRIPT / "src/client.ts": _typescript_client(document),
-        TYPESCRIPT / "README.md": _readme(TYPESCRIPT, document, _camel),
+        TYPESCRIPT / "README.md": _build_readme(TYPESCRIPT, document, _camel),
     }
 
 

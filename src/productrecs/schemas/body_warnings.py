@@ -99,7 +99,7 @@ class BodyWarnings:
     def texts(self) -> list[str]:
         """Return the warnings, the most frequent of each kind first."""
         unknown = [
-            (unknown_name_warning("field", name, self._known), count)
+            (describe_unknown_name("field", name, self._known), count)
             for name, count in self._unknown.most_common(_MAX_UNKNOWN)
         ]
         counted = [*unknown, *self._odd.most_common(MAX_WARNINGS - _MAX_UNKNOWN)]
@@ -108,7 +108,7 @@ class BodyWarnings:
         ]
 
 
-def unknown_name_warning(kind: str, name: str, known: Collection[str]) -> str:
+def describe_unknown_name(kind: str, name: str, known: Collection[str]) -> str:
     """Return that an unknown field or parameter was ignored, and what is near it."""
     shown = name[:_MAX_NAME]
     lower = shown.lower().replace("-", "_")

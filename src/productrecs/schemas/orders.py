@@ -104,7 +104,7 @@ def parse_order(body: object, now_ms: int, zone: tzinfo, *, confirmed: bool) -> 
     )
 
 
-def order_warnings(body: object, order: NewOrder) -> list[str]:
+def find_order_warnings(body: object, order: NewOrder) -> list[str]:
     """Return what looks wrong in the body of an order: fields, amounts and ids."""
     warnings = BodyWarnings()
     warnings.check_fields(OrderBody, body)

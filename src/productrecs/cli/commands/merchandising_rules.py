@@ -157,13 +157,13 @@ def add(
         detail = describe_rule(content)
         editor = _audited_editor(services, domain, "Saved a rule", detail)
         rule = editor.add(content)
-        count = _selected_count(services, editor.store, rule.content)
+        count = _count_selected(services, editor.store, rule.content)
     _print_rule("Added", rule, as_json=as_json)
     text = f"It selects {counted(count, 'product')} now." if count else _NONE_SELECTED
     click.echo(text, err=True)
 
 
-def _selected_count(services: Services, store: Store, content: RuleContent) -> int:
+def _count_selected(services: Services, store: Store, content: RuleContent) -> int:
     """Return how many products a rule selects, whether or not it is in force."""
     zone, now_ms = store.settings.zone, services.clock()
     catalog = CatalogView(store.store_id, zone, lambda _fields: b"")

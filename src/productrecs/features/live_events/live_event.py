@@ -177,10 +177,10 @@ def _event_verdict(
     minutes = _skew_minutes(body.get("timestamp"), received.at_ms)
     if minutes >= _MAX_SKEW:
         return LiveEventVerdict.CLOCK, f"Its own time differs by {minutes:,} minutes."
-    return LiveEventVerdict.ACCEPTED, _unknown_fields_text(EventBody, body)
+    return LiveEventVerdict.ACCEPTED, _describe_unknown_fields(EventBody, body)
 
 
-def _unknown_fields_text(model: type[BaseModel], body: object) -> str:
+def _describe_unknown_fields(model: type[BaseModel], body: object) -> str:
     """Return a sentence for each unknown field of an event or order."""
     warnings = BodyWarnings()
     warnings.check_fields(model, body)
@@ -208,7 +208,7 @@ def _order_verdict(
         return LiveEventVerdict.NO_SHOPPER, ""
     if refusal := _identity_refusal(received, body):
         return LiveEventVerdict.IDENTITY, refusal
-    return LiveEventVerdict.ACCEPTED, _unknown_fields_text(OrderBody, body)
+    return LiveEventVerdict.ACCEPTED, _describe_unknown_fields(OrderBody, body)
 
 
 def _identity_refusal(received: ReceivedEventRequest, body: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ from productrecs.http.routes.widget.shopper_history_access import (
     record_refused_identities,
 )
 from productrecs.http.transport.request_body import read_body
-from productrecs.schemas.orders import OrderBody, order_warnings, parse_order
+from productrecs.schemas.orders import OrderBody, find_order_warnings, parse_order
 from productrecs.schemas.strict_json import parse_json
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.tenancy.accounts.shopper_identity import (
@@ -138,7 +138,7 @@ async def _store_order_with_warnings(
         WriteKind.ORDER, caller.store.store_id, order, claim
     )
     identity_problems = identity_warnings([(order.user_id, check)])
-    return receipt, [*identity_problems, *order_warnings(body, order)]
+    return receipt, [*identity_problems, *find_order_warnings(body, order)]
 
 
 def _record_for_live_view(

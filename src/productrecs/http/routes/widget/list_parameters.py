@@ -25,7 +25,7 @@ from productrecs.records.catalog.price_lists import (
     UnknownPriceListError,
     parse_list_name,
 )
-from productrecs.schemas.body_warnings import unknown_name_warning
+from productrecs.schemas.body_warnings import describe_unknown_name
 from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 from productrecs.serving.cached_store import CachedStore
 
@@ -217,7 +217,7 @@ def warn_of_unknown_parameters(
     reply["warnings"] = [
         *reply.get("warnings", ()),
         *(
-            unknown_name_warning("parameter", name, parser.names)
+            describe_unknown_name("parameter", name, parser.names)
             + (f"; {FILTER_FORMS}, as filter=..." if name in LOOKS_LIKE_FILTER else "")
             for name in unknown[:_MAX_UNKNOWN]
         ),

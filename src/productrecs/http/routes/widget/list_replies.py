@@ -217,11 +217,11 @@ def _with_requested_anchor(
     if not list_request.with_anchor:
         return body
     state = cached_store.state
-    anchor = _anchor_to_show(state, list_request, context.clock())
+    anchor = _find_anchor_to_show(state, list_request, context.clock())
     return with_anchor(body, None if anchor is None else state.catalog.cards[anchor])
 
 
-def _anchor_to_show(
+def _find_anchor_to_show(
     state: StoreState, list_request: RecommendationRequest, now_ms: int
 ) -> int | None:
     """Return the product of the page, if it is requested and may be shown."""
@@ -241,7 +241,7 @@ def _lacks_anchor(
     """Return whether a bundle's list is about a product that may not be shown."""
     is_bundle = list_request.with_anchor and list_request.source is Source.BUY
     is_about_product = is_bundle and bool(list_request.item_id)
-    return is_about_product and _anchor_to_show(state, list_request, now_ms) is None
+    return is_about_product and _find_anchor_to_show(state, list_request, now_ms) is None
 
 
 class _ListMaker(NamedTuple):
