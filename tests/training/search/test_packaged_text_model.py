@@ -242,6 +242,22 @@ def test_queries_use_the_whole_model_until_the_word_pieces_are_written(
 
 
 @needs_the_packages
+def test_queries_need_neither_the_network_nor_the_library_of_tokens(
+    prepared: TextModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder, unused = TextEmbedder(prepared), pytest.fail
+    monkeypatch.setattr(embedder, "_load_tokenizer", lambda: unused("library loaded"))
+    monkeypatch.setattr(embedder, "_load_network", lambda: unused("network loaded"))
+
+    assert embedder.embed_queries(["red sofa", "  "]).any(axis=1).tolist() == [True, False]
+    assert [embedder.knows_word(text) for text in ("red sofa", "qzxw", "中")] == [
+        True,
+        False,
+        True,
+    ]
+
+
+@needs_the_packages
 def test_an_unreadable_query_map_is_an_error_of_the_model(
     prepared: TextModel, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ from productrecs.records.pictures.onnx_model_file import (
     open_session,
     read_sidecar,
 )
+from productrecs.training.search.word_pieces import WordPieceTokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -130,6 +131,7 @@ class TextEmbedder:
         self._loading = threading.Lock()
         self._network: _OnnxNetwork | None = None
         self._tokenizer: Tokenizer | None = None
+        self._word_pieces: WordPieceTokenizer | None = None
         self._composer: _QueryComposer | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -203,17 +205,17 @@ class TextEmbedder:
             ModelFileError: when the model cannot be read.
         """
         try:
-            encoded = self._load_tokenizer().encode(text, add_special_tokens=False)
+            tokens = self._split_into_tokens(text)
         except Exception as error:
             message = f"{self.model.tokenizer} cannot be used: {error}"
             raise ModelFileError(message) from error
-        tokens = encoded.tokens
         return len(tokens) == len(text.split()) and _UNKNOWN.isdisjoint(tokens)
 
     def release(self) -> None:
         """Unload the model until it is needed again."""
         with self._loading:
-            self._network = self._tokenizer = self._composer = None
+            self._network = self._tokenizer = None
+            self._word_pieces = self._composer = None
 
     def _load_network(self) -> "_OnnxNetwork":
         with self._loading:
@@ -229,6 +231,20 @@ class TextEmbedder:
                 self._tokenizer.enable_truncation(_LONGEST)
                 self._tokenizer.enable_padding()
             return self._tokenizer
+
+    def _load_word_pieces(self) -> WordPieceTokenizer:
+        with self._loading:
+            if self._word_pieces is None:
+                self._word_pieces = WordPieceTokenizer(self.model.tokenizer)
+            return self._word_pieces
+
+    def _split_into_tokens(self, query: str) -> Sequence[str]:
+        if self.model.is_packaged:
+            return self._load_word_pieces().tokens(query)
+        tokens: Sequence[str] = (
+            self._load_tokenizer().encode(query, add_special_tokens=False).tokens
+        )
+        return tokens
 
     def _load_composer(self) -> "_QueryComposer | None":
         """Return what composes queries; None before the word pieces are written.
@@ -246,9 +262,8 @@ class TextEmbedder:
         if not pieces.exists():
             return None
         try:
-            tokenizer = self._load_tokenizer()
-            self._composer = _QueryComposer(tokenizer, pieces, query_map)
-            self._network = None  # an API process needs it no more
+            self._composer = _QueryComposer(self._load_word_pieces(), pieces, query_map)
+            self._network = self._tokenizer = None  # an API process needs them no more
         except Exception as error:
             message = f"{pieces} or {query_map} cannot be read: {error}"
             raise ModelFileError(message) from error
@@ -258,7 +273,9 @@ class TextEmbedder:
 class _QueryComposer:
     """Composes the vectors of queries of those of their word pieces."""
 
-    def __init__(self, tokenizer: "Tokenizer", pieces: Path, query_map: Path) -> None:
+    def __init__(
+        self, tokenizer: WordPieceTokenizer, pieces: Path, query_map: Path
+    ) -> None:
         self._tokenizer = tokenizer
         self._codes: Codes = np.load(pieces, mmap_mode="r")
         with np.load(query_map) as file:
@@ -271,7 +288,7 @@ class _QueryComposer:
         if (row := self._words.get(text.strip().lower())) is not None:
             rows = unit_rows(self._word_codes[row : row + 1])
         else:
-            ids = self._tokenizer.encode(text, add_special_tokens=False).ids
+            ids = self._tokenizer.ids(text)[:_LONGEST]
             rows = unit_rows(self._codes[ids])
             if len(ids) > 1:
                 rows = unit_rows(rows.sum(axis=0, keepdims=True) @ self._map)
