@@ -27,7 +27,7 @@ from productrecs.features.forecast.demand_reports import (
 from productrecs.features.forecast.order_replay import order_replay_report
 from productrecs.features.forecast.order_sheets import order_sheet_report
 from productrecs.features.recommendations.earnings.earnings_replay import (
-    earnings_report,
+    earnings_replay_report,
     replay_earning_weights,
 )
 from productrecs.features.reports.customer_segments_report import (
@@ -131,7 +131,9 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         ),
         EARNINGS: ReportType(
             "what margin would count in lists, replayed on past orders",
-            lambda services, store, query: earnings_report(services.database, store, query),
+            lambda services, store, query: earnings_replay_report(
+                services.database, store, query.limit
+            ),
         ),
         "demand": ReportType(
             "what to order, what is running out and what is in excess, by money",

@@ -42,7 +42,7 @@ SEVERAL_STORES = {
     "cli/doctor/repository.py: count_jobs_due_before": OPERATOR,
     "attribution/repository.py: attribution_backlogs": READS_ALL,
     "live_events/repository.py: text of _WATCHED_SQL": READS_ALL,
-    "relevance/repository.py: relevance_progress": READS_ALL,
+    "relevance/repository.py: measured_and_present_versions": READS_ALL,
     "privacy/repository.py: stores_in_progress": READS_ALL,
     "experiments/repository.py: stores_with_started_tests": READS_ALL,
     "pictures/repository.py: reschedule_rejected_pictures": (

@@ -217,7 +217,11 @@ class StoreJobs:
             stock_plan = plan_stock_actions(stocked, run, store.settings, services.clock())
         actions = [] if stock_plan is None else stock_plan.first(len(stock_plan))
         running_out, overstocked = (
-            [items.numbers[action.item_id] for action in actions if action.alert is alert]
+            [
+                items.numbers_by_id[action.item_id]
+                for action in actions
+                if action.alert is alert
+            ]
             for alert in (StockAlert.RUNS_OUT, StockAlert.OVERSTOCK)
         )
         index = compute_earning_index(items.prices, items.costs, running_out, overstocked)

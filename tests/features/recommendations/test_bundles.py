@@ -12,7 +12,7 @@ from productrecs.engines.complementary import ComplementAndCopurchaseModel
 from productrecs.engines.copurchase import ItemSets, fit_item_sets
 from productrecs.engines.registry import BUNDLE, BUY, COMPLEMENTARY
 from productrecs.features.recommendations.bundles import (
-    _evidence_by_set,
+    _orders_and_lift_by_set,
     offer_of_list,
     propose_bundles,
 )
@@ -252,5 +252,5 @@ def test_a_deleted_product_changes_no_evidence_of_other_sets(
     ids[STOVE] = None
     monkeypatch.setattr(shop.catalog, "ids", ids)
 
-    orders, lift = _evidence_by_set(shop, [pair])[frozenset(pair)]
+    orders, lift = _orders_and_lift_by_set(shop, [pair])[frozenset(pair)]
     assert (orders, round(lift, 4)) == (68, 3.7)

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.core.report import parse_report_query
 from productrecs.features.recommendations.earnings.earnings_replay import (
     WEIGHTS,
-    earnings_report,
+    earnings_replay_report,
     replay_earning_weights,
 )
 from productrecs.features.recommendations.earnings.repository import (
@@ -339,21 +338,20 @@ def test_the_index_survives_the_database(shop: ReportedStore) -> None:
 
     assert at == NOON + 1
     assert read == pytest.approx(index, abs=1e-6)
-    tent, rope, mug = (read[found.numbers[name]] for name in ("tent", "rope", "mug"))
+    tent, rope, mug = (read[found.numbers_by_id[name]] for name in ("tent", "rope", "mug"))
     assert (tent, mug) == (1.0, 0.0)
     assert rope < 0
 
 
 def test_a_replay_shows_margin_against_relevance(shop: ReportedStore) -> None:
     store, database = shop.store, shop.database
-    query = parse_report_query(NOON, store.settings.zone)
-    assert earnings_report(database, store, query).notes == (
+    assert earnings_replay_report(database, store, max_rows=20).notes == (
         "The store's past was not replayed yet.",
     )
 
     replay_earning_weights(database, store, NOON)
 
-    made = earnings_report(database, store, query)
+    made = earnings_replay_report(database, store, max_rows=20)
     names = [column.name for column in made.columns]
     rows = [dict(zip(names, row, strict=True)) for row in made.rows]
     assert [row["weight"] for row in rows] == list(WEIGHTS)
@@ -366,6 +364,6 @@ def test_a_replay_without_costs_says_what_is_missing(database: Database) -> None
 
     replay_earning_weights(database, store, NOON)
 
-    made = earnings_report(database, store, parse_report_query(NOON, store.settings.zone))
+    made = earnings_replay_report(database, store, max_rows=20)
     assert made.rows == ()
     assert made.notes == ("No product has a cost: send `cost` with your products.",)

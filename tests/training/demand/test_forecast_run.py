@@ -138,7 +138,7 @@ def test_money_is_what_was_paid_in_the_stores_currency(
         totals = Counter(row[4] for page in pages for row in page)
     paid = {one.item_id: one.price for one in stocked.items}
     assert paid == pytest.approx({"lamp": 20.0, "mat": 5.0, "tent": 16.017}, abs=0.001)
-    known = {one: earnings.prices[place] for one, place in earnings.numbers.items()}
+    known = {one: earnings.prices[place] for one, place in earnings.numbers_by_id.items()}
     assert known == pytest.approx(paid)
     assert totals == {20.0: 241, 200.0: 1, 1440.0: 1}  # two abroad at the usual price
 

@@ -10,7 +10,7 @@ import click
 from productrecs.cli.open_services import open_store
 from productrecs.cli.options import data_option, joined_options, json_option
 from productrecs.cli.output import print_json
-from productrecs.features.recommendations.bundles import BundleOverview, bundle_rows
+from productrecs.features.recommendations.bundles import BundleOverview, bundle_overviews
 from productrecs.records.placements.bundle import BundleContent, BundleState
 from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.serving.cached_store import load_store
@@ -46,7 +46,7 @@ def list_(domain: str, *, as_json: bool, data: Path | None) -> None:
     """
     with open_store(data, domain) as (services, store):
         state = load_store(services, store).state
-        rows = bundle_rows(services.database, state, services.clock())
+        rows = bundle_overviews(services.database, state, services.clock())
     if as_json:
         print_json([row.as_fields() for row in rows])
         return

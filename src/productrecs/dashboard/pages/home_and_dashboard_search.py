@@ -36,6 +36,7 @@ from productrecs.features.reports.tracking_health.tracking_health_report import 
 from productrecs.features.search.product_search import truncate_query
 from productrecs.features.search.search_insights import count_searches
 from productrecs.records.merchandising.rule import describe_rule
+from productrecs.records.search_counts.repository import SearchTotals
 from productrecs.report_registry import make_report
 
 FIND_PATH: Final = "/dashboard/find"
@@ -89,7 +90,7 @@ def show_home(visit: Visit) -> Reply:
 def _headline_tiles(
     visit: Visit,
     impact: dict[str, ReportValue],
-    searches: tuple[int, int],
+    totals: SearchTotals,
     health: dict[str, ReportValue],
 ) -> list[FigureTile]:
     fmt = visit.formats
@@ -115,9 +116,9 @@ def _headline_tiles(
         ),
         FigureTile(
             "Searches",
-            fmt.number(searches[0]),
-            f"{fmt.share(share_of(searches[1], searches[0]))} without results"
-            if searches[0]
+            fmt.number(totals.searches),
+            f"{fmt.share(share_of(totals.empty, totals.searches))} without results"
+            if totals.searches
             else "",
             "What shoppers searched for and stayed with for three seconds.",
         ),

@@ -219,7 +219,9 @@ class BundleOverview:
         }
 
 
-def bundle_rows(database: Database, store: StoreState, now_ms: int) -> list[BundleOverview]:
+def bundle_overviews(
+    database: Database, store: StoreState, now_ms: int
+) -> list[BundleOverview]:
     """Return the store's bundles, the oldest first, then the proposals, best first."""
     store_id = store.catalog.store_id
     with database.reading() as connection:
@@ -232,16 +234,17 @@ def bundle_rows(database: Database, store: StoreState, now_ms: int) -> list[Bund
         ids = {item_id for content in contents for item_id in content.items}
         rows_by_id = CatalogRepository(connection, store_id).find(ids)
     items = {item_id: row.item for item_id, row in rows_by_id.items() if row.present}
-    evidence = _evidence_by_set(store, [content.items for content in contents])
-    rows = []
+    evidence = _orders_and_lift_by_set(store, [content.items for content in contents])
+    overviews = []
     for bundle, content in zip_longest(stored, contents):
         orders_and_lift = evidence.get(frozenset(content.items))
-        row = build_bundle_row(store, items, content, now_ms, bundle, orders_and_lift)
-        rows.append(row)
-    return rows
+        overviews.append(
+            build_bundle_overview(store, items, content, now_ms, bundle, orders_and_lift)
+        )
+    return overviews
 
 
-def build_bundle_row(
+def build_bundle_overview(
     store: StoreState,
     items: Mapping[str, Item],
     content: BundleContent,
@@ -272,7 +275,7 @@ def build_bundle_row(
     )
 
 
-def _evidence_by_set(
+def _orders_and_lift_by_set(
     store: StoreState, item_id_sets: Sequence[tuple[str, ...]]
 ) -> dict[frozenset[str], tuple[int, float]]:
     """Return the number of orders and the lift of the sets that the model knows.

@@ -45,7 +45,7 @@ def effective_source(store: StoreState, request: RecommendationRequest) -> Sourc
     return Source.SIMILAR if has_picture else Source.MIX
 
 
-def certain_companions(
+def certain_bundle_companions(
     store: StoreState, request: RecommendationRequest | None
 ) -> frozenset[int] | None:
     """Return what is certainly bought together with the products of a bundle's request.

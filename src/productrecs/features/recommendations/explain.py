@@ -304,8 +304,8 @@ class _DecisionExplainer:
             source=pick.engine,
             score=pick.score,
             voices=votes,
-            bought_with=self._with_ids(pick.item, evidence.bought_with),
-            completes=self._with_ids(pick.item, evidence.completes),
+            bought_with=self._to_bought_together_counts(pick.item, evidence.bought_with),
+            completes=self._to_bought_together_counts(pick.item, evidence.completes),
             goes_with=None if pair is None else self._category_names(pick.item, pair),
             seen_by=evidence.seen_by,
             return_share=evidence.return_share,
@@ -339,7 +339,7 @@ class _DecisionExplainer:
             self._explainers[name] = explainer
         return explainer
 
-    def _with_ids(
+    def _to_bought_together_counts(
         self, item: int, baskets: Sequence[SharedBasketCount]
     ) -> tuple[BoughtTogetherCount, ...]:
         ids = self._store.catalog.ids

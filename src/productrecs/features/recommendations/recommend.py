@@ -34,8 +34,8 @@ from productrecs.features.recommendations.request_context import (
     context_basket,
     context_visit,
     resolve_context,
-    with_purchase_memory,
     with_purchases_due,
+    with_remembered_purchases,
 )
 from productrecs.features.recommendations.reranking import (
     BACKFILL_SCORE,
@@ -172,7 +172,7 @@ def _context_and_eligible_items(
     if recipe.has_fatigue and (ignored := ignored_impressions(histories, now_ms)):
         context = context._replace(ignored=ignored, fatigue=fatigue_factors(ignored))
     if recipe.uses_purchase_memory and context.page_type is PageType.SHOPPER:
-        context = with_purchase_memory(context, histories)
+        context = with_remembered_purchases(context, histories)
     if recipe.rebuys:
         context = with_purchases_due(store, context, histories, now_ms)
     eligible = store.eligible(

@@ -142,7 +142,9 @@ def resolve_context(
     if not histories:
         return ShopperContext(anchors, recent, recent, _NO_ITEMS, None, page_type)
     rebuyable, has_habits = (
-        (NO_RANKED, False) if anchors else _rebuyable_items(store, histories)
+        (NO_RANKED, False)
+        if anchors
+        else _rebuyable_items_and_is_habitual(store, histories)
     )
     return ShopperContext(
         anchors=anchors,
@@ -174,7 +176,7 @@ def _anchor_numbers(store: StoreState, request: RecommendationRequest) -> tuple[
     return tuple([number for number in numbers if number is not None])
 
 
-def with_purchase_memory(
+def with_remembered_purchases(
     context: ShopperContext, histories: Sequence[ShopperHistory]
 ) -> ShopperContext:
     """Return a context based on the shopper's purchases; newer ones weigh more."""
@@ -291,7 +293,7 @@ def _strongest_interactions(histories: Sequence[ShopperHistory]) -> dict[int, in
     return strongest
 
 
-def _rebuyable_items(
+def _rebuyable_items_and_is_habitual(
     store: StoreState, histories: Sequence[ShopperHistory]
 ) -> tuple[RankedItems, bool]:
     """Return the visible items that the shopper rebuys, and whether it is a habit."""

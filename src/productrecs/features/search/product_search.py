@@ -330,7 +330,7 @@ def find_with_filters(
         return hits  # the catalog's texts do not have all of the words
     if hits.with_every_word < min(num, by_words.complete):
         return IndexHits([], [])
-    return _add_scores_of_words(hits, by_words, query.visible)
+    return _add_scores_of_other_search(hits, by_words, query.visible)
 
 
 def _find(
@@ -338,13 +338,13 @@ def _find(
 ) -> IndexHits:
     hits = store.index.find(index_query)
     if not hits.items:
-        hits = _find_synonyms_of_query(store, query, index_query)
+        hits = _find_whole_query_or_synonym(store, query, index_query)
     if not hits.exact:
         return hits
     return narrow_to_code_matches(store.index, query.query.text, query.visible, hits)
 
 
-def _find_synonyms_of_query(
+def _find_whole_query_or_synonym(
     store: SearchableStore, query: ResolvedQuery, index_query: IndexQuery
 ) -> IndexHits:
     """Return the hits of a whole query or, without any, of its first synonym with some.
@@ -370,7 +370,9 @@ def _most_popular(store: SearchableStore, visible: Mask, limit: int) -> IndexHit
     return IndexHits(items.tolist(), scores, with_every_word=len(items))
 
 
-def _add_scores_of_words(hits: IndexHits, others: IndexHits, visible: Mask) -> IndexHits:
+def _add_scores_of_other_search(
+    hits: IndexHits, others: IndexHits, visible: Mask
+) -> IndexHits:
     """Return the hits with every word by the sum of two searches' relative scores."""
     every_word_count, top = hits.with_every_word, max(hits.scores[:1], default=1.0)
     scores = dict(

@@ -169,8 +169,10 @@ def _reading_with_filters(
         if found_filter.filter.field not in _WORD_FIELDS
     ]
     visible = _apply_filter_masks(context.visible, prices_and_sizes)
-    as_words = QueryWithAttributesAsWords(_text_without(text, prices_and_sizes), visible)
-    remaining = _text_without(text, filters)
+    as_words = QueryWithAttributesAsWords(
+        _remove_filter_words(text, prices_and_sizes), visible
+    )
+    remaining = _remove_filter_words(text, filters)
     if context.index.language.are_stop_words(query_words(remaining)):
         remaining = ""
     return QueryReading(
@@ -191,7 +193,7 @@ def _apply_filter_masks(visible: Mask, filters: Sequence[_FoundFilter]) -> Mask:
     return visible
 
 
-def _text_without(text: str, filters: Sequence[_FoundFilter]) -> str:
+def _remove_filter_words(text: str, filters: Sequence[_FoundFilter]) -> str:
     """Return a query without some filters; its last word is complete if that goes."""
     end = len(text)
     parts = []
@@ -303,10 +305,12 @@ def _matching_size_ids(
         return ids, []
     same: list[SizePhrase] = []
     if shoes().is_named(words):
-        if size.system in COUNTRY_SYSTEMS and not _include_size_system(context, ids, size):
+        if size.system in COUNTRY_SYSTEMS and not _has_value_in_size_system(
+            context, ids, size
+        ):
             size = replace(size, system="eu")
             ids = _size_value_ids(context.catalog, size)
-        if size.system not in CHILD_SYSTEMS and not _include_size_system(
+        if size.system not in CHILD_SYSTEMS and not _has_value_in_size_system(
             context, ids, size
         ):
             same = _marked_size_phrases(
@@ -321,7 +325,7 @@ def _matching_size_ids(
             for value_id in ids
             if _may_be_in_systems(context, value_id, size, systems)
         }
-        if not _include_size_system(context, ids, size):
+        if not _has_value_in_size_system(context, ids, size):
             same = _marked_size_phrases(sizes_of_clothes(meant, words), size)
     elif jeans().is_named(words) and not ids and size.system in {None, "eu", WAIST}:
         named = ClothingSize(size.value, size.system or "eu")
@@ -369,7 +373,7 @@ def _named_size_system(catalog: CatalogView, value_id: int, value: str) -> str |
     return sizes_with_systems(catalog.attributes.value(value_id)[1].value)[value]
 
 
-def _include_size_system(
+def _has_value_in_size_system(
     context: QueryFilterContext, ids: Collection[int], size: SizePhrase
 ) -> bool:
     """Return whether values of the catalog are a size in the system that is asked for."""

@@ -181,11 +181,11 @@ def _refinement(
     catalog: CatalogView, question: _CandidateQuestion, items: Items
 ) -> RefinementQuestion:
     answers = [
-        ValueCount(_label(catalog, key), _count(catalog, key, items))
+        ValueCount(_label(catalog, key), _count_items_with_answer(catalog, key, items))
         for key in question.keys
     ]
     if question.kind == "size":
-        answers.sort(key=lambda answer: _size_order(answer.value))
+        answers.sort(key=lambda answer: _size_sort_key(answer.value))
     key = question.keys[0]
     name = key if isinstance(key, str) else catalog.attributes.title_of(key)
     if question.kind in ATTRIBUTE_FIELDS or question.kind == FilterKind.CATEGORIES:
@@ -204,7 +204,7 @@ def _label(catalog: CatalogView, key: _Key) -> str:
     return key if isinstance(key, str) else catalog.attributes.value(key)[1].value
 
 
-def _count(catalog: CatalogView, key: _Key, items: Items) -> int:
+def _count_items_with_answer(catalog: CatalogView, key: _Key, items: Items) -> int:
     if isinstance(key, str):
         members = np.array(catalog.members.get(key, ()), np.int64)
         mask = np.zeros(len(catalog), np.bool_)
@@ -215,7 +215,7 @@ def _count(catalog: CatalogView, key: _Key, items: Items) -> int:
     return int(mask[known].sum())
 
 
-def _size_order(value: str) -> tuple[int, float, str]:
+def _size_sort_key(value: str) -> tuple[int, float, str]:
     """Return the place of a size: words such as S and XL, then numbers, then others."""
     word = size_in_title(value)
     if word:

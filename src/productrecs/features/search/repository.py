@@ -57,7 +57,7 @@ _CLICKS: Final = (
     "WHERE store_id = ? AND day >= ? AND day <= ? GROUP BY intent"
 )
 # Counts clicks only on days with searches of the same intent.
-_OBSERVED: Final = (
+_DAILY_INTENT_SEARCHES: Final = (
     "SELECT searched.intent, searched.unnamed, searched.shoppers, clicked.who "
     "FROM search_days AS clicked "
     "JOIN search_counts AS searched ON clicked.store_id = searched.store_id "
@@ -159,7 +159,7 @@ class SearchFigureRepository(StoreRepository):
         rows = self._raw.all(_CLICKS, self._period)
         return {row[0]: QueryClicks._make(row[1:]) for row in rows}
 
-    def observed_searches(self) -> list[DailyIntentSearches]:
+    def daily_intent_searches(self) -> list[DailyIntentSearches]:
         """Return the days and intents with searches and clicks."""
         return [
             DailyIntentSearches(
@@ -168,7 +168,7 @@ class SearchFigureRepository(StoreRepository):
                 bytes(row[2] or EMPTY_SKETCH),
                 bytes(row[3] or EMPTY_SKETCH),
             )
-            for row in self._raw.all(_OBSERVED, self._period)
+            for row in self._raw.all(_DAILY_INTENT_SEARCHES, self._period)
         ]
 
     def attributed_sales(self, currency: str) -> dict[str, QuerySales]:

@@ -239,7 +239,7 @@ def results_page(
     buyable = store.visible(now_ms, in_stock=True)
     masks = filter_masks(store.catalog, listing.filters, buyable)
     if resolved.has_words:
-        query, results = _search_words(store, resolved, listing, masks)
+        query, results = _search_remaining_words(store, resolved, listing, masks)
     else:
         query, results = resolved, _list_trending(resolved, trending)
     matches = results.filter_by(masks.values())
@@ -266,7 +266,7 @@ def results_page(
     )
 
 
-def _search_words(
+def _search_remaining_words(
     store: SearchableStore,
     query: ResolvedQuery,
     listing: ResultsPageRequest,

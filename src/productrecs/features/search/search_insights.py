@@ -38,6 +38,7 @@ from productrecs.records.search_counts.repository import (
     PHOTO_SEARCHES,
     QuestionCount,
     SearchCountRepository,
+    SearchTotals,
 )
 from productrecs.storage.sql.attribution_backlog import UnattributedRecords
 from productrecs.storage.sql.database import Database
@@ -139,10 +140,8 @@ def search_insights(
     ]
 
 
-def count_searches(
-    database: Database, store: Store, days: tuple[str, str]
-) -> tuple[int, int]:
-    """Return the `searches` of the insights' total, and how many had no results."""
+def count_searches(database: Database, store: Store, days: tuple[str, str]) -> SearchTotals:
+    """Return the `searches` and `empty` of the insights' total, without the queries."""
     with database.reading() as connection:
         return SearchCountRepository(connection, store.store_id).totals_between(*days)
 
@@ -173,7 +172,9 @@ def search_insights_by_list(
             query_filter: figures.most_frequent(limit, intents_by_filter[query_filter])
             for query_filter in query_filters
         }
-        texts = figures.texts(repository, {*chain.from_iterable(listed_by_filter.values())})
+        texts = figures.read_spellings(
+            repository, {*chain.from_iterable(listed_by_filter.values())}
+        )
         backlog = repository.backlog()
     return {
         query_filter: SearchInsights(
@@ -194,7 +195,7 @@ def search_insights_by_list(
 
 def _read_figures(repository: SearchFigureRepository, currency: str) -> "_FiguresByIntent":
     counts, clicks = repository.counts(), repository.clicks()
-    observed = repository.observed_searches()
+    observed = repository.daily_intent_searches()
     image_searches = counts.pop(PHOTO_SEARCHES, _NO_COUNT).searches
     image_clicks = clicks.pop(PHOTO_SEARCHES, _NO_CLICKS).clicks
     searchers_clicked = Counter[str]()
@@ -255,19 +256,19 @@ class _FiguresByIntent:
         count = self.counts.get(intent, _NO_COUNT)
         return -count.searches, -self._clicks_of(intent).clicks, intent
 
-    def texts(
+    def read_spellings(
         self, repository: SearchFigureRepository, intents: Collection[str]
     ) -> dict[str, str]:
         """Return the latest spelling of intents: of a search, or else of a click."""
         counts, clicks = self.counts, self.clicks
         days = {intent: counts[intent].last_day for intent in intents if intent in counts}
-        texts = repository.searched_texts(days)
-        without_text = [intent for intent in intents if not texts.get(intent)]
+        spellings = repository.searched_texts(days)
+        without_text = [intent for intent in intents if not spellings.get(intent)]
         days = {
             intent: clicks[intent].last_day for intent in without_text if intent in clicks
         }
-        texts |= repository.clicked_texts(days)
-        return {intent: texts.get(intent) or intent for intent in intents}
+        spellings |= repository.clicked_texts(days)
+        return {intent: spellings.get(intent) or intent for intent in intents}
 
     def insight(self, intent: str, text: str) -> QueryInsight:
         """Return the figures of one intent."""

@@ -69,6 +69,13 @@ _QUESTIONS: Final = (
 )
 
 
+class SearchTotals(NamedTuple):
+    """How often shoppers searched, and how many of the searches had no results."""
+
+    searches: int
+    empty: int
+
+
 class QuestionCount(NamedTuple):
     """How often search asked for an attribute, and how often shoppers answered."""
 
@@ -160,11 +167,11 @@ class SearchCountRepository(StoreRepository):
             found += [(row[0], bytes(row[1] or EMPTY_SKETCH)) for row in rows]
         return found
 
-    def totals_between(self, first: str, last: str) -> tuple[int, int]:
-        """Return the number of text searches in these days, and how many had no results."""
+    def totals_between(self, first: str, last: str) -> SearchTotals:
+        """Return the number of text searches from the first to the last of these days."""
         rows = self._raw.all(_TOTALS, (self._store_id, first, last))
         searches, empty = rows[0]
-        return int(searches or 0), int(empty or 0)
+        return SearchTotals(int(searches or 0), int(empty or 0))
 
     def delete_before(self, before: str) -> int:
         """Delete the counts before a day; return the number of rows."""

@@ -20,8 +20,8 @@ from productrecs.dashboard.pages.catalog.merchandising_rule_form import distinct
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.recommendations.bundles import (
     BundleOverview,
-    build_bundle_row,
-    bundle_rows,
+    build_bundle_overview,
+    bundle_overviews,
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.placements.bundle import (
@@ -112,7 +112,7 @@ class BundleDraft:
 
 def show_bundles(visit: Visit) -> Reply:
     """Show the bundles, the proposals and the rejected sets."""
-    rows = bundle_rows(visit.database, visit.cached_store.state, visit.now_ms)
+    rows = bundle_overviews(visit.database, visit.cached_store.state, visit.now_ms)
     placements = [
         row.name
         for row in visit.cached_store.placements.by_name.values()
@@ -136,7 +136,7 @@ def show_bundle_form(visit: Visit) -> Reply:
     query = visit.query
     if query["bundle"]:
         bundle_id = parse_whole_number(query["bundle"])
-        rows = bundle_rows(visit.database, visit.cached_store.state, visit.now_ms)
+        rows = bundle_overviews(visit.database, visit.cached_store.state, visit.now_ms)
         stored_rows = [row for row in rows if row.bundle_id is not None]
         for row in stored_rows:
             if row.bundle_id == bundle_id:
@@ -265,7 +265,7 @@ def _preview_row_and_problem(
         stored = CatalogRepository(connection, visit.store.store_id).find(content.items)
     items = {item_id: row.item for item_id, row in stored.items() if row.present}
     state = visit.cached_store.state
-    return build_bundle_row(state, items, content, visit.now_ms), ""
+    return build_bundle_overview(state, items, content, visit.now_ms), ""
 
 
 def _is_rejected(row: BundleOverview) -> bool:

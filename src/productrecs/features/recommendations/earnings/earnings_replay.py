@@ -14,7 +14,6 @@ import numpy as np
 from productrecs.core.report import (
     FigureDefinition,
     Report,
-    ReportQuery,
     define_figure,
 )
 from productrecs.core.timestamps import iso
@@ -54,13 +53,13 @@ _COLUMNS: Final = (
 )
 
 
-class _ListEarnings(NamedTuple):
-    """What the lists of one weight show."""
+class _ReplayedListOutcomes(NamedTuple):
+    """What past orders would have bought from the lists of one weight."""
 
     hits: Floats  # by list: whether it shows a right product
     revenue: Floats  # by list: price of the right products shown
     margin: Floats
-    shown: float  # mean margin of all products shown
+    shown_margin: float  # the mean of all products shown
 
 
 def replay_earning_weights(database: Database, store: Store, now_ms: int) -> None:
@@ -86,8 +85,8 @@ def replay_earning_weights(database: Database, store: Store, now_ms: int) -> Non
     if result["orders"] >= MIN_GROUPS and result["costs"]:
         num = store.settings.rec_num
         groups = np.array([case.group for case in cases], np.int64)
-        earnings = [
-            _list_earnings(
+        outcomes = [
+            _replay_outcomes(
                 cases,
                 [rank_by_earnings(ranked, index, weight)[:num] for ranked in lists],
                 items.prices,
@@ -96,17 +95,17 @@ def replay_earning_weights(database: Database, store: Store, now_ms: int) -> Non
             for weight in WEIGHTS
         ]
         result["rows"] = [
-            _row(weight, earnings_of_weight, earnings[0], groups)
-            for weight, earnings_of_weight in zip(WEIGHTS, earnings, strict=True)
+            _replay_row(weight, outcomes_of_weight, outcomes[0], groups)
+            for weight, outcomes_of_weight in zip(WEIGHTS, outcomes, strict=True)
         ]
     with database.transaction() as transaction:
         EarningsRepository(transaction, store_id).store_replay(result, now_ms)
 
 
-def earnings_report(database: Database, store: Store, query: ReportQuery) -> Report:
+def earnings_replay_report(database: Database, store: Store, max_rows: int) -> Report:
     """Return the last replay of a store; without rows before the first."""
     with database.reading() as connection:
-        stored = EarningsRepository(connection, store.store_id).replay()
+        stored = EarningsRepository(connection, store.store_id).stored_replay()
     result: Any = {} if stored is None else stored.result
     rows, notes = result.get("rows", []), []
     if stored is None:
@@ -137,17 +136,17 @@ def earnings_report(database: Database, store: Store, query: ReportQuery) -> Rep
         title="Margin against relevance, replayed on past orders",
         figures=figures,
         columns=_COLUMNS,
-        rows=tuple(tuple(row) for row in rows)[: query.limit],
+        rows=tuple(tuple(row) for row in rows)[:max_rows],
         notes=tuple(notes),
     )
 
 
-def _list_earnings(
+def _replay_outcomes(
     cases: Sequence[EvaluationCase],
     lists: Sequence[Sequence[Pick]],
     prices: Floats,
     margins: Floats,
-) -> _ListEarnings:
+) -> _ReplayedListOutcomes:
     prices, margins_or_zero = np.nan_to_num(prices), np.nan_to_num(margins)
     hits = [
         [pick.item for pick in ranked if pick.item in case.answers]
@@ -155,7 +154,7 @@ def _list_earnings(
     ]
     shown_items = np.array([pick.item for ranked in lists for pick in ranked], np.int64)
     known_margins = margins[shown_items][np.isfinite(margins[shown_items])]
-    return _ListEarnings(
+    return _ReplayedListOutcomes(
         np.array([bool(items) for items in hits], np.float64),
         np.array([prices[items].sum() for items in hits]),
         np.array([margins_or_zero[items].sum() for items in hits]),
@@ -163,15 +162,18 @@ def _list_earnings(
     )
 
 
-def _row(
-    weight: float, earnings: _ListEarnings, baseline: _ListEarnings, groups: Ints
+def _replay_row(
+    weight: float,
+    outcomes: _ReplayedListOutcomes,
+    without_weight: _ReplayedListOutcomes,
+    groups: Ints,
 ) -> list[float]:
-    change = mean_with_interval(earnings.hits - baseline.hits, groups)
+    change = mean_with_interval(outcomes.hits - without_weight.hits, groups)
     return [
         weight,
-        float(earnings.hits.mean()),
+        float(outcomes.hits.mean()),
         *(change.mean, change.low, change.high),
-        round(float(earnings.revenue.mean()) * 1_000, 2),
-        round(float(earnings.margin.mean()) * 1_000, 2),
-        round(earnings.shown, 2),
+        round(float(outcomes.revenue.mean()) * 1_000, 2),
+        round(float(outcomes.margin.mean()) * 1_000, 2),
+        round(outcomes.shown_margin, 2),
     ]

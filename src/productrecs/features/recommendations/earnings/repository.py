@@ -35,7 +35,7 @@ class PricesAndCosts(NamedTuple):
 
     prices: Floats
     costs: Floats
-    numbers: Mapping[str, int]
+    numbers_by_id: Mapping[str, int]
 
 
 def index_computed_at(reader: RawReader | RawSql, store_id: StoreId) -> int:
@@ -83,7 +83,7 @@ class EarningsRepository(StoreRepository):
         """Store the result of a replay, replacing the last one."""
         self._store(_REPLAY, result, now_ms)
 
-    def replay(self) -> StoredInsight | None:
+    def stored_replay(self) -> StoredInsight | None:
         """Return the last replay; None before the first."""
         return read_insight(self._connection, self._store_id, _REPLAY)
 

@@ -38,12 +38,12 @@ from productrecs.features.search.relevance.relevance_measure import (
 from productrecs.features.search.relevance.repository import (
     HAND,
     REMOVED,
+    MeasuredAndPresentVersions,
     QuerySetEntry,
-    RelevanceProgress,
     RelevanceRepository,
     StoredMeasure,
     judged_queries,
-    relevance_progress,
+    measured_and_present_versions,
 )
 from productrecs.features.search.search_insights import search_insights
 from productrecs.records.search_counts.search_counter import search_intent
@@ -136,7 +136,7 @@ def _clicks_of_intents(
     repository: RelevanceRepository, store: Store, intents: set[str], now_ms: int
 ) -> Iterator[SearchClick]:
     analyzer = LanguageAnalyzer(store.settings.language)
-    weights = repository.outcome_weights(first_log_day(store, now_ms))
+    weights = repository.outcome_weights_by_click_seq(first_log_day(store, now_ms))
     intent_by_text: dict[str, str] = {}  # the intent of each text
     for page in repository.clicks(now_ms - LOG_DAYS * DAY_MS):
         for click in page:
@@ -186,25 +186,25 @@ def stores_to_measure(
     A new store waits for its first night.
     """
     with database.reading() as connection:
-        progress = relevance_progress(connection)
+        versions = measured_and_present_versions(connection)
     return [
         store.store_id
         for store in stores
-        if store.store_id in progress and _is_due(store, progress[store.store_id], now_ms)
+        if store.store_id in versions and _is_due(store, versions[store.store_id], now_ms)
     ]
 
 
-def _is_due(store: Store, progress: RelevanceProgress, now_ms: int) -> bool:
-    since_ms = progress.measured_at or store.created_at
+def _is_due(store: Store, versions: MeasuredAndPresentVersions, now_ms: int) -> bool:
+    since_ms = versions.measured_at or store.created_at
     if is_nightly_run_due(store.settings.zone, since_ms, now_ms):
         return True
     present: dict[str, Any] = {
-        "search": progress.search_seq,
-        "rules": progress.rules_seq,
+        "search": versions.search_seq,
+        "rules": versions.rules_seq,
         "settings": search_settings(store),
     }
-    return bool(progress.measured_at) and any(
-        progress.versions.get(name) != version for name, version in present.items()
+    return bool(versions.measured_at) and any(
+        versions.measured.get(name) != version for name, version in present.items()
     )
 
 

@@ -121,15 +121,15 @@ def restrict_to_common_queries(
 
 
 @dataclass(frozen=True, slots=True)
-class _NdcgStandard:
-    """What two lists of one query are compared by."""
+class _NdcgCalculator:
+    """Computes the NDCG of lists, of both sides of a comparison alike."""
 
     sellable: Mask  # the products of the best possible order
     groups: CatalogVariantGroups  # the variants that count once
 
     @classmethod
     def of(cls, searchable: SearchableStore, now_ms: int) -> Self:
-        """Return the standard of a configuration."""
+        """Return the calculator of a configuration."""
         # Rules do not count: they are what is measured.
         hides_sold_out = searchable.sold_out == "hidden"
         sellable = searchable.catalog.visible(now_ms, hide_sold_out=hides_sold_out)
@@ -141,7 +141,7 @@ class _NdcgStandard:
         """Return the NDCG of a list; None without a judged product, or for a redirect."""
         best_grades: dict[int, RelevanceGrade] = {}
         for product, (item, grade) in zip(
-            self._products(list(grades)), grades.items(), strict=True
+            self._product_numbers(list(grades)), grades.items(), strict=True
         ):
             if self._is_sellable(item):
                 best_grades[product] = max(
@@ -153,7 +153,7 @@ class _NdcgStandard:
             return None
         gains, counted = [], set[int]()
         items = results.items[:DEPTH]
-        for product, item in zip(self._products(items), items, strict=True):
+        for product, item in zip(self._product_numbers(items), items, strict=True):
             grade = grades.get(item, best_grades.get(product, RelevanceGrade.BAD))
             gains.append(0.0 if product in counted else _GAINS[grade])
             counted.add(product)
@@ -164,7 +164,7 @@ class _NdcgStandard:
         items = tuple(item for item in results.items if self._is_sellable(item))
         return QueryResults(items, results.address)
 
-    def _products(self, items: Sequence[int]) -> list[int]:
+    def _product_numbers(self, items: Sequence[int]) -> list[int]:
         """Return a number for each item, the same one for variants of a product."""
         groups = self.groups.groups_of(np.array(items, np.int64)).tolist()
         return [
@@ -184,7 +184,7 @@ def measure_relevance(
         BrokenIndexError: when the index is damaged.
     """
     return _measure_queries(
-        searchable, queries, now_ms, _NdcgStandard.of(searchable, now_ms), collapse=True
+        searchable, queries, now_ms, _NdcgCalculator.of(searchable, now_ms), collapse=True
     )
 
 
@@ -192,7 +192,7 @@ def _measure_queries(
     searchable: SearchableStore,
     queries: Iterable[JudgedQuery],
     now_ms: int,
-    standard: _NdcgStandard,
+    ndcg_calculator: _NdcgCalculator,
     *,
     collapse: bool | None,
 ) -> RelevanceMeasure:
@@ -201,7 +201,9 @@ def _measure_queries(
         request = _request(query.text, collapse=collapse)
         answer = find_products(searchable, request, now_ms)
         results = QueryResults(tuple(hit.item for hit in answer.hits), answer.address)
-        scores.append(QueryScore(query, results, standard.ndcg(query.grades, results)))
+        scores.append(
+            QueryScore(query, results, ndcg_calculator.ndcg(query.grades, results))
+        )
     return RelevanceMeasure(tuple(scores))
 
 
@@ -219,12 +221,12 @@ def score_earlier_results(
 
     Products that left the catalog since are left out: search does not answer for them.
     """
-    standard = _NdcgStandard.of(searchable, now_ms)
+    ndcg_calculator = _NdcgCalculator.of(searchable, now_ms)
     scores = []
     for query in queries:
         if query.intent in results:
-            earlier = standard.without_removed_products(results[query.intent])
-            ndcg = standard.ndcg(query.grades, earlier)
+            earlier = ndcg_calculator.without_removed_products(results[query.intent])
+            ndcg = ndcg_calculator.ndcg(query.grades, earlier)
             scores.append(QueryScore(query, earlier, ndcg))
     return RelevanceMeasure(tuple(scores))
 
@@ -319,16 +321,20 @@ def compare_configurations(
     Raises:
         BrokenIndexError: when the index is damaged.
     """
-    standard = _NdcgStandard.of(now, now_ms)  # of both: what a change hides is a loss
-    if standard.groups.is_empty:
-        standard = replace(standard, groups=_NdcgStandard.of(changed, now_ms).groups)
+    ndcg_calculator = _NdcgCalculator.of(
+        now, now_ms
+    )  # of both: what a change hides is a loss
+    if ndcg_calculator.groups.is_empty:
+        ndcg_calculator = replace(
+            ndcg_calculator, groups=_NdcgCalculator.of(changed, now_ms).groups
+        )
     is_unseen_by_widget = {now.collapse, changed.collapse} == {"request", "always"}
     before, after = (
         _measure_queries(
             configuration,
             queries,
             now_ms,
-            standard,
+            ndcg_calculator,
             collapse=None if is_unseen_by_widget else True,
         )
         for configuration in (now, changed)

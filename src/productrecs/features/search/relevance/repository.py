@@ -227,7 +227,7 @@ class RelevanceRepository(StoreRepository):
         for page in log.result_clicks(since_ms):
             yield [SearchClickRow._make(row) for row in page]
 
-    def outcome_weights(self, since_day: str) -> dict[int, float]:
+    def outcome_weights_by_click_seq(self, since_day: str) -> dict[int, float]:
         """Return the weight of the strongest outcome of each click, by the click's seq."""
         weights: dict[int, float] = {}
         reader = self._raw
@@ -276,17 +276,19 @@ class RelevanceRepository(StoreRepository):
         self._delete_rows(relevance_measures, columns.measured_at < before_ms)
 
 
-class RelevanceProgress(NamedTuple):
-    """What the last measure of a store has seen, and what its store has now."""
+class MeasuredAndPresentVersions(NamedTuple):
+    """The versions of the last measure of search, and those that the store has now."""
 
     measured_at: int  # 0: never
-    versions: Mapping[str, Any]  # of the last measure
+    measured: Mapping[str, Any]  # those of the last measure
     search_seq: int
     rules_seq: int
 
 
-def relevance_progress(connection: sa.Connection) -> dict[StoreId, RelevanceProgress]:
-    """Return the progress of every store that has a search log or a query set."""
+def measured_and_present_versions(
+    connection: sa.Connection,
+) -> dict[StoreId, MeasuredAndPresentVersions]:
+    """Return the versions of every store that has a search log or a query set."""
     measures = relevance_measures.c
     heads = heads_of_all_stores("search_seq", "rules_seq")
     newest = (
@@ -306,7 +308,7 @@ def relevance_progress(connection: sa.Connection) -> dict[StoreId, RelevanceProg
     )
     query = sa.select(heads)
     return {
-        StoreId(row[0]): RelevanceProgress(
+        StoreId(row[0]): MeasuredAndPresentVersions(
             *measured.get(row[0], (0, {})), int(row[1]), int(row[2])
         )
         for row in connection.execute(query.where(sa.or_(*has_queries)))

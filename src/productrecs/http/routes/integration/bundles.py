@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from fastapi import Query, Request, Response
 
-from productrecs.features.recommendations.bundles import BundleOverview, bundle_rows
+from productrecs.features.recommendations.bundles import BundleOverview, bundle_overviews
 from productrecs.http.openapi_responses import (
     OK_REPLY,
     documented_request_body,
@@ -224,4 +224,4 @@ async def _read_bundle_rows(exchange: "RequestContext") -> list[BundleOverview]:
     context, store = exchange.context, exchange.known_caller.store
     opened = await context.stores.open(store)
     database, now_ms = context.services.database, context.clock()
-    return await asyncio.to_thread(bundle_rows, database, opened.state, now_ms)
+    return await asyncio.to_thread(bundle_overviews, database, opened.state, now_ms)

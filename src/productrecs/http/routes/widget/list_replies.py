@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import control_character
 from productrecs.features.recommendations.bundles import offer_of_list
-from productrecs.features.recommendations.candidates import certain_companions
+from productrecs.features.recommendations.candidates import certain_bundle_companions
 from productrecs.features.recommendations.placement_lists import (
     placement_requests,
     recommend_placement,
@@ -294,7 +294,11 @@ def _list_maker(
 
     def write_body(picks: Sequence[Pick]) -> bytes:
         # Nothing completes the page's product if it is not shown.
-        certain = _NOTHING if is_without_anchor else certain_companions(state, main_request)
+        certain = (
+            _NOTHING
+            if is_without_anchor
+            else certain_bundle_companions(state, main_request)
+        )
         body = recommendations_body(picks, state.catalog.cards, certain)
         if sold_out is not None and starts_with_replacement(state.catalog, sold_out, picks):
             body = with_sold_out(body)
