@@ -74,7 +74,7 @@ def test_a_package_with_other_weights_is_left_out_and_doctor_says_so(
     services: Services, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.ERROR):
-        assert services.picture_model() is None
+        assert services.find_or_convert_picture_model() is None
 
     assert [record.getMessage() for record in caplog.records] == [
         "picture encoder rejected"
@@ -92,7 +92,7 @@ def test_an_operators_model_takes_the_place_of_the_packaged_one(
     settings = replace(services.settings, image_model=path, has_packaged_encoder=False)
     own = replace(services, settings=settings)
 
-    model = own.picture_model()
+    model = own.find_or_convert_picture_model()
 
     assert model is not None
     assert (model.path, model.is_fused) == (path, False)
@@ -104,14 +104,14 @@ def test_none_takes_no_model(services: Services) -> None:
     settings = replace(services.settings, has_packaged_encoder=False)
     without = replace(services, settings=settings)
 
-    assert without.picture_model() is None
+    assert without.find_or_convert_picture_model() is None
     (said,) = check_picture_encoder(without)
     assert "without a trained encoder, as the setting says" in said.message
 
 
 def test_a_damaged_model_file_is_left_out(services: Services) -> None:
     folder = services.settings.data / ENCODER_FOLDER
-    model = services.picture_model()
+    model = services.find_or_convert_picture_model()
     if model is None:  # the package is not installed here: doctor says how to
         (said,) = check_picture_encoder(services)
         assert "pip install 'productrecs[vision]'" in said.message
@@ -120,7 +120,7 @@ def test_a_damaged_model_file_is_left_out(services: Services) -> None:
     assert model.path.parent == folder
     model.path.write_bytes(b"damaged")
 
-    assert services.picture_model() is None
+    assert services.find_or_convert_picture_model() is None
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_text_package_with_another_file_is_left_out_and_doctor_says_so(
     monkeypatch.syspath_prepend(tmp_path)
 
     with caplog.at_level(logging.ERROR):
-        assert services.text_model() is None
+        assert services.load_or_convert_text_model() is None
 
     assert [record.getMessage() for record in caplog.records] == ["text model rejected"]
     (said,) = check_text_model(services)
@@ -179,10 +179,10 @@ def test_doctor_says_by_what_searches_find(services: Services, tmp_path: Path) -
 
     assert str(own.search_model) in said[0]
     assert "by words alone, as the setting says" in said[1]
-    model = replace(services, settings=own).text_model()
+    model = replace(services, settings=own).load_or_convert_text_model()
     assert model is not None
     assert model.path == own.search_model
-    assert replace(services, settings=none).text_model() is None
+    assert replace(services, settings=none).load_or_convert_text_model() is None
 
 
 @pytest.mark.parametrize(("told", "reads"), [(None, True), ("auto", True), ("none", False)])

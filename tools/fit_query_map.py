@@ -29,7 +29,7 @@ from productrecs.engines.text.product_word_translations import product_words
 from productrecs.engines.text.semantic_space import quantize
 from productrecs.training.search.packaged_text_model import (
     QUERY_MAP,
-    load_packaged_text_model,
+    load_or_convert_packaged_text_model,
 )
 from productrecs.training.search.text_embedder import TextEmbedder
 
@@ -50,7 +50,7 @@ _SIZE: Final = 384  # of the model's vectors
 def main() -> None:
     """Write the map and the words' vectors beside the code that reads them."""
     with tempfile.TemporaryDirectory() as folder:
-        model = load_packaged_text_model(Path(folder))
+        model = load_or_convert_packaged_text_model(Path(folder))
         if model is None:
             raise SystemExit("productrecs[meaning] is not installed")
         embedder = TextEmbedder(model)

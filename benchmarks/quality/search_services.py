@@ -187,8 +187,8 @@ while indexer.run_next_batches(reader):
     pass
 indexer.close()
 encoders = {
-    MEANING: TextEmbedder(services.text_model()),
-    LANGUAGES: MultilingualEmbedder(services.multilingual_model()),
+    MEANING: TextEmbedder(services.load_or_convert_text_model()),
+    LANGUAGES: MultilingualEmbedder(services.load_or_convert_multilingual_model()),
 }
 clock = map(float, itertools.count(step=1_000)).__next__  # never waits between publications
 for kind, encoder in encoders.items():

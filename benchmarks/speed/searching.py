@@ -236,7 +236,7 @@ class Moved:
     def release(self):
         pass
 services = build_services(Settings(data=Path(sys.argv[1]), has_packaged_search_model=True))
-model = services.text_model()
+model = services.load_or_convert_text_model()
 if model is not None:
     # A clock that never makes it wait between publications.
     clock = map(float, itertools.count(step=1_000)).__next__

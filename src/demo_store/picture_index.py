@@ -80,7 +80,7 @@ def index_pictures(services: Services, store: Store, pictures: PictureFileCache)
     """Index the picture of every product, and build the visual model."""
     database, now_ms = services.database, services.clock()
     queue_pictures(services, store)
-    model = services.picture_model()
+    model = services.find_or_convert_picture_model()
     embedding = choose_embedding(model)
     with SandboxedDecoder(embedder=None if model is None else model.path) as decoder:
         outcomes = [

@@ -18,7 +18,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.memory_budget import MIB, ByteBudget
 from productrecs.dashboard.application import add_dashboard
 from productrecs.engines.registry import ENGINES
-from productrecs.features.guides.developer_guide_rendering import engines_without_guide
+from productrecs.features.guides.developer_guide_rendering import engines_missing_in_guides
 from productrecs.http.dispatch.dispatcher import Dispatcher
 from productrecs.http.dispatch.http_exchange import INTERFACE_VERSION
 from productrecs.http.limits.bot_detection import BotDetector
@@ -112,7 +112,9 @@ def _check_engine_guides() -> None:
     Raises:
         ValueError: when the guide of an engine does not name it.
     """
-    undocumented = engines_without_guide((engine.name, engine.guide) for engine in ENGINES)
+    undocumented = engines_missing_in_guides(
+        (engine.name, engine.guide) for engine in ENGINES
+    )
     if undocumented:
         message = (
             f"the guides of these engines do not mention them: {', '.join(undocumented)}"
@@ -202,7 +204,7 @@ class _ApiProcess:
             searches=SearchCountRecorder(background, accounts, services.clock),
             photo_pool=PhotoSearchPool(
                 services.settings.image_detectors,
-                services.picture_encoders,
+                services.find_or_convert_picture_encoders(),
                 services.text_reader_folder(),
             ),
             mail_pictures=MailPicturePool(services.settings.image_hosts),

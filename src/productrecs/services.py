@@ -43,9 +43,11 @@ from productrecs.training.installed_models import InstalledModels
 from productrecs.training.repository import serving_snapshots
 from productrecs.training.search.multilingual_text_model import (
     MultilingualModelFiles,
-    load_multilingual_text_model,
+    load_or_convert_multilingual_model,
 )
-from productrecs.training.search.packaged_text_model import load_packaged_text_model
+from productrecs.training.search.packaged_text_model import (
+    load_or_convert_packaged_text_model,
+)
 from productrecs.training.search.text_embedder import TEXT_EMBEDDER, TextModel
 from productrecs.training.visual.picture_encoders import PictureEncoders
 
@@ -93,9 +95,8 @@ class Services:
         """The folder of visual models, one folder per store."""
         return self.settings.data / "pictures"
 
-    @property
-    def picture_encoders(self) -> PictureEncoders:
-        """The picture encoders of this machine."""
+    def find_or_convert_picture_encoders(self) -> PictureEncoders:
+        """Return this machine's picture encoders; writes the packaged one at first."""
         settings = self.settings
         if not settings.has_packaged_encoder:
             return PictureEncoders(settings.image_model)
@@ -107,7 +108,7 @@ class Services:
         installed = settings.data / INSTALLED_MODELS_FOLDER
         return PictureEncoders(packaged=packaged, installed=installed)
 
-    def picture_model(self) -> OnnxModelFile | None:
+    def find_or_convert_picture_model(self) -> OnnxModelFile | None:
         """Return the operator's picture model, else the packaged one; None without both.
 
         If the packaged model cannot be used, pictures are described without it.
@@ -115,7 +116,7 @@ class Services:
         Raises:
             ModelFileError: when the operator's cannot be used.
         """
-        return self.picture_encoders.current().model
+        return self.find_or_convert_picture_encoders().current().model
 
     def text_reader_folder(self) -> Path | None:
         """Return the folder of the packaged text reader; None without it."""
@@ -132,7 +133,7 @@ class Services:
         """The operator's models in the data folder."""
         return InstalledModels(self.settings.data / INSTALLED_MODELS_FOLDER)
 
-    def text_model(self) -> TextModel | None:
+    def load_or_convert_text_model(self) -> TextModel | None:
         """Return the operator's text model, else the packaged one; None without both.
 
         If the packaged model cannot be used, search is lexical only.
@@ -145,31 +146,39 @@ class Services:
         if not self.settings.has_packaged_search_model:
             return None
         path = self.installed_models.used_file(TEXT_EMBEDDER)
-        return TextModel.read(path) if path is not None else self._packaged_text_model()
+        return (
+            TextModel.read(path)
+            if path is not None
+            else self._load_or_convert_packaged_text_model()
+        )
 
-    def installed_text_model(self, name: str) -> TextModel | None:
+    def load_text_model_named(self, name: str) -> TextModel | None:
         """Return the installed or packaged text model of stored vectors, by their name."""
         if not self.settings.has_packaged_search_model:
             return None
         for path in self.installed_models.text_files(name):
             with contextlib.suppress(ModelFileError):
                 return TextModel.read(path)
-        packaged = self._packaged_text_model()
+        packaged = self._load_or_convert_packaged_text_model()
         return packaged if packaged is not None and packaged.name == name else None
 
-    def _packaged_text_model(self) -> TextModel | None:
+    def _load_or_convert_packaged_text_model(self) -> TextModel | None:
         try:
-            return load_packaged_text_model(self.settings.data / TEXT_MODEL_FOLDER)
+            return load_or_convert_packaged_text_model(
+                self.settings.data / TEXT_MODEL_FOLDER
+            )
         except ModelFileError:
             _log.exception("text model rejected")
             return None
 
-    def multilingual_model(self) -> MultilingualModelFiles | None:
+    def load_or_convert_multilingual_model(self) -> MultilingualModelFiles | None:
         """Return the packaged multilingual model; None beside an operator's text model."""
         if not self.settings.has_packaged_search_model:
             return None
         try:
-            return load_multilingual_text_model(self.settings.data / TEXT_MODEL_FOLDER)
+            return load_or_convert_multilingual_model(
+                self.settings.data / TEXT_MODEL_FOLDER
+            )
         except ModelFileError:
             _log.exception("text model rejected")
             return None

@@ -312,7 +312,7 @@ def test_webhooks_that_wait_are_counted_for_addresses_that_are_on(
             now_ms = system_ms() - hours * HOUR_MS
             webhooks.enqueue_for_all(WebhookEvent.PING, {}, now_ms)
             if hours == 5:
-                oldest = webhooks.log("on", 1)[0]
+                oldest = webhooks.newest_messages("on", 1)[0]
                 webhooks.record_attempt(
                     oldest, DeliveryAttemptResult(200, "200"), system_ms()
                 )

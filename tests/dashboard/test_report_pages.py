@@ -204,7 +204,7 @@ def test_weeks_begin_on_the_stores_first_day(office: Office, owner: Member) -> N
 def recounted(office: Office, sold: Store) -> Iterator[None]:
     """Let attribution count the store again, as after an erasure, from the beginning."""
     with office.services.database.transaction() as transaction:
-        ShopperRecordRepository(transaction, sold.store_id).reset_attribution(10)
+        ShopperRecordRepository(transaction, sold.store_id).reset_attribution()
     yield
     folder = office.services.touchpoint_folder
     Attributor(office.services.database, folder).catch_up(sold)

@@ -38,7 +38,9 @@ def endpoints_of(office: Office, store: Store) -> list[WebhookEndpoint]:
 
 def log_of(office: Office, store: Store, endpoint_id: str) -> list[WebhookMessage]:
     with office.services.database.reading() as connection:
-        return WebhookRepository(connection, store.store_id).log(endpoint_id, 100)
+        return WebhookRepository(connection, store.store_id).newest_messages(
+            endpoint_id, 100
+        )
 
 
 def test_an_added_address_shows_its_secret_once_and_only_to_the_owner(

@@ -427,7 +427,7 @@ def _webhooks(filled: Filled, texts: Sequence[str]) -> None:
         for text in texts[:20]:
             data = {"store": text}
             webhooks.enqueue(endpoint.endpoint_id, WebhookEvent.PING, data, now_ms)
-            newest = webhooks.log(endpoint.endpoint_id, 1)[0]
+            newest = webhooks.newest_messages(endpoint.endpoint_id, 1)[0]
             webhooks.record_attempt(newest, DeliveryAttemptResult(None, text), now_ms)
             filled.held["webhooks"] += 1
 

@@ -20,8 +20,12 @@ from productrecs.records.pictures.packaged_encoder import find_or_convert_encode
 from productrecs.services import ENCODER_FOLDER, TEXT_MODEL_FOLDER
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
-from productrecs.training.search.multilingual_text_model import load_multilingual_text_model
-from productrecs.training.search.packaged_text_model import load_packaged_text_model
+from productrecs.training.search.multilingual_text_model import (
+    load_or_convert_multilingual_model,
+)
+from productrecs.training.search.packaged_text_model import (
+    load_or_convert_packaged_text_model,
+)
 
 ON_SQLITE: Final = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 """For what is decided before any SQL: it needs no second database."""
@@ -57,8 +61,8 @@ def _models() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="models-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     find_or_convert_encoder(folder / ENCODER_FOLDER)
-    load_packaged_text_model(folder / TEXT_MODEL_FOLDER)
-    load_multilingual_text_model(folder / TEXT_MODEL_FOLDER)
+    load_or_convert_packaged_text_model(folder / TEXT_MODEL_FOLDER)
+    load_or_convert_multilingual_model(folder / TEXT_MODEL_FOLDER)
     for path in folder.rglob("*"):
         path.chmod(0o700 if path.is_dir() else 0o600)
     return folder

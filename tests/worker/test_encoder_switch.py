@@ -357,7 +357,7 @@ def test_photos_are_described_by_the_encoder_of_the_lists_they_search(
 ) -> None:
     store_id = shop.add_store("photo.example")
     shop.work(jobs)
-    worker = PhotoWorker(shop.services.picture_encoders)
+    worker = PhotoWorker(shop.services.find_or_convert_picture_encoders())
     worker.start(is_idle=False)
     found = [blue_items(worker, shop, store_id)]
     for name in ("second", "third", "first"):

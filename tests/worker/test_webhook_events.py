@@ -80,7 +80,9 @@ class Scanner:
             fresh = find_store(self.services.database, store.domain)
             write_webhook_messages(self.services, fresh)
         with self.services.database.reading() as connection:
-            found = WebhookRepository(connection, self.store.store_id).log("e", 100)
+            found = WebhookRepository(connection, self.store.store_id).newest_messages(
+                "e", 100
+            )
             assert WebhookRepository(connection, self.other.store_id).positions() == {}
         new = [one for one in reversed(found) if one.number > self._read]
         self._read = max([self._read, *(one.number for one in new)])
@@ -336,6 +338,8 @@ def test_the_messages_have_the_time_of_the_machine(scanner: Scanner) -> None:
     import_file(scanner, scanner.store, ImportStatus.DONE)
     scanner.scan()
     with scanner.services.database.reading() as connection:
-        (message,) = WebhookRepository(connection, scanner.store.store_id).log("e", 5)
+        (message,) = WebhookRepository(connection, scanner.store.store_id).newest_messages(
+            "e", 5
+        )
 
     assert abs(message.next_at - system_ms()) < DAY_MS

@@ -77,7 +77,7 @@ class Outbox:
         """Return an endpoint's messages, oldest first."""
         with self.services.database.reading() as connection:
             webhooks = WebhookRepository(connection, store_id)
-            return list(reversed(webhooks.log(endpoint_id, 100)))
+            return list(reversed(webhooks.newest_messages(endpoint_id, 100)))
 
     def states(
         self, store_id: StoreId, endpoint_id: str = "0"
@@ -279,10 +279,10 @@ def test_the_log_has_thirty_days_and_goes_with_its_endpoint(outbox: Outbox) -> N
         webhooks = WebhookRepository(transaction, store_id)
         webhooks.set_position("plan", {"a": 1})
         webhooks.purge(outbox.now[0])
-        assert [message.number for message in webhooks.log("0", 10)] == [2]
+        assert [message.number for message in webhooks.newest_messages("0", 10)] == [2]
         assert webhooks.counts_by_state()["0"][WebhookMessageState.PENDING] == 1
         webhooks.remove_endpoint("0")
-        assert (webhooks.endpoints(), webhooks.log("0", 10)) == ([], [])
+        assert (webhooks.endpoints(), webhooks.newest_messages("0", 10)) == ([], [])
         assert webhooks.positions() == {}
 
     assert len(outbox.log(other_id)) == 2

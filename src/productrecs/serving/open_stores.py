@@ -328,10 +328,13 @@ def query_embedders(services: Services) -> QueryEmbedders:
     def by_model(name: str) -> QueryEmbedder | None:
         if (known := embedders.get(name)) is not None:
             return known
-        model = services.installed_text_model(name)
+        model = services.load_text_model_named(name)
         return None if model is None else add(model)
 
-    model, multilingual = services.text_model(), services.multilingual_model()
+    model, multilingual = (
+        services.load_or_convert_text_model(),
+        services.load_or_convert_multilingual_model(),
+    )
     return QueryEmbedders(
         None if model is None else add(model),
         None if multilingual is None else QueryEmbedder(MultilingualEmbedder(multilingual)),

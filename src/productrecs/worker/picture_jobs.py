@@ -97,7 +97,7 @@ class PictureJobs:
     def __init__(self, services: Services) -> None:
         """Fetch the pictures of the stores of `services`."""
         self._services = services
-        self._describers = PictureDescribers(services.picture_encoders)
+        self._describers = PictureDescribers(services.find_or_convert_picture_encoders())
         self._rate_limiter = HostRateLimiter()
         self._threads = ThreadPoolExecutor(_FETCHING, "fetch")
         self._paused_until: dict[StoreId, float] = {}

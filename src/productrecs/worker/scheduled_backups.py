@@ -19,7 +19,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.core.private_folders import temp_folder
 from productrecs.core.program_version import PROGRAM_VERSION
-from productrecs.features.privacy.shopper_erasure import share_erasures
+from productrecs.features.privacy.shopper_erasure import copy_erasure_ledger_to_backups
 from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.repository import files_needed, files_of_open_imports
 from productrecs.services import Services, claim_or_check_object_store
@@ -135,7 +135,7 @@ def make_scheduled_backup_and_delete_old(
         )
         size = (folder / name).stat().st_size
         place.put(f"{BACKUP_FOLDER}/{name}", folder / name)
-    share_erasures(services.settings.data, services.objects, place)
+    copy_erasure_ledger_to_backups(services.settings.data, services.objects, place)
     surplus_names = backup_names(place)[: -services.settings.backups_kept]
     place.delete([f"{BACKUP_FOLDER}/{name_to_delete}" for name_to_delete in surplus_names])
     return StoredBackup(name, size, manifest)

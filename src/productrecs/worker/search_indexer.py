@@ -155,12 +155,12 @@ class SearchIndexerLoop:
             ModelFileError: when the operator's cannot be used.
         """
         encoders = dict[SemanticSpaceKind, TextEncoder]()
-        if (model := self._services.text_model()) is not None:
+        if (model := self._services.load_or_convert_text_model()) is not None:
             # Without the map, pseudo-words are embedded alike before and after the vectors
             # of word pieces are written.
             encoders[MEANING] = TextEmbedder(replace(model, query_map=None))
         if model is None or model.is_packaged:
-            multilingual = self._services.multilingual_model()
+            multilingual = self._services.load_or_convert_multilingual_model()
             if multilingual is not None:
                 encoders[LANGUAGES] = MultilingualEmbedder(multilingual)
         return encoders

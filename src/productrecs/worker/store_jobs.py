@@ -25,7 +25,7 @@ from productrecs.features.experiments.experiment_result import (
 )
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.forecast.stock_actions import StockAlert, plan_stock_actions
-from productrecs.features.privacy.repository import stores_in_progress
+from productrecs.features.privacy.repository import stores_with_unfinished_erasures
 from productrecs.features.recommendations.earnings.earnings_replay import (
     replay_earning_weights,
 )
@@ -344,7 +344,7 @@ class StoreJobs:
     def stores_with_erasures(self) -> Sequence[StoreId]:
         """Return the stores with an unfinished erasure."""
         with self._services.database.reading() as connection:
-            return stores_in_progress(connection)
+            return stores_with_unfinished_erasures(connection)
 
     def erase_shoppers(self, job: Job, progress: JobProgress) -> None:
         """Continue the erasure of shoppers; a part may have to wait for a training."""

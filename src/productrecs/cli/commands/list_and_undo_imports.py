@@ -16,7 +16,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.timestamps import iso
 from productrecs.features.imports.import_report import (
     ItemImportReport,
-    item_counts,
+    import_row_counts,
     shown_errors,
 )
 from productrecs.features.imports.import_services import ImportServices
@@ -65,7 +65,7 @@ class UndoableImport:
     def set_result(self, report: OrderHistoryImportReport | ItemImportReport) -> None:
         """Set the result."""
         if isinstance(report, ItemImportReport):
-            kind, counts = "items", item_counts(report)
+            kind, counts = "items", import_row_counts(report)
         else:
             kind, counts = "orders", order_counts(report)
         errors = shown_errors(report.errors)

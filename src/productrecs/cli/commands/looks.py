@@ -96,7 +96,10 @@ def _propose_hotspots(
 ) -> list[HotspotProposal]:
     settings = services.settings
     cached_store = load_store(services, store)
-    encoder = services.picture_encoders.named(cached_store.pictures.embedder) or OWN
+    encoder = (
+        services.find_or_convert_picture_encoders().named(cached_store.pictures.embedder)
+        or OWN
+    )
     state = cached_store.state
     visible = state.eligible(services.clock(), ListKind.PRODUCT).visible
     data = load_or_fetch_look_picture(editor, look, store.domain, settings.image_hosts)

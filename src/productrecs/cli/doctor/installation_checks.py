@@ -48,8 +48,12 @@ from productrecs.storage.files.object_store import (
 )
 from productrecs.storage.sql.dialects import ReplicationStatus
 from productrecs.tenancy.accounts.store_management import all_stores
-from productrecs.training.search.multilingual_text_model import load_multilingual_text_model
-from productrecs.training.search.packaged_text_model import load_packaged_text_model
+from productrecs.training.search.multilingual_text_model import (
+    load_or_convert_multilingual_model,
+)
+from productrecs.training.search.packaged_text_model import (
+    load_or_convert_packaged_text_model,
+)
 from productrecs.training.search.text_embedder import TextModel
 from productrecs.worker.scheduled_backups import newest_backup_ms
 
@@ -218,7 +222,7 @@ def check_text_model(services: Services) -> Iterator[CheckResult]:
         yield ok("search", "finds by words alone, as the setting says")
     else:
         try:
-            model = load_packaged_text_model(settings.data / TEXT_MODEL_FOLDER)
+            model = load_or_convert_packaged_text_model(settings.data / TEXT_MODEL_FOLDER)
         except ModelFileError as error:
             yield notice("search", f"finds by words alone: {error}", remedy)
             return
@@ -234,7 +238,7 @@ _EVERYDAY_NAMES: Final = "finds everyday names in 7 languages (9 of 10 nouns mea
 def _multilingual_model_result(folder: Path) -> CheckResult:
     remedy = "pip install 'productrecs[languages]', then restart"
     try:
-        model = load_multilingual_text_model(folder)
+        model = load_or_convert_multilingual_model(folder)
     except ModelFileError as error:
         return notice("search", f"{_EVERYDAY_NAMES} only: {error}", remedy)
     if model is None:

@@ -57,7 +57,7 @@ def _installed_encoder_result(services: Services, path: Path) -> CheckResult:
     """Return whether the installed encoder can be used, and serves all stores."""
     name = path.parent.name
     try:
-        embedder = services.picture_encoders.current().embedding.name
+        embedder = services.find_or_convert_picture_encoders().current().embedding.name
     except ModelFileError as error:
         message = f"new pictures wait, and lists stay as they are: {error}"
         remedy = f"install {name} again under another name, or `models use` another model"

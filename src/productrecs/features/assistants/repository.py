@@ -135,7 +135,7 @@ class AssistantAttributionRepository(StoreRepository):
 
     def count_and_delete_old(self, searches: Sequence[AttributedAssistantSearch]) -> None:
         """Count searches on their days; older days than 30 are deleted."""
-        known = self._values()
+        known = self._counted_values()
         counts = Counter[tuple[str, str, int]]()
         for search in searches:
             values = known[search.parameter]
@@ -155,7 +155,7 @@ class AssistantAttributionRepository(StoreRepository):
         oldest = max(search.day for search in searches) - CALL_DAYS
         self._delete_rows(assistant_attributions, assistant_attributions.c.day <= oldest)
 
-    def _values(self) -> defaultdict[str, set[str]]:
+    def _counted_values(self) -> defaultdict[str, set[str]]:
         columns = assistant_attributions.c
         query = sa.select(columns.parameter, columns.value).where(
             columns.store_id == self._store_id

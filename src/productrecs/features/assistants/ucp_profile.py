@@ -59,7 +59,9 @@ def catalog_path(domain: str, version: UcpVersion | None = None) -> str:
     return f"/ucp/{domain}/{version}" if version else f"/ucp/{domain}"
 
 
-def profile_of(base_url: str, domain: str, version: UcpVersion | None) -> dict[str, Any]:
+def ucp_profile_of(
+    base_url: str, domain: str, version: UcpVersion | None
+) -> dict[str, Any]:
     """Return the profile of a store; `version` None also names the older versions."""
     described = version or NEWEST
     ucp: dict[str, Any] = {"version": described.value}
@@ -109,7 +111,7 @@ def _capability(version: UcpVersion, page: str, schema: str) -> dict[str, str]:
     }
 
 
-def envelope(
+def ucp_member(
     version: UcpVersion, operation: CatalogOperation, extension: str | None = None
 ) -> dict[str, Any]:
     """Return the `ucp` member of a reply; `extension` names the one that it uses."""
@@ -119,7 +121,7 @@ def envelope(
     return {"version": version.value, "status": "success", "capabilities": capabilities}
 
 
-def failure(
+def failure_reply(
     version: UcpVersion, operation: CatalogOperation, code: str, content: str
 ) -> dict[str, Any]:
     """Return the reply to a call that is right, but has no result."""
@@ -129,5 +131,5 @@ def failure(
         "content": content,
         "severity": "unrecoverable",
     }
-    ucp = envelope(version, operation) | {"status": "error"}
+    ucp = ucp_member(version, operation) | {"status": "error"}
     return {"ucp": ucp, "messages": [message]}

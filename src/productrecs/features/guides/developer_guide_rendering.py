@@ -45,7 +45,7 @@ class GuideTexts:
             raise UnknownGuideError(message)
         return guide
 
-    def text(self, slug: str) -> str:
+    def markdown_with_facts(self, slug: str) -> str:
         """Return a guide's markdown with its facts; `{base_url}` is left as a placeholder.
 
         Raises:
@@ -57,26 +57,26 @@ class GuideTexts:
             self._texts[slug] = _MARK.sub("", with_facts)
         return self._texts[slug]
 
-    def markdown(self, slug: str, base_url: str) -> str:
+    def served_markdown(self, slug: str, base_url: str) -> str:
         """Return a guide as it is served, with its own address below the title.
 
         Raises:
             UnknownGuideError: when there is no guide of this name.
         """
-        title, _, rest = self.text(slug).partition("\n")
+        title, _, rest = self.markdown_with_facts(slug).partition("\n")
         source_line = f"Source: {BASE}/docs-md/{slug}.md · all guides: {BASE}/llms.txt"
         return f"{title}\n\n{source_line}\n{rest}".replace(BASE, base_url)
 
     def all_guides(self, base_url: str) -> str:
         """Return /llms-full.txt: every guide as it is served, in the order of the index."""
-        guides = (self.markdown(guide.slug, base_url) for guide in GUIDES)
+        guides = (self.served_markdown(guide.slug, base_url) for guide in GUIDES)
         return "\n\n".join(text.rstrip("\n") for text in guides) + "\n"
 
     def _fact(self, match: re.Match[str]) -> str:
         return self._facts[match.group(1)]().strip()
 
 
-def engines_without_guide(engines: Iterable[tuple[str, str]]) -> list[str]:
+def engines_missing_in_guides(engines: Iterable[tuple[str, str]]) -> list[str]:
     """Return the engines whose guide, given by its slug, does not name them."""
     return [
         name

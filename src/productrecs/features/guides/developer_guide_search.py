@@ -101,7 +101,7 @@ def guide_sections(guide: Guide, library: GuideTexts) -> list[GuideSection]:
     sections: list[GuideSection] = []
     lines: list[str] = []
     heading, is_code = guide.title, False
-    for line in library.text(guide.slug).splitlines():
+    for line in library.markdown_with_facts(guide.slug).splitlines():
         if line.startswith("```"):
             is_code = not is_code
         match = None if is_code else _HEADING.match(line)
@@ -114,7 +114,7 @@ def guide_sections(guide: Guide, library: GuideTexts) -> list[GuideSection]:
     return [section for section in sections if section.text]
 
 
-def snippet(section: GuideSection, query: str) -> str:
+def best_matching_line(section: GuideSection, query: str) -> str:
     """Return the line of a section that matches most of the query, else its first line."""
     term_weights = {*_tokens(query), *_synonym_terms(query)}
     lines = [line for line in section.text.splitlines() if not line.startswith("```")]

@@ -80,7 +80,7 @@ def render_markdown(markdown: str) -> RenderedGuide:
             token.info = token.info.split(" ")[0]  # the tests use the rest, as in "sh run"
         for child in token.children or ():
             _link_to_page(child)
-            _size_picture(child)
+            _set_picture_size(child)
     html: str = parser.renderer.render(tokens, parser.options, {})
     return RenderedGuide(html.replace(_PLACEHOLDER_BASE, BASE), headings)
 
@@ -108,7 +108,7 @@ def _link_to_page(token: Token) -> None:
         token.attrSet("href", f"/guides/{link.group(1)}{link.group(2) or ''}")
 
 
-def _size_picture(token: Token) -> None:
+def _set_picture_size(token: Token) -> None:
     """Set a picture's size, so that its loading does not shift the layout."""
     name = str(token.attrGet("src") or "").removeprefix(_PICTURE)
     if token.type == "image" and name in PICTURES:

@@ -16,9 +16,9 @@ from productrecs.features.imports.import_preview import (
     ORDERS,
     chosen_mapping,
     describe_file,
+    detect_import_kind,
     guess_price_columns,
     headings_digest,
-    kind_of,
     misread_column,
     sample_table,
     shopper_table_layout,
@@ -28,10 +28,10 @@ from productrecs.features.imports.import_report import (
     MAX_REJECTED_ROWS,
     MERCHANT_TEXTS,
     SHOWN_ERRORS,
-    item_counts,
-    merchant_notes,
-    merchant_text,
+    import_row_counts,
     missing_fields_text,
+    notes_for_merchant,
+    problem_for_merchant,
     rejected_rows_csv,
     shown_errors,
 )
@@ -130,7 +130,7 @@ class DashboardFileImporter:
         """
         erasure_notes = self._drop_erased_rows(store, file_import, path)
         with self._open_source(file_import, path) as source:
-            kind = file_import.choices.kind or kind_of(source)
+            kind = file_import.choices.kind or detect_import_kind(source)
             preview = describe_file(source, kind, file_import)
             try:
                 dry_run_rows = (
@@ -138,7 +138,7 @@ class DashboardFileImporter:
                 )
                 dry_run = dry_run_rows(store, file_import, source, on_share)
             except _ABOUT_THE_FILE as error:
-                text = missing_fields_text(error, preview) or merchant_text(error)
+                text = missing_fields_text(error, preview) or problem_for_merchant(error)
                 return {**preview, "problem": text}
         counts, problem = dry_run["counts"], dict[str, str]()
         if not counts["rows"]:
@@ -206,12 +206,12 @@ class DashboardFileImporter:
             RefusedFileError: when nothing in it can be imported.
         """
         with self._open_source(file_import, path) as source:
-            kind = file_import.choices.kind or kind_of(source)
+            kind = file_import.choices.kind or detect_import_kind(source)
             import_rows = self._import_orders if kind == ORDERS else self._import_items
             try:
                 result, report = import_rows(store, file_import, source, on_share)
             except _ABOUT_THE_FILE as error:
-                raise RefusedFileError(merchant_text(error)) from error
+                raise RefusedFileError(problem_for_merchant(error)) from error
             chosen = file_import.choices
             if chosen.format or chosen.time_format:
                 result["headings"] = headings_digest(source)
@@ -313,8 +313,8 @@ class DashboardFileImporter:
             for sample in report.would
         ]
         return {
-            "counts": item_counts(report),
-            "notes": merchant_notes(report.notes),
+            "counts": import_row_counts(report),
+            "notes": notes_for_merchant(report.notes),
             "rows": sample_table(samples),
             "errors": shown_errors(report.errors),
             "diff": report.diff,
@@ -342,8 +342,8 @@ class DashboardFileImporter:
             self.services, store, source, options, _two_step_progress(on_share)
         )
         return {
-            "counts": item_counts(report),
-            "notes": merchant_notes(report.notes),
+            "counts": import_row_counts(report),
+            "notes": notes_for_merchant(report.notes),
         }, report
 
 

@@ -85,7 +85,7 @@ _MISREAD_SHARE: Final = 0.9
 _REJECTED_ROWS_COLUMNS: Final = ["row", "reason"]
 
 
-def kind_of(source: ImportSource) -> str:
+def detect_import_kind(source: ImportSource) -> str:
     """Return the kind of a file, orders or items, by its header."""
     try:
         detect_order_format(source.file)
@@ -96,7 +96,7 @@ def kind_of(source: ImportSource) -> str:
 
 def shopper_table_layout(source: ImportSource, file_import: FileImport) -> CsvLayout | None:
     """Return the layout of a table that may name shoppers; None for products."""
-    kind = file_import.choices.kind or kind_of(source)
+    kind = file_import.choices.kind or detect_import_kind(source)
     names = table_columns(source.file)
     if mapping := chosen_mapping(kind, file_import) if names else None:
         return mapping.layout if kind == ORDERS else None
@@ -200,7 +200,7 @@ def _first_column_values(file: BinaryIO, names: Sequence[str]) -> dict[str, list
         if number == _SAMPLED_ROWS:
             break
         for name, cell in zip(names, () if isinstance(cells, BrokenRow) else cells):  # noqa: B905 - rows may be short or long
-            value = _cell_text(cell.encode("utf-8", "replace").decode().strip())
+            value = _format_short_cell(cell.encode("utf-8", "replace").decode().strip())
             if value and value not in values[name] and len(values[name]) < _SAMPLES:
                 values[name].append(value)
     return values
@@ -240,15 +240,18 @@ def sample_table(samples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     some = samples[:_SHOWN_ROWS]
     order = ["row", "change", "id", *HISTORY_LAYOUT.columns, *FIELD_DEFAULTS]
     present = {
-        name for sample in some for name, value in sample.items() if _cell_text(value)
+        name
+        for sample in some
+        for name, value in sample.items()
+        if _format_short_cell(value)
     }
     columns = [name for name in dict.fromkeys(order) if name in present]
     columns = [name for name in columns if name != "description"]
-    rows = [[_cell_text(sample.get(name)) for name in columns] for sample in some]
+    rows = [[_format_short_cell(sample.get(name)) for name in columns] for sample in some]
     return {"columns": [field_title(name) for name in columns], "cells": rows}
 
 
-def _cell_text(value: object) -> str:
+def _format_short_cell(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float) and round(value, 2) == value:

@@ -212,7 +212,7 @@ def shown_errors(errors: Sequence[SkippedRow]) -> list[list[object]]:
     ]
 
 
-def item_counts(report: ItemImportReport) -> dict[str, int]:
+def import_row_counts(report: ItemImportReport) -> dict[str, int]:
     """Return the counts of the rows of an item import, as the history has them."""
     unchanged = {"unchanged": report.unchanged} if report.unchanged else {}
     return {
@@ -313,7 +313,7 @@ def missing_fields_text(error: ProductRecsError, preview: Mapping[str, Any]) -> 
     )
 
 
-def merchant_text(error: ProductRecsError) -> str:
+def problem_for_merchant(error: ProductRecsError) -> str:
     """Return the problem of a file and the remedy, for a merchant."""
     translated = next(
         (MERCHANT_TEXTS[kind] for kind in MERCHANT_TEXTS if type(error) is kind), ""
@@ -327,7 +327,7 @@ def merchant_text(error: ProductRecsError) -> str:
     return f"{text[:1].upper()}{text[1:]}" + ("" if text.endswith(".") else ".")
 
 
-def merchant_notes(notes: Iterable[str]) -> list[str]:
+def notes_for_merchant(notes: Iterable[str]) -> list[str]:
     """Return notes without command names, for a merchant."""
     texts = []
     for note in notes:

@@ -205,7 +205,7 @@ class JsonArrayReader:
         Raises:
             NotAnArrayError: where the text is not JSON.
         """
-        self._open()
+        self._skip_to_first_member()
         if self._peek() == "]":
             return
         while True:
@@ -214,7 +214,7 @@ class JsonArrayReader:
             if self._expect(",]") == "]":
                 return
 
-    def _open(self) -> None:
+    def _skip_to_first_member(self) -> None:
         """Skip the text before the first member."""
         if self._expect("[{") == "[":
             return

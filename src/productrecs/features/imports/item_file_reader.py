@@ -22,7 +22,7 @@ from productrecs.features.imports.feeds.format_detection import (
     detect_format,
 )
 from productrecs.features.imports.feeds.product_file_reader import (
-    note_columns,
+    note_unused_columns,
     read_provided_fields_and_products,
 )
 from productrecs.features.imports.feeds.product_grouping import FeedProduct, RejectedRow
@@ -184,7 +184,7 @@ def _read_csv(
         file, inspect_csv(file, _layout_with_price_lists(file))
     )
     reading.is_untitled = "title" not in csv_format.columns
-    note_columns(file, csv_format, reading)
+    note_unused_columns(file, csv_format, reading)
     return _read_table(file, csv_format, dict, on_bytes)
 
 
@@ -201,7 +201,7 @@ def _read_mapped_table(
 ) -> Iterator[ReadItem]:
     mapping.check_columns(file)
     csv_format = with_stock_column_by_values(file, inspect_csv(file, mapping.layout))
-    note_columns(file, csv_format, reading)
+    note_unused_columns(file, csv_format, reading)
     return _read_table(file, csv_format, mapping.translate_values, on_bytes)
 
 

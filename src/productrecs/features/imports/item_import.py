@@ -39,7 +39,7 @@ from productrecs.features.imports.item_staging import (
     ItemStaging,
     StoredItems,
     find_stored_items,
-    patch_of,
+    require_patch,
 )
 from productrecs.records.catalog.catalog_push import (
     PushResult,
@@ -240,7 +240,7 @@ class _ItemWriter:
             stored = find_stored_items(repository, chunk)
             accepted = [item for item in chunk if not _is_hidden_and_unknown(item, stored)]
             changed = [item for item in accepted if self._is_change(item, stored)]
-            first = {patch_of(item).item_id for item in chunk if not item.is_repeated}
+            first = {require_patch(item).item_id for item in chunk if not item.is_repeated}
             patches = self._patches(changed, stored)
             pushed = self._upsert_with_undo_changes(log, patches, first)
             self.report.unchanged += len(accepted) - len(changed)
@@ -271,7 +271,7 @@ class _ItemWriter:
 
         Of a repeated id the last row counts, which may be in another chunk.
         """
-        patch = patch_of(item)
+        patch = require_patch(item)
         known = stored.get(patch.item_id)
         if known is None or not self._options.only_changes:
             return True
@@ -279,7 +279,7 @@ class _ItemWriter:
         return is_repeated or known.item.with_patch(self._patch(patch, known)) != known.item
 
     def _patches(self, changed: Sequence[ReadItem], stored: StoredItems) -> list[ItemPatch]:
-        patches = map(patch_of, changed)
+        patches = map(require_patch, changed)
         return [self._patch(patch, stored.get(patch.item_id)) for patch in patches]
 
     def _patch(self, patch: ItemPatch, known: StoredItem | None) -> ItemPatch:
@@ -341,12 +341,12 @@ class _DryRunWriter:
                 self.report.diff = self._diff.report(repository.active_size())
                 self.report.notes += link_host_notes(self._links, self._store.domain)
         accepted = [item for item in chunk if not _is_hidden_and_unknown(item, stored)]
-        latest = {patch_of(item).item_id: item for item in accepted}
+        latest = {require_patch(item).item_id: item for item in accepted}
         created = 0
         for item_id, item in latest.items():
             known = stored.get(item_id)
-            self._diff.add(None if known is None else known.item, patch_of(item))
-            if url := patch_of(item).fields.get("product_url"):
+            self._diff.add(None if known is None else known.item, require_patch(item))
+            if url := require_patch(item).fields.get("product_url"):
                 self._links[url_host(str(url))] += 1
             is_new = known is None and hash(item_id) not in self._created
             if is_new:
@@ -363,14 +363,14 @@ class _DryRunWriter:
 
     def _add_sample(self, item: ReadItem, change: Literal["create", "update"]) -> None:
         if len(self.report.would) < MAX_SAMPLES:
-            patch = patch_of(item)
+            patch = require_patch(item)
             sample = DryRunSample(item.row, change, patch.item_id, dict(patch.fields))
             self.report.would.append(sample)
 
 
 def _is_hidden_and_unknown(item: ReadItem, stored: StoredItems) -> bool:
     """Return whether an item is unpublished and not in the catalog."""
-    return item.is_hidden and patch_of(item).item_id not in stored
+    return item.is_hidden and require_patch(item).item_id not in stored
 
 
 def _count_chunk(

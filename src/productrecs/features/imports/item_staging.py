@@ -135,7 +135,7 @@ class ItemStaging:
             )
         staged = []
         for item in chunk:
-            patch = patch_of(item)
+            patch = require_patch(item)
             is_new = patch.item_id not in stored
             if is_new and self._reading.is_untitled:
                 message = "it is not in the catalog, and the file has no titles"
@@ -161,8 +161,8 @@ class ItemStaging:
             staged_items = [
                 _StagedItem(
                     item.row,
-                    patch_of(item).item_id,
-                    dict(patch_of(item).fields),
+                    require_patch(item).item_id,
+                    dict(require_patch(item).fields),
                     item.rows,
                     item.is_hidden,
                     item.is_repeated,
@@ -176,11 +176,11 @@ def find_stored_items(
     repository: CatalogRepository, chunk: Sequence[ReadItem]
 ) -> StoredItems:
     """Return the chunk's items that the catalog has, by id."""
-    stored = repository.find(patch_of(item).item_id for item in chunk)
+    stored = repository.find(require_patch(item).item_id for item in chunk)
     return {item_id: item for item_id, item in stored.items() if item.present}
 
 
-def patch_of(item: ReadItem) -> ItemPatch:
+def require_patch(item: ReadItem) -> ItemPatch:
     """Return the patch of a valid item."""
     if isinstance(item.item, RejectedItem):
         message = "an item that cannot be taken is never pushed"

@@ -202,7 +202,7 @@ def inspect_order_file(
             csv_format,
             lambda: OrderHistoryLineReader(columns, separator, zone, time_format),
         )
-    item_matcher = OrderLineItemMatcher(_catalog_items(services, store.store_id))
+    item_matcher = OrderLineItemMatcher(_ids_skus_and_titles(services, store.store_id))
     export = _EXPORTS.get(chosen)
     if export is None:
         return InspectedOrderFile(
@@ -303,7 +303,7 @@ def _with_mapping_in_digest(csv_format: CsvFormat, mapping: str) -> CsvFormat:
     return replace(csv_format, digest=combined.hexdigest())
 
 
-def _catalog_items(
+def _ids_skus_and_titles(
     services: ImportServices, store_id: StoreId
 ) -> Iterator[tuple[str, str | None, str]]:
     after = -1

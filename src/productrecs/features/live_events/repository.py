@@ -181,7 +181,7 @@ class LiveEventRepository(StoreRepository):
         bodies = self._connection.execute(query).scalars()
         return any(order_id_of(body) == order_id_of(purchase.body) for body in bodies)
 
-    def receipts(self, event_ids: Sequence[str]) -> dict[str, int]:
+    def receipt_times(self, event_ids: Sequence[str]) -> dict[str, int]:
         """Return the time of first receipt of these events."""
         times: dict[str, int] = {}
         for start in range(0, len(event_ids), _CHUNK):

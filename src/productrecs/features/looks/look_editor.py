@@ -55,7 +55,7 @@ class LookEditor:
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
             for content in checked:
-                number = repository.next_id()
+                number = repository.lock_and_next_id()
                 _check_picture_is_stored(repository, content)
                 published_at = now_ms if publish else None
                 look = Look(number, content, state, published_at, now_ms, self._by)
@@ -82,7 +82,7 @@ class LookEditor:
         picture, now_ms = sanitize_picture(data, decoder), self._clock()
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
-            repository.next_id()
+            repository.lock_and_next_id()
             repository.delete_unused_pictures("", now_ms - DAY_MS)
             repository.store_picture(picture, now_ms)
         return picture
@@ -198,7 +198,7 @@ class LookEditor:
         """
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
-            repository.next_id()
+            repository.lock_and_next_id()
             current = repository.find(look_id)
             if current is None:
                 raise _unknown_look_error(look_id)
@@ -216,7 +216,7 @@ class LookEditor:
         now_ms = self._clock()
         with self._database.transaction() as transaction:
             repository = LookRepository(transaction, self._store_id)
-            version = repository.next_id()
+            version = repository.lock_and_next_id()
             current = repository.find(look_id)
             if current is None:
                 raise _unknown_look_error(look_id)

@@ -47,7 +47,7 @@ def read_picture(
 class LookRepository(StoreRepository):
     """One store's looks, inside one transaction; never commits."""
 
-    def next_id(self) -> int:
+    def lock_and_next_id(self) -> int:
         """Lock the store's looks and return an id that no look has had.
 
         Raises:

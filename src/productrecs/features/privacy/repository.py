@@ -168,11 +168,14 @@ class ShopperRecordRepository(StoreRepository):
                 links.session.in_(name_chunk) | links.customer.in_(name_chunk),
             )
 
-    def reset_attribution(self, max_count: int) -> None:
-        """Reset attribution, so that it is recomputed from the log.
+    def reset_attribution(self) -> None:
+        """Reset attribution: it is recomputed from the log, except for settled days."""
+        self._update_rows(attribution_marks, seq=_DELETING)
 
-        Settled days are not. Their queries from fewer shoppers than `max_count` go, as the
-        events that would say who typed them may be purged.
+    def delete_rare_settled_queries(self, min_shoppers: int) -> None:
+        """Delete the queries of settled days from fewer shoppers than `min_shoppers`.
+
+        The events that would say who typed them may be purged.
         """
         settled = sa.select(attribution_marks.c.settled_day).where(
             attribution_marks.c.store_id == self._store_id
@@ -180,9 +183,8 @@ class ShopperRecordRepository(StoreRepository):
         self._delete_rows(
             search_days,
             search_days.c.day < settled.scalar_subquery(),
-            search_days.c.shoppers < max_count,
+            search_days.c.shoppers < min_shoppers,
         )
-        self._update_rows(attribution_marks, seq=_DELETING)
 
     def delete_names_from_customer_list(self, names: Sequence[str]) -> None:
         """Delete the shopper from the customers by name; the segments are due again.
@@ -210,21 +212,21 @@ class ShopperRecordRepository(StoreRepository):
         columns = file_imports.c
         self._update_rows(file_imports, columns.status == _CHECKED, status=_CHECKING)
 
-    def unfinished_upload_count(self, moment_ms: int) -> int:
-        """Return how many files uploaded until then are still checked or imported.
+    def unfinished_upload_count(self, until_ms: int) -> int:
+        """Return how many files uploaded by `until_ms` are still checked or imported.
 
         A checked file has lost the shopper's rows, and may wait for the merchant.
         """
         query = sa.select(sa.func.count()).where(
             uploads.c.store_id == self._store_id,
             uploads.c.status.in_(_UNFINISHED),
-            uploads.c.submitted_at <= moment_ms,
+            uploads.c.submitted_at <= until_ms,
         )
         columns = file_imports.c
         sent = sa.select(sa.func.count()).where(
             columns.store_id == self._store_id,
             columns.status.in_(_BUSY),
-            columns.submitted_at <= moment_ms,
+            columns.submitted_at <= until_ms,
         )
         return sum(
             int(self._connection.execute(count_query).scalar_one())
@@ -305,7 +307,7 @@ class ErasureRepository(StoreRepository):
         increment_counter(self._connection, self._store_id, "erasures")
 
 
-def stores_in_progress(connection: sa.Connection) -> list[StoreId]:
+def stores_with_unfinished_erasures(connection: sa.Connection) -> list[StoreId]:
     """Return every store of the installation with an unfinished erasure."""
     query = (
         sa.select(erasures.c.store_id)

@@ -79,19 +79,21 @@ def append_to_erasure_ledger(
             backups.put(key, content)
 
 
-def share_erasures(folder: Path, objects: ObjectStore | None, place: ObjectStore) -> None:
-    """Add the whole list of erasures to that of `place`, where backups are.
+def copy_erasure_ledger_to_backups(
+    folder: Path, objects: ObjectStore | None, backups: ObjectStore
+) -> None:
+    """Add the whole ledger of erasures to that of `backups`.
 
-    The place may know others: of another machine, or from before a restore.
+    The ledger there may have others: of another machine, or from before a restore.
 
     Raises:
-        OSError: when the list cannot be read.
+        OSError: when the ledger cannot be read.
         ObjectStoreUnavailableError: when one of the stores does not answer.
     """
-    lines = dict.fromkeys(_ledger_lines(folder, objects, place))
+    lines = dict.fromkeys(_ledger_lines(folder, objects, backups))
     if lines:
         content = "".join(f"{line}\n" for line in lines).encode()
-        place.put(f"{_ERASED}/{LEDGER_FILE}", content)
+        backups.put(f"{_ERASED}/{LEDGER_FILE}", content)
 
 
 def read_erasure_ledger(
@@ -249,7 +251,8 @@ class ShopperEraser:
             seq = LockedStoreLog(self.database, transaction, store_id).take_seqs(1)
             shoppers = ShopperRecordRepository(transaction, store_id)
             shoppers.unlink(names)
-            shoppers.reset_attribution(MAX_RARE_SEARCHES)
+            shoppers.delete_rare_settled_queries(MAX_RARE_SEARCHES)
+            shoppers.reset_attribution()
             shoppers.delete_names_from_customer_list(names)
             ErasureRepository(transaction, store_id).record_cleared_and_delete_names(
                 erasure.erasure_id, seq

@@ -98,7 +98,7 @@ class FeedProductCounts:
     )  # first ids
     left_out_counts: dict[FeedExclusionReason, int] = field(default_factory=dict)
 
-    def leave_out(self, reason: FeedExclusionReason, item_id: str) -> None:
+    def count_left_out(self, reason: FeedExclusionReason, item_id: str) -> None:
         """Count a product that is left out, and keep the first ids."""
         self.left_out_counts[reason] = self.left_out_counts.get(reason, 0) + 1
         examples = self.left_out.setdefault(reason, [])
@@ -127,10 +127,12 @@ class ProductLabeller:
     def labels_of(self, item: Item, availability: Availability) -> FeedProductLabels:
         """Return the labels of a product."""
         return FeedProductLabels(
-            self._sales(item.item_id), self._stock(item, availability), self._margin(item)
+            self._sales_label(item.item_id),
+            self._stock(item, availability),
+            self._margin(item),
         )
 
-    def _sales(self, item_id: str) -> str:
+    def _sales_label(self, item_id: str) -> str:
         if not self._ranks:
             return ""
         rank = self._ranks.get(item_id)
@@ -178,7 +180,7 @@ def feed_products(
             (FeedExclusionReason.NO_PRICE, price is not None and price > 0),
         ):
             if not is_fine:
-                counts.leave_out(reason, item.item_id)
+                counts.count_left_out(reason, item.item_id)
                 break
         else:
             counts.products += 1

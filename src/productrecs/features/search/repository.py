@@ -196,7 +196,7 @@ class SearchFigureRepository(StoreRepository):
 class SearchRuleRepository(StoreRepository):
     """One store's synonyms and search rules, inside one transaction; never commits."""
 
-    def next_id(self) -> int:
+    def lock_and_next_id(self) -> int:
         """Lock the store's rules and return an id that was never used.
 
         Raises:

@@ -134,7 +134,7 @@ class SearchRuleEditor:
         synonym = validate_synonym(texts, one_way=one_way)
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
-            number = repository.next_id()
+            number = repository.lock_and_next_id()
             _check_limit(len(repository.synonyms()), MAX_SYNONYMS)
             repository.add_synonym(number, synonym, self._clock())
         return number, synonym
@@ -149,7 +149,7 @@ class SearchRuleEditor:
         valid_rule = validate_rule(rule)
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
-            number = repository.next_id()
+            number = repository.lock_and_next_id()
             _check_limit(len(repository.rules()), MAX_RULES)
             repository.add_rule(number, valid_rule, self._clock())
         return number, valid_rule
@@ -162,7 +162,7 @@ class SearchRuleEditor:
         """
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
-            repository.next_id()
+            repository.lock_and_next_id()
             _check_existed(number, was_present=repository.remove_synonym(number))
 
     def remove_rule(self, number: int) -> None:
@@ -173,7 +173,7 @@ class SearchRuleEditor:
         """
         with self._database.transaction() as transaction:
             repository = SearchRuleRepository(transaction, self._store_id)
-            repository.next_id()
+            repository.lock_and_next_id()
             _check_existed(number, was_present=repository.remove_rule(number))
 
 

@@ -224,7 +224,7 @@ class WebhookRepository(StoreRepository):
             next_at=now_ms,
         )
 
-    def log(
+    def newest_messages(
         self, endpoint_id: str, limit: int, before: int | None = None
     ) -> list[WebhookMessage]:
         """Return an endpoint's messages, newest first, of numbers below `before`."""

@@ -126,14 +126,17 @@ def _texts_reader(maximum: int) -> Reader:
     return read
 
 
-def _read_free(value: Any) -> object:
+def _read_theme_value(value: Any) -> object:
     """Return the value of a theme's own key: any JSON that can be stored."""
     if isinstance(value, str):
         return check_string(value, MAX_FREE_TEXT)
     if isinstance(value, list):
-        return [_read_free(member) for member in value]
+        return [_read_theme_value(member) for member in value]
     if isinstance(value, dict):
-        return {check_string(name, MAX_KEY): _read_free(one) for name, one in value.items()}
+        return {
+            check_string(name, MAX_KEY): _read_theme_value(one)
+            for name, one in value.items()
+        }
     if value is None or isinstance(value, bool):
         return value
     return _read_integer(value) if isinstance(value, int) else read_number(value)
@@ -152,7 +155,7 @@ def _integer_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
     return integer_reader(*bounds), integer_schema(*bounds)
 
 
-def _texts_form(setting: WidgetSetting) -> tuple[Reader, Schema]:
+def _texts_reader_and_schema(setting: WidgetSetting) -> tuple[Reader, Schema]:
     texts = string_schema(0, setting.maximum)
     schema: Schema = {"type": "object", "additionalProperties": texts}
     return _texts_reader(setting.maximum), schema | {
@@ -179,7 +182,7 @@ _FORMS: Final[
             _pattern_schema(CURRENCY_CODE),
         ),
         WidgetSettingType.LOCALE: lambda _: (_read_locale, _pattern_schema(_LOCALE)),
-        WidgetSettingType.TEXTS: _texts_form,
+        WidgetSettingType.TEXTS: _texts_reader_and_schema,
     }
 )
 
@@ -195,7 +198,7 @@ class _WidgetSettingValues(BaseModel):
             "additionalProperties": True,
         },
     )
-    __pydantic_extra__: dict[str, Annotated[Any, PlainValidator(_read_free)]]
+    __pydantic_extra__: dict[str, Annotated[Any, PlainValidator(_read_theme_value)]]
 
 
 def _field(setting: WidgetSetting) -> Any:

@@ -453,9 +453,9 @@ def contrast_ratio(colour: Colour, other: Colour) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def accent_contrasts(text: str, theme: str) -> list[ContrastCheck] | None:
+def accent_contrasts(css_colour: str, theme: str) -> list[ContrastCheck] | None:
     """Return the ratios of an accent colour where a widget uses it; None if unknown."""
-    accent = read_colour(text)
+    accent = read_colour(css_colour)
     if accent is None:
         return None
     label = BLACK if _lightness(accent) > _BLACK_TEXT_LIGHTNESS else WHITE

@@ -193,7 +193,7 @@ def _store_live_events(database: Database, batch: Sequence[ReceivedEventRequest]
                 {item for event in events for item in event.items}
             )
             present = {item for item, row in known_ids.items() if row.present}
-            first_receipts = repository.receipts(
+            first_receipts = repository.receipt_times(
                 [event.event_id for event in events if event.event_id]
             )
             judged = [

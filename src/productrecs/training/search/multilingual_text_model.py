@@ -114,7 +114,7 @@ class MultilingualModelFiles:
     name: str
 
 
-def load_multilingual_text_model(
+def load_or_convert_multilingual_model(
     folder: Path, weights: PackagedFile = WEIGHTS, pieces: PackagedFile = PIECES
 ) -> MultilingualModelFiles | None:
     """Return the packaged model; None if it is not installed.

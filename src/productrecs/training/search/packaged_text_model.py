@@ -322,7 +322,7 @@ TOKENIZER: Final = PackagedFile(
 )
 
 
-def load_packaged_text_model(
+def load_or_convert_packaged_text_model(
     folder: Path, network: PackagedFile = MINILM, tokenizer: PackagedFile = TOKENIZER
 ) -> TextModel | None:
     """Return the packaged model; None if it or its runtime is not installed.

@@ -189,7 +189,9 @@ def show_webhooks(
         ids = [endpoint.endpoint_id for endpoint in endpoints]
         asked = chosen or visit.query["endpoint"]
         shown = asked if asked in ids else next(iter(ids), "")
-        messages = webhooks.log(shown, _PAGE_SIZE + 1, before or None) if shown else []
+        messages = (
+            webhooks.newest_messages(shown, _PAGE_SIZE + 1, before or None) if shown else []
+        )
     return visit.render(
         "webhooks.html",
         status=status,

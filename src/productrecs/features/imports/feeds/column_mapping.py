@@ -110,7 +110,7 @@ def read_mapping(path: Path, kind: str) -> ColumnMapping:
         message = f"{path} has no table [{kind}], such as: [{kind}] {example}"
         raise ColumnMappingError(message)
     columns = {
-        name: _names(path, kind, name, value)
+        name: _read_column_names(path, kind, name, value)
         for name, value in table.items()
         if name not in {_VALUES, _TIME_FORMAT}
     }
@@ -120,9 +120,9 @@ def read_mapping(path: Path, kind: str) -> ColumnMapping:
         raise ColumnMappingError(message)
     return ColumnMapping(
         name=str(path),
-        layout=_layout(kind, columns),
+        layout=_build_layout(kind, columns),
         values=_read_value_translations(path, kind, table.get(_VALUES, {})),
-        time_format=_check_time_format(path, columns, table.get(_TIME_FORMAT)),
+        time_format=_read_time_format(path, columns, table.get(_TIME_FORMAT)),
     )
 
 
@@ -139,11 +139,11 @@ def mapping_from_choices(
     if missing:
         message = f"choose the column for {' and for '.join(missing)}"
         raise ColumnMappingError(message)
-    layout = _layout(kind, columns)
+    layout = _build_layout(kind, columns)
     return ColumnMapping("the mapping", layout, {}, time_format or None)
 
 
-def _layout(kind: str, columns: Mapping[str, tuple[str, ...]]) -> CsvLayout:
+def _build_layout(kind: str, columns: Mapping[str, tuple[str, ...]]) -> CsvLayout:
     return CsvLayout(
         columns=MappingProxyType(columns),
         required=REQUIRED[kind],
@@ -152,7 +152,7 @@ def _layout(kind: str, columns: Mapping[str, tuple[str, ...]]) -> CsvLayout:
     )
 
 
-def _names(path: Path, kind: str, name: str, value: object) -> tuple[str, ...]:
+def _read_column_names(path: Path, kind: str, name: str, value: object) -> tuple[str, ...]:
     _check_column(path, kind, name)
     names: Sequence[object] = value if isinstance(value, list) else [value]
     if not names or not all(isinstance(text, str) and text.strip() for text in names):
@@ -161,7 +161,7 @@ def _names(path: Path, kind: str, name: str, value: object) -> tuple[str, ...]:
     return tuple(map(str, names))
 
 
-def _check_time_format(
+def _read_time_format(
     path: Path, columns: Mapping[str, tuple[str, ...]], form: object
 ) -> str | None:
     if form is None:

@@ -154,7 +154,7 @@ def _note_unused_and_missing_columns(
     file: BinaryIO, csv_format: CsvFormat, kind: ItemFileFormat, reading: FeedReadState
 ) -> None:
     """Record unused columns, and what missing columns mean."""
-    note_columns(file, csv_format, reading)
+    note_unused_columns(file, csv_format, reading)
     reading.is_untitled = PLATFORMS[kind].title not in csv_format.columns
     if kind is not ItemFileFormat.WOOCOMMERCE:
         return
@@ -172,7 +172,9 @@ def _note_unused_and_missing_columns(
         )
 
 
-def note_columns(file: BinaryIO, csv_format: CsvFormat, reading: FeedReadState) -> None:
+def note_unused_columns(
+    file: BinaryIO, csv_format: CsvFormat, reading: FeedReadState
+) -> None:
     """Record the unused columns of a table."""
     used = set(csv_format.columns.values())
     names = column_names(read_head(file), csv_format.separator)

@@ -279,14 +279,14 @@ _MAX_PARTITIONS: Final = 256
 
 
 def group_by_product(
-    offers: Iterable[FeedOffer | RejectedRow], size: int, folder: Path
+    offers: Iterable[FeedOffer | RejectedRow], file_bytes: int, folder: Path
 ) -> Iterator[FeedProduct | RejectedRow]:
     """Yield the products of the offers; for a small file in order of appearance.
 
-    Rejected rows are passed on at once. `size` is the file's, in bytes; parts of a
-    large one are stored below `folder`.
+    Rejected rows are passed on at once. Parts of a file of many bytes are stored below
+    `folder`.
     """
-    partitions = min(size // PARTITION_BYTES + 1, _MAX_PARTITIONS)
+    partitions = min(file_bytes // PARTITION_BYTES + 1, _MAX_PARTITIONS)
     if partitions == 1:
         yield from _merge_offers(offers)
         return

@@ -62,13 +62,16 @@ def parse_price(text: str, separator: str) -> ParsedPrice | None:
 
 
 def collect_attributes(
-    pairs: Iterable[tuple[str, str]], parts: str = ","
+    pairs: Iterable[tuple[str, str]], value_separator: str = ","
 ) -> dict[str, list[str]]:
-    """Return attributes by name; `parts` separates the values of one."""
+    """Return the values of each attribute by name, from pairs of a name and its values."""
     attributes: dict[str, list[str]] = {}
     for name, text in pairs:
         key = html_to_title(name).strip(" :;")
-        values = [html_to_title(value) for value in text.replace("\\,", "\0").split(parts)]
+        values = [
+            html_to_title(value)
+            for value in text.replace("\\,", "\0").split(value_separator)
+        ]
         values = [value.replace("\0", ",").replace(";", ",") for value in values if value]
         if key and values:
             attributes.setdefault(key, []).extend(values)

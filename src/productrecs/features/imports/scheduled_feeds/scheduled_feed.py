@@ -154,13 +154,13 @@ def parse_feed_address(
             "nobody else can read them."
         )
     if not is_trusted:
-        problems += _unreachable_reasons(split.hostname or "", split.port)
+        problems += _fetch_refusal_reasons(split.hostname or "", split.port)
     if problems:
         raise FeedAddressError(" ".join(problems))
     return urlunsplit((split.scheme, netloc, split.path, split.query, "")), header
 
 
-def _unreachable_reasons(host: str, port: int | None) -> list[str]:
+def _fetch_refusal_reasons(host: str, port: int | None) -> list[str]:
     """Return why the service must not fetch from a host, and who can allow it.
 
     A host without an address may get one until it is fetched from.

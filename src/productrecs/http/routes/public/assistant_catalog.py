@@ -35,9 +35,9 @@ from productrecs.features.assistants.ucp_profile import (
     CatalogOperation,
     UcpVersion,
     UnknownAssistantCatalogError,
-    envelope,
-    failure,
-    profile_of,
+    failure_reply,
+    ucp_member,
+    ucp_profile_of,
 )
 from productrecs.http.limits.usage_metering import billing_headers
 from productrecs.http.openapi_responses import (
@@ -91,7 +91,7 @@ _PRODUCT: Final = {
         }
     ],
 }
-_ENVELOPE: Final = envelope(UcpVersion.AUGUST_2026, CatalogOperation.SEARCH)
+_ENVELOPE: Final = ucp_member(UcpVersion.AUGUST_2026, CatalogOperation.SEARCH)
 
 _UCP_OBJECT: Final = object_schema(ucp={})
 Version = Annotated[
@@ -156,7 +156,7 @@ async def _profile_reply(request: Request, domain: str, version: str | None) -> 
     exchange: RequestContext = request.scope["productrecs"]
     store = await find_store_open_to_assistants(exchange, domain)
     known = None if version is None else parse_version(version)
-    body = _encode(profile_of(base_url_of(request), store.domain, known))
+    body = _encode(ucp_profile_of(base_url_of(request), store.domain, known))
     tag = etag_of(body)
     headers = {"etag": tag, "cache-control": _PROFILE_CACHE}
     if matches_etag(request.headers.get("if-none-match"), tag):
@@ -244,7 +244,7 @@ def _refusal_fields(
     version: UcpVersion, operation: CatalogOperation, code: str, detail: str
 ) -> dict[str, Any]:
     """Return what the protocol wants in the body of an error, beside its code."""
-    return failure(version, operation, code, detail) | {"content": detail}
+    return failure_reply(version, operation, code, detail) | {"content": detail}
 
 
 async def find_store_open_to_assistants(exchange: "RequestContext", domain: str) -> "Store":
@@ -356,8 +356,8 @@ class AssistantRequest:
     def _empty_reply(self, operation: CatalogOperation) -> dict[str, Any]:
         if operation is CatalogOperation.PRODUCT:
             message = "the catalog cannot be read at present"
-            return failure(self.version, operation, "unavailable", message)
-        return {"ucp": envelope(self.version, operation), "products": []}
+            return failure_reply(self.version, operation, "unavailable", message)
+        return {"ucp": ucp_member(self.version, operation), "products": []}
 
     async def _catalog_reply(
         self, operation: CatalogOperation, call: CatalogCall
@@ -386,11 +386,11 @@ class AssistantRequest:
             found = await asyncio.to_thread(lambda: catalog.product_reply(call))
             if found is None:
                 message = f"Product not found: {call.id}"
-                return failure(self.version, operation, "not_found", message)
+                return failure_reply(self.version, operation, "not_found", message)
             reply = found
         is_related = isinstance(call, CatalogSearchCall) and call.is_related
         extension = extension_name(self.base_url) if is_related else None
-        return {"ucp": envelope(self.version, operation, extension)} | reply
+        return {"ucp": ucp_member(self.version, operation, extension)} | reply
 
     async def _related_reply(
         self, catalog: AssistantCatalog, call: CatalogSearchCall

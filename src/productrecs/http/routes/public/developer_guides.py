@@ -25,7 +25,7 @@ from productrecs.features.guides.developer_guide_rendering import (
 from productrecs.features.guides.developer_guide_search import (
     GuideSearch,
     GuideSection,
-    snippet,
+    best_matching_line,
 )
 from productrecs.features.search.product_search import LONGEST_QUERY
 from productrecs.features.widgets.reserved_height import head_tags
@@ -361,7 +361,7 @@ async def guide_markdown(request: Request, slug: Slug) -> Response:
 
     An `ETag` spares sending it again.
     """
-    return _markdown_response(request, LIBRARY.markdown(slug, base_url_of(request)))
+    return _markdown_response(request, LIBRARY.served_markdown(slug, base_url_of(request)))
 
 
 @routes.get(
@@ -420,7 +420,7 @@ async def guide_page(request: Request, slug: Slug) -> Response:
     Who prefers `text/markdown` (`Accept`) gets the same as from `/docs-md/{slug}.md`.
     """
     if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
-        text = LIBRARY.markdown(slug, base_url_of(request))
+        text = LIBRARY.served_markdown(slug, base_url_of(request))
         return _markdown_response(request, text, vary="Accept")
     try:
         guide = LIBRARY.guide(slug)
@@ -500,7 +500,8 @@ def _search_results_html(words: str) -> str:
     items_html = "".join(
         f'<li><a href="/guides/{section.guide.slug}#{escape(_anchor(section))}">'
         f"<strong>{escape(section.guide.title)}: {escape(section.heading)}</strong>"
-        f"<span>{escape(snippet(section, words).replace(BASE, ''))}</span></a></li>\n"
+        f"<span>{escape(best_matching_line(section, words).replace(BASE, ''))}</span>"
+        "</a></li>\n"
         for section in sections
     )
     results_html = (
@@ -553,4 +554,4 @@ def _render_guide(slug: str) -> "RenderedGuide":
     # Imported here, in a thread: a process that shows no page needs no markdown.
     from productrecs.features.guides.markdown_html import render_markdown  # noqa: PLC0415
 
-    return render_markdown(LIBRARY.text(slug))
+    return render_markdown(LIBRARY.markdown_with_facts(slug))

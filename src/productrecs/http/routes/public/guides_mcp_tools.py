@@ -9,7 +9,7 @@ from mcp_types import Tool, ToolAnnotations
 
 from productrecs.features.guides.developer_guide_index import GUIDES
 from productrecs.features.guides.developer_guide_rendering import BASE
-from productrecs.features.guides.developer_guide_search import snippet
+from productrecs.features.guides.developer_guide_search import best_matching_line
 from productrecs.features.guides.markdown_html import anchor_of
 from productrecs.http.pipeline.mcp_server import McpToolServer, UnknownToolError
 from productrecs.http.routes.public.developer_guides import LIBRARY, guide_search
@@ -63,7 +63,7 @@ def read_doc(base: str, arguments: _GuideArguments) -> dict[str, object]:
     Raises:
         UnknownGuideError: when there is no guide with this name.
     """
-    text = LIBRARY.text(arguments.slug).replace(BASE, base)
+    text = LIBRARY.markdown_with_facts(arguments.slug).replace(BASE, base)
     start = min(max(arguments.offset, 0), len(text))
     end = start + PAGE
     return {
@@ -86,7 +86,7 @@ def search_docs(base: str, arguments: _SearchArguments) -> dict[str, object]:
                 "title": section.guide.title,
                 "heading": section.heading,
                 "anchor": anchor_of(section.heading),
-                "snippet": snippet(section, query).replace(BASE, base),
+                "snippet": best_matching_line(section, query).replace(BASE, base),
                 "url": (
                     f"{base}/docs-md/{section.guide.slug}.md#{anchor_of(section.heading)}"
                 ),
