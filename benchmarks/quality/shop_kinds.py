@@ -34,7 +34,7 @@ from productrecs.engines.copurchase import CopurchaseOptions
 from productrecs.training.training_inputs import OrderLineArrays
 from productrecs.training.tuning.repository import (
     Changes,
-    changes_of,
+    changes_from_defaults,
     with_changes,
 )
 from productrecs.training.tuning.tune_store import tune_copurchase_options
@@ -72,7 +72,7 @@ def measure(report: Report) -> None:
         if chosen is None:
             report.skip(f"shop kinds, {name}, tuned", "too few orders")
             continue
-        changes = changes_of(chosen)
+        changes = changes_from_defaults(chosen)
         told = ", ".join(f"{key}={value:g}" for key, value in changes.items())
         tuned = ask(test, ours(test, chosen)) if changes else usual
         peer = f"the defaults, tuned to {told or 'the same'}"

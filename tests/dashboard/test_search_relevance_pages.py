@@ -28,7 +28,7 @@ from productrecs.storage.sql.tables import (
 )
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.dashboard_user import Role
-from productrecs.training.search import trial_index
+from productrecs.training.search import index_in_another_language
 from productrecs.training.search.indexer import Indexer
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.filled_store import open_store
@@ -450,7 +450,7 @@ def test_a_large_catalog_cannot_be_tried_in_another_language(
     shop: Store, owner: Member, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert shop.domain
-    monkeypatch.setattr(trial_index, "MAX_PRODUCTS", len(KINDS) - 1)
+    monkeypatch.setattr(index_in_another_language, "MAX_PRODUCTS", len(KINDS) - 1)
 
     refused = owner.post(
         f"{STORE}/effect", page=STORE, **STORE_SETTINGS | {"language": "de"}

@@ -33,7 +33,11 @@ from productrecs.training.interest_signals import (
     fit_interest_indicators,
 )
 from productrecs.training.order_and_cart_lines import order_and_cart_lines, order_lines
-from productrecs.training.training_inputs import FitCache, TrainingInputs, bought_rows
+from productrecs.training.training_inputs import (
+    FitCache,
+    TrainingInputs,
+    purchase_interaction_rows,
+)
 
 
 def fit_all_models(
@@ -125,7 +129,9 @@ def _fit_search_click_boosts(
     inputs: TrainingInputs, settings: StoreSettings, now_ms: int
 ) -> ClickBoostModel:
     """Return the click boosts of searches, by query intent."""
-    clicks = inputs.searches.interactions(now_ms, bought_rows(inputs.purchases))
+    clicks = inputs.searches.interactions(
+        now_ms, purchase_interaction_rows(inputs.purchases)
+    )
     intents = inputs.searches.intents(LanguageAnalyzer(settings.language))
     intent_numbers = {
         intent: number for number, intent in enumerate(dict.fromkeys(intents))

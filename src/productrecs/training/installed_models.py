@@ -158,7 +158,7 @@ class ModelSource:
         return (Path(self.place) / path).open("rb")
 
 
-class NetworkArchive(ModelSource):
+class NpmModelArchive(ModelSource):
     """The archive of an npm package, whose network is converted."""
 
     def offers(self) -> list[OfferedModel]:
@@ -183,7 +183,7 @@ class NetworkArchive(ModelSource):
 
 def open_model_source(place: str) -> ModelSource:
     """Return a folder, an address, or a package's archive."""
-    return NetworkArchive(place) if place.endswith(".tgz") else ModelSource(place)
+    return NpmModelArchive(place) if place.endswith(".tgz") else ModelSource(place)
 
 
 def _unreadable(path: str, error: Exception) -> ModelSourceError:
@@ -236,7 +236,7 @@ class InstalledModels:
         staged.mkdir(parents=True)
         source.download(offer.name, staged)
         fields: Mapping[str, Any] = json.loads((staged / _SIDECAR).read_text("utf-8"))
-        kind, digest = _verify(staged / _MODEL, str(fields.get("kind")))
+        kind, digest = _verified_kind_and_sha256(staged / _MODEL, str(fields.get("kind")))
         size = sum(file.stat().st_size for file in staged.iterdir())
         model = InstalledModel(offer.name, kind, offer.licence, source.place, digest, size)
         about = {key: value for key, value in asdict(model).items() if key != "is_used"}
@@ -267,7 +267,7 @@ class InstalledModels:
             ModelFileError: when its files were changed.
         """
         model = self._find_installed(name)
-        _verify(self._folder / name / _MODEL, model.kind)
+        _verified_kind_and_sha256(self._folder / name / _MODEL, model.kind)
         self._write_used_name(model.kind, name)
         return model
 
@@ -292,11 +292,11 @@ class InstalledModels:
         Raises:
             ModelSourceError: when it is used, or not installed.
         """
-        self.check_not_used(name)
+        self.require_unused(name)
         self.forget_previous(name)
         shutil.rmtree(self._folder / name)
 
-    def check_not_used(self, name: str) -> InstalledModel:
+    def require_unused(self, name: str) -> InstalledModel:
         """Return an installed model that is not used.
 
         Raises:
@@ -425,7 +425,7 @@ class InstalledModels:
         written.replace(self._folder / _USED)
 
 
-def _verify(path: Path, kind: str) -> tuple[str, str]:
+def _verified_kind_and_sha256(path: Path, kind: str) -> tuple[str, str]:
     """Return the kind and the SHA-256 of a model after all its files were verified."""
     if kind == TEXT_EMBEDDER:
         return kind, TextModel.read(path).sha256

@@ -98,7 +98,7 @@ class ModelFreshness(NamedTuple):
     behind_ms: int  # age of the oldest live fact that is not in the model; 0 without any
 
 
-def freshness(connection: sa.Connection, now_ms: int) -> list[ModelFreshness]:
+def model_freshness(connection: sa.Connection, now_ms: int) -> list[ModelFreshness]:
     """Return the freshness of the model of every store."""
     models_freshness = []
     for store_id, seq, applied_seq, _, trained_at in training_progress(connection):

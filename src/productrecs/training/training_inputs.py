@@ -264,7 +264,7 @@ class TrainingInputs:
         signals, lines = [], []
         for after, last in _log_ranges(self.applied_seq, up_to_seq):
             if searches is not None:
-                self.searches.read_searches(searches, after, last)
+                self.searches.read_searches_and_carts(searches, after, last)
             for page in repository.behaviour_pages(max(events_after, after), last):
                 with_shopper = [row for row in page if row[2] is not None]
                 self.events.add(_behaviour_from(with_shopper))
@@ -344,7 +344,7 @@ def _purchases_from(rows: Sequence[tuple[Any, ...]]) -> OrderLineArrays:
     )
 
 
-def bought_rows(purchases: OrderLineArrays) -> SearchInteractionRows:
+def purchase_interaction_rows(purchases: OrderLineArrays) -> SearchInteractionRows:
     """Return the lines that were bought and not returned, to attribute them to searches."""
     lines = select_rows(purchases, purchases.is_active & (purchases.quantities > 0))
     return SearchInteractionRows(

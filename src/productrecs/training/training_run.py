@@ -236,12 +236,12 @@ def _take_in_rotation(stores: Sequence[StoreId], count: int, turn: int) -> list[
     return [*stores[start:], *stores[:start]][:count]
 
 
-def _needs_training(row: TrainingProgress, accounts: AccountDirectory) -> bool:
-    store = accounts.by_id(row.store_id)
-    if store is None or row.seq == 0:
+def _needs_training(progress: TrainingProgress, accounts: AccountDirectory) -> bool:
+    store = accounts.by_id(progress.store_id)
+    if store is None or progress.seq == 0:
         return False
     return (
-        row.applied_seq is None
-        or row.applied_seq < row.seq
-        or row.settings_hash != settings_hash(store.settings)
+        progress.applied_seq is None
+        or progress.applied_seq < progress.seq
+        or progress.settings_hash != settings_hash(store.settings)
     )

@@ -29,7 +29,7 @@ ELSEWHERE = (
     "productrecs.mail",  # shown by the dashboard
     "productrecs.records.uploads.file_import",  # likewise
     "productrecs.tenancy.users.access_tokens",  # likewise
-    "productrecs.training.search.trial_index",  # likewise
+    "productrecs.training.search.index_in_another_language",  # likewise
     "productrecs.worker.",
     "productrecs.settings",
     "productrecs.core.outbound_http",  # requests in the background

@@ -11,7 +11,7 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository
-from productrecs.training.training_inputs import TrainingInputs, bought_rows
+from productrecs.training.training_inputs import TrainingInputs, purchase_interaction_rows
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -58,7 +58,7 @@ def test_searches_carts_and_purchases_are_read_in_the_order_of_the_log(
         log = TrainingRepository(connection, store.store_id)
         inputs.read_log_up_to(log, 100, searches=searches)
 
-    bought = bought_rows(inputs.purchases)
+    bought = purchase_interaction_rows(inputs.purchases)
     found = inputs.searches.interactions(NOON + 10 * MINUTE_MS, bought)
 
     assert inputs.searches.terms == ["tent"]

@@ -15,7 +15,7 @@ from productrecs.training.search.click_boost_inputs import (
     ClickBoostInputs,
     SearchInteractionRows,
 )
-from productrecs.training.training_inputs import OrderLineArrays, bought_rows
+from productrecs.training.training_inputs import OrderLineArrays, purchase_interaction_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def bought(lines: list[tuple[Any, ...]]) -> SearchInteractionRows:
         visitor_hash(one) if one else buyer
         for one, buyer in zip(sessions, buyers, strict=True)
     ]
-    return bought_rows(
+    return purchase_interaction_rows(
         OrderLineArrays(
             line_seqs=np.array(line_seqs, np.int64),
             items=np.array(items, np.int32),
@@ -71,7 +71,7 @@ def chosen(
 ) -> list[tuple[str, int, float]]:
     """Return (query, item, weight) of every choice, sorted."""
     inputs = ClickBoostInputs()
-    inputs.read_searches(cast("EventLogRepository", Log(rows)), 0, 1)
+    inputs.read_searches_and_carts(cast("EventLogRepository", Log(rows)), 0, 1)
     found = inputs.interactions(NOW, bought(lines or []))
     return sorted(
         (inputs.terms[query], item, weight)

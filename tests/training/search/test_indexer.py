@@ -214,8 +214,10 @@ def test_all_words_are_known_once_a_first_build_is_done(
     while not follower.index_next_batch(bench.reader, 10**6, publish=True):
         steps += 1
         if rests:
-            follower.commit_if_due(now=True)  # as where many stores are written at once
-    follower.commit_if_due(now=True)
+            follower.commit_and_publish_if_due(
+                now=True
+            )  # as where many stores are written at once
+    follower.commit_and_publish_if_due(now=True)
     bench.served.refresh()
 
     assert steps == 2

@@ -13,7 +13,7 @@ from productrecs.training.search.semantic_space_files import (
     MEANING,
     count_served_stores,
     delete_previous_vectors,
-    stored_model,
+    stored_model_name,
 )
 from productrecs.training.search.served_index import (
     QueryEmbedder,
@@ -58,7 +58,7 @@ class SwitchBench(MeaningBench):
     def serving(self) -> str | None:
         """Return the model of the serving space."""
         path = self.root / self.store.store_id / MEANING.space_file
-        found = stored_model(path)
+        found = stored_model_name(path)
         names = [name for name, one in self.embedders.items() if one.model.name == found]
         return names[0] if names else None
 

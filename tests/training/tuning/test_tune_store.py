@@ -19,13 +19,13 @@ from productrecs.training.tuning.repository import (
     TUNED_INSIGHT,
     HyperparameterRepository,
     TunedParameters,
-    changes_of,
+    changes_from_defaults,
 )
 from productrecs.training.tuning.tune_store import (
     RETUNE_AFTER_MS,
     RETUNE_GROWN_AFTER_MS,
     TuningTrial,
-    is_better,
+    is_significantly_better,
     stores_to_tune,
     tune_copurchase_options,
 )
@@ -124,9 +124,9 @@ def tried(values: list[float]) -> TuningTrial:
 def test_better_is_better_in_each_stretch_by_more_than_chance() -> None:
     usual = tried([0.0, 0.0])
 
-    assert is_better(tried([0.02, 0.02]), usual)
-    assert not is_better(tried([0.06, -0.01]), usual)  # in one stretch only
-    assert not is_better(tried([0.001, 0.001]), usual)  # not worth it
+    assert is_significantly_better(tried([0.02, 0.02]), usual)
+    assert not is_significantly_better(tried([0.06, -0.01]), usual)  # in one stretch only
+    assert not is_significantly_better(tried([0.001, 0.001]), usual)  # not worth it
 
 
 def best_of_many(times: int) -> int:
@@ -136,7 +136,9 @@ def best_of_many(times: int) -> int:
     for _ in range(times):
         usual = rng.random((2, 300))
         others = [TuningTrial(tuple(rng.random((2, 300)))) for _ in range(15)]
-        taken += any(is_better(one, TuningTrial(tuple(usual))) for one in others)
+        taken += any(
+            is_significantly_better(one, TuningTrial(tuple(usual))) for one in others
+        )
     return taken
 
 
@@ -164,7 +166,7 @@ def test_what_was_chosen_is_kept_but_for_the_defaults(database: Database) -> Non
 
     assert found == chosen
     assert options == chosen.options
-    assert changes_of(options) == {"half_life_days": 45.0, "large_basket": 10}
+    assert changes_from_defaults(options) == {"half_life_days": 45.0, "large_basket": 10}
 
 
 def test_what_another_release_chose_is_passed_over(sqlite_database: Database) -> None:

@@ -25,7 +25,10 @@ from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import read_log
-from productrecs.training.tuning.repository import HyperparameterRepository, changes_of
+from productrecs.training.tuning.repository import (
+    HyperparameterRepository,
+    changes_from_defaults,
+)
 
 _TITLES: Final = {
     BacktestTask.VISIT: ("the next product of a visit, on a product page", "visits"),
@@ -62,7 +65,7 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
         results = list(_run_backtest_tasks(services, store, questions))
         with services.database.reading() as connection:
             options = HyperparameterRepository(connection, store.store_id).options()
-    changes = changes_of(options)
+    changes = changes_from_defaults(options)
     if as_json:
         print_json(
             {

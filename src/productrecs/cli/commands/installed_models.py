@@ -255,7 +255,7 @@ def remove(name: str, *, data: Path | None) -> None:
     The name `packaged` deletes only what the packaged picture model has described.
     """
     installed = _installed_models(data)
-    kind = EMBEDDER if name == PACKAGED else installed.check_not_used(name).kind
+    kind = EMBEDDER if name == PACKAGED else installed.require_unused(name).kind
     if kind == TEXT_EMBEDDER:
         _delete_text_vectors(installed.sha256_of(name), name, data)
     if kind == EMBEDDER:

@@ -16,7 +16,7 @@ from productrecs.processes.process_messages import ParentConnection
 from productrecs.training.tuning.repository import (
     HyperparameterRepository,
     TunedParameters,
-    changes_of,
+    changes_from_defaults,
 )
 from productrecs.training.tuning.tune_store import tune_store
 
@@ -68,7 +68,7 @@ def _parameter_fields(tuned: TunedParameters | None) -> Mapping[str, object]:
     return {
         "chosen_at": None if tuned is None else iso(tuned.chosen_at),
         "engines": [] if options is None else ["companions"],
-        "changes": {"companions": changes_of(options or CopurchaseOptions())},
+        "changes": {"companions": changes_from_defaults(options or CopurchaseOptions())},
     }
 
 
@@ -79,7 +79,7 @@ def _parameter_lines(tuned: TunedParameters | None) -> Iterator[str]:
     yield f"Tuned at {iso(tuned.chosen_at)}; used from the next training on."
     reason = "the defaults: not enough history"
     if tuned.options is not None:
-        changes = changes_of(tuned.options)
+        changes = changes_from_defaults(tuned.options)
         reason = ", ".join(f"{name}={value:g}" for name, value in changes.items())
         reason = reason or "the defaults: nothing else was clearly better"
     yield f"  what is bought together: {reason}"

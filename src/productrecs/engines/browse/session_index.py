@@ -26,7 +26,7 @@ from productrecs.engines.browse.session_knn import (
     SessionOptions,
     SessionQuery,
     SessionWeightTables,
-    next_items_and_scores,
+    next_items_scores_and_neighbours,
     read_only_layout,
     weight_tables,
 )
@@ -167,7 +167,7 @@ class SessionIndex:
         query = self._session_query(recent, exclude_session)
         if limit <= 0 or len(query.items) == 0:
             return NO_RANKED
-        items, scores, counts = next_items_and_scores(
+        items, scores, counts = next_items_scores_and_neighbours(
             self._layout, self._query_weights(query, interactions), query, limit
         )
         support: Items | None = counts
@@ -188,7 +188,7 @@ class SessionIndex:
             return items, scores
         extended_query = query._replace(items=best)
         extended_weights = self._weights._replace(returns=np.zeros(self._options.prefix))
-        next_of_best, votes, _ = next_items_and_scores(
+        next_of_best, votes, _ = next_items_scores_and_neighbours(
             self._layout, extended_weights, extended_query, limit + len(items)
         )
         is_new = np.isin(next_of_best, items, invert=True)

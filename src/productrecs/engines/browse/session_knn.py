@@ -268,7 +268,7 @@ def thread_scratch(n_items: int, recent_sessions: int) -> tuple[SessionScratch, 
     return scratch
 
 
-def next_items_and_scores(
+def next_items_scores_and_neighbours(
     layout: SessionArrays, weights: SessionWeightTables, query: SessionQuery, limit: int
 ) -> tuple[Items, Floats, Items]:
     """Return up to `limit` items that neighbouring sessions vote for, best first.

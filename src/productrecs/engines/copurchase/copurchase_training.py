@@ -30,7 +30,7 @@ from productrecs.engines.copurchase.pair_counts import (
     item_popularity,
     owner_blocks,
     pair_strengths,
-    top_per_owner,
+    top_indexes_per_owner,
     without_repeated_baskets,
 )
 from productrecs.engines.copurchase.pair_evidence import CHANCE, EVIDENT, PairGrader
@@ -80,7 +80,7 @@ def promote_for_coverage(
             & ~has_promotion[owners]
             & (promoted_scores == scores)
         )
-        for promoted in _closest_pairs(
+        for promoted in _closest_pair_indexes(
             np.flatnonzero(is_candidate), owners, companions, scores, head_scores
         ):
             promoted_scores[promoted] = np.nextafter(
@@ -91,7 +91,7 @@ def promote_for_coverage(
     return promoted_scores
 
 
-def _closest_pairs(
+def _closest_pair_indexes(
     candidates: Ints, owners: Ints, companions: Items, scores: Scores, head_scores: Scores
 ) -> list[Ints]:
     """Return indexes of pairs, no owner and no companion twice, the closest ones first."""
@@ -290,11 +290,11 @@ def _best_pair_indexes(
 ) -> Ints:
     """Return each owner's best indexes for its own list and for carts, ascending."""
     pairs, evidence = selected
-    for_lists = top_per_owner(pairs.owners, scores, candidate_count)
+    for_lists = top_indexes_per_owner(pairs.owners, scores, candidate_count)
     evident_index = np.flatnonzero(evidence >= EVIDENT)
     cart_scores = cart_strengths(pairs[evident_index], sales.popularity, options)
     for_carts = evident_index[
-        top_per_owner(pairs.owners[evident_index], cart_scores, options.neighbours)
+        top_indexes_per_owner(pairs.owners[evident_index], cart_scores, options.neighbours)
     ]
     return unique_sorted(np.concatenate((for_lists, for_carts)))
 
@@ -320,7 +320,7 @@ class _TopCompanions:
         evidence = np.concatenate(self._evidence)
         self._pairs.clear()  # half of the memory
         scores = _ranking_scores(_SelectedPairs(pairs, evidence), self._sales, options)
-        best_first = top_per_owner(pairs.owners, scores, len(scores))
+        best_first = top_indexes_per_owner(pairs.owners, scores, len(scores))
         pairs, evidence = pairs[best_first], evidence[best_first]
         scores = promote_for_coverage(
             pairs.owners,
@@ -336,7 +336,7 @@ class _TopCompanions:
         pairs = pairs[best_index]
         evidence = evidence[best_index]
         scores = scores[best_index]
-        best_first = top_per_owner(pairs.owners, scores, len(scores))
+        best_first = top_indexes_per_owner(pairs.owners, scores, len(scores))
         pairs, evidence = pairs[best_first], evidence[best_first]
         cosines = _pair_cosines(pairs, popularity)
         return CopurchaseModel(

@@ -265,7 +265,7 @@ def cart_strengths(
     return np.maximum(votes, np.finfo(np.float32).tiny).astype(np.float32)
 
 
-def top_per_owner(owners: Ints, scores: Scores, limit: int) -> Ints:
+def top_indexes_per_owner(owners: Ints, scores: Scores, limit: int) -> Ints:
     """Return the indexes of each owner's `limit` highest scores, best first.
 
     `owners` must be sorted; ties keep their order.

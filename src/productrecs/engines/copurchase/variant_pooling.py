@@ -30,7 +30,7 @@ from productrecs.engines.copurchase.pair_counts import (
     count_pairs,
     item_popularity,
     pair_strengths,
-    top_per_owner,
+    top_indexes_per_owner,
 )
 from productrecs.engines.copurchase.pair_evidence import EVIDENT, PairGrader
 
@@ -238,7 +238,7 @@ def build_variant_pooling(
     if categories is not None:  # variants of a product have its category
         categories = categories[np.unique(product, return_index=True)[1]]
     evidence = PairGrader(product_lines, categories, options)
-    pairs = _strongest_product_pairs(
+    pairs = _strongest_pairs_with_variants(
         product_lines, weights, variant_counts > 1, evidence, options
     )
     members = np.lexsort((-sold, product))
@@ -281,7 +281,7 @@ def ranks_by_fit(owners: Ints, product_pairs: Ints, fit: Floats) -> Ints:
     return ranks
 
 
-def _strongest_product_pairs(
+def _strongest_pairs_with_variants(
     lines: Baskets,
     weights: Floats,
     has_variants: Bools,
@@ -297,7 +297,7 @@ def _strongest_product_pairs(
         pairs = counts[np.flatnonzero(is_stored)]
         scores = pair_strengths(pairs, sales, options)
         blocks.append(
-            pairs[np.sort(top_per_owner(pairs.owners, scores, _COMPANION_PRODUCTS))]
+            pairs[np.sort(top_indexes_per_owner(pairs.owners, scores, _COMPANION_PRODUCTS))]
         )
     return PairCounts.concatenate(blocks)
 

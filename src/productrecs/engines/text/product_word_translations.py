@@ -88,7 +88,7 @@ class ProductWordTable:
         """Return whether a language has exactly this name; false without names in it."""
         return name in self._spelled.get(code, ())
 
-    def spelling_distance(self, word: str) -> int:
+    def edits_from_name_of_its_stem(self, word: str) -> int:
         """Return the edits between a word and the name of which it has the stem; 0: none.
 
         "Lampen" is a form of "Lampe", but "cande" is hardly one of the Spanish "candado".

@@ -332,7 +332,7 @@ class QueryInterpreter:
         )
 
     def _read_term(self, word: str, *, is_typing: bool) -> QueryTerm:
-        interpretation = self.reader.meaning(word, is_typing=is_typing)
+        interpretation = self.reader.readings_of(word, is_typing=is_typing)
         is_known = interpretation.product_count > 0 or interpretation.is_compound_part
         if not self.synonyms:
             return QueryTerm(word, interpretation.distinct_readings, is_known)

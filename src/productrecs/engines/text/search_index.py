@@ -400,7 +400,7 @@ class SearchIndex:
             self._products.reload()
             words = self._words.searcher()
             self.language = LanguageAnalyzer(language)
-            self._reader = self._open_reader(Vocabulary().with_new_words(words))
+            self._read_commit(Vocabulary().with_new_words(words))
 
     def __len__(self) -> int:
         """Return the number of indexed products."""
@@ -416,7 +416,7 @@ class SearchIndex:
             self._words.reload()
             self._products.reload()
             words = self._words.searcher()
-            self._reader = self._open_reader(self._reader.vocabulary.with_new_words(words))
+            self._read_commit(self._reader.vocabulary.with_new_words(words))
 
     def analyse(self, text: str) -> AnalysedQuery:
         """Return the analysis of a query in the language of this index."""
@@ -502,13 +502,13 @@ class SearchIndex:
     def _interpreter(self, synonyms: Synonyms) -> QueryInterpreter:
         return QueryInterpreter(self._reader, synonyms)
 
-    def _open_reader(self, vocabulary: Vocabulary) -> WordInterpreter:
+    def _read_commit(self, vocabulary: Vocabulary) -> None:
         schema = self._products.schema
         searcher = self._products.searcher()
         self._items_by_title: BoundedCache[frozenset[str], Ints] = BoundedCache(
             RegisteredCache.TITLED_ITEMS
         )
-        return WordInterpreter(searcher, schema, vocabulary, self.language)
+        self._reader = WordInterpreter(searcher, schema, vocabulary, self.language)
 
 
 class IndexWriter:

@@ -144,7 +144,7 @@ class RandomRotationSigns:
 
 
 @dataclass(frozen=True, slots=True)
-class SimilarProducts:
+class RankedSimilarProducts:
     """Item numbers, most similar first, and their similarities from -1 to 1."""
 
     items: list[int]
@@ -183,7 +183,7 @@ class SemanticSpace:
 
     def nearest(
         self, vector: Vectors, visible: Bools, limit: int, *, is_known: bool = False
-    ) -> SimilarProducts:
+    ) -> RankedSimilarProducts:
         """Return up to `limit` visible products above the threshold, most similar first.
 
         With `is_known`, the encoder knows every word, and a lower threshold applies.
@@ -191,7 +191,7 @@ class SemanticSpace:
         query = quantize(self.projection.reduce(vector[None, :]))[0]
         length = np.linalg.norm(query.astype(np.float32))
         if not len(self.codes) or not length:
-            return SimilarProducts([], [])
+            return RankedSimilarProducts([], [])
         least = (
             max(self.threshold - _KNOWN_WORD_DISCOUNT, _MIN_THRESHOLD)
             if is_known
@@ -208,7 +208,9 @@ class SemanticSpace:
             self.codes, query, self._inverse, np.float32(least * length), compared
         )
         best = top_score_indexes(items, products, limit)
-        return SimilarProducts(items[best].tolist(), (products[best] / length).tolist())
+        return RankedSimilarProducts(
+            items[best].tolist(), (products[best] / length).tolist()
+        )
 
     def memory_bytes(self) -> int:
         """Return the memory of the vectors."""

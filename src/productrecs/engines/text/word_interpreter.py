@@ -142,7 +142,7 @@ class WordInterpreter:
             RegisteredCache.WORD_MEANINGS, _COMPOUNDS_BYTES
         )
 
-    def meaning(self, word: str, *, is_typing: bool) -> WordReadings:
+    def readings_of(self, word: str, *, is_typing: bool) -> WordReadings:
         """Return the readings of a word; with `is_typing` it may be unfinished."""
         cached = self._meanings.get((word, is_typing))
         if cached is None:
@@ -180,7 +180,7 @@ class WordInterpreter:
 
         "Cande" has the stem of the Spanish "candado", but is one edit from "candle".
         """
-        distance = product_words().spelling_distance(word)
+        distance = product_words().edits_from_name_of_its_stem(word)
         return distance > 1 and any(
             self._title_count(correction.word) > LIMITS.alone_share * self.products
             for correction in self.vocabulary.corrections(word, 1)
@@ -300,7 +300,7 @@ class WordInterpreter:
 
     def _all_words_query(self, words: Sequence[str]) -> tantivy.Query:
         return tantivy.Query.boolean_query(
-            [(Occur.Must, self._in_title_or_categories(word)) for word in words]
+            [(Occur.Must, self._title_or_category_query(word)) for word in words]
         )
 
     def compound_parts(self, word: str) -> tuple[str, ...]:
@@ -403,7 +403,7 @@ class WordInterpreter:
         counts = self.terms.counts(self.stem(word))
         return max(counts.title, counts.categories)
 
-    def _in_title_or_categories(self, word: str) -> tantivy.Query:
+    def _title_or_category_query(self, word: str) -> tantivy.Query:
         stem, schema = self.stem(word), self.schema
         return tantivy.Query.boolean_query(
             [

@@ -83,7 +83,7 @@ class ClickBoostInputs:
         """Number of rows in memory."""
         return len(self.searches.times) + len(self._carts.join_pages().times)
 
-    def read_searches(
+    def read_searches_and_carts(
         self, repository: EventLogRepository, after_seq: int, up_to_seq: int
     ) -> None:
         """Read the facts after `after_seq`, up to `up_to_seq`."""

@@ -116,7 +116,7 @@ class IndexGeneration:
             replace(self.manifest, commit=self.manifest.commit + 1)
         )
 
-    def commit_if_due(self, *, now: bool = False) -> None:
+    def commit_and_publish_if_due(self, *, now: bool = False) -> None:
         """Commit, close the writer and publish: after a while without work, or `now`."""
         if self._writer is None:
             return
@@ -247,7 +247,7 @@ class Indexer:
         """Close every writer."""
         for indexing in self._indexings.values():
             if indexing.live is not None:
-                indexing.live.commit_if_due(now=True)
+                indexing.live.commit_and_publish_if_due(now=True)
 
     def _run_store_step(
         self,
@@ -457,7 +457,7 @@ class Indexer:
             if indexing.live and indexing.live.has_writer
         ]
         for index, generation in enumerate(uncommitted):
-            generation.commit_if_due(now=index >= _MAX_WRITERS)
+            generation.commit_and_publish_if_due(now=index >= _MAX_WRITERS)
 
     def _remove_deleted_stores(self, present: set[StoreId]) -> None:
         for store_id in self._indexings.keys() - present:

@@ -270,7 +270,7 @@ class MultilingualEmbedder:
         Raises:
             ModelFileError: when the model cannot be run.
         """
-        with self._load_network() as loaded:
+        with self._use_network() as loaded:
             return np.stack(
                 [loaded.embed(loaded.split_into_pieces(text).numbers) for text in texts]
             )
@@ -285,7 +285,7 @@ class MultilingualEmbedder:
             ModelFileError: when the model cannot be run.
         """
         rows = np.zeros((len(texts), _SIZE), np.float32)
-        with self._load_network() as loaded:
+        with self._use_network() as loaded:
             for row, text in zip(rows, texts, strict=True):
                 pieces = loaded.split_into_pieces(text)
                 least = _LEAST_PROBABLE * len(text.encode())
@@ -313,7 +313,7 @@ class MultilingualEmbedder:
             self._loaded = None
 
     @contextlib.contextmanager
-    def _load_network(self) -> Iterator["_EncoderNetwork"]:
+    def _use_network(self) -> Iterator["_EncoderNetwork"]:
         """Give the network, loaded on first use.
 
         Raises:

@@ -43,7 +43,7 @@ from productrecs.training.search.semantic_space_files import (
     StoredSemanticSpace,
     embedded_text,
     read_space,
-    stored_model,
+    stored_model_name,
     text_hash,
     write_space,
 )
@@ -189,7 +189,7 @@ class SemanticSpaceBuilder:
         folder = self._root / head.store_id
         if progress.vectors is None:
             progress.vectors = ProductVectors(folder, self._embedder.model.name, self._kind)
-            serving = stored_model(folder / self._kind.space_file)
+            serving = stored_model_name(folder / self._kind.space_file)
             progress.is_switch = serving not in {None, self._embedder.model.name}
             progress.is_dirty |= serving is None or progress.is_switch
         changes = read_catalog_changes(reader, head.store_id, progress.position, READ_BATCH)

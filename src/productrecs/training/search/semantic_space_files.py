@@ -93,7 +93,7 @@ class ProductVectors:
         self._hashes: Hashes = np.zeros(0, np.uint64)
         self._codes: Codes = np.zeros((0, 0), np.int8)
         for name in (kind.vectors_file, kind.previous_vectors_file):
-            if stored_model(folder / name) == model:
+            if stored_model_name(folder / name) == model:
                 stored = _read_arrays(folder / name, "c")
                 if stored is not None:
                     self._hashes, self._codes = stored["hashes"], stored["codes"]
@@ -133,8 +133,8 @@ class ProductVectors:
             OSError: when they cannot be written.
         """
         path = self._folder / self.kind.vectors_file
-        model = stored_model(path)
-        serving = stored_model(self._folder / self.kind.space_file)
+        model = stored_model_name(path)
+        serving = stored_model_name(self._folder / self.kind.space_file)
         if model not in {None, self.model} and model == serving:
             path.replace(self._folder / self.kind.previous_vectors_file)
         name = np.array(self.model)
@@ -175,7 +175,7 @@ def space_stamp(folder: Path, kind: SemanticSpaceKind = MEANING) -> tuple[int, i
     return stat.st_mtime_ns, stat.st_ino
 
 
-def stored_model(path: Path) -> str | None:
+def stored_model_name(path: Path) -> str | None:
     """Return the model of a file of vectors or of a space; None without an intact one."""
     try:
         with path.open("rb") as file:
@@ -186,14 +186,14 @@ def stored_model(path: Path) -> str | None:
 
 def count_served_stores(root: Path, model: str) -> tuple[int, int]:
     """Return how many stores a text model serves, and how many any model does."""
-    models = [stored_model(path) for path in root.glob(f"*/{MEANING.space_file}")]
+    models = [stored_model_name(path) for path in root.glob(f"*/{MEANING.space_file}")]
     return models.count(model), len(models)
 
 
 def delete_previous_vectors(root: Path, model: str) -> None:
     """Delete the vectors of a text model that serves no store."""
     for path in root.glob(f"*/{MEANING.previous_vectors_file}"):
-        if stored_model(path) == model:
+        if stored_model_name(path) == model:
             path.unlink(missing_ok=True)
 
 

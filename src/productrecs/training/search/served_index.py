@@ -31,7 +31,11 @@ from productrecs.engines.text.search_index import (
     QueryRelaxation,
     SearchIndex,
 )
-from productrecs.engines.text.semantic_space import SemanticSpace, SimilarProducts, Vectors
+from productrecs.engines.text.semantic_space import (
+    RankedSimilarProducts,
+    SemanticSpace,
+    Vectors,
+)
 from productrecs.engines.text.tokenizer import is_code
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.storage.files.search_index_files import (
@@ -97,7 +101,7 @@ def fuse_with_similar_products(
 _log = logging.getLogger(__name__)
 
 _MIN_LETTERS: Final = 3  # minimum length of a meaningful word
-_NO_PRODUCTS: Final = SimilarProducts([], [])
+_NO_PRODUCTS: Final = RankedSimilarProducts([], [])
 
 
 class EmbeddedQuery(NamedTuple):
@@ -195,7 +199,7 @@ class ServedSemanticSpace:
         self._served = None
         return True
 
-    def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
+    def similar_to(self, text: str, visible: Bools, limit: int) -> RankedSimilarProducts:
         """Return the visible products whose texts are similar to a text in meaning."""
         if (served := self._served) is None:
             return _NO_PRODUCTS
@@ -295,7 +299,7 @@ class ServedSemanticSpaces:
             return None
         return fuse_with_similar_products(hits, similar.items, query.limit, is_meant=True)
 
-    def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
+    def similar_to(self, text: str, visible: Bools, limit: int) -> RankedSimilarProducts:
         """Return the visible products whose texts are similar to a text in meaning."""
         return self._meaning.similar_to(text, visible, limit)
 
@@ -402,7 +406,7 @@ class ServedIndex:
             return hits
         return self._meaning.add_similar(query, hits)
 
-    def similar_to(self, text: str, visible: Bools, limit: int) -> SimilarProducts:
+    def similar_to(self, text: str, visible: Bools, limit: int) -> RankedSimilarProducts:
         """Return the visible products that mean what a text says; none without a model."""
         if self._meaning is None:
             return _NO_PRODUCTS

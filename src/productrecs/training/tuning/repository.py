@@ -48,7 +48,7 @@ class HyperparameterRepository(StoreRepository):
         """Store the tuned values; replaces the last ones and omits defaults."""
         options = parameters.options
         stored: dict[str, Any] = {
-            "changes": {} if options is None else {_ENGINE: changes_of(options)},
+            "changes": {} if options is None else {_ENGINE: changes_from_defaults(options)},
             "engines": [] if options is None else [_ENGINE],
         }
         insight = StoredInsight(parameters.chosen_at, parameters.applied_seq, stored)
@@ -68,7 +68,7 @@ def with_changes(options: CopurchaseOptions, changes: Changes) -> CopurchaseOpti
     return replace(options, **values)
 
 
-def changes_of(options: CopurchaseOptions) -> dict[str, float]:
+def changes_from_defaults(options: CopurchaseOptions) -> dict[str, float]:
     """Return the differences from the defaults, by name."""
     defaults = asdict(CopurchaseOptions())
     return {

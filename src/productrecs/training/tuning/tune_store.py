@@ -80,7 +80,7 @@ class TuningTrial:
 Evaluate = Callable[[CopurchaseOptions], TuningTrial]
 
 
-def is_better(trial: TuningTrial, baseline: TuningTrial) -> bool:
+def is_significantly_better(trial: TuningTrial, baseline: TuningTrial) -> bool:
     """Return whether a trial is significantly better than another, in each split."""
     gains = [
         own_score - baseline_score
@@ -105,7 +105,7 @@ def grid_search(evaluate: Evaluate, min_coverage: float) -> CopurchaseOptions:
     for options in [with_changes(defaults, changes) for changes in GRID]:
         trial = evaluate(options)
         if (
-            is_better(trial, default_trial)
+            is_significantly_better(trial, default_trial)
             and trial.coverage >= min_coverage
             and trial.mean > best_mean
         ):

@@ -211,7 +211,7 @@ def build_and_publish_visual_model(
     visual_id = publish_arrays(folder, arrays, facts, progress.visual_id)
     snapshots.publish(SnapshotName(store_id, PICTURES, visual_id), progress.visual_id)
     _serve(database, store_id, folder, visual_id, progress, learned_seq)
-    _remove_old_models(folder, visual_id, embedding.name)
+    _remove_models_except_served_and_newest_other(folder, visual_id, embedding.name)
     return visual_id
 
 
@@ -240,12 +240,16 @@ def _has_described_nearly_all(repository: PictureRepository, embedder: str) -> b
     return repository.count_other_embedders(embedder) <= _FEW_OTHERS * described
 
 
-def _remove_old_models(folder: Path, visual_id: str, embedder: str) -> None:
+def _remove_models_except_served_and_newest_other(
+    folder: Path, served_id: str, served_embedder: str
+) -> None:
     """Remove all but the serving model and the newest of another embedding."""
     others = (
-        path.name for path, other in _models_with_embedders(folder) if other != embedder
+        path.name
+        for path, other in _models_with_embedders(folder)
+        if other != served_embedder
     )
-    remove_other_models(folder, {visual_id, next(others, visual_id)})
+    remove_other_models(folder, {served_id, next(others, served_id)})
 
 
 def served_embedder(root: Path, store_id: StoreId, visual_id: str | None) -> str:

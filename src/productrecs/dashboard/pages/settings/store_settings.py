@@ -30,9 +30,9 @@ from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.accounts.store_settings import WEEKDAYS
 from productrecs.tenancy.users.dashboard_user import Role
-from productrecs.training.search.trial_index import (
+from productrecs.training.search.index_in_another_language import (
     TooManyProductsError,
-    index_in_language,
+    trial_index_in_language,
 )
 
 _log: Final = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ def show_search_effect(visit: Visit) -> Reply:
         searchable_store(visit.cached_store, settings) for settings in (stored, changed)
     )
     with contextlib.closing(visit.database.raw_reader()) as reader:
-        trial = index_in_language(
+        trial = trial_index_in_language(
             reader,
             visit.store.store_id,
             changed.language,

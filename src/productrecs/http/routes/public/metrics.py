@@ -38,7 +38,7 @@ from productrecs.storage.jobs.job_queue import (
     job_totals_by_kind,
 )
 from productrecs.storage.sql.storage_usage import newest_sizes
-from productrecs.training.repository import ModelFreshness, freshness
+from productrecs.training.repository import ModelFreshness, model_freshness
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -120,7 +120,7 @@ class MetricsCollector:
                 size = estimate_copy_size(services.database, connection)
                 backlogs = job_backlogs(connection, services.system_clock())
                 job_totals = job_totals_by_kind(connection)
-                freshness_rows = freshness(connection, services.clock())
+                freshness_rows = model_freshness(connection, services.clock())
                 sizes = newest_sizes(connection, INSTALLATION)
                 webhooks = webhook_backlog(connection)
         except StorageError as error:

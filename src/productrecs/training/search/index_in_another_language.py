@@ -28,14 +28,14 @@ class TooManyProductsError(ProductRecsError):
 
 
 @contextlib.contextmanager
-def index_in_language(
+def trial_index_in_language(
     reader: RawReader,
     store_id: StoreId,
-    setting: str,
+    language_setting: str,
     served: ServedIndex,
     parent: Path,
 ) -> Iterator[ServedIndex]:
-    """Give the index that a store would have with another `setting` of its language.
+    """Give the index that a store would have with another `language_setting`.
 
     It is below `parent` and removed at the end. Where the setting changes nothing, for
     example from `de` to `de-CH`, it is the `served` one.
@@ -45,7 +45,7 @@ def index_in_language(
         BrokenIndexError: when the index cannot be written.
         OSError: when the disk is full or fails.
     """
-    language = detect_language(sample_texts(reader, store_id), setting)
+    language = detect_language(sample_texts(reader, store_id), language_setting)
     if served.language.code == language.split("-", 1)[0].lower():
         yield served
         return
@@ -58,9 +58,11 @@ def index_in_language(
         raise TooManyProductsError(message)
     with temp_folder(parent, ".trial-index-") as temporary:
         folder = IndexFolder(temporary / store_id)
-        manifest = IndexManifest(folder.new_generation(), FORMAT, language, setting, 0)
+        manifest = IndexManifest(
+            folder.new_generation(), FORMAT, language, language_setting, 0
+        )
         generation = IndexGeneration(store_id, folder, manifest)
         while not generation.index_next_batch(reader, head.seq, publish=False):
             pass
-        generation.commit_if_due(now=True)
+        generation.commit_and_publish_if_due(now=True)
         yield served.with_index_in(folder)
