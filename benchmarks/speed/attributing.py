@@ -27,7 +27,7 @@ from productrecs.features.reports.impact.sales_reports import (
     widget_funnel_report,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
-    tracking_health_report,
+    recent_tracking_health_report,
 )
 from productrecs.features.search.search_insights import ListedQueries, search_report
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
@@ -302,7 +302,9 @@ def _items(report: Report, database: Database, store: Store) -> None:
         "search-no-clicks": lambda: search_report(
             database, store, wanted, ListedQueries.NO_CLICKS
         ),
-        "health": lambda: tracking_health_report(database, store, wanted, system_ms()),
+        "health": lambda: recent_tracking_health_report(
+            database, store, wanted.limit, system_ms()
+        ),
     }
     for name, make in reports.items():
         times = []

@@ -42,7 +42,7 @@ from productrecs.features.reports.impact.sales_reports import (
     widget_funnel_report,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
-    tracking_health_report,
+    recent_tracking_health_report,
 )
 from productrecs.features.search.search_insights import ListedQueries, search_report
 from productrecs.records.experiments.repository import ExperimentRepository
@@ -125,8 +125,8 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         ),
         "health": ReportType(
             "events by the hour, unknown products, and problems with ids and clocks",
-            lambda services, store, query: tracking_health_report(
-                services.database, store, query, services.clock()
+            lambda services, store, query: recent_tracking_health_report(
+                services.database, store, query.limit, services.clock()
             ),
         ),
         EARNINGS: ReportType(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ACROSS_STORES = {
     "LoginAttemptRepository": "it counts names that anybody may type",
-    "LoginRepository": "it changes a login in all its stores",
+    "CrossStoreLoginRepository": "it changes a login in all its stores",
     "AccountRepository": "it finds stores: by domain, and all of them for the directory",
 }
 READS_ALL = "one row for each store, by a worker's schedule"
@@ -75,7 +75,7 @@ SEVERAL_STORES = {
     "accounts/repository.py: get_or_create_installation_number": ACCOUNTS,
     "logins/repository.py: lock": ATTEMPTS,
     "logins/repository.py: _find": "a login in all its stores, while somebody logs in",
-    "users/repository.py: last_full_at": ATTEMPTS,
+    "users/repository.py: latest_refill_ms": ATTEMPTS,
     "users/repository.py: count_failure": ATTEMPTS,
     "users/repository.py: delete": ATTEMPTS,
     "users/repository.py: purge": ATTEMPTS,

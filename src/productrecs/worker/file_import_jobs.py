@@ -38,7 +38,7 @@ from productrecs.records.uploads.repository import (
     stores_with_uploads,
 )
 from productrecs.records.uploads.undo.repository import expire_changes
-from productrecs.records.uploads.undo.undo_import import undo_file_import
+from productrecs.records.uploads.undo.undo_import import complete_undo_and_store_outcome
 from productrecs.services import Services, claim_or_check_shared_objects
 from productrecs.storage.jobs.job_queue import Job, NewJob
 from productrecs.storage.jobs.recurring_jobs import RecurringJobs
@@ -130,7 +130,9 @@ class DashboardFileJobs:
         while file_import := self._begin_next_attempt(store, _STARTED):
             if file_import.status is ImportStatus.UNDOING:
                 database, clock = self._services.database, self._services.clock
-                undo_file_import(database, store.store_id, file_import, clock)
+                complete_undo_and_store_outcome(
+                    database, store.store_id, file_import, clock
+                )
                 self._yield_to_waiting_store(job)
                 continue
             on_share = self._progress_callback(store, file_import, progress, job)

@@ -37,7 +37,7 @@ from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store
 from productrecs.tenancy.accounts.store_management import find_or_create_owner, find_store
 from productrecs.tenancy.billing.call_meter import month_at
 from productrecs.tenancy.billing.repository import add_calls
-from productrecs.tenancy.users.logins.repository import LoginRepository
+from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
 from productrecs.tenancy.users.repository import SecondFactor
 from productrecs.tenancy.users.totp_secret_cipher import SecretCipher
 from productrecs.tenancy.users.two_factor import new_totp_secret
@@ -726,7 +726,7 @@ def test_second_factors_whose_key_is_missing_or_that_have_none(
     for secret in (cipher.encrypt(new_totp_secret()), new_totp_secret()):
         with services.database.transaction() as transaction:
             factor = SecondFactor(user.user_id, secret, 1, 0, ())
-            LoginRepository(transaction).put_factor(user, factor)
+            CrossStoreLoginRepository(transaction).put_factor(user, factor)
         if secret.startswith("fernet:"):
             assert wrongs(shell, **first) == []
             (found,) = wrongs(shell, **second)

@@ -12,7 +12,7 @@ from productrecs.engines.demand.forecast_features import shrink_season
 from productrecs.engines.demand.store_total_forecast import (
     StoreTotalForecaster,
     backtest_totals,
-    forecast_total,
+    forecast_store_total,
 )
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def test_a_level_that_jumps_is_forecast_from_its_last_days() -> None:
     ours, plain = 0.0, 0.0
     for origin in range(400, 505, 7):
         past, came = sold[:origin], sold[origin : origin + HORIZON]
-        found = forecast_total(past, MONDAY, backtest_totals(past, MONDAY)).mean
+        found = forecast_store_total(past, MONDAY, backtest_totals(past, MONDAY)).mean
         ours += float(np.abs(came - found).sum())
         plain += float(
             np.abs(came - StoreTotalForecaster(past, MONDAY).expected_totals(origin)).sum()

@@ -15,7 +15,7 @@ from productrecs.features.reports.tracking_health.repository import (
     count_refused_identities_and_delete_old,
 )
 from productrecs.features.reports.tracking_health.tracking_health_report import (
-    tracking_health_report,
+    recent_tracking_health_report,
 )
 from productrecs.features.reports.tracking_health.tracking_issues import (
     find_tracking_issues,
@@ -36,7 +36,7 @@ def shop(database: Database, tmp_path: Path) -> ReportedStore:
 
 def counted(shop: ReportedStore) -> Report:
     Attributor(shop.database, shop.folder).catch_up(shop.store)
-    return tracking_health_report(shop.database, shop.store, ASKED, NOON)
+    return recent_tracking_health_report(shop.database, shop.store, ASKED.limit, NOON)
 
 
 def figures(report: Report) -> dict[str, ReportValue]:

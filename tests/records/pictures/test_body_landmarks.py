@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from productrecs.engines.visual.garment_places import PersonLandmarks, find_garment_places
-from productrecs.records.pictures.body_landmarks import BodyLandmarkFinder
+from productrecs.records.pictures.body_landmarks import LandmarkGarmentFinder
 from productrecs.records.pictures.onnx_graph_writer import OnnxGraphWriter
 from productrecs.records.pictures.onnx_model_file import DETECTOR, read_model_file
 from productrecs.records.pictures.pose_model_conversion import convert_pose_network
@@ -121,13 +121,13 @@ def test_an_unknown_operator_is_refused() -> None:
 
 
 def test_garments_lie_on_the_person_and_nowhere_without_one(model: Path) -> None:
-    finder = BodyLandmarkFinder(read_model_file(model, DETECTOR))
+    finder = LandmarkGarmentFinder(read_model_file(model, DETECTOR))
 
-    top, legs, shoes, dress, skirt = finder.find_places(
+    top, legs, shoes, dress, skirt = finder.find_garments(
         street_photo(has_person=True)
     ).tolist()
 
-    assert len(finder.find_places(street_photo(has_person=False))) == 0
+    assert len(finder.find_garments(street_photo(has_person=False))) == 0
     for left, _, width, _ in (top, legs, shoes, dress, skirt):
         assert left == pytest.approx(110 / 300, abs=0.03)
         assert width == pytest.approx(80 / 300, abs=0.04)

@@ -36,7 +36,7 @@ from productrecs.records.uploads.repository import (
     stores_with_uploads,
     submit_upload,
 )
-from productrecs.records.uploads.undo.undo_import import undo_file_import
+from productrecs.records.uploads.undo.undo_import import complete_undo_and_store_outcome
 from productrecs.storage.jobs.job_queue import JobQueue
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
@@ -159,7 +159,7 @@ def test_an_upload_that_has_ended_is_in_the_history_and_can_be_undone(
         undoing = ImportStatus.UNDOING
         assert repository.change_status(upload_id, (ImportStatus.DONE,), undoing)
 
-    undo_file_import(uploads.database, uploads.store, done, system_ms)
+    complete_undo_and_store_outcome(uploads.database, uploads.store, done, system_ms)
 
     assert standing(uploads.database, uploads.store) == before
     with uploads.database.reading() as connection:

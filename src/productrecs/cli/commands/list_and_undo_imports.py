@@ -36,7 +36,7 @@ from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.records.uploads.undo.repository import ImportChangeRepository
 from productrecs.records.uploads.undo.undo_import import (
     ImportChangeJournal,
-    undo_file_import,
+    complete_undo_and_store_outcome,
 )
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
@@ -164,7 +164,9 @@ def undo(domain: str, import_id: str, *, as_json: bool, data: Path | None) -> No
     """
     with open_store(data, domain) as (services, store):
         file_import = _begin_undo(services, store, import_id)
-        undo_file_import(services.database, store.store_id, file_import, services.clock)
+        complete_undo_and_store_outcome(
+            services.database, store.store_id, file_import, services.clock
+        )
         with services.database.reading() as connection:
             ended_import = FileImportRepository(connection, store.store_id).find(import_id)
     result = ended_import.result if ended_import else {}

@@ -291,20 +291,20 @@ def _item_accuracy(
     actual, is_on_sale = past.actual, past.on_sale
     sold = max(float(actual.sum(dtype=np.float64)), 1e-9)
 
-    def score_method(means: Amounts, bands: Amounts) -> MethodAccuracy:
+    def score_forecast(means: Amounts, quantiles: Amounts) -> MethodAccuracy:
         errors = ((actual - means) ** 2).mean(axis=1)[is_measured]
         losses = [
             float(
                 (
-                    pinball_loss(actual, band, share).mean(axis=1)[is_measured]
+                    pinball_loss(actual, quantile, share).mean(axis=1)[is_measured]
                     / weekly_changes[is_measured]
                 ).mean()
             )
             if is_measured.any()
             else 0.0
-            for share, band in zip(QUANTILES, bands, strict=True)
+            for share, quantile in zip(QUANTILES, quantiles, strict=True)
         ]
-        inside = (actual >= bands[0]) & (actual <= bands[2]) & is_on_sale
+        inside = (actual >= quantiles[0]) & (actual <= quantiles[2]) & is_on_sale
         return MethodAccuracy(
             rmsse=float(np.sqrt(errors / squared_changes[is_measured]).mean())
             if is_measured.any()
@@ -323,9 +323,9 @@ def _item_accuracy(
     return ItemForecastBacktest(
         items=int(is_measured.sum()) // count,
         origins=count,
-        ours=score_method(mean, quantiles),
-        naive=score_method(naive.mean, naive.quantiles),
-        moving=score_method(moving.mean, moving.quantiles),
+        ours=score_forecast(mean, quantiles),
+        naive=score_forecast(naive.mean, naive.quantiles),
+        moving=score_forecast(moving.mean, moving.quantiles),
     )
 
 

@@ -25,7 +25,7 @@ from productrecs.engines.demand.store_total_forecast import (
     StoreTotalForecast,
     backtest_totals,
     error_quantiles,
-    forecast_total,
+    forecast_store_total,
     shift_forecast,
 )
 
@@ -86,7 +86,7 @@ def forecast_demand(
     history = backtest_totals(totals, demand.first_day)
     days_before = on_sale.shape[1] - HORIZON
     total = shift_forecast(
-        forecast_total(totals, demand.first_day, history),
+        forecast_store_total(totals, demand.first_day, history),
         totals,
         demand.first_day,
         days_before,

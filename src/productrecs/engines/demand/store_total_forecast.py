@@ -235,15 +235,16 @@ def _backtest_best_mixture(
     )
 
 
-def forecast_total(
-    totals: Floats, first_day: int, backtest: StoreTotalBacktest
+def forecast_store_total(
+    past_totals: Floats, history_first_day: int, backtest: StoreTotalBacktest
 ) -> StoreTotalForecast:
     """Return the forecast by the best mixture in `backtest`, with a calibrated interval."""
-    forecaster, days = StoreTotalForecaster(totals, first_day), len(totals)
+    forecaster = StoreTotalForecaster(past_totals, history_first_day)
+    days = len(past_totals)
     is_closed = forecaster.components_after(days).closed
     if backtest.origins < _MIN_ORIGINS:
         return _total_forecast_without_past_errors(
-            totals, forecaster.expected_totals(days), is_closed
+            past_totals, forecaster.expected_totals(days), is_closed
         )
     mean = backtest.shares @ forecaster.expected_totals_by_method(days)
     quantiles = error_quantiles(backtest.forecast, backtest.actual)[:, None] * mean

@@ -186,7 +186,7 @@ class Attributor:
             if position is not None and position.seq >= 0 and position[1:] == target[1:]:
                 if position.seq >= head:
                     return False
-                index = self._touchpoint_index(store.store_id)
+                index = self._get_or_open_touchpoint_index(store.store_id)
                 if not index.try_read_up_to(repository, position.seq):
                     return True
                 up_to = min(head, position.seq + self.step, index.end)
@@ -228,7 +228,7 @@ class Attributor:
             ) and repository.delete_open_outcomes_and_sums(_DELETE_BATCH):
                 repository.advance_progress(deleting, target)
 
-    def _touchpoint_index(self, store_id: StoreId) -> TouchpointIndex:
+    def _get_or_open_touchpoint_index(self, store_id: StoreId) -> TouchpointIndex:
         index = self._touchpoint_indexes.pop(store_id, None)
         if index is None:
             index = TouchpointIndex(

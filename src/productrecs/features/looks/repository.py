@@ -15,7 +15,7 @@ from productrecs.features.looks.look import (
     LookVersion,
     SanitizedPicture,
 )
-from productrecs.storage.sql.dialects import RawReader, RawSql
+from productrecs.storage.sql.dialects import RawConnection, RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import look_pictures, look_versions, looks
@@ -37,7 +37,7 @@ def read_published_looks(reader: RawReader, store_id: StoreId) -> list[Look]:
 
 
 def read_picture(
-    reader: RawReader | RawSql, store_id: StoreId, picture_id: str
+    reader: RawReader | RawConnection, store_id: StoreId, picture_id: str
 ) -> bytes | None:
     """Return the JPEG of a stored picture of a store's looks."""
     rows = reader.all(_PICTURE_SQL, (store_id, picture_id))

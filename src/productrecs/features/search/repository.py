@@ -20,8 +20,8 @@ from productrecs.storage.sql.attribution_backlog import (
 )
 from productrecs.storage.sql.dialects import (
     ROWS_PLACEHOLDER,
+    RawConnection,
     RawReader,
-    RawSql,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
 from productrecs.storage.sql.store_repository import StoreRepository
@@ -79,7 +79,9 @@ _ATTRIBUTED_SALES: Final = (
 )
 
 
-def read_synonyms(reader: RawReader | RawSql, store_id: StoreId) -> dict[int, Synonym]:
+def read_synonyms(
+    reader: RawReader | RawConnection, store_id: StoreId
+) -> dict[int, Synonym]:
     """Return a store's synonyms by id, the oldest first."""
     rows = reader.all(_SYNONYMS_SQL, (store_id,))
     return {
@@ -88,7 +90,9 @@ def read_synonyms(reader: RawReader | RawSql, store_id: StoreId) -> dict[int, Sy
     }
 
 
-def read_rules(reader: RawReader | RawSql, store_id: StoreId) -> dict[int, SearchRule]:
+def read_rules(
+    reader: RawReader | RawConnection, store_id: StoreId
+) -> dict[int, SearchRule]:
     """Return a store's search rules by id, the oldest first."""
     return {
         int(row[0]): _to_search_rule(row[1:]) for row in reader.all(_RULES_SQL, (store_id,))

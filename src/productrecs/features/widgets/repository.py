@@ -14,7 +14,7 @@ from productrecs.features.widgets.widget_config import (
     WidgetConfigChange,
     is_widget_type,
 )
-from productrecs.storage.sql.dialects import RawReader, RawSql
+from productrecs.storage.sql.dialects import RawConnection, RawReader
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import widget_configs
 from productrecs.tenancy.accounts.repository import AccountRepository
@@ -26,7 +26,7 @@ _CONFIG_SQL: Final = (
 
 
 def read_config(
-    reader: RawReader | RawSql, store_id: StoreId, widget_type: str
+    reader: RawReader | RawConnection, store_id: StoreId, widget_type: str
 ) -> WidgetConfig:
     """Return the saved settings of a widget type; empty without any."""
     if not is_widget_type(widget_type):

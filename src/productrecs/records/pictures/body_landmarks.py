@@ -26,7 +26,7 @@ _LEAST_PRESENCE: Final = 0.5
 _Numbers = npt.NDArray[np.float32]
 
 
-class BodyLandmarkFinder:
+class LandmarkGarmentFinder:
     """The network of body landmarks, loaded; for one thread."""
 
     def __init__(self, model: OnnxModelFile) -> None:
@@ -34,7 +34,7 @@ class BodyLandmarkFinder:
         self._session = open_session(model.path)
         self._input = self._session.get_inputs()[0].name
 
-    def find_places(self, pixels: Pixels) -> Boxes:
+    def find_garments(self, pixels: Pixels) -> Boxes:
         """Return the places of garments of the person in a photo; none without one."""
         height, width = pixels.shape[:2]
         body = self._find_body(pixels)

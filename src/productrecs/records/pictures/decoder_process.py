@@ -87,7 +87,7 @@ class BoxFinder(Protocol):
 class GarmentFinder(Protocol):
     """A model that finds a person in a photo."""
 
-    def find_places(self, pixels: Pixels) -> Boxes:
+    def find_garments(self, pixels: Pixels) -> Boxes:
         """Return the places of the person's garments; none without a person."""
 
 
@@ -344,7 +344,7 @@ def _find_boxes(pixels: Pixels) -> tuple[list[_FoundBox], int]:
 def _find_garments(pixels: Pixels) -> Boxes | None:
     """Return the places of a person's garments; None where nobody was found."""
     for finder in _GARMENT_FINDERS:
-        if len(places := finder.find_places(pixels)):
+        if len(places := finder.find_garments(pixels)):
             return places
     return None
 
@@ -409,9 +409,9 @@ def _load_models(embedder: str = "", text_reader: str = "", *detectors: str) -> 
 
 def _load_detector(model: OnnxModelFile) -> None:
     if model.finds == BODY:
-        from productrecs.records.pictures.body_landmarks import BodyLandmarkFinder  # noqa: PLC0415
+        from productrecs.records.pictures.body_landmarks import LandmarkGarmentFinder  # noqa: PLC0415
 
-        _GARMENT_FINDERS.append(BodyLandmarkFinder(model))
+        _GARMENT_FINDERS.append(LandmarkGarmentFinder(model))
     elif model.network == SSD:
         from productrecs.records.pictures.ssd_detector import SsdDetector  # noqa: PLC0415
 

@@ -15,8 +15,8 @@ from productrecs.engines.hyperloglog import (
 )
 from productrecs.storage.sql.dialects import (
     ROWS_PLACEHOLDER,
+    RawConnection,
     RawReader,
-    RawSql,
 )
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
@@ -85,7 +85,7 @@ class QuestionCount(NamedTuple):
 
 
 def read_question_counts(
-    reader: RawReader | RawSql, store_id: StoreId, days: tuple[str, str]
+    reader: RawReader | RawConnection, store_id: StoreId, days: tuple[str, str]
 ) -> list[QuestionCount]:
     """Return the counts from the first to the last of `days`, the most frequent first."""
     return [

@@ -32,7 +32,7 @@ FIELD_PLACEHOLDER: Final = "{each}"
 """Placeholder after the conditions of such a table."""
 
 RAW_CONNECTION_KEY: Final = "productrecs.bare"
-"""The key of the `RawSql` in a pooled connection's info."""
+"""The key of the `RawConnection` in a pooled connection's info."""
 
 Row = tuple[Any, ...]
 _encode: Final = msgspec.json.Encoder().encode
@@ -52,7 +52,7 @@ class RawReader(Protocol):
         """Return the connection to the pool."""
 
 
-class RawSql(Protocol):
+class RawConnection(Protocol):
     """Raw SQL in one transaction; `?` marks parameters, also row lists.
 
     Errors are the driver's own; `Database.transaction` translates them. A statement for
@@ -78,9 +78,9 @@ class RawSql(Protocol):
         """Insert rows (values in the table's column order) as fast as possible."""
 
 
-def raw_connection(transaction: sa.Connection) -> RawSql:
+def raw_connection(transaction: sa.Connection) -> RawConnection:
     """Return the driver's connection of `transaction`."""
-    found: RawSql = transaction.info[RAW_CONNECTION_KEY]
+    found: RawConnection = transaction.info[RAW_CONNECTION_KEY]
     return found
 
 

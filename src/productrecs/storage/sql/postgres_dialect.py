@@ -265,11 +265,11 @@ def _connect(parameters: Mapping[str, Any]) -> psycopg.Connection[Row]:
 def _prepare(
     connection: psycopg.Connection[Row], record: sa.pool.ConnectionPoolEntry
 ) -> None:
-    record.info[RAW_CONNECTION_KEY] = PostgresRawSql(connection)
+    record.info[RAW_CONNECTION_KEY] = PostgresRawConnection(connection)
 
 
-class PostgresRawSql:
-    """Raw SQL on PostgreSQL, for a transaction; see `RawSql`."""
+class PostgresRawConnection:
+    """Raw SQL on PostgreSQL, for a transaction; see `RawConnection`."""
 
     def __init__(self, driver: psycopg.Connection[Row]) -> None:
         """Use an open connection."""

@@ -236,7 +236,7 @@ class SqliteDialect:
         self, connection: apsw_dbapi.ApswConnection, record: sa.pool.ConnectionPoolEntry
     ) -> None:
         configure_connection(connection, INLINE_PAGES if self._checkpointing else WAL_PAGES)
-        record.info[RAW_CONNECTION_KEY] = SqliteRawSql(connection)
+        record.info[RAW_CONNECTION_KEY] = SqliteRawConnection(connection)
 
     def begin_write(self, connection: sa.Connection, *, synced: bool) -> None:
         """Take the write lock at once: upgrading a read lock fails without waiting."""
@@ -318,7 +318,7 @@ class SqliteDialect:
         connection = apsw_dbapi.connect(str(self.path.resolve()))
         configure_connection(connection)
         connection.apsw.execute("PRAGMA query_only = ON")
-        return SqliteRawSql(connection, failed)
+        return SqliteRawConnection(connection, failed)
 
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Do nothing: the write transaction is the lock."""
@@ -363,8 +363,8 @@ class SqliteDialect:
         return storage_error(error)
 
 
-class SqliteRawSql:
-    """Raw SQL on SQLite, for a transaction or a reader; see `RawSql`."""
+class SqliteRawConnection:
+    """Raw SQL on SQLite, for a transaction or a reader; see `RawConnection`."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from productrecs.storage.sql.dialects import RawSql, put_row, raw_connection
+from productrecs.storage.sql.dialects import RawConnection, put_row, raw_connection
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -23,7 +23,7 @@ class StoreRepository:
         self._store_id = store_id
 
     @property
-    def _raw(self) -> RawSql:
+    def _raw(self) -> RawConnection:
         """The driver's connection, for SQL that is text."""
         return raw_connection(self._connection)
 

@@ -44,7 +44,7 @@ from productrecs.tenancy.users.dashboard_user import (
     normalise_email,
     validate_and_hash_password,
 )
-from productrecs.tenancy.users.logins.repository import LoginRepository
+from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
 from productrecs.tenancy.users.repository import (
     NEW_STORE,
     STARTUP,
@@ -111,10 +111,12 @@ def register_store(
             invitations.use(hash_token(invitation), system_ms())
         invitations.remove_made_by(STARTUP)
         if owner is not None and login is None:
-            LoginRepository(transaction).claim_email(owner.email)
+            CrossStoreLoginRepository(transaction).claim_email(owner.email)
         AccountRepository(transaction).add(store)
         if owner is not None and login is not None:
-            LoginRepository(transaction).add_store_to_login(login, owner, store.created_at)
+            CrossStoreLoginRepository(transaction).add_store_to_login(
+                login, owner, store.created_at
+            )
         elif owner is not None:
             UserRepository(transaction, store.store_id).add(owner, store.created_at)
     return store, secret
@@ -172,12 +174,12 @@ def find_or_create_owner(
         found = owners[0] if owners else None
         if found is None:
             address = registration or (store.email.strip().lower() if store.email else None)
-            LoginRepository(transaction).claim_email(address)
+            CrossStoreLoginRepository(transaction).claim_email(address)
             found = DashboardUser(store.store_id, OWNER_ID, address, Role.OWNER, None)
             users.add(found, store.created_at)
         elif found.email is None and registration is not None:
-            LoginRepository(transaction).claim_email(registration)
-            LoginRepository(transaction).set_email(found, registration)
+            CrossStoreLoginRepository(transaction).claim_email(registration)
+            CrossStoreLoginRepository(transaction).set_email(found, registration)
             found = replace(found, email=registration)
     return found
 

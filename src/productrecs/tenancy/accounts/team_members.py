@@ -18,7 +18,7 @@ from productrecs.tenancy.users.dashboard_user import (
     store_id_of_token,
     validate_and_hash_password,
 )
-from productrecs.tenancy.users.logins.repository import LoginRepository
+from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
 from productrecs.tenancy.users.repository import (
     NEW_STORE,
     OVER,
@@ -178,7 +178,7 @@ def accept_invitation(
     with database.transaction() as transaction:
         invitations = InvitationRepository(transaction, store_id)
         found = invitations.use(hash_token(token), now_ms)
-        LoginRepository(transaction).claim_email(found.email)
+        CrossStoreLoginRepository(transaction).claim_email(found.email)
         user = DashboardUser(
             store_id,
             random_text(_ID_LENGTH),
@@ -214,7 +214,9 @@ def accept_invitation_with_login(
         newcomer = DashboardUser(
             store_id, random_text(_ID_LENGTH), found.email, found.role, None
         )
-        return LoginRepository(transaction).add_store_to_login(login, newcomer, now_ms)
+        return CrossStoreLoginRepository(transaction).add_store_to_login(
+            login, newcomer, now_ms
+        )
 
 
 def _store_of_invitation(database: Database, token: str, now_ms: int) -> StoreId:

@@ -28,7 +28,7 @@ from productrecs.tenancy.users.dashboard_user import (
     store_id_of_token,
     validate_and_hash_password,
 )
-from productrecs.tenancy.users.logins.repository import LoginRepository
+from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
 from productrecs.tenancy.users.repository import (
     SecondFactorRepository,
     SessionBrowser,
@@ -72,7 +72,9 @@ def find_logins_or_owners(
             found = UserRepository(connection, store_id).all()
             found = [login for login in found if login.role is Role.OWNER]
         else:
-            found = LoginRepository(connection).find_by_email(email) if email else []
+            found = (
+                CrossStoreLoginRepository(connection).find_by_email(email) if email else []
+            )
     last: dict[str, DashboardUser] = {}
     for login in found:
         other = last.setdefault(login.login_key, login)
@@ -109,7 +111,7 @@ def begin_session(
         new_password_hash = rehashed(user.password_hash, password)
     with database.transaction() as transaction:
         if new_password_hash is not None:
-            LoginRepository(transaction).set_password(user, new_password_hash)
+            CrossStoreLoginRepository(transaction).set_password(user, new_password_hash)
         users = UserRepository(transaction, user.store_id)
         users.set_entered(user.user_id, now_ms)
         users.end_old_sessions(now_ms - ABSOLUTE_MS, now_ms - IDLE_MS)
@@ -147,7 +149,7 @@ def active_sessions(
 ) -> list[StoredSession]:
     """Return the login's active sessions in all its stores, last used first."""
     with database.reading() as connection:
-        found = LoginRepository(connection).sessions(session.user)
+        found = CrossStoreLoginRepository(connection).sessions(session.user)
     return [
         open_session
         for open_session in found
@@ -162,7 +164,7 @@ def end_other_sessions(
     """End one other session of the login, or all others; return whether one ended."""
     own_hash = hash_token(session.token)
     with database.transaction() as transaction:
-        found = LoginRepository(transaction).sessions(session.user)
+        found = CrossStoreLoginRepository(transaction).sessions(session.user)
         chosen = [
             open_session
             for open_session in found
@@ -189,7 +191,7 @@ def change_password(database: Database, session: Session, old: str, new: str) ->
         raise WrongPasswordError(message)
     password_hash = validate_and_hash_password(new)
     with database.transaction() as transaction:
-        logins = LoginRepository(transaction)
+        logins = CrossStoreLoginRepository(transaction)
         logins.set_password(user, password_hash)
         logins.end_sessions_and_reset_links(user, except_token=hash_token(session.token))
 
@@ -242,7 +244,7 @@ def confirm_email(database: Database, token: str, now_ms: int) -> DashboardUser 
         found = users.find_reset(_confirm_hash(token), now_ms)
         if found is None or not users.remove_reset(_confirm_hash(token)):
             return None
-        LoginRepository(transaction).set_confirmed(found[0], now_ms)
+        CrossStoreLoginRepository(transaction).set_confirmed(found[0], now_ms)
     return found[0]
 
 
@@ -283,7 +285,7 @@ def reset_password_and_join_logins(
         found = users.find_reset(hash_token(token), now_ms)
         if found is None:
             raise ResetLinkError(message)
-        (user, is_mailed), logins = found, LoginRepository(transaction)
+        (user, is_mailed), logins = found, CrossStoreLoginRepository(transaction)
         if is_mailed:
             logins.set_confirmed(user, now_ms)
             user = logins.join_logins(user, logins.find_joinable_logins(user))
@@ -301,7 +303,7 @@ def join_logins(database: Database, found: Sequence[DashboardUser]) -> list[Dash
     if len(found) < 2:  # noqa: PLR2004 - one is not joined
         return list(found)
     with database.transaction() as transaction:
-        logins = LoginRepository(transaction)
+        logins = CrossStoreLoginRepository(transaction)
         locked = [login for login in found if logins.has_factor(login)]
         if len(locked) > 1:
             return list(found)
@@ -317,7 +319,7 @@ def login_in_each_store(database: Database, user: DashboardUser) -> list[Dashboa
     if user.is_from_shop or user.login_id is None:
         return [user]
     with database.reading() as connection:
-        return LoginRepository(connection).find(user)
+        return CrossStoreLoginRepository(connection).find(user)
 
 
 def membership_in(

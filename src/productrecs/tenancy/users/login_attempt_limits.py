@@ -53,8 +53,8 @@ class LoginAttemptLimits:
             TooManyAttemptsError: when a name has none left.
         """
         with self._database.reading() as connection:
-            full_at = LoginAttemptRepository(connection).last_full_at(_hashes(names))
-        wait_ms = full_at - self._clock() - (self._burst - 1) * self._each_ms
+            refill_ms = LoginAttemptRepository(connection).latest_refill_ms(_hashes(names))
+        wait_ms = refill_ms - self._clock() - (self._burst - 1) * self._each_ms
         if wait_ms > 0:
             raise TooManyAttemptsError(round(wait_ms / 1000) + 1)
 

@@ -252,7 +252,7 @@ class LoginAttemptRepository:
         """Work on every bucket."""
         self._connection = connection
 
-    def last_full_at(self, hashes: Sequence[str]) -> int:
+    def latest_refill_ms(self, hashes: Sequence[str]) -> int:
         """Return when the last of these buckets is full again; 0 if all are full."""
         query = sa.select(sa.func.max(login_attempts.c.full_at)).where(
             login_attempts.c.name_hash.in_(hashes)

@@ -17,7 +17,7 @@ from productrecs.tenancy.users.dashboard_user import (
     new_token,
     store_id_of_token,
 )
-from productrecs.tenancy.users.logins.repository import LoginRepository
+from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
 from productrecs.tenancy.users.repository import (
     SecondFactor,
     SecondFactorRepository,
@@ -92,7 +92,7 @@ _UNREADABLE: Final = (
 def has_second_factor(database: Database, user: DashboardUser) -> bool:
     """Return whether a user has an enabled second factor."""
     with database.reading() as connection:
-        return LoginRepository(connection).has_factor(user)
+        return CrossStoreLoginRepository(connection).has_factor(user)
 
 
 def begin_second_factor(
@@ -105,7 +105,7 @@ def begin_second_factor(
     """
     secret = new_totp_secret()
     with database.transaction() as transaction:
-        logins = LoginRepository(transaction)
+        logins = CrossStoreLoginRepository(transaction)
         found = logins.lock_and_find_factor(user)
         if found is not None and found.enabled_at is not None:
             message = "turn off the second factor that you have first"
@@ -143,7 +143,7 @@ def confirm_second_factor(
     """
     codes = [_new_recovery_code() for _ in range(RECOVERY_CODES)]
     with database.transaction() as transaction:
-        logins = LoginRepository(transaction)
+        logins = CrossStoreLoginRepository(transaction)
         factor = logins.lock_and_find_factor(user)
         if factor is None or factor.enabled_at is not None:
             raise WrongCodeError(_WRONG)
@@ -172,7 +172,7 @@ def use_second_factor_code(
         WrongCodeError: it is wrong or already used, or the secret cannot be decrypted.
     """
     with database.transaction() as transaction:
-        logins = LoginRepository(transaction)
+        logins = CrossStoreLoginRepository(transaction)
         factor = logins.lock_and_find_factor(user)
         if factor is None or factor.enabled_at is None:
             raise WrongCodeError(_WRONG)
@@ -192,7 +192,7 @@ def use_second_factor_code(
 def remove_factor(database: Database, user: DashboardUser) -> None:
     """Disable the second factor: the password is sufficient."""
     with database.transaction() as transaction:
-        LoginRepository(transaction).remove_factor(user)
+        CrossStoreLoginRepository(transaction).remove_factor(user)
 
 
 def create_challenge(database: Database, user: DashboardUser, now_ms: int) -> str:

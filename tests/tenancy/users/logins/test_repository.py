@@ -23,9 +23,9 @@ from productrecs.tenancy.users.login_and_sessions import (
     resume_session,
 )
 from productrecs.tenancy.users.logins.repository import (
+    CrossStoreLoginRepository,
     EmailTakenError,
     LoginRemovedError,
-    LoginRepository,
 )
 from productrecs.tenancy.users.repository import SecondFactor, SecondFactorRepository
 
@@ -48,14 +48,14 @@ def test_a_login_is_equal_in_all_its_stores(database: Database) -> None:
     first = registered(database, "a.example", "anna@example.com")
     factor = SecondFactor(first.user_id, "SECRET", 5, 1, ("hash",))
     with database.transaction() as transaction:
-        LoginRepository(transaction).put_factor(first, factor)
+        CrossStoreLoginRepository(transaction).put_factor(first, factor)
     second = registered(database, "b.example", "anna@example.com", first)
     session = begin_session(database, second, 10)
     begin_session(database, first, 11)
 
     change_password(database, session, PASSWORD, "another password")
     with database.transaction() as transaction:
-        logins = LoginRepository(transaction)
+        logins = CrossStoreLoginRepository(transaction)
         logins.set_confirmed(first, 77)
         logins.put_factor(second, factor.used_at(9))
         found = logins.find(second)
@@ -97,7 +97,7 @@ def test_joined_logins_have_one_password_and_the_second_factor_of_the_kept_one(
     kept, other = (registered(database, f"{one}.example", None) for one in "ab")
     begun = begin_session(database, other, 10)
     with database.transaction() as transaction:
-        logins = LoginRepository(transaction)
+        logins = CrossStoreLoginRepository(transaction)
         logins.put_factor(kept, SecondFactor(kept.user_id, "SECRET", 5, 1, ()))
         logins.join_logins(kept, [other])
         found = logins.find(logins.lock_and_find(other)[0])

@@ -10,7 +10,7 @@ import numpy as np
 from productrecs.core.ids import StoreId
 from productrecs.engines.array_types_and_sorting import Floats
 from productrecs.records.catalog.repository import CatalogRepository, items_sql
-from productrecs.storage.sql.dialects import RawReader, RawSql
+from productrecs.storage.sql.dialects import RawConnection, RawReader
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.stored_insights import (
     StoredInsight,
@@ -38,7 +38,7 @@ class PricesAndCosts(NamedTuple):
     numbers_by_id: Mapping[str, int]
 
 
-def index_computed_at(reader: RawReader | RawSql, store_id: StoreId) -> int:
+def index_computed_at(reader: RawReader | RawConnection, store_id: StoreId) -> int:
     """Return when the store's earning index was computed; 0 without one."""
     rows = reader.all(_TIME, (store_id, _INDEX))
     return int(rows[0][0]) if rows else 0

@@ -9,7 +9,6 @@ from productrecs.core.report import (
     Figure,
     FigureDefinition,
     Report,
-    ReportQuery,
     ReportValue,
     define_figure,
     share_of,
@@ -42,8 +41,8 @@ _COLUMNS: Final = (
 )
 
 
-def tracking_health_report(
-    database: Database, store: Store, query: ReportQuery, now_ms: int
+def recent_tracking_health_report(
+    database: Database, store: Store, max_rows: int, now_ms: int
 ) -> Report:
     """Return the live events of the last 48 hours, and problems in the newest ones."""
     last_hour = now_ms // HOUR_MS
@@ -93,7 +92,7 @@ def tracking_health_report(
         title="Data from the store",
         figures=tuple(figures),
         columns=_COLUMNS,
-        rows=tuple(_hour_row(hour, counts) for hour in hours)[: query.limit],
+        rows=tuple(_hour_row(hour, counts) for hour in hours)[:max_rows],
         notes=(
             *_bot_notes(bots),
             *_refused_identity_notes(refused),

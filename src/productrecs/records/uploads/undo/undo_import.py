@@ -252,7 +252,7 @@ class ImportUndo:
             restore_items(log, after[new_seq], new_seq, self.clock())
 
 
-def undo_file_import(
+def complete_undo_and_store_outcome(
     database: Database, store_id: StoreId, file_import: FileImport, clock: Clock
 ) -> None:
     """Undo an import that is in the status `undoing`, and store the result."""

@@ -38,7 +38,7 @@ class LoginRemovedError(ProductRecsError):
     """The login was removed from its last store."""
 
 
-class LoginRepository:
+class CrossStoreLoginRepository:
     """Every login in all its stores, in one transaction; never commits."""
 
     def __init__(self, connection: sa.Connection) -> None:
