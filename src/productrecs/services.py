@@ -156,7 +156,7 @@ class Services:
         """Return the installed or packaged text model of stored vectors, by their name."""
         if not self.settings.has_packaged_search_model:
             return None
-        for path in self.installed_models.text_files(name):
+        for path in self.installed_models.text_model_files(name):
             with contextlib.suppress(ModelFileError):
                 return TextModel.read(path)
         packaged = self._load_or_convert_packaged_text_model()

@@ -17,7 +17,7 @@ from productrecs.engines.registry import SIMILAR
 from productrecs.features.looks.repository import PublishedLooks
 from productrecs.features.recommendations.earnings.repository import (
     index_computed_at,
-    read_index,
+    read_earning_index,
 )
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import SearchableStore
@@ -275,7 +275,7 @@ def _refresh_earnings(
         return
     computed_at = index_computed_at(reader, store_id)
     if computed_at != cached_store.earnings_at:
-        cached_store.state.earnings = read_index(reader, store_id)
+        cached_store.state.earnings = read_earning_index(reader, store_id)
         cached_store.earnings_at = computed_at
 
 

@@ -361,16 +361,18 @@ class InstalledModels:
             raise ModelSourceError(message)
         return read_model_file(self._folder / name / _MODEL, EMBEDDER)
 
-    def picture_files(self, digest: str) -> Iterator[Path]:
-        """Yield the installed picture models whose SHA-256 begins with `digest`."""
+    def picture_model_files(self, digest_start: str) -> Iterator[Path]:
+        """Yield the installed picture models whose SHA-256 begins with `digest_start`."""
         for model in self.list():
-            if model.kind == EMBEDDER and model.sha256.startswith(digest):
+            if model.kind == EMBEDDER and model.sha256.startswith(digest_start):
                 yield self._folder / model.name / _MODEL
 
-    def text_files(self, vectors: str) -> Iterator[Path]:
-        """Yield the installed text models whose vectors are stored under a name."""
+    def text_model_files(self, vectors_name: str) -> Iterator[Path]:
+        """Yield the installed text models whose vectors are stored under `vectors_name`."""
         for model in self.list():
-            if model.kind == TEXT_EMBEDDER and vectors == text_vectors_name(model.sha256):
+            if model.kind == TEXT_EMBEDDER and vectors_name == text_vectors_name(
+                model.sha256
+            ):
                 yield self._folder / model.name / _MODEL
 
     def used_file(self, kind: str) -> Path | None:

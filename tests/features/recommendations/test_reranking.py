@@ -17,7 +17,7 @@ from productrecs.features.recommendations.earnings.earnings_replay import (
 from productrecs.features.recommendations.earnings.repository import (
     EarningsRepository,
     index_computed_at,
-    read_index,
+    read_earning_index,
 )
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (
@@ -333,7 +333,7 @@ def test_the_index_survives_the_database(shop: ReportedStore) -> None:
         repository.store_index(index, NOON)
         repository.store_index(index, NOON + 1)
     reader = shop.database.raw_reader()
-    read, at = read_index(reader, store_id), index_computed_at(reader, store_id)
+    read, at = read_earning_index(reader, store_id), index_computed_at(reader, store_id)
     reader.close()
 
     assert at == NOON + 1

@@ -262,7 +262,7 @@ CONTROLS: dict[str, tuple[object, str, Any]] = {
         "place_pins",
         lambda picks, pinned, num: [*(pick for _, pick in pinned), *picks][:num],
     ),
-    "scores rise": (reranking, "_score_before", lambda *_: 1e9),
+    "scores rise": (reranking, "_falling_score_of_pin", lambda *_: 1e9),
 }
 
 

@@ -199,7 +199,7 @@ def _look_columns(look: Look) -> dict[str, Any]:
 def _to_look(row: Any) -> Look:
     look_id, item_id, image_url, title, hotspots, state, published_at = row[:7]
     updated_at, picture_id, updated_by = row[7:]
-    spots = _hotspots(hotspots)
+    spots = _parse_hotspots(hotspots)
     content = LookContent(item_id, image_url, title, spots, picture_id or "")
     return Look(
         int(look_id), content, LookState(state), published_at, updated_at, updated_by or ""
@@ -221,11 +221,11 @@ class PublishedLooks:
 
 
 def _to_look_content(row: Any) -> LookContent:
-    spots = _hotspots(row.hotspots)
+    spots = _parse_hotspots(row.hotspots)
     return LookContent(row.item_id, row.image_url, row.title, spots, row.picture_id or "")
 
 
-def _hotspots(text: str) -> tuple[Hotspot, ...]:
+def _parse_hotspots(text: str) -> tuple[Hotspot, ...]:
     return tuple(
         Hotspot(label, (x, y, width, height), item_id)
         for label, x, y, width, height, item_id in json.loads(text)

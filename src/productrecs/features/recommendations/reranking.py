@@ -335,18 +335,22 @@ def place_pins(
     for position in range(num):
         if position in picks_by_position:
             pick = picks_by_position.pop(position)
-            result.append(pick._replace(score=_score_before(result, others[used_others:])))
+            result.append(
+                pick._replace(score=_falling_score_of_pin(result, others[used_others:]))
+            )
         elif used_others < len(others):
             result.append(others[used_others])
             used_others += 1
         else:
             break
     for position in sorted(picks_by_position):
-        result.append(picks_by_position[position]._replace(score=_score_before(result, ())))
+        result.append(
+            picks_by_position[position]._replace(score=_falling_score_of_pin(result, ()))
+        )
     return result
 
 
-def _score_before(result: Sequence[Pick], others: Sequence[Pick]) -> float:
+def _falling_score_of_pin(result: Sequence[Pick], others: Sequence[Pick]) -> float:
     """Return the score of the next pick, which keeps the list in falling order."""
     if others:
         return others[0].score

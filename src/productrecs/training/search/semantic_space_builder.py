@@ -243,7 +243,7 @@ class SemanticSpaceBuilder:
         progress.not_before = self._seconds() + len(vectors) / _PER_SECOND
 
 
-class EmbeddingResult(NamedTuple):
+class EmbeddedCountAndTitleWords(NamedTuple):
     """Number of embedded texts, and the distinct longer words of all titles."""
 
     embedded: int
@@ -255,7 +255,7 @@ def embed_products(
     products: Sequence[ProductText],
     embedder: TextEncoder,
     stopping: threading.Event | None = None,
-) -> EmbeddingResult:
+) -> EmbeddedCountAndTitleWords:
     """Embed the product texts without a vector, until `stopping` is set.
 
     Raises:
@@ -278,7 +278,7 @@ def embed_products(
         batch = new[begin : begin + _EMBED_BATCH]
         texts, numbers, digests = zip(*batch, strict=True)
         vectors.put(list(numbers), list(digests), embedder.embed(texts))
-    return EmbeddingResult(len(new), list(words))
+    return EmbeddedCountAndTitleWords(len(new), list(words))
 
 
 def fit_space(

@@ -104,7 +104,7 @@ class PictureEncoders:
         """Return the installed encoders that can be used, and the packaged one."""
         encoders = {}
         if self.installed is not None:
-            for path in InstalledModels(self.installed).picture_files(""):
+            for path in InstalledModels(self.installed).picture_model_files(""):
                 with contextlib.suppress(ModelFileError):
                     encoders[path.parent.name] = _read_encoder(path)
         return encoders | {PACKAGED: self._packaged_encoder()}
@@ -120,7 +120,7 @@ class PictureEncoders:
     def _model_paths(self, digest: str) -> Iterator[Path]:
         yield from (path for path in (self.setting, self.packaged) if path is not None)
         if self.installed is not None:
-            yield from InstalledModels(self.installed).picture_files(digest)
+            yield from InstalledModels(self.installed).picture_model_files(digest)
 
     def _packaged_encoder(self) -> PictureEncoder:
         if self.packaged is None:

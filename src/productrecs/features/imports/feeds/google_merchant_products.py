@@ -23,10 +23,10 @@ from productrecs.features.imports.feeds.value_parsing import (
     ParsedPrice,
     category_levels,
     collect_attributes,
-    on_sale,
     parse_gtin,
     parse_price,
     parse_stock,
+    with_regular_price,
 )
 from productrecs.records.catalog.availability import (
     Availability,
@@ -141,7 +141,7 @@ def _price(cells: Mapping[str, str], reading: FeedReadState) -> ParsedPrice | No
         reading.add_currency(price.currency)
     if sale is None or not _is_on_sale(cells.get("sale_dates", ""), reading):
         return price
-    return on_sale(sale, price)
+    return with_regular_price(sale, price)
 
 
 def _is_on_sale(dates: str, reading: FeedReadState) -> bool:

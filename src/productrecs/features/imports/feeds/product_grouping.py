@@ -23,8 +23,8 @@ from productrecs.features.imports.feeds.column_mapping import SYNONYMS
 from productrecs.features.imports.feeds.value_parsing import (
     FeedReadState,
     ParsedPrice,
-    on_sale,
     parse_price,
+    with_regular_price,
 )
 from productrecs.records.catalog.availability import Availability
 from productrecs.schemas.items import (
@@ -255,7 +255,7 @@ def current_price(
         return sale if regular is None else regular
     is_in_future = sale_start and window_start_ms(sale_start, reading.zone) > reading.now_ms
     is_over = sale_end and reading.now_ms > window_end_ms(sale_end, reading.zone)
-    return regular if is_in_future or is_over else on_sale(sale, regular)
+    return regular if is_in_future or is_over else with_regular_price(sale, regular)
 
 
 def _checked_time(text: str) -> str | None:

@@ -17,10 +17,10 @@ from productrecs.features.imports.feeds.value_parsing import (
     InvalidOfferError,
     category_levels,
     collect_attributes,
-    on_sale,
     parse_gtin,
     parse_price,
     parse_stock,
+    with_regular_price,
 )
 from productrecs.records.catalog.availability import Availability
 
@@ -144,7 +144,9 @@ def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant
         return None
     price = parse_price(cells.get("price", ""), reading.separator)
     if price is not None:
-        price = on_sale(price, parse_price(cells.get("compare_at", ""), reading.separator))
+        price = with_regular_price(
+            price, parse_price(cells.get("compare_at", ""), reading.separator)
+        )
     cost = parse_price(cells.get("cost", ""), reading.separator)
     stock = parse_stock(cells.get("stock", "")) if _is_tracked(cells) else None
     return OfferedVariant(

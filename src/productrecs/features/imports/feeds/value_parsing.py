@@ -87,7 +87,7 @@ def parse_gtin(text: str) -> str:
     return stripped if _GTIN.fullmatch(stripped) else ""
 
 
-def on_sale(sale: ParsedPrice, regular: ParsedPrice | None) -> ParsedPrice:
+def with_regular_price(sale: ParsedPrice, regular: ParsedPrice | None) -> ParsedPrice:
     """Return a valid sale price, with the regular price that it reduces."""
     if regular is None or regular.amount <= sale.amount:
         return sale

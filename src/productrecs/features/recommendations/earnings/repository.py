@@ -44,7 +44,7 @@ def index_computed_at(reader: RawReader | RawConnection, store_id: StoreId) -> i
     return int(rows[0][0]) if rows else 0
 
 
-def read_index(reader: RawReader, store_id: StoreId) -> Floats:
+def read_earning_index(reader: RawReader, store_id: StoreId) -> Floats:
     """Return the store's earning index by item number."""
     ((result,),) = reader.all(_RESULT, (store_id, _INDEX))
     packed = base64.b64decode(json.loads(result))
