@@ -84,7 +84,7 @@ def usual_repurchase_intervals(
     within half a day count as one.
     """
     usual_intervals = np.zeros(n_items, dtype=np.int64)
-    repeated_items, gaps = _repeated_purchases(buyers, items, times)
+    repeated_items, gaps = _repurchased_items_and_intervals(buyers, items, times)
     order = np.lexsort((gaps, repeated_items))
     repeated_items, gaps = repeated_items[order], gaps[order]
     distinct, first, repeat_counts = np.unique(
@@ -117,7 +117,9 @@ def due_for_repurchase(
     intervals = np.zeros(len(distinct), dtype=np.int64)
     has_usual_interval = distinct < len(usual_intervals)
     intervals[has_usual_interval] = usual_intervals[distinct[has_usual_interval]]
-    repeated_items, gaps = _repeated_purchases(np.zeros(len(items), np.int64), items, times)
+    repeated_items, gaps = _repurchased_items_and_intervals(
+        np.zeros(len(items), np.int64), items, times
+    )
     for item in np.unique(repeated_items).tolist():
         own_gaps = np.sort(gaps[repeated_items == item])
         intervals[np.searchsorted(distinct, item)] = own_gaps[(len(own_gaps) - 1) // 2]
@@ -132,7 +134,7 @@ def due_for_repurchase(
     return RankedItems(distinct[best].astype(np.int32), scores[best].astype(np.float32))
 
 
-def _repeated_purchases(
+def _repurchased_items_and_intervals(
     buyers: Ints, items: Ints | Items, times: Ints
 ) -> tuple[Ints, Ints]:
     """Return the item and the time since the purchase before, of each repeated purchase."""

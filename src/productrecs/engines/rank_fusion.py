@@ -35,19 +35,19 @@ def fuse_lists(
 ) -> FusedList:
     """Return the items of all lists (each best first, its items distinct) in one order.
 
-    An item's score is the sum of its `shares_in_lists`. Of equal shares the earlier list
-    leads. A list beside empty ones keeps its order.
+    An item's score is the sum of its shares (`shares_and_list_indexes`). Of equal shares
+    the earlier list leads. A list beside empty ones keeps its order.
 
     Source: reciprocal rank fusion (Cormack 2009), requirements/algorithms.md 4.2.
     """
-    shares, leaders = shares_in_lists(lists, weights, support)
+    shares, leaders = shares_and_list_indexes(lists, weights, support)
     nonempty = [ranked for ranked in lists if len(ranked)]
     if len(nonempty) <= 1:
         return FusedList(nonempty[0] if nonempty else _NONE, shares, leaders)
     return _sum_shares_by_item(np.concatenate(lists), shares, leaders)
 
 
-def shares_in_lists(
+def shares_and_list_indexes(
     lists: Sequence[Items],
     weights: Sequence[float],
     support: Sequence[Items | None] = (),
@@ -59,7 +59,7 @@ def shares_in_lists(
     of unknown support, or of 1,000 and more, counts fully.
     """
     lengths = tuple([len(ranked) for ranked in lists])
-    shares, list_indexes = _shares(tuple(weights), lengths)
+    shares, list_indexes = _place_shares_and_list_indexes(tuple(weights), lengths)
     is_known = any(counts is not None for counts in support)
     if not is_known or lengths.count(0) == len(lengths) - 1:
         return shares, list_indexes
@@ -106,7 +106,7 @@ def ranked_by_position(items: Iterable[int]) -> RankedItems:
 
 
 @memoized(RegisteredCache.FUSION_WEIGHTS)
-def _shares(
+def _place_shares_and_list_indexes(
     weights: tuple[float, ...], lengths: tuple[int, ...]
 ) -> tuple[Floats, npt.NDArray[np.int8]]:
     """Return the share of each place of the concatenated lists, and its list's index."""

@@ -182,7 +182,7 @@ def _feed_editor(services: Services, store: Store) -> ScheduledFeedEditor:
 
 
 def _describe_feed(services: Services, store: Store) -> dict[str, Any]:
-    found, last = _feed_editor(services, store).find()
+    found, last = _feed_editor(services, store).find_with_last_import()
     if found is None:
         message = f"{store.domain} has no scheduled feed: productrecs feed set"
         raise NoFeedError(message)

@@ -207,7 +207,7 @@ def fit_baskets(
     inputs = _PairCountingInputs(
         lines, weights, sales, pooling, evidence, options, widest_only
     )
-    item_pairs, pooled_pairs = _strongest_pairs(inputs)
+    item_pairs, pooled_pairs = _strongest_own_and_pooled_pairs(inputs)
     plain.add(item_pairs)
     pooled.add(pooled_pairs)
     if widest_only:
@@ -236,7 +236,7 @@ class _SelectedPairs(NamedTuple):
     evidence: Bytes
 
 
-def _strongest_pairs(
+def _strongest_own_and_pooled_pairs(
     inputs: _PairCountingInputs,
 ) -> tuple[list[_SelectedPairs], list[_SelectedPairs]]:
     """Return every owner's strongest pairs: its own, and pooled by variants."""

@@ -129,7 +129,9 @@ class PairGrader:
         evidence[(support == 1) & (chances <= self._options.chance)] = POSSIBLE
         if self._categories is None:
             return evidence
-        lifts, is_known = self._category_lifts(self._categories, pairs, support, expected)
+        lifts, is_known = self._category_lifts_and_is_known(
+            self._categories, pairs, support, expected
+        )
         accepted = self._passes_false_discovery_test(pairs.owners, chances / lifts)
         evidence[is_known] = CHANCE
         evidence[accepted] = EVIDENT
@@ -152,7 +154,7 @@ class PairGrader:
         is_accepted[order[ranks <= last_accepted[runs]]] = True
         return is_accepted
 
-    def _category_lifts(
+    def _category_lifts_and_is_known(
         self,
         category_pairs: _CategoryPairCounts,
         pairs: PairCounts,

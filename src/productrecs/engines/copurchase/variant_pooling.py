@@ -160,7 +160,7 @@ class VariantPooling:
         products = self.product[owners]
         starts = np.searchsorted(self.pairs.owners, products)
         ends = np.searchsorted(self.pairs.owners, products, side="right")
-        owners_of_pairs, index = _expand_runs(owners, starts, ends)
+        owners_of_pairs, index = _owners_and_indexes_of_runs(owners, starts, ends)
         companion_products = self.pairs.companions[index]
         limits = np.minimum(
             self.offsets[companion_products] + _VARIANTS_PER_PRODUCT,
@@ -172,7 +172,9 @@ class VariantPooling:
         owners_of_pairs, index = (
             np.concatenate(blocks)
             for blocks in zip(
-                _expand_runs(owners_of_pairs, self.offsets[companion_products], limits),
+                _owners_and_indexes_of_runs(
+                    owners_of_pairs, self.offsets[companion_products], limits
+                ),
                 (
                     owners_of_pairs[same_size_index >= 0],
                     same_size_index[same_size_index >= 0],
@@ -229,7 +231,7 @@ def build_variant_pooling(
     variant_counts = np.bincount(product)
     if variant_counts.max(initial=0) < 2:  # noqa: PLR2004 - a single item has no variants
         return None
-    product_lines, _ = _product_baskets(lines, product)
+    product_lines, _ = _product_baskets_and_item_counts(lines, product)
     sold, product_sales = (
         item_popularity(basket_lines, weights) for basket_lines in (lines, product_lines)
     )
@@ -310,7 +312,7 @@ def _number_products(groups: Items) -> Ints:
 
 def _split_joint_variants(lines: Baskets, product: Ints) -> Ints:
     """Return each item's product number; variants often bought together are separate."""
-    product_lines, line_counts = _product_baskets(lines, product)
+    product_lines, line_counts = _product_baskets_and_item_counts(lines, product)
     baskets = product_lines.counts
     joint_baskets = np.bincount(
         product_lines.items[line_counts > 1], minlength=len(baskets)
@@ -319,7 +321,7 @@ def _split_joint_variants(lines: Baskets, product: Ints) -> Ints:
     return _number_products(np.where(is_joint[product], 0, product + 1).astype(np.int32))
 
 
-def _product_baskets(lines: Baskets, product: Ints) -> tuple[Baskets, Ints]:
+def _product_baskets_and_item_counts(lines: Baskets, product: Ints) -> tuple[Baskets, Ints]:
     """Return the distinct products of each basket, and the number of items of each."""
     n_products = int(product.max(initial=0)) + 1
     codes, line_counts = np.unique(
@@ -329,7 +331,9 @@ def _product_baskets(lines: Baskets, product: Ints) -> tuple[Baskets, Ints]:
     return Baskets(codes // n_products, items, lines.ages_days, n_products), line_counts
 
 
-def _expand_runs(owners: Ints, starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+def _owners_and_indexes_of_runs(
+    owners: Ints, starts: Ints, ends: Ints
+) -> tuple[Ints, Ints]:
     """Return each owner repeated for each index of its run, and these indexes."""
     lengths = ends - starts
     run_starts = np.cumsum(lengths) - lengths

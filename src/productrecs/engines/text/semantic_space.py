@@ -204,7 +204,7 @@ class SemanticSpace:
             ].copy()
             distances = _count_differing_signs(self._row_signs, signs)[: len(visible)]
             compared = compared & (distances <= self._signs.max_distance(least))
-        items, products = _find_similar_rows(
+        items, products = _similar_rows_and_dot_products(
             self.codes, query, self._inverse, np.float32(least * length), compared
         )
         best = top_score_indexes(items, products, limit)
@@ -290,7 +290,7 @@ def _count_differing_signs(
     return distances
 
 
-def _find_similar_rows(
+def _similar_rows_and_dot_products(
     rows: npt.NDArray[np.int8],
     query: npt.NDArray[np.int8],
     scales: npt.NDArray[np.float32],

@@ -319,7 +319,7 @@ _MAX_CANDIDATES: Final = 24
 
 
 def compounds_ending_with(
-    word: str, vocabulary: Vocabulary, limit: int, *, is_known: bool = True
+    word: str, vocabulary: Vocabulary, limit: int, *, is_word_known: bool = True
 ) -> list[str]:
     """Return the catalog's most frequent compounds that end with a form of `word`.
 
@@ -336,7 +336,7 @@ def compounds_ending_with(
                 compounds.setdefault(compound)
             elif len(first) >= _MIN_UNKNOWN and first.isalpha():
                 other_compounds.setdefault(compound)
-    if not is_known and (
+    if not is_word_known and (
         len(word) >= _LONG_HEAD or len(compounds) + len(other_compounds) > 1
     ):
         compounds |= other_compounds

@@ -204,7 +204,7 @@ class WordInterpreter:
             readings += [reading] if is_name else []
             if self.language.code in COMPOUNDING:
                 compounds = compounds_ending_with(
-                    name[0], self.vocabulary, LIMITS.readings, is_known=is_name
+                    name[0], self.vocabulary, LIMITS.readings, is_word_known=is_name
                 )
                 weight = WEIGHTS.translation * WEIGHTS.compound
                 readings += [self.reading((word,), weight) for word in compounds]
@@ -429,7 +429,7 @@ class WordInterpreter:
         is_compound_part = False
         if self.language.code in COMPOUNDING:
             compounds = compounds_ending_with(
-                word, self.vocabulary, LIMITS.readings, is_known=product_count > 0
+                word, self.vocabulary, LIMITS.readings, is_word_known=product_count > 0
             )
             readings += [
                 self.reading((compound,), WEIGHTS.compound) for compound in compounds

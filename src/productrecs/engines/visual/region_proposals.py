@@ -219,14 +219,14 @@ def _saliency(weights: Plane, boxes: npt.NDArray[np.floating[Any]]) -> Floats:
     inner = np.array([top, top + height, left, left + width]).clip(0, _SIDE)
     rim = max(2, _SIDE // 16) * np.array([[-1], [1], [-1], [1]])
     outer = (inner + rim).clip(0, _SIDE)
-    inner_sums, cells = _rectangle_sums(sums, inner)
-    outer_sums, all_cells = _rectangle_sums(sums, outer)
+    inner_sums, cells = _rectangle_sums_and_cell_counts(sums, inner)
+    outer_sums, all_cells = _rectangle_sums_and_cell_counts(sums, outer)
     ring_mean = (outer_sums - inner_sums) / np.maximum(all_cells - cells, 1)
     contrast: Floats = inner_sums / np.maximum(cells, 1) - ring_mean
     return contrast
 
 
-def _rectangle_sums(
+def _rectangle_sums_and_cell_counts(
     sums: Floats, edges: npt.NDArray[np.intp]
 ) -> tuple[Floats, npt.NDArray[np.intp]]:
     """Return the sums of rectangles by a summed-area table, and their cell counts."""

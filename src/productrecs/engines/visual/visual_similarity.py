@@ -402,7 +402,7 @@ def fit_match_confidence(model: VisualModel) -> MatchConfidence:
     has_kind = own_kinds >= 0
     if has_kind.sum() < _MIN_SAMPLE:
         return uncalibrated
-    majority, agreement = _majority_kind(voted_kinds[has_kind])
+    majority, agreement = _majority_kind_and_share(voted_kinds[has_kind])
     evidence = _match_evidence(uncalibrated, nearest_similarity[has_kind], agreement)
     return MatchConfidence(
         uncalibrated.floor,
@@ -426,7 +426,9 @@ def _even_index(count: int, limit: int) -> npt.NDArray[np.intp]:
     return np.linspace(0, count - 1, min(count, limit)).astype(np.intp)
 
 
-def _majority_kind(kinds: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], Floats]:
+def _majority_kind_and_share(
+    kinds: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int32], Floats]:
     """Return each row's majority kind and its share; unknown kinds do not vote."""
     votes = (kinds[:, :, None] == kinds[:, None, :]).sum(axis=2) * (kinds >= 0)
     best_vote = votes.argmax(axis=1)

@@ -156,13 +156,13 @@ def _verdict_and_detail(
     if index in received.problems:
         return LiveEventVerdict.INVALID, received.problems[index]
     if received.is_order:
-        return _order_verdict(received, body)
+        return _order_verdict_and_detail(received, body)
     if received.problems:
         return LiveEventVerdict.NOT_STORED, ""
-    return _event_verdict(received, body)
+    return _event_verdict_and_detail(received, body)
 
 
-def _event_verdict(
+def _event_verdict_and_detail(
     received: ReceivedEventRequest, body: Mapping[str, Any]
 ) -> tuple[LiveEventVerdict, str]:
     is_buy = body.get("event") == EventKind.BUY.wire_name
@@ -199,7 +199,7 @@ def _bot_reason(received: ReceivedEventRequest, body: Mapping[str, Any]) -> str:
     return ""
 
 
-def _order_verdict(
+def _order_verdict_and_detail(
     received: ReceivedEventRequest, body: Mapping[str, Any]
 ) -> tuple[LiveEventVerdict, str]:
     if received.is_repeated:

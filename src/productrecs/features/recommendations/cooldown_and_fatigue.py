@@ -55,7 +55,9 @@ def cooldown_categories(
         eligible.narrowest[item] for item in context.anchors if item < catalog_size
     }
     cooldown = {
-        name for name in recent_categories if name and not eligible.sells_several_of(name)
+        name
+        for name in recent_categories
+        if name and not eligible.category_combines_with_itself(name)
     }
     if is_cart:
         return cooldown_in_cart(eligible, context.anchors).union(cooldown)
@@ -64,7 +66,10 @@ def cooldown_categories(
 
 def cooldown_in_cart(eligible: EligibleItems, cart: Sequence[int]) -> frozenset[str]:
     """Return the narrowest categories of a cart's items of which people buy only one."""
-    catalog_size, sells_several = len(eligible.catalog), eligible.sells_several_of
+    catalog_size, sells_several = (
+        len(eligible.catalog),
+        eligible.category_combines_with_itself,
+    )
     cart_categories = {eligible.narrowest[item] for item in cart if item < catalog_size}
     return frozenset(
         name for name in cart_categories if name and not sells_several(name, _CART_SHARE)

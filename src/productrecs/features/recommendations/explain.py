@@ -15,7 +15,7 @@ from productrecs.engines.engine_protocol import (
     SharedBasketCount,
     SimilarVisitViews,
 )
-from productrecs.engines.rank_fusion import shares_in_lists
+from productrecs.engines.rank_fusion import shares_and_list_indexes
 from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.bundles import offer_of_list
 from productrecs.features.recommendations.cooldown_and_fatigue import COOLDOWN_FACTOR
@@ -414,7 +414,7 @@ class _DecisionExplainer:
     def _engine_votes(self, item: int) -> tuple[EngineVote, ...]:
         decision = self._decision
         candidates = decision.candidates
-        shares, lists = shares_in_lists(
+        shares, lists = shares_and_list_indexes(
             [ranked.items for ranked in candidates],
             tuple(decision.weights.values()),
             [ranked.support for ranked in candidates],

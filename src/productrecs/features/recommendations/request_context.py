@@ -131,7 +131,7 @@ def resolve_context(
 ) -> ShopperContext:
     """Return the call's context; ids that the catalog does not know are ignored."""
     anchors = _anchor_numbers(store, request)
-    recent = _interleave([history.recent for history in histories])
+    recent = _interleave_newest_last([history.recent for history in histories])
     if request.basket:
         page_type = PageType.CART
     elif request.item_id:
@@ -151,7 +151,7 @@ def resolve_context(
         recent=recent,
         purchases=()
         if anchors
-        else _interleave([history.recent_purchases for history in histories]),
+        else _interleave_newest_last([history.recent_purchases for history in histories]),
         bought=_unrepeatable_items(store.settings, histories, now_ms),
         visitor=_current_visitor(histories),
         page_type=page_type,
@@ -224,7 +224,7 @@ def _purchase_weights(histories: Sequence[ShopperHistory]) -> dict[int, float]:
     }
 
 
-def _interleave(lists: Sequence[Sequence[int]]) -> Sequence[int]:
+def _interleave_newest_last(lists: Sequence[Sequence[int]]) -> Sequence[int]:
     """Return the lists merged from their newest ends, the first list's newest last."""
     if len(lists) <= 1:
         return lists[0][:] if lists else ()  # a copy: the history may grow

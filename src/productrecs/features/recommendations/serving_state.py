@@ -74,7 +74,9 @@ class EligibleItems:
             best = self._best[name] = self._rank_category(name)
         return best
 
-    def sells_several_of(self, category: str, min_share: float = _MIN_OWN_SHARE) -> bool:
+    def category_combines_with_itself(
+        self, category: str, min_share: float = _MIN_OWN_SHARE
+    ) -> bool:
         """Return whether products of a category are bought together with each other.
 
         True if the category's share among its own co-purchases is above `min_share`.

@@ -265,7 +265,7 @@ def _size_filters(
             continue
         if not _asks_for_sized_products(size_phrase, words):
             continue
-        ids, same = _matching_size_ids(context, size_phrase, words)
+        ids, same = _matching_size_ids_and_equal_sizes(context, size_phrase, words)
         titles = frozenset[str]().union(*map(_size_texts_in_titles, (size_phrase, *same)))
         named = _attribute_filter(
             context, FilterField.SIZE, ids, titles, is_clear=size_phrase.is_marked
@@ -292,7 +292,7 @@ def _asks_for_sized_products(size: SizePhrase, words: Sequence[str]) -> bool:
     )
 
 
-def _matching_size_ids(
+def _matching_size_ids_and_equal_sizes(
     context: QueryFilterContext, size: SizePhrase, words: Sequence[str]
 ) -> tuple[set[int], list[SizePhrase]]:
     """Return the ids of the catalog's values of a size, and the sizes that it equals.

@@ -379,7 +379,7 @@ def _embed_items(
     vectors = np.zeros((len(items), embedding.dimensions(space)), dtype=np.float32)
     is_new = np.ones(len(items), dtype=np.bool_)
     if serving is not None and len(items):
-        rows, is_same = _previous_rows(serving, numbers, seqs)
+        rows, is_same = _previous_rows_and_is_unchanged(serving, numbers, seqs)
         vectors[is_same] = serving.arrays["vectors"][rows[is_same]]
         is_new = ~is_same
     new_rows = np.flatnonzero(is_new)
@@ -401,7 +401,7 @@ def _embed_items(
     return vectors, is_new
 
 
-def _previous_rows(
+def _previous_rows_and_is_unchanged(
     serving: _ServingVisualModel, numbers: Items, seqs: Ints
 ) -> tuple[npt.NDArray[np.intp], Bools]:
     """Return the previous row of each item, and whether the item is unchanged."""

@@ -96,7 +96,7 @@ def show_feed(
     entered: ScheduledFeedForm | None = None,
 ) -> Reply:
     """Show the form, what waits, and the log."""
-    feed, last = _editor(visit).find()
+    feed, last = _editor(visit).find_with_last_import()
     store_id = visit.store.store_id
     with visit.database.reading() as connection:
         fetches = ScheduledFeedRepository(connection, store_id).fetches(_SHOWN_FETCHES)

@@ -267,7 +267,7 @@ def parse_woocommerce_price(text: str, reading: FeedReadState) -> ParsedPrice | 
     if match is None or _decimal_separator(number) is not None:
         return parse_price(text, ";")
     separator = match.group(2)
-    separates_thousands, reason = _decide_thousands_separator(separator, reading)
+    separates_thousands, reason = _is_thousands_separator_and_why(separator, reading)
     amount = float(number.replace(separator, "" if separates_thousands else "."))
     if reason:
         note = f"Prices such as {number!r} were read as {amount:g}: {reason}."
@@ -275,7 +275,9 @@ def parse_woocommerce_price(text: str, reading: FeedReadState) -> ParsedPrice | 
     return ParsedPrice(amount, None)
 
 
-def _decide_thousands_separator(separator: str, reading: FeedReadState) -> tuple[bool, str]:
+def _is_thousands_separator_and_why(
+    separator: str, reading: FeedReadState
+) -> tuple[bool, str]:
     """Return whether a mark before three digits separates thousands, and why."""
     other_separator = ({".", ","} - {separator}).pop()
     if reading.decimals == {other_separator}:

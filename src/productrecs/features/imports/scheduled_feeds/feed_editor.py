@@ -54,7 +54,7 @@ class ScheduledFeedEditor:
     trusted: Collection[str]
     store_id: StoreId
 
-    def find(self) -> tuple[ScheduledFeed | None, FileImport | None]:
+    def find_with_last_import(self) -> tuple[ScheduledFeed | None, FileImport | None]:
         """Return the store's feed and the import of its last file, where there are such."""
         with self.database.reading() as connection:
             repository = ScheduledFeedRepository(connection, self.store_id)
@@ -93,7 +93,7 @@ class ScheduledFeedEditor:
         Raises:
             NoFeedError: when the store has no feed.
         """
-        feed, _ = self.find()
+        feed, _ = self.find_with_last_import()
         if feed is None:
             raise _no_feed_error()
         self._store_or_delete_feed(
@@ -107,7 +107,7 @@ class ScheduledFeedEditor:
         Raises:
             NoFeedError: when the store has no feed.
         """
-        feed, _ = self.find()
+        feed, _ = self.find_with_last_import()
         if feed is None:
             raise _no_feed_error()
         self._store_or_delete_feed(None)

@@ -141,7 +141,7 @@ def parse_feed_address(
     if split.scheme not in {"https", "http"}:
         message = "The address must begin with https:// or http://."
         raise FeedAddressError(message)
-    header, problems = _parse_header(header)
+    header, problems = _parse_header_and_problems(header)
     userinfo, at, netloc = split.netloc.rpartition("@")
     if at and header:
         problems.append("Enter a user in the address or a header, not both.")
@@ -192,7 +192,7 @@ def _basic_credentials(userinfo: str) -> str:
     return base64.b64encode(plain.encode()).decode()
 
 
-def _parse_header(text: str) -> tuple[str, list[str]]:
+def _parse_header_and_problems(text: str) -> tuple[str, list[str]]:
     """Return the header, and what is wrong with it."""
     text = text.strip()
     if not text:
