@@ -63,13 +63,13 @@ def suggest_queries(
     for candidate in finder.candidate_queries(query_terms, limit, is_typing=is_typing):
         if len(suggestions) == limit:
             break
-        suggestion = finder.find_suggestion(candidate)
+        suggestion = finder.suggestion_with_a_product(candidate)
         if suggestion is not None:
             stems = interpreter.language.stems(suggestion.words)
             suggestions.setdefault(tuple(stems), suggestion)
     meant = None
     if has_correction(query_terms, is_typing=is_typing):
-        meant = finder.find_suggestion(
+        meant = finder.suggestion_with_a_product(
             [_with_first_reading(query_term) for query_term in query_terms]
         )
     return QuerySuggestions(list(suggestions.values()), meant)
@@ -94,7 +94,7 @@ class _SuggestionFinder:
                 continue
             yield [*first_terms, last._replace(readings=(reading,))]
 
-    def find_suggestion(self, query_terms: Sequence[QueryTerm]) -> Suggestion | None:
+    def suggestion_with_a_product(self, query_terms: Sequence[QueryTerm]) -> Suggestion | None:
         """Return these words in their first reading; None if no product has all."""
         searcher = self.interpreter.searcher
         terms_as_read = [
