@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from productrecs.core.clock import system_ms
 from productrecs.storage.sql.database import Database
-from productrecs.tenancy.accounts.team_members import invite_to_register
+from productrecs.tenancy.accounts.team_members import create_registration_invitation
 from tests.support.browser import WAIT_MS
 from tests.support.dashboard import PASSWORD
 from tests.support.dashboard_browser import LOOKS, check_page
@@ -47,7 +47,7 @@ def fill(page: Page, **fields: str) -> None:
 
 def _registration_link(service: Service, base: str) -> str:
     with closing(Database.open(service.database_url, service.folder)) as database:
-        token = invite_to_register(database, None, system_ms())
+        token = create_registration_invitation(database, None, system_ms())
     return f"{base}/dashboard/register?token={token}"
 
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from productrecs.core.clock import system_ms
-from productrecs.tenancy.accounts.team_members import invite_to_register
+from productrecs.tenancy.accounts.team_members import create_registration_invitation
 from productrecs.tenancy.users.two_factor import totp_code
 from tests.browser.test_dashboard_account import fill, tab_to
 from tests.support.dashboard import PASSWORD
@@ -59,7 +59,7 @@ def test_a_person_adds_a_store_and_switches_between_both(
     width, views = look
     domain, second = f"first-{time.time_ns()}.example", f"second-{time.time_ns()}.example"
     with dashboard.service.database() as database:
-        token = invite_to_register(database, None, system_ms())
+        token = create_registration_invitation(database, None, system_ms())
     with new_dashboard(dashboard.service, domain).page(
         browser, width, views=views
     ) as owner:

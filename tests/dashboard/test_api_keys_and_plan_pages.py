@@ -24,7 +24,7 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
     rotate_secret,
 )
-from productrecs.tenancy.accounts.team_members import invite_to_register
+from productrecs.tenancy.accounts.team_members import create_registration_invitation
 from productrecs.tenancy.billing.plans_and_subscriptions import Subscription
 from productrecs.tenancy.users.login_and_sessions import RESET_MS, create_reset_token
 from tests.api.inside import Inside
@@ -105,7 +105,7 @@ def test_the_first_store_has_no_limits_and_later_ones_the_plan_of_the_setting(
     with Inside(create_application(services, draining=[])) as found.inside:
         welcomes = []
         for _ in plans:
-            token = invite_to_register(services.database, None, found.now_ms)
+            token = create_registration_invitation(services.database, None, found.now_ms)
             page = f"/dashboard/register?token={token}"
             member, _reply = register(found, token=token, page=page)
             welcomes.append(member.get("/dashboard/start"))
@@ -128,7 +128,7 @@ def test_the_owner_of_the_first_store_adds_others_without_an_invitation(
     with Inside(create_application(services, draining=[])) as found.inside:
         people = []
         for _ in range(2):
-            token = invite_to_register(services.database, None, found.now_ms)
+            token = create_registration_invitation(services.database, None, found.now_ms)
             page = f"/dashboard/register?token={token}"
             people.append(register(found, token=token, page=page)[0])
         first, later = people
@@ -464,7 +464,9 @@ def test_registration_by_invitation_needs_one_that_works_once(
     place = Service(tmp_path_factory.mktemp("invited")).prepare()
     settings = Settings(data=place.folder, registration="invitation")
     services = build_services(settings)
-    token = invite_to_register(services.database, "anna@example.com", system_ms())
+    token = create_registration_invitation(
+        services.database, "anna@example.com", system_ms()
+    )
     path = "/dashboard/register"
     link = f"{path}?token={token}"
     fields = {"domain": "a.example", "email": "a@a.example", "password": PASSWORD}

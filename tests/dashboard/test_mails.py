@@ -12,7 +12,7 @@ from productrecs.application import create_application
 from productrecs.core.clock import system_ms
 from productrecs.services import build_services
 from productrecs.settings import Settings, SettingsError, SmtpServer, from_environment
-from productrecs.tenancy.accounts.team_members import invite_to_register
+from productrecs.tenancy.accounts.team_members import create_registration_invitation
 from productrecs.tenancy.users.dashboard_user import validate_and_hash_password
 from productrecs.tenancy.users.repository import UserRepository
 from tests.api.inside import Inside
@@ -130,7 +130,9 @@ def test_who_registers_confirms_the_address_by_a_mailed_link(
     mailing: Office, server: MailServer
 ) -> None:
     guest, email = Member(mailing.inside), "anna@confirm.example"
-    invited = invite_to_register(mailing.services.database, email, mailing.now_ms)
+    invited = create_registration_invitation(
+        mailing.services.database, email, mailing.now_ms
+    )
     address = f"/dashboard/register?token={invited}"
     fields = {"domain": "confirm.example", "email": email, "currency": "EUR"}
     guest.post(

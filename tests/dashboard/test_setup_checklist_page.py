@@ -13,7 +13,7 @@ from productrecs.features.attribution.attributor import Attributor
 from productrecs.tenancy.accounts.store_management import (
     change_origins,
     find_store,
-    revoke_secret,
+    revoke_secret_keys,
     rotate_secret,
 )
 from productrecs.tenancy.users.dashboard_user import Role
@@ -144,7 +144,7 @@ def test_the_secret_key_is_made_here_and_shown_once(office: Office, store: Store
     member = office.member(store)
     database = office.services.database
     assert "A secret key exists" in text_of(member.get(PAGE))
-    revoke_secret(database, store)
+    revoke_secret_keys(database, store)
     editor = Member(office.inside)
     editor.log_in(add_user(office.services, store, Role.EDITOR))
     assert "An owner creates it" in text_of(editor.get(PAGE))

@@ -71,7 +71,7 @@ from productrecs.tenancy.accounts.store_management import (
     change_origins,
     register_store,
 )
-from productrecs.tenancy.accounts.team_members import invite_member
+from productrecs.tenancy.accounts.team_members import create_member_invitation
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
 from productrecs.tenancy.users.access_tokens.access_token import (
     AccessTokenError,
@@ -390,7 +390,9 @@ def _team(filled: Filled, texts: Sequence[str]) -> None:
     for number, text in enumerate(texts[:20]):
         with contextlib.suppress(ProductRecsError):
             email = f"{number}{''.join(text.split())[:50]}@b.example"
-            token = invite_member(filled.database, user, email, Role.EDITOR, now_ms)
+            token = create_member_invitation(
+                filled.database, user, email, Role.EDITOR, now_ms
+            )
             filled.ids.setdefault("invitation", hash_token(token))
             filled.held["invitations"] += 1
         browser = SessionBrowser(text, text)

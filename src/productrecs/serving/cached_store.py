@@ -186,7 +186,7 @@ def refresh_changed_views(
     _refresh_earnings(cached_store, store_id, reader)
     _open_serving_pictures(services, store_id, cached_store, versions.visual_id)
     snapshots = _serving_snapshots(store_id, versions)
-    are_ready = all(map(services.snapshots.is_ready, snapshots))
+    are_ready = all(map(services.snapshots.is_ready_or_request_fetch, snapshots))
     cached_store.lacks_models = not cached_store.state.models.model_id and any(
         map(services.snapshots.is_missing, snapshots)
     )
@@ -228,7 +228,9 @@ def _reject_damaged_and_refresh_index(
     """Request a new build of a damaged search index; open the latest local one."""
     if index_id:
         index = SnapshotName(store_id, SEARCH, index_id)
-        if services.snapshots.is_ready(index) and services.snapshots.is_refused(index):
+        if services.snapshots.is_ready_or_request_fetch(
+            index
+        ) and services.snapshots.is_refused(index):
             _reject_snapshot(services, index)
     cached_store.index.refresh()
 
@@ -241,7 +243,7 @@ def _open_serving_models(
     if not model_id or model_id in {serving_id, cached_store.refused_model}:
         return
     name = SnapshotName(store_id, MODELS, model_id)
-    if not snapshots.is_ready(name):
+    if not snapshots.is_ready_or_request_fetch(name):
         return
     _load_models_or_refuse(cached_store, models_folder(services.models, store_id), model_id)
     if cached_store.refused_model == model_id:
@@ -258,7 +260,7 @@ def _open_serving_pictures(
     state, pictures = cached_store.state, cached_store.pictures
     if visual_id and not pictures.has_opened_or_refused(visual_id):
         visual = SnapshotName(store_id, PICTURES, visual_id)
-        if services.snapshots.is_ready(visual):
+        if services.snapshots.is_ready_or_request_fetch(visual):
             pictures.open_published_model(visual_id)
             if pictures.visual_id != visual_id:
                 _reject_snapshot(services, visual)

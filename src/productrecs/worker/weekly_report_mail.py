@@ -82,7 +82,7 @@ def mail_weekly_reports(services: Services, store: Store) -> int:
     week = newest_due_week(store.settings, now_ms)
     with services.database.reading() as connection:
         subscriptions = MailSubscriptionRepository(connection, store.store_id)
-        readers = subscriptions.weekly_readers(week.due_at)
+        readers = subscriptions.weekly_report_readers_due(week.due_at)
     if server is None or not readers:
         return 0
     text, sent = weekly_report_text(services, store, week), 0

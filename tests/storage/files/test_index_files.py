@@ -24,7 +24,7 @@ MERGING = "55c5b9622cf540cf9e78faa1156e3e00"
 def words(tmp_path: Path) -> Path:
     """Return a library's folder with one committed segment and one that is being merged."""
     folder = IndexFolder(tmp_path)
-    words = folder.path(folder.new_generation()) / "words"
+    words = folder.path(folder.create_generation_folder()) / "words"
     words.mkdir()
     (words / "meta.json").write_text(json.dumps({"segments": [{"segment_id": COMMITTED}]}))
     (words / f"{COMMITTED.replace('-', '')}.idx").write_bytes(b"whole")

@@ -312,7 +312,7 @@ def test_without_the_object_store_readers_serve_on_and_recover(
     reader.cache.wait([name], 30)
 
     assert time.monotonic() - began < 10
-    assert not reader.cache.is_ready(name)
+    assert not reader.cache.is_ready_or_request_fetch(name)
     assert not reader.cache.is_refused(name)
     assert objects.probe() is not None
     with pytest.raises(ObjectStoreUnavailableError) as raised:

@@ -7,7 +7,7 @@ import pytest
 
 from productrecs.core.errors import StorageBrokenError, StorageBusyError, StorageError
 from productrecs.storage.sql import apsw_dbapi
-from productrecs.storage.sql.sqlite_connection import storage_error
+from productrecs.storage.sql.sqlite_connection import to_storage_error
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_the_kind_of_a_failure_is_named(
     raised = apsw.exception_for(code)
     assert isinstance(raised, apsw.Error)
 
-    error = storage_error(apsw_dbapi.to_dbapi_error(raised))
+    error = to_storage_error(apsw_dbapi.to_dbapi_error(raised))
 
     assert type(error) is kind
     assert named in str(error)

@@ -208,7 +208,9 @@ def test_all_words_are_known_once_a_first_build_is_done(
 ) -> None:
     monkeypatch.setattr(following, "_GROWTH", 1)  # each batch is committed
     bench.push(**{f"i{n}": f"{_spelled(n)}lantern" for n in range(2_100)})
-    seal = IndexManifest(bench.folder.new_generation(), FORMAT, "en", "en", applied_seq=0)
+    seal = IndexManifest(
+        bench.folder.create_generation_folder(), FORMAT, "en", "en", applied_seq=0
+    )
     follower = IndexGeneration(bench.store.store_id, bench.folder, seal)
     steps = 0
     while not follower.index_next_batch(bench.reader, 10**6, publish=True):

@@ -21,8 +21,8 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.tenancy.accounts.team_members import (
     create_first_store_invitation,
-    invite_owner,
-    invite_to_register,
+    create_owner_invitation,
+    create_registration_invitation,
 )
 from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.login_and_sessions import create_reset_token
@@ -118,7 +118,7 @@ def print_registration_link(
     """
     with open_services(data) as services:
         now_ms = services.system_clock()
-        token = invite_to_register(services.database, email, now_ms)
+        token = create_registration_invitation(services.database, email, now_ms)
         link = _absolute_link(services, base_url, f"{_REGISTER}{token}")
     click.echo(link)
 
@@ -158,7 +158,7 @@ def create_owner_link(
     The person proves the login there: an operator knows an address, not whose login it is.
     """
     now_ms = services.system_clock()
-    token = invite_owner(services.database, store.store_id, email, now_ms)
+    token = create_owner_invitation(services.database, store.store_id, email, now_ms)
     return _absolute_link(services, base_url, f"/dashboard/invitation?token={token}")
 
 

@@ -12,7 +12,7 @@ from productrecs.core.clock import HOUR_MS
 from productrecs.core.timestamps import iso
 from productrecs.tenancy.accounts.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store_management import (
-    revoke_secret,
+    revoke_secret_keys,
     rotate_secret,
 )
 
@@ -84,7 +84,7 @@ def rotate(domain: str, *, overlap_hours: int, as_json: bool, data: Path | None)
 def revoke(domain: str, *, old: bool, data: Path | None) -> None:
     """Reject a store's secret keys within a second; nothing replaces them."""
     with open_store(data, domain) as (services, found):
-        revoke_secret(services.database, found, old_only=old)
+        revoke_secret_keys(services.database, found, only_replaced=old)
     click.echo(f"Revoked the {'old key' if old else 'secret keys'} of {found.domain}.")
 
 

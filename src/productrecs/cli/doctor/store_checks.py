@@ -37,7 +37,7 @@ from productrecs.services import Services
 from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 from productrecs.storage.files.object_store_snapshots import MODELS, SnapshotName
 from productrecs.storage.files.snapshot_cache import SHARE_MODELS
-from productrecs.tenancy.accounts.refused_keys.repository import refused_key_calls
+from productrecs.tenancy.accounts.refused_keys.repository import recent_refused_key_calls
 from productrecs.tenancy.accounts.repository import (
     KeyMisuse,
     KeyMisuseRepository,
@@ -64,7 +64,7 @@ _LOCAL: Final = {"localhost", "127.0.0.1", "::1"}
 def check_refused_keys(services: Services) -> Iterator[CheckResult]:
     """Yield that calls come with a key that no store has."""
     with services.database.reading() as connection:
-        refused = refused_key_calls(connection, system_ms())
+        refused = recent_refused_key_calls(connection, system_ms())
     if not refused.calls:
         yield ok("keys", "no call since yesterday had a key that no store has")
         return

@@ -94,7 +94,9 @@ class _SuggestionFinder:
                 continue
             yield [*first_terms, last._replace(readings=(reading,))]
 
-    def suggestion_with_a_product(self, query_terms: Sequence[QueryTerm]) -> Suggestion | None:
+    def suggestion_with_a_product(
+        self, query_terms: Sequence[QueryTerm]
+    ) -> Suggestion | None:
         """Return these words in their first reading; None if no product has all."""
         searcher = self.interpreter.searcher
         terms_as_read = [

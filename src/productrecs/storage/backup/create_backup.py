@@ -33,7 +33,7 @@ from productrecs.storage.backup.backup_archive import (
 from productrecs.storage.sql import apsw_dbapi
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import is_current, migrate
-from productrecs.storage.sql.sqlite_connection import storage_error
+from productrecs.storage.sql.sqlite_connection import to_storage_error
 from productrecs.storage.sql.sqlite_dialect import SqliteDialect
 from productrecs.storage.sql.tables import metadata
 
@@ -109,7 +109,7 @@ def make_standalone_database(path: Path) -> None:
         finally:
             connection.close()
     except apsw.Error as error:
-        raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
+        raise to_storage_error(apsw_dbapi.to_dbapi_error(error)) from error
     descriptor = os.open(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
@@ -137,7 +137,7 @@ def _copy_sqlite_pages(snapshot: sa.Connection, target: Path, advance: Advance) 
         finally:
             copy.close()
     except apsw.Error as error:
-        raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
+        raise to_storage_error(apsw_dbapi.to_dbapi_error(error)) from error
     finally:
         os.close(descriptor)
 

@@ -37,7 +37,7 @@ from productrecs.storage.backup.create_backup import (
 from productrecs.storage.sql import apsw_dbapi
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import is_known, migrate
-from productrecs.storage.sql.sqlite_connection import storage_error
+from productrecs.storage.sql.sqlite_connection import to_storage_error
 from productrecs.storage.sql.tables import models, store_heads, stores
 
 _WAIT_MS: Final = 1_000
@@ -188,7 +188,7 @@ def _translate_sqlite_errors() -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
+        raise to_storage_error(apsw_dbapi.to_dbapi_error(error)) from error
 
 
 _OTHER_SESSIONS: Final = (

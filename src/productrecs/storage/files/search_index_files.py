@@ -85,7 +85,7 @@ class IndexFolder:
         except (OSError, ValueError, TypeError):
             return None
 
-    def new_generation(self) -> str:
+    def create_generation_folder(self) -> str:
         """Create the folder of a new index and return its name."""
         name = f"index-{secrets.token_hex(6)}"
         self.path(name).mkdir(parents=True)

@@ -92,7 +92,7 @@ class SnapshotCache:
 
     # ----------------------------------------------------------------- reading
 
-    def is_ready(self, name: SnapshotName) -> bool:
+    def is_ready_or_request_fetch(self, name: SnapshotName) -> bool:
         """Return whether a snapshot may be opened: it is local, or it cannot be had.
 
         Otherwise it is fetched in the background.
@@ -127,7 +127,7 @@ class SnapshotCache:
             return
         until = time.monotonic() + seconds
         with self._changed:
-            while [name for name in names if not self.is_ready(name)]:
+            while [name for name in names if not self.is_ready_or_request_fetch(name)]:
                 remaining = until - time.monotonic()
                 if remaining <= 0 or self.shared.objects.trouble is not None:
                     return

@@ -170,10 +170,10 @@ class PostgresDialect:
         """Return our error for one of psycopg's."""
         if not isinstance(error, psycopg.Error):
             return None
-        return _postgres_error(error, self.url)
+        return _to_storage_error(error, self.url)
 
 
-def _postgres_error(error: psycopg.Error, url: str) -> StorageError:
+def _to_storage_error(error: psycopg.Error, url: str) -> StorageError:
     if isinstance(
         error,
         psycopg.errors.LockNotAvailable
@@ -225,7 +225,7 @@ class _PostgresHotReader:
                 self.close()
                 return self._run(sql, parameters)
         except psycopg.Error as error:
-            translated = _postgres_error(error, self._url)
+            translated = _to_storage_error(error, self._url)
             self._failed(translated)
             raise translated from error
 

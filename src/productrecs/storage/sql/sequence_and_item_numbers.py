@@ -16,7 +16,7 @@ from productrecs.core.ids import StoreId
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import raw_connection
 from productrecs.storage.sql.store_counters_and_versions import (
-    advance_log,
+    advance_log_and_read_erasures,
     increment_counter,
     lock_head,
 )
@@ -107,7 +107,7 @@ class LockedStoreLog:
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        advanced = advance_log(self.transaction, self.store_id, count)
+        advanced = advance_log_and_read_erasures(self.transaction, self.store_id, count)
         if advanced is None:
             raise StoreDeletedError
         last_seq, self.erasures = advanced

@@ -95,7 +95,7 @@ def configure_connection(
         except apsw.Error as error:
             if _lacks_wal_on_read_only_disk(connection.apsw.filename):
                 raise UnsafeStorageError(_NO_LOG) from error
-            raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
+            raise to_storage_error(apsw_dbapi.to_dbapi_error(error)) from error
 
 
 def _new_file_pragmas(connection: apsw.Connection) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def _persist_wal(connection: apsw.Connection) -> None:
     )
 
 
-def storage_error(error: apsw_dbapi.Error) -> StorageError:
+def to_storage_error(error: apsw_dbapi.Error) -> StorageError:
     """Return our error for one of SQLite's result codes, with its remedy."""
     if error.code in _TRANSIENT_ERRORS:
         kind, message = _TRANSIENT_ERRORS[error.code]

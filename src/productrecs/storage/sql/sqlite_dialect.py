@@ -47,7 +47,7 @@ from productrecs.storage.sql.sqlite_connection import (
     WAL_PAGES,
     SqliteBusyHandler,
     configure_connection,
-    storage_error,
+    to_storage_error,
 )
 
 _log = logging.getLogger(__name__)
@@ -301,7 +301,7 @@ class SqliteDialect:
             try:
                 yield connection.apsw
             except apsw.Error as error:
-                raise storage_error(apsw_dbapi.to_dbapi_error(error)) from error
+                raise to_storage_error(apsw_dbapi.to_dbapi_error(error)) from error
 
     def close(self) -> None:
         """Close the write-ahead log."""
@@ -360,7 +360,7 @@ class SqliteDialect:
         """Return our error for one of SQLite's result codes."""
         if not isinstance(error, apsw_dbapi.Error):
             return None
-        return storage_error(error)
+        return to_storage_error(error)
 
 
 class SqliteRawConnection:
@@ -416,7 +416,7 @@ class SqliteRawConnection:
         dbapi_error = apsw_dbapi.to_dbapi_error(error)
         if self._failed is None:
             return dbapi_error
-        translated = storage_error(dbapi_error)
+        translated = to_storage_error(dbapi_error)
         self._failed(translated)
         return translated
 

@@ -92,7 +92,7 @@ def lock_head(transaction: sa.Connection, store_id: StoreId) -> bool:
     return transaction.execute(query.values(seq=store_heads.c.seq)).rowcount == 1
 
 
-def advance_log(
+def advance_log_and_read_erasures(
     transaction: sa.Connection, store_id: StoreId, count: int
 ) -> tuple[int, int] | None:
     """Lock a store's head, take `count` numbers of its log, and return the last.

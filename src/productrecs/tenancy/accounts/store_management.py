@@ -230,7 +230,9 @@ def rotate_secret(
     return secret
 
 
-def revoke_secret(database: Database, store: Store, *, old_only: bool = False) -> None:
+def revoke_secret_keys(
+    database: Database, store: Store, *, only_replaced: bool = False
+) -> None:
     """Reject the secret keys everywhere within seconds; or only the replaced one.
 
     Raises:
@@ -240,7 +242,7 @@ def revoke_secret(database: Database, store: Store, *, old_only: bool = False) -
         accounts = AccountRepository(transaction)
         secrets = accounts.lock(store.store_id).secrets
         without_old = SecretKeys(secrets.secret_hash, secrets.end, secrets.made_at)
-        accounts.set_secrets(store.store_id, without_old if old_only else SecretKeys())
+        accounts.set_secrets(store.store_id, without_old if only_replaced else SecretKeys())
 
 
 def change_origins(

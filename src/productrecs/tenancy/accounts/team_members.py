@@ -43,7 +43,7 @@ class UnknownMemberError(ProductRecsError):
     """The store has no such user or invitation."""
 
 
-def invite_member(
+def create_member_invitation(
     database: Database, inviter: DashboardUser, email: str, role: Role, now_ms: int
 ) -> str:
     """Return the token of an invitation, which works once within seven days.
@@ -67,7 +67,9 @@ def invite_member(
         return _store_invitation(users, invitations, email, role, now_ms, inviter.user_id)
 
 
-def invite_owner(database: Database, store_id: StoreId, email: str, now_ms: int) -> str:
+def create_owner_invitation(
+    database: Database, store_id: StoreId, email: str, now_ms: int
+) -> str:
     """Return the token of an operator's invitation to own a store.
 
     Raises:
@@ -108,7 +110,9 @@ def _store_invitation(
     return token
 
 
-def invite_to_register(database: Database, email: str | None, now_ms: int) -> str:
+def create_registration_invitation(
+    database: Database, email: str | None, now_ms: int
+) -> str:
     """Return the token of an operator's invitation to register a store.
 
     Raises:

@@ -125,7 +125,9 @@ def resume_session(database: Database, token: str, now_ms: int) -> Session | Non
     if store_id is None:
         return None
     with database.reading() as connection:
-        found = UserRepository(connection, store_id).find_session(hash_token(token))
+        found = UserRepository(connection, store_id).find_user_and_session_times(
+            hash_token(token)
+        )
     if found is None:
         return None
     user, began, seen = found
@@ -230,7 +232,7 @@ def find_user_to_confirm(
         return None
     with database.reading() as connection:
         users = UserRepository(connection, store_id)
-        found = users.find_reset(_confirm_hash(token), now_ms)
+        found = users.find_reset_user_and_is_mailed(_confirm_hash(token), now_ms)
     return None if found is None else found[0]
 
 
@@ -241,7 +243,7 @@ def confirm_email(database: Database, token: str, now_ms: int) -> DashboardUser 
         return None
     with database.transaction() as transaction:
         users = UserRepository(transaction, store_id)
-        found = users.find_reset(_confirm_hash(token), now_ms)
+        found = users.find_reset_user_and_is_mailed(_confirm_hash(token), now_ms)
         if found is None or not users.remove_reset(_confirm_hash(token)):
             return None
         CrossStoreLoginRepository(transaction).set_confirmed(found[0], now_ms)
@@ -260,7 +262,7 @@ def is_reset_token(database: Database, token: str, now_ms: int) -> bool:
         return False
     with database.reading() as connection:
         users = UserRepository(connection, store_id)
-        return users.find_reset(hash_token(token), now_ms) is not None
+        return users.find_reset_user_and_is_mailed(hash_token(token), now_ms) is not None
 
 
 def reset_password_and_join_logins(
@@ -282,7 +284,7 @@ def reset_password_and_join_logins(
     password_hash = validate_and_hash_password(password)
     with database.transaction() as transaction:
         users = UserRepository(transaction, store_id)
-        found = users.find_reset(hash_token(token), now_ms)
+        found = users.find_reset_user_and_is_mailed(hash_token(token), now_ms)
         if found is None:
             raise ResetLinkError(message)
         (user, is_mailed), logins = found, CrossStoreLoginRepository(transaction)
@@ -346,7 +348,7 @@ def find_login_or_first_owner(
     return next((user for user in users.all() if user.role is Role.OWNER), None)
 
 
-def create_link_token(
+def create_sign_in_token(
     factors: SecondFactorRepository, user: DashboardUser, now_ms: int
 ) -> str:
     """Return a token that starts one session of a user."""
@@ -358,7 +360,9 @@ def create_link_token(
     return token
 
 
-def user_of_link_token(database: Database, token: str, now_ms: int) -> DashboardUser | None:
+def user_of_sign_in_token(
+    database: Database, token: str, now_ms: int
+) -> DashboardUser | None:
     """Return the user of a token, which stays valid; None when it is not."""
     store_id = store_id_of_token(token)
     if store_id is None:
@@ -369,7 +373,7 @@ def user_of_link_token(database: Database, token: str, now_ms: int) -> Dashboard
         )
 
 
-def use_link_token(database: Database, token: str, now_ms: int) -> DashboardUser | None:
+def use_sign_in_token(database: Database, token: str, now_ms: int) -> DashboardUser | None:
     """Use up a token and return its user; None when it is unknown, used or expired."""
     store_id = store_id_of_token(token)
     if store_id is None:

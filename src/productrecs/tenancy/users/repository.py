@@ -149,7 +149,9 @@ class UserRepository(StoreRepository):
             from_shop=user.is_from_shop,
         )
 
-    def find_session(self, token_hash: str) -> tuple[DashboardUser, int, int] | None:
+    def find_user_and_session_times(
+        self, token_hash: str
+    ) -> tuple[DashboardUser, int, int] | None:
         """Return a session's user, its start and its last use."""
         query = (
             sa.select(
@@ -219,7 +221,9 @@ class UserRepository(StoreRepository):
             mailed=mailed,
         )
 
-    def find_reset(self, token_hash: str, now_ms: int) -> tuple[DashboardUser, bool] | None:
+    def find_reset_user_and_is_mailed(
+        self, token_hash: str, now_ms: int
+    ) -> tuple[DashboardUser, bool] | None:
         """Return a reset link's user, and whether only a mail had the link.
 
         None when it is unknown, used or expired.
@@ -427,7 +431,7 @@ class InvitationRepository(StoreRepository):
             )
             .order_by(dashboard_invitations.c.created_at.desc())
         )
-        return [_invitation(row) for row in self._connection.execute(query).mappings()]
+        return [_to_invitation(row) for row in self._connection.execute(query).mappings()]
 
     def add(self, invitation: Invitation) -> None:
         """Store an invitation."""
@@ -448,7 +452,7 @@ class InvitationRepository(StoreRepository):
             dashboard_invitations.c.expires_at > now_ms,
         )
         row = self._connection.execute(query).mappings().first()
-        return None if row is None else _invitation(row)
+        return None if row is None else _to_invitation(row)
 
     def use(self, token_hash: str, now_ms: int) -> Invitation:
         """Delete and return an invitation: it works once.
@@ -484,7 +488,7 @@ class InvitationRepository(StoreRepository):
         )
 
 
-def _invitation(row: sa.RowMapping) -> Invitation:
+def _to_invitation(row: sa.RowMapping) -> Invitation:
     return Invitation(
         StoreId(row["store_id"]),
         row["token_hash"],

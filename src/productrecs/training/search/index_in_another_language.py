@@ -59,7 +59,7 @@ def trial_index_in_language(
     with temp_folder(parent, ".trial-index-") as temporary:
         folder = IndexFolder(temporary / store_id)
         manifest = IndexManifest(
-            folder.new_generation(), FORMAT, language, language_setting, 0
+            folder.create_generation_folder(), FORMAT, language, language_setting, 0
         )
         generation = IndexGeneration(store_id, folder, manifest)
         while not generation.index_next_batch(reader, head.seq, publish=False):

@@ -387,7 +387,7 @@ class Indexer:
         """Start a new index: as a draft, or as the serving one if there is none."""
         language = store.settings.language
         manifest = IndexManifest(
-            generation=indexing.folder.new_generation(),
+            generation=indexing.folder.create_generation_folder(),
             format=FORMAT,
             language=detect_language(sample_texts(reader, head.store_id), language),
             told_language=language,

@@ -27,8 +27,8 @@ from productrecs.tenancy.users.login_and_sessions import (
     join_logins,
     logins_opened_by_password,
     membership_in,
-    use_link_token,
-    user_of_link_token,
+    use_sign_in_token,
+    user_of_sign_in_token,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.two_factor import (
@@ -125,7 +125,7 @@ def show_link_login(visit: Visit) -> Reply:
     Whoever holds a store's secret key can make such a link and send it to others.
     """
     token = visit.query["token"]
-    user = user_of_link_token(visit.database, token, visit.system_ms)
+    user = user_of_sign_in_token(visit.database, token, visit.system_ms)
     store = None if user is None else visit.context.accounts.by_id(user.store_id)
     if user is None or store is None:
         return visit.redirect(LOGIN_PATH, _EXPIRED)
@@ -141,7 +141,7 @@ def _is_session_of_user(visit: Visit, user: DashboardUser) -> bool:
 
 def log_in_by_link(visit: Visit) -> Reply:
     """Use the link up and start its session."""
-    user = use_link_token(visit.database, visit.form["token"], visit.system_ms)
+    user = use_sign_in_token(visit.database, visit.form["token"], visit.system_ms)
     if user is None:
         return visit.redirect(LOGIN_PATH, _EXPIRED)
     if visit.session is not None:

@@ -25,7 +25,7 @@ from productrecs.tenancy.accounts.store_management import (
     all_stores,
     find_or_create_owner,
     register_store,
-    revoke_secret,
+    revoke_secret_keys,
 )
 from productrecs.tenancy.accounts.store_settings import SettingError, StoreSettings
 from productrecs.tenancy.accounts.team_members import find_invitation
@@ -106,7 +106,7 @@ def register_and_log_in(visit: Visit) -> Reply:
             limits.count_failure(limit_key)  # so that nobody asks for many addresses
             error_text = f"{error}. Log in first: your login can have several stores"
         return _registration_page(visit, token, {name: sentence(error_text)}, status=422)
-    revoke_secret(visit.database, store)  # nobody has seen it; Get started creates one
+    revoke_secret_keys(visit.database, store)  # nobody has seen it; Get started creates one
     limits.count_failure(limit_key)  # each store counts, which limits mass registration
     visit.refresh_accounts()
     owner = find_or_create_owner(visit.database, store)

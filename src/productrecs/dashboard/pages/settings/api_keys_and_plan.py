@@ -24,7 +24,7 @@ from productrecs.tenancy.accounts.store_management import (
     change_origins,
     find_store,
     read_plan_usage,
-    revoke_secret,
+    revoke_secret_keys,
     rotate_secret,
 )
 from productrecs.tenancy.billing.call_meter import BillingStatus
@@ -96,7 +96,7 @@ def replace_secret(visit: Visit) -> Reply:
 def revoke_secret_key(visit: Visit) -> Reply:
     """Revoke the secret key, or the previous one."""
     is_old = visit.form["key"] == "old"
-    revoke_secret(visit.database, visit.store, old_only=is_old)
+    revoke_secret_keys(visit.database, visit.store, only_replaced=is_old)
     visit.refresh_accounts()
     said = "The old key is revoked." if is_old else "The secret key is revoked."
     return visit.redirect(f"{ACCOUNT_PATH}#keys", f"{said} Calls with it are refused.")

@@ -24,9 +24,9 @@ from productrecs.tenancy.accounts.team_members import (
     accept_invitation,
     accept_invitation_with_login,
     change_role,
+    create_member_invitation,
     delete_invitation,
     find_invitation,
-    invite_member,
     mark_invitation_mailed,
     remove_member,
 )
@@ -72,7 +72,7 @@ def send_invitation(visit: Visit) -> Reply:
     """Create an invitation and show its link once."""
     email = visit.form["email"]
     try:
-        token = invite_member(
+        token = create_member_invitation(
             visit.database, visit.user, email, _submitted_role(visit), visit.system_ms
         )
     except (EmailError, TeamChangeError) as error:

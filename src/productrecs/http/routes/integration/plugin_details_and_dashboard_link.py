@@ -40,7 +40,7 @@ from productrecs.tenancy.accounts.repository import (
 )
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 from productrecs.tenancy.users.login_and_sessions import (
-    create_link_token,
+    create_sign_in_token,
     find_login_or_first_owner,
 )
 from productrecs.tenancy.users.repository import SecondFactorRepository, UserRepository
@@ -157,7 +157,7 @@ async def create_dashboard_link(request: Request) -> Response:
         if user is None:
             return None
         factors = SecondFactorRepository(work.connection, store_id)
-        return create_link_token(factors, user, services.system_clock())
+        return create_sign_in_token(factors, user, services.system_clock())
 
     token = await change_in_transaction(exchange, create_link)
     path = DASHBOARD_PATH if token is None else f"{SIGN_IN_PATH}?token={token}"

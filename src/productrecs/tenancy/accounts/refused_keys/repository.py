@@ -89,7 +89,7 @@ class RefusedKeySummary(NamedTuple):
     callers: list[str]
 
 
-def refused_key_calls(connection: sa.Connection, now_ms: int) -> RefusedKeySummary:
+def recent_refused_key_calls(connection: sa.Connection, now_ms: int) -> RefusedKeySummary:
     """Return the calls of today and yesterday (UTC) with a key that no store has."""
     since = now_ms // DAY_MS - 1
     counts = refused_identities.c

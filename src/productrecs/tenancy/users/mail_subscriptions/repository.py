@@ -46,7 +46,7 @@ class MailSubscriptionRepository(StoreRepository):
         """Return the users who receive e-mails about a subject."""
         return self._users_where(_COLUMNS[subject].is_(True))
 
-    def weekly_readers(self, before_ms: int) -> list[DashboardUser]:
+    def weekly_report_readers_due(self, before_ms: int) -> list[DashboardUser]:
         """Return the users of the weekly report who were not sent one since a time."""
         return self._users_where(
             _users.weekly_mails.is_(True), _users.weekly_mailed_at < before_ms
