@@ -70,7 +70,7 @@ class ScheduledFeedEditor:
         if form.every_minutes not in INTERVALS:
             message = f"Choose how often: {', '.join(map(str, INTERVALS))} minutes."
             raise FeedAddressError(message)
-        before, _ = self.find()
+        before, _ = self.find_with_last_import()
         stored_header = self.cipher.encrypt(header) if header else ""
         if before and not header and not form.drops_header and _is_same_host(before, url):
             stored_header = before.header
@@ -141,7 +141,7 @@ class ScheduledFeedEditor:
         self.uploads.remove(waiting.import_id)
 
     def _waiting_import(self) -> FileImport:
-        _, last = self.find()
+        _, last = self.find_with_last_import()
         if last is None or last.status is not ImportStatus.CHECKED:
             message = "no file of the feed waits for a yes"
             raise NoFeedError(message)
@@ -154,7 +154,7 @@ class ScheduledFeedEditor:
         self, feed: ScheduledFeed | None, *, discards: bool = True
     ) -> None:
         """Store the feed, or none; a file of the former one no longer waits."""
-        _, last = self.find()
+        _, last = self.find_with_last_import()
         is_discarded = False
         with self.database.transaction() as transaction:
             repository = ScheduledFeedRepository(transaction, self.store_id)
