@@ -54,7 +54,7 @@ SEVERAL_STORES = {
     "undo/repository.py: expire_changes": "old changes of every store, once in six hours",
     "uploads/repository.py: files_needed": "a file's name decides whether it is needed",
     "uploads/repository.py: files_of_open_imports": READS_ALL,
-    "uploads/repository.py: stores_in": READS_ALL,
+    "uploads/repository.py: stores_with_imports_in": READS_ALL,
     "uploads/repository.py: stores_with_uploads": READS_ALL,
     "storage/backup/create_backup.py: count_rows": OPERATOR,
     "storage/backup/create_backup.py: delete_rows": OPERATOR,

@@ -156,7 +156,9 @@ def test_an_interrupted_undo_goes_on(
 
     undo.undo_unless_changed()
     with database.transaction() as transaction:
-        assert undo.end(LockedStoreLog(database, transaction, store.store_id)) == {
+        assert undo.delete_changes_and_count_undone(
+            LockedStoreLog(database, transaction, store.store_id)
+        ) == {
             "removed": 700,
             "restored": 0,
         }

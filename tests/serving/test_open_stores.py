@@ -262,7 +262,7 @@ def test_a_new_product_is_hidden_by_a_new_rule_from_its_first_moment(
         shown = catalog.visible(system_ms(), hide_sold_out=False)
         assert rules.book is not None
         between.append(
-            bool(rules.book.rules_for_list(ListKind.PRODUCT).shown_mask(shown)[0])
+            bool(rules.book.effects_on_list(ListKind.PRODUCT).shown_mask(shown)[0])
         )
 
     monkeypatch.setattr(catalog, "refresh", refresh_and_look)

@@ -346,8 +346,10 @@ def searchable_store(
         ranks=models.ranks,
         trending_count=len(models.trending),
         search_rules=cached_store.search_rules,
-        rules=None if book is None else book.rules_for_list(ListKind.SEARCH),
-        factors=None if book is None else book.rules_naming(ListKind.SEARCH).factors,
+        rules=None if book is None else book.effects_on_list(ListKind.SEARCH),
+        factors=None
+        if book is None
+        else book.effects_of_rules_naming(ListKind.SEARCH).factors,
         sold_out=settings.search_sold_out,
         by_meaning=settings.search_meaning,
         currency=state.catalog.list_currency or settings.currency,

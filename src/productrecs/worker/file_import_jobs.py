@@ -34,7 +34,7 @@ from productrecs.records.uploads.repository import (
     fail_old_imports,
     files_needed,
     files_of_open_imports,
-    stores_in,
+    stores_with_imports_in,
     stores_with_uploads,
 )
 from productrecs.records.uploads.undo.repository import expire_changes
@@ -100,11 +100,11 @@ class DashboardFileJobs:
 
     def stores_to_check(self) -> Sequence[StoreId]:
         """Return the stores that wait for a dry run."""
-        return stores_in(self._services.database, *_WAITING)
+        return stores_with_imports_in(self._services.database, *_WAITING)
 
     def stores_to_import(self) -> Sequence[StoreId]:
         """Return the stores that wait for an import."""
-        return stores_in(self._services.database, *_STARTED)
+        return stores_with_imports_in(self._services.database, *_STARTED)
 
     def check_files(self, job: Job, progress: JobProgress) -> None:
         """Do the dry runs of a store."""

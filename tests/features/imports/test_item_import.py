@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.features.imports import item_staging
-from productrecs.features.imports.import_report import import_row_counts
+from productrecs.features.imports.import_report import item_import_row_counts
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.imports.import_source import open_import_source
 from productrecs.features.imports.item_import import ItemImportOptions, import_items
@@ -138,7 +138,7 @@ def test_products_that_a_complete_file_lacks_go_and_return_with_a_later_one(
     report = shop.bring(HEADER + "p1,Product 1,1\n")
 
     assert (report.removed, report.unchanged, report.updated) == (4, 1, 0)
-    assert import_row_counts(report)["removed"] == 4
+    assert item_import_row_counts(report)["removed"] == 4
     assert shop.catalog()["p1"] == (1.0, None)
     assert shop.catalog()["p5"] == (5.0, "discontinued")
 
@@ -222,5 +222,7 @@ def test_an_undo_brings_back_removed_and_repriced_products(shop: Shop) -> None:
 
     assert shop.catalog() == before
     with database.transaction() as transaction:
-        done = undo.end(LockedStoreLog(database, transaction, store_id))
+        done = undo.delete_changes_and_count_undone(
+            LockedStoreLog(database, transaction, store_id)
+        )
     assert done == {"removed": 1, "restored": 4}

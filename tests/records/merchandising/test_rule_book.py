@@ -38,7 +38,7 @@ def book(*rules: tuple[Rule, list[int]]) -> RuleBook:
 
 
 def factors(*rules: tuple[Rule, list[int]]) -> list[float]:
-    found = book(*rules).rules_for_list(ListKind.NO_CONTEXT, ListKind.MIX).factors
+    found = book(*rules).effects_on_list(ListKind.NO_CONTEXT, ListKind.MIX).factors
     assert found is not None
     return [round(factor, 4) for factor in found[:3].tolist()]
 
@@ -48,7 +48,7 @@ def test_what_is_excluded_is_struck_out_of_what_is_visible() -> None:
         rule(1, RuleAction.EXCLUDE, [3, 1]),
         rule(2, RuleAction.EXCLUDE, [1, 5]),
         rule(3, RuleAction.BOOST, [2]),
-    ).rules_for_list(ListKind.CART)
+    ).effects_on_list(ListKind.CART)
     visible = np.array([True, True, False, True, True])  # a catalog that is behind
 
     shown = rules.shown_mask(visible)
@@ -67,16 +67,16 @@ def test_what_came_after_the_rules_were_resolved_waits_where_something_is_exclud
     boosting = book(rule(2, RuleAction.BOOST, [0]))
 
     assert (
-        excluding.rules_for_list(ListKind.CART).shown_mask(larger).tolist()
+        excluding.effects_on_list(ListKind.CART).shown_mask(larger).tolist()
         == [True] * SIZE + [False] * 2
     )
-    assert boosting.rules_for_list(ListKind.CART).shown_mask(larger) is larger
+    assert boosting.effects_on_list(ListKind.CART).shown_mask(larger) is larger
 
 
 def test_nothing_is_weighted_where_nothing_is_boosted_or_buried() -> None:
     rules = book(rule(1, RuleAction.EXCLUDE, [0]), rule(2, RuleAction.PIN, [1], position=1))
 
-    assert rules.rules_for_list(ListKind.CART).factors is None
+    assert rules.effects_on_list(ListKind.CART).factors is None
 
 
 def test_rules_of_one_priority_multiply() -> None:
@@ -110,7 +110,7 @@ def test_a_factor_has_bounds_however_many_rules_agree() -> None:
 
 
 def test_the_last_factor_is_for_all_that_came_later() -> None:
-    rules = book(rule(1, RuleAction.BOOST, [0, SIZE - 1], strength=2.0)).rules_for_list(
+    rules = book(rule(1, RuleAction.BOOST, [0, SIZE - 1], strength=2.0)).effects_on_list(
         ListKind.CART
     )
     assert rules.factors is not None
@@ -124,7 +124,7 @@ def test_pins_come_by_rank_and_an_item_is_pinned_once() -> None:
     rules = book(
         rule(1, RuleAction.PIN, [5], position=1),
         rule(2, RuleAction.PIN, [6, 5], position=3, priority=1),
-    ).rules_for_list(ListKind.CART)
+    ).effects_on_list(ListKind.CART)
 
     assert rules.pins == (PinnedItem(2, 6), PinnedItem(3, 5))
 
@@ -135,14 +135,14 @@ def test_lists_that_obey_the_same_rules_share_what_was_made() -> None:
         rule(2, RuleAction.EXCLUDE, [1], places=RuleListScope(only_in=(ListKind.CART,))),
     )
 
-    assert made.rules_for_list(ListKind.PRODUCT, ListKind.MIX) is made.rules_for_list(
+    assert made.effects_on_list(ListKind.PRODUCT, ListKind.MIX) is made.effects_on_list(
         ListKind.SHOPPER, ListKind.BROWSE
     )
-    assert made.rules_for_list(ListKind.CART, ListKind.MIX) is not made.rules_for_list(
+    assert made.effects_on_list(ListKind.CART, ListKind.MIX) is not made.effects_on_list(
         ListKind.PRODUCT, ListKind.MIX
     )
-    assert made.rules_for_list(ListKind.CART, ListKind.MIX).excluded.tolist() == [1]
-    assert made.rules_for_list(ListKind.TRENDING).excluded.tolist() == []
+    assert made.effects_on_list(ListKind.CART, ListKind.MIX).excluded.tolist() == [1]
+    assert made.effects_on_list(ListKind.TRENDING).excluded.tolist() == []
 
 
 def test_the_rules_of_an_item_are_listed_by_rank() -> None:
@@ -178,7 +178,7 @@ def test_every_factor_is_what_the_rules_of_the_highest_priority_make_of_it(
             rule(number, action, items, priority=priority, strength=strength)
             for number, (action, items, priority, strength) in enumerate(said)
         )
-    ).rules_for_list(ListKind.NO_CONTEXT)
+    ).effects_on_list(ListKind.NO_CONTEXT)
 
     for item in range(SIZE):
         about = [one for one in said if item in one[1]]

@@ -109,7 +109,7 @@ class RuledStore:
 
     def ruled(self, now_ms: int = NOON) -> ListRuleEffects:
         """Return what is ruled of lists without a shopper."""
-        return self.book(now_ms).rules_for_list(ListKind.NO_CONTEXT, ListKind.MIX)
+        return self.book(now_ms).effects_on_list(ListKind.NO_CONTEXT, ListKind.MIX)
 
     def names(self, numbers: Sequence[int]) -> list[str]:
         """Return ids by number."""

@@ -16,13 +16,13 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.timestamps import iso
 from productrecs.features.imports.import_report import (
     ItemImportReport,
-    import_row_counts,
+    item_import_row_counts,
     shown_errors,
 )
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.records.orders.order_history_import import (
     OrderHistoryImportReport,
-    order_counts,
+    order_import_row_counts,
 )
 from productrecs.records.uploads.file_import import (
     UNDOABLE,
@@ -65,9 +65,9 @@ class UndoableImport:
     def set_result(self, report: OrderHistoryImportReport | ItemImportReport) -> None:
         """Set the result."""
         if isinstance(report, ItemImportReport):
-            kind, counts = "items", import_row_counts(report)
+            kind, counts = "items", item_import_row_counts(report)
         else:
-            kind, counts = "orders", order_counts(report)
+            kind, counts = "orders", order_import_row_counts(report)
         errors = shown_errors(report.errors)
         self.result = {"kind": kind, "counts": counts, "errors": errors}
 

@@ -28,7 +28,7 @@ from productrecs.features.imports.import_report import (
     MAX_REJECTED_ROWS,
     MERCHANT_TEXTS,
     SHOWN_ERRORS,
-    import_row_counts,
+    item_import_row_counts,
     missing_fields_text,
     notes_for_merchant,
     problem_for_merchant,
@@ -59,7 +59,7 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
 from productrecs.records.orders.order_history_import import (
     OrderHistoryImportReport,
     RowCountsAndErrors,
-    order_counts,
+    order_import_row_counts,
 )
 from productrecs.records.uploads.file_import import FileImport, ItemImportProgress
 from productrecs.records.uploads.order_upload import MAX_UPLOAD_BYTES
@@ -266,7 +266,8 @@ class DashboardFileImporter:
         ).dry_run(source.file)
         to_import = report.lines - report.lines_repeated
         return {
-            "counts": order_counts(report) | {"inserted": to_import, "deduplicated": 0},
+            "counts": order_import_row_counts(report)
+            | {"inserted": to_import, "deduplicated": 0},
             "notes": [*_order_notes(report, file_import, store.settings), *notes],
             "rows": sample_table([_with_local_time(row, zone) for row in report.would]),
             "errors": shown_errors(report.errors),
@@ -288,7 +289,7 @@ class DashboardFileImporter:
             adds_repeats=True,
         ).run(source.file)
         notes += [*_repeat_notes(report), *_time_notes(report, file_import)]
-        return {"counts": order_counts(report), "notes": notes}, report
+        return {"counts": order_import_row_counts(report), "notes": notes}, report
 
     def _inspect_orders(
         self, store: Store, file_import: FileImport, source: ImportSource
@@ -313,7 +314,7 @@ class DashboardFileImporter:
             for sample in report.would
         ]
         return {
-            "counts": import_row_counts(report),
+            "counts": item_import_row_counts(report),
             "notes": notes_for_merchant(report.notes),
             "rows": sample_table(samples),
             "errors": shown_errors(report.errors),
@@ -342,7 +343,7 @@ class DashboardFileImporter:
             self.services, store, source, options, _two_step_progress(on_share)
         )
         return {
-            "counts": import_row_counts(report),
+            "counts": item_import_row_counts(report),
             "notes": notes_for_merchant(report.notes),
         }, report
 

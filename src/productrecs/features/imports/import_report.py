@@ -212,7 +212,7 @@ def shown_errors(errors: Sequence[SkippedRow]) -> list[list[object]]:
     ]
 
 
-def import_row_counts(report: ItemImportReport) -> dict[str, int]:
+def item_import_row_counts(report: ItemImportReport) -> dict[str, int]:
     """Return the counts of the rows of an item import, as the history has them."""
     unchanged = {"unchanged": report.unchanged} if report.unchanged else {}
     return {

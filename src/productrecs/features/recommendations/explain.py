@@ -261,7 +261,7 @@ def explain_trending(
             rules=_applied_rules(book.rules_about_item(item, place)),
         )
         for item in store.models.trending[:num].tolist()
-        if book is not None and item in book.rules_for_list(place).excluded
+        if book is not None and item in book.effects_on_list(place).excluded
     ]
     return ListExplanation(PLACE, PLACE, tuple(products), tuple(struck), {}, {}, 0)
 

@@ -282,7 +282,7 @@ class StoreState:
         if book is not None:
             kind = None if source is None else _LIST_KINDS[source]
             placement = "" if plan is None else plan.placement
-            rules = book.rules_for_list(_LIST_KINDS[page_type], kind, placement)
+            rules = book.effects_on_list(_LIST_KINDS[page_type], kind, placement)
         eligible = cache.by_rules.get(rules)
         if eligible is None:
             eligible = EligibleItems(self.catalog, models, visible, rules)

@@ -371,7 +371,7 @@ def facts_after(reader: RawReader, store_id: StoreId, seq: int, limit: int) -> l
     return reader.all(_AFTER_SQL, (store_id, seq) * 3 + (limit,))
 
 
-def customer_of_session(
+def customer_of_session_and_is_former_id(
     reader: RawReader, store_id: StoreId, session: str
 ) -> tuple[str, bool]:
     """Return a session's customer, else itself; and whether it is their former id."""

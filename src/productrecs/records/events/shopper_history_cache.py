@@ -21,7 +21,7 @@ from productrecs.records.events.repository import (
     ACTION_LIMIT,
     LINK,
     SHOWN_LIMIT,
-    customer_of_session,
+    customer_of_session_and_is_former_id,
     facts_after,
     facts_of_person,
     term_of_event,
@@ -358,7 +358,9 @@ class ShopperHistoryCache:
         return [(*fact, terms.get(fact[1])) for fact in facts]
 
     def _resolve_shopper(self, shopper: str, reader: RawReader) -> ResolvedShopper:
-        name = ResolvedShopper(*customer_of_session(reader, self._store_id, shopper))
+        name = ResolvedShopper(
+            *customer_of_session_and_is_former_id(reader, self._store_id, shopper)
+        )
         if len(self._names) >= self._limit * _NAMES_PER_PERSON:
             self._names.clear()
         self._names[shopper] = name

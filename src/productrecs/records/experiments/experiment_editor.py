@@ -85,7 +85,7 @@ class ExperimentEditor:
         """Store a new test as `add` does, in a transaction of the caller."""
         repository = ExperimentRepository(work.connection, self.store.store_id)
         placements = PlacementRepository(work.connection, self.store.store_id)
-        number, stored = placements.next_version(), repository.all()
+        number, stored = placements.lock_and_next_version(), repository.all()
         placement = _tested_placement(placements, content)
         clean = validate_experiment(name, content, placement)
         if any(experiment.name == name for experiment in stored):
@@ -123,7 +123,7 @@ class ExperimentEditor:
         AccountRepository(work.connection).lock(self.store.store_id)
         repository = ExperimentRepository(work.connection, self.store.store_id)
         placements = PlacementRepository(work.connection, self.store.store_id)
-        version, stored = placements.next_version(), repository.all()
+        version, stored = placements.lock_and_next_version(), repository.all()
         old = _find_experiment(stored, name)
         _check_action(old, action, variant)
         if action == "remove":
@@ -186,7 +186,7 @@ class ExperimentEditor:
             moved = replace(places, placements=tuple(sorted(names)))
             content = replace(rule.content, places=moved)
             changed = replace(rule, content=content, updated_at=self.clock())
-            seq = rules.next_seq()
+            seq = rules.lock_and_next_seq()
             rules.put(changed)
             rules.add_change(
                 seq, changed, self.clock(), actor=self.actor, summary="changed"

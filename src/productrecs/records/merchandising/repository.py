@@ -46,7 +46,7 @@ def read_rules(reader: RawReader, store_id: StoreId) -> tuple[Rule, ...]:
 class RuleRepository(StoreRepository):
     """One store's rules, inside one transaction; never commits."""
 
-    def next_seq(self) -> int:
+    def lock_and_next_seq(self) -> int:
         """Lock the store's rules and return the number of this change.
 
         Raises:

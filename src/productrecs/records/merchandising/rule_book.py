@@ -95,7 +95,7 @@ class RuleBook:
     )
     _cache: dict[tuple[int, ...], ListRuleEffects] = field(default_factory=dict)
 
-    def rules_for_list(
+    def effects_on_list(
         self, page_type: ListKind, source: ListKind | None = None, placement: str = ""
     ) -> ListRuleEffects:
         """Return the rules' effect on lists of a page type, a source and a placement."""
@@ -105,11 +105,11 @@ class RuleBook:
             key = tuple(rule.rule_id for rule in applicable)
             found = self._cache.get(key)
             if found is None:
-                found = self._cache[key] = self._build_list_rules(applicable)
+                found = self._cache[key] = self._build_list_effects(applicable)
             self._lists[page_type, source, placement] = found
         return found
 
-    def rules_naming(self, page_type: ListKind) -> ListRuleEffects:
+    def effects_of_rules_naming(self, page_type: ListKind) -> ListRuleEffects:
         """Return the effect on a page type of only those rules that name it."""
         applicable = [
             rule
@@ -119,7 +119,7 @@ class RuleBook:
         key = tuple(rule.rule_id for rule in applicable)
         found = self._cache.get(key)
         if found is None:
-            found = self._cache[key] = self._build_list_rules(applicable)
+            found = self._cache[key] = self._build_list_effects(applicable)
         return found
 
     def is_equivalent(self, other: "RuleBook") -> bool:
@@ -156,7 +156,7 @@ class RuleBook:
             if rule.content.places.matches(page_type, source, placement)
         ]
 
-    def _build_list_rules(self, applicable: Sequence[Rule]) -> ListRuleEffects:
+    def _build_list_effects(self, applicable: Sequence[Rule]) -> ListRuleEffects:
         excluded = [
             self.selected[rule.rule_id]
             for rule in applicable

@@ -58,7 +58,7 @@ class RuleEditor:
         clean, now_ms = validate_rule(content, self.store.settings.zone), self.clock()
         with self.database.transaction() as transaction:
             repository = RuleRepository(transaction, self.store.store_id)
-            seq = repository.next_seq()
+            seq = repository.lock_and_next_seq()
             if len(repository.all()) >= MAX_RULES:
                 raise _limit_error()
             rule = Rule(seq, clean, created_at=now_ms, updated_at=now_ms)
@@ -77,7 +77,7 @@ class RuleEditor:
         now_ms = self.clock()
         with self.database.transaction() as transaction:
             repository = RuleRepository(transaction, self.store.store_id)
-            seq = repository.next_seq()
+            seq = repository.lock_and_next_seq()
             old = _find_rule(repository.all(), rule_id)
             content = replace(old.content, **changes)  # type: ignore[arg-type]  # checked right here
             clean = validate_rule(content, self.store.settings.zone)
@@ -97,7 +97,7 @@ class RuleEditor:
         """
         with self.database.transaction() as transaction:
             repository = RuleRepository(transaction, self.store.store_id)
-            seq = repository.next_seq()
+            seq = repository.lock_and_next_seq()
             rule = _find_rule(repository.all(), rule_id)
             repository.remove(rule_id)
             repository.add_change(
@@ -119,7 +119,7 @@ class RuleEditor:
         now_ms = self.clock()
         with self.database.transaction() as transaction:
             repository = RuleRepository(transaction, self.store.store_id)
-            seq = repository.next_seq()
+            seq = repository.lock_and_next_seq()
             change, before = _last_change_and_rule_before(repository, change_id)
             if change.what in {_ADDED, _RESTORED}:
                 repository.remove(change.rule.rule_id)

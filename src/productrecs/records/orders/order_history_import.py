@@ -373,7 +373,7 @@ class OrderHistoryImport:
             locked = watch.monotonic()
             log = LockedStoreLog(self.database, transaction, self.store_id, self.numbers)
             first_seq = log.take_seqs(len(chunk))
-            chunk = _without_customers(log, chunk)
+            chunk = _without_erased_customers(log, chunk)
             items = log.get_or_create_numbers(
                 (line.item_id for line in chunk), progress.submitted_at
             )
@@ -422,7 +422,7 @@ class OrderHistoryImport:
         return progress
 
 
-def _without_customers(
+def _without_erased_customers(
     log: LockedStoreLog, chunk: Sequence[OrderHistoryLine]
 ) -> Sequence[OrderHistoryLine]:
     """Return the lines without erased customers."""
@@ -447,7 +447,7 @@ def _count_lines(report: OrderHistoryImportReport, progress: OrderImportProgress
     report.lines_repeated = progress.lines_repeated
 
 
-def order_counts(report: OrderHistoryImportReport) -> dict[str, int]:
+def order_import_row_counts(report: OrderHistoryImportReport) -> dict[str, int]:
     """Return the counts of an import, as the history of imports has them."""
     changed = report.lines_imported + report.lines_updated + report.lines_repeated
     return {

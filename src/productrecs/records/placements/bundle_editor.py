@@ -43,7 +43,7 @@ class BundleWriter:
             BundleError: when it is invalid, is stored already, or there are too many.
             StoreDeletedError: when the store was deleted.
         """
-        clean, version = validate_bundle(content), self.bundles.next_version()
+        clean, version = validate_bundle(content), self.bundles.lock_and_next_version()
         stored = self.bundles.all()
         rejected = [
             bundle
@@ -78,7 +78,7 @@ class BundleWriter:
             BundleError: when the content is invalid; nothing is changed.
             StoreDeletedError: when the store was deleted.
         """
-        next_version = self.bundles.next_version()  # locks the bundles: edits wait here
+        next_version = self.bundles.lock_and_next_version()  # edits wait here
         stored = self.bundles.all()
         old = _find_bundle(stored, bundle_id)
         if version is not None and version != old.version:
@@ -100,7 +100,7 @@ class BundleWriter:
             UnknownBundleError: when there is none of that number.
             StoreDeletedError: when the store was deleted.
         """
-        self.bundles.next_version()
+        self.bundles.lock_and_next_version()
         bundle = _find_bundle(self.bundles.all(), bundle_id)
         self.bundles.remove(bundle_id)
         return bundle

@@ -79,7 +79,7 @@ class PlacementEditor:
         """
         with self.database.transaction() as transaction:
             repository = PlacementRepository(transaction, self.store.store_id)
-            repository.next_version()
+            repository.lock_and_next_version()
             placement = repository.find(name)
             repository.check_untested(name)
             repository.remove(name)
@@ -91,7 +91,7 @@ class PlacementEditor:
         clean, now_ms = validate_placement(name, content), self.clock()
         with self.database.transaction() as transaction:
             repository = PlacementRepository(transaction, self.store.store_id)
-            version = repository.next_version()
+            version = repository.lock_and_next_version()
             stored = {placement.name: placement for placement in repository.all()}
             old = stored.get(name)
             if old is not None and not may_replace:

@@ -63,7 +63,7 @@ class PlacementsAndBundles:
 class PlacementRepository(StoreRepository):
     """One store's placements, inside one transaction; never commits."""
 
-    def next_version(self) -> int:
+    def lock_and_next_version(self) -> int:
         """Lock the store's placements and return the version of this change.
 
         Raises:
@@ -117,13 +117,13 @@ class PlacementRepository(StoreRepository):
 class BundleRepository(StoreRepository):
     """One store's bundles, inside one transaction; never commits."""
 
-    def next_version(self) -> int:
+    def lock_and_next_version(self) -> int:
         """Lock the store's bundles and return the version of this change.
 
         Raises:
             StoreDeletedError: when the store was deleted.
         """
-        return PlacementRepository(self._connection, self._store_id).next_version()
+        return PlacementRepository(self._connection, self._store_id).lock_and_next_version()
 
     def all(self) -> list[Bundle]:
         """Return every bundle, accepted or rejected, the oldest first."""

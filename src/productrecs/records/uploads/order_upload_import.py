@@ -18,7 +18,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.orders.order_history_import import (
     OrderHistoryImport,
     OrderHistoryImportReport,
-    order_counts,
+    order_import_row_counts,
 )
 from productrecs.records.purchases.repository import OrderImportProgress
 from productrecs.records.uploads.file_import import (
@@ -108,7 +108,11 @@ class UploadProgressStore:
         if not repository.finish(self.upload.upload_id, progress, report):
             raise _overtaken_error()
         errors = [[one.row, one.message] for one in report.errors]
-        result = {"kind": "orders", "counts": order_counts(report), "errors": errors}
+        result = {
+            "kind": "orders",
+            "counts": order_import_row_counts(report),
+            "errors": errors,
+        }
         add_to_import_history(log, self.upload, self.clock(), result)
 
 

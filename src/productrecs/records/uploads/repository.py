@@ -69,7 +69,7 @@ class OrderUploadRepository(StoreRepository):
             attempts=0,
         )
 
-    def unfinished(self) -> int:
+    def unfinished_count(self) -> int:
         """Return the number of unfinished uploads."""
         query = sa.select(sa.func.count()).where(
             uploads.c.store_id == self._store_id, uploads.c.status.in_(_UNFINISHED)
@@ -247,7 +247,7 @@ def check_upload_limit(repository: OrderUploadRepository) -> None:
     Raises:
         TooManyUploadsError: when the store has too many unfinished ones.
     """
-    if repository.unfinished() >= QUEUE_LIMIT:
+    if repository.unfinished_count() >= QUEUE_LIMIT:
         message = (
             f"{QUEUE_LIMIT} uploads of this store wait already; send this one again when "
             "GET /orders/upload/{upload_id} shows some of them done"
@@ -400,7 +400,7 @@ class FileImportRepository(StoreRepository):
         self._update_rows(file_imports, _COLUMNS.import_id == import_id, **values)
 
 
-def stores_in(database: Database, *statuses: ImportStatus) -> list[StoreId]:
+def stores_with_imports_in(database: Database, *statuses: ImportStatus) -> list[StoreId]:
     """Return the stores with an import in one of these states."""
     query = sa.select(_COLUMNS.store_id).where(_COLUMNS.status.in_(statuses)).distinct()
     with database.reading() as connection:

@@ -116,7 +116,7 @@ def _photo_search_body(
     catalog, rule_book = cached_store.state.catalog, cached_store.state.book
     visible = catalog.visible(context.clock(), hide_sold_out=photo.in_stock)
     if rule_book is not None:
-        visible = rule_book.rules_for_list(ListKind.SEARCH).shown_mask(visible)
+        visible = rule_book.effects_on_list(ListKind.SEARCH).shown_mask(visible)
     photo_search = photo_client.search_in(cached_store.pictures)
     regions: bytes | None = None
     try:

@@ -131,7 +131,7 @@ class ImportUndo:
     clock: Clock
 
     def undo_unless_changed(self) -> None:
-        """Undo the import; `end` then counts what was undone.
+        """Undo the import; `delete_changes_and_count_undone` then counts what was undone.
 
         An interrupted undo goes on: rows that it has already taken back stay. Two
         processes may undo the same import at once.
@@ -156,7 +156,7 @@ class ImportUndo:
                 log = LockedStoreLog(self.database, transaction, self.store_id)
                 self._undo(log, spans, first_seq)
 
-    def end(self, log: LockedStoreLog) -> dict[str, int]:
+    def delete_changes_and_count_undone(self, log: LockedStoreLog) -> dict[str, int]:
         """Delete the import's changes; return how many rows were removed and restored."""
         repository = ImportChangeRepository(log.transaction, self.store_id)
         counts = dict(repository.undo_counts(self.import_id))
@@ -269,7 +269,11 @@ def complete_undo_and_store_outcome(
     with database.transaction() as transaction:
         status = ImportStatus.DONE if problem else ImportStatus.UNDONE
         log = LockedStoreLog(database, transaction, store_id)
-        outcome = {"undo_problem": problem} if problem else {"undone": undo.end(log)}
+        outcome = (
+            {"undo_problem": problem}
+            if problem
+            else {"undone": undo.delete_changes_and_count_undone(log)}
+        )
         FileImportRepository(transaction, store_id).change_status(
             file_import.import_id,
             (ImportStatus.UNDOING,),
