@@ -150,7 +150,7 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         "order-replay": ReportType(
             "what the order sheets would have led to on the store's past sales",
             lambda services, store, query: order_replay_report(
-                services.database, store, query
+                services.database, store, query.limit
             ),
         ),
         "forecast": ReportType(

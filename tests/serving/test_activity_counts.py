@@ -47,7 +47,7 @@ def test_quick_counting_is_always_fresh(services: Services, store_id: StoreId) -
     activity = ActivityCounter(services, FakeClock(0.0, step=0.01))
     seen = []
     for _ in range(3):
-        seen.append(activity.of(store_id))
+        seen.append(activity.cached_or_counted(store_id))
         view(services, store_id)
 
     assert seen == [ActivityCounts(0, 0), ActivityCounts(1, 0), ActivityCounts(2, 0)]
@@ -59,14 +59,14 @@ def test_slow_counting_rests(
 ) -> None:
     watch = FakeClock(0.0, step=took)
     activity = ActivityCounter(services, watch)
-    first = activity.of(store_id)
+    first = activity.cached_or_counted(store_id)
     view(services, store_id)
 
     ended, watch.step = watch.now, 0.0
     watch.now = ended + rest - 0.1
-    meanwhile = activity.of(store_id)
+    meanwhile = activity.cached_or_counted(store_id)
     watch.now = ended + rest
-    later = activity.of(store_id)
+    later = activity.cached_or_counted(store_id)
 
     assert (first, meanwhile, later) == (
         ActivityCounts(0, 0),
@@ -77,7 +77,7 @@ def test_slow_counting_rests(
 
 def test_each_store_rests_for_itself(services: Services, store_id: StoreId) -> None:
     activity = ActivityCounter(services, FakeClock(0.0, step=1.0))
-    activity.of(StoreId("st_another"))
+    activity.cached_or_counted(StoreId("st_another"))
     view(services, store_id)
 
-    assert activity.of(store_id) == ActivityCounts(1, 0)
+    assert activity.cached_or_counted(store_id) == ActivityCounts(1, 0)

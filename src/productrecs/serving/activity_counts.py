@@ -42,7 +42,7 @@ class ActivityCounter:
         self._cached: dict[StoreId, tuple[float, ActivityCounts]] = {}  # with expiry time
         self._changing = threading.Lock()
 
-    def of(self, store_id: StoreId) -> ActivityCounts:
+    def cached_or_counted(self, store_id: StoreId) -> ActivityCounts:
         """Return the store's activity. Blocks: not for the event loop."""
         began = self._seconds()
         cached = self._cached.get(store_id)

@@ -18,7 +18,7 @@ from productrecs.features.reports.customer_segments_report import (
 from productrecs.features.reports.rfm_segments import (
     CustomerSegment,
     customer_segment,
-    expected_gap,
+    expected_days_between_orders,
     expected_next_day,
     purchase_histories,
     segment_customers,
@@ -53,7 +53,7 @@ def ago(days: int) -> date:
 def test_a_customers_segment_depends_on_their_own_rhythm(
     occasions: int, span: int, gone: int, segment: CustomerSegment
 ) -> None:
-    rhythm = expected_gap(occasions, span, usual_gap=30.0)
+    rhythm = expected_days_between_orders(occasions, span, usual_gap=30.0)
 
     assert customer_segment(occasions, ago(gone), rhythm, TODAY) is segment
 
@@ -67,10 +67,10 @@ def test_an_active_customers_next_order_is_expected_after_today(rhythm: float) -
 
 
 def test_a_rhythm_is_the_shops_first_and_then_their_own() -> None:
-    assert expected_gap(1, 0, 30.0) == 30.0
-    assert expected_gap(2, 10, 30.0) == pytest.approx(70 / 3)
-    assert expected_gap(100, 99 * 7, 30.0) == pytest.approx(7, abs=0.5)
-    assert expected_gap(1, 0, None) is None
+    assert expected_days_between_orders(1, 0, 30.0) == 30.0
+    assert expected_days_between_orders(2, 10, 30.0) == pytest.approx(70 / 3)
+    assert expected_days_between_orders(100, 99 * 7, 30.0) == pytest.approx(7, abs=0.5)
+    assert expected_days_between_orders(1, 0, None) is None
 
 
 def test_the_usual_gap_is_the_median_between_days_of_one_customer() -> None:

@@ -82,7 +82,7 @@ def show_home(visit: Visit) -> Reply:
         chart=None if is_empty else _daily_sales_chart(visit, sales, query),
         is_empty=is_empty,
         setup=setup_progress(visit),
-        orders=visit.context.activity.of(visit.store.store_id).orders,
+        orders=visit.context.activity.cached_or_counted(visit.store.store_id).orders,
         has_shown=bool(impact["shown"]),
     )
 

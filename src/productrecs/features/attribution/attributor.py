@@ -70,7 +70,7 @@ def changed_reach_sketches(
 ) -> ReachSketches:
     """Return the sketches of shoppers shown and clicking, updated with `touchpoints`."""
     new_sketches = _new_reach_sketches(touchpoints, codes, days)
-    stored = repository.reach(new_sketches)
+    stored = repository.reach_sketches(new_sketches)
     changed: ReachSketches = {}
     for key, (shown, clicked) in new_sketches.items():
         previous = stored.get(key, (EMPTY_SKETCH, EMPTY_SKETCH))
@@ -140,7 +140,7 @@ class AttributionStepResult:
     sums: AttributionDaySums
     touchpoint_counts: TouchpointCounts
     look_counts: LookCounts
-    reach: Mapping[ReachKey, tuple[bytes, bytes]]
+    reach_sketches: Mapping[ReachKey, tuple[bytes, bytes]]
     searches: Sequence[DailySearchClicks]
     hours: Sequence[Row]
 
@@ -212,7 +212,7 @@ class Attributor:
             repository.replace_day_sums(self.database, step.days, step.sums)
             repository.add_touchpoint_counts(step.touchpoint_counts)
             repository.add_look_counts(step.look_counts)
-            repository.replace_reach(self.database, step.reach)
+            repository.replace_reach(self.database, step.reach_sketches)
             repository.replace_search_clicks(self.database, step.searches)
             repository.add_event_counts(step.hours)
 
@@ -301,7 +301,7 @@ def _compute_step(
         sums=_day_sums(repository, changed_days, outcomes, removed_facts),
         touchpoint_counts=_touchpoint_counts(touchpoints, days),
         look_counts=_look_counts(touchpoints, days),
-        reach=changed_reach_sketches(repository, touchpoints, index.codes, days),
+        reach_sketches=changed_reach_sketches(repository, touchpoints, index.codes, days),
         searches=updated_daily_search_clicks(
             repository, searches, index.codes, days, intents
         ),

@@ -360,7 +360,9 @@ class AttributionRepository(StoreRepository):
         if rows:
             self._raw.run(_ADD_LOOK_COUNTS, (self._store_id, rows))
 
-    def reach(self, places: Iterable[ReachKey]) -> dict[ReachKey, tuple[bytes, bytes]]:
+    def reach_sketches(
+        self, places: Iterable[ReachKey]
+    ) -> dict[ReachKey, tuple[bytes, bytes]]:
         """Return the sketches of shoppers shown and clicking, by day, widget and source."""
         keys = [list(place) for place in places]
         rows = self._raw.all(_REACH_SQL, (self._store_id, keys)) if keys else []

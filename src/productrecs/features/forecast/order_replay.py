@@ -16,7 +16,6 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.report import (
     FigureDefinition,
     Report,
-    ReportQuery,
     define_figure,
 )
 from productrecs.core.timestamps import iso
@@ -345,7 +344,7 @@ def _recorded_report_rows(
     return [[_RECORDED, days_out, share, *[None] * (len(_COLUMNS) - 3)]]
 
 
-def order_replay_report(database: Database, store: Store, query: ReportQuery) -> Report:
+def order_replay_report(database: Database, store: Store, max_rows: int) -> Report:
     """Return the last replay of a store's orders; without rows before the first."""
     with database.reading() as connection:
         stored = read_insight(connection, store.store_id, _INSIGHT)
@@ -376,7 +375,7 @@ def order_replay_report(database: Database, store: Store, query: ReportQuery) ->
             define_figure("replayed_at", "time", iso(stored.computed_at), "when"),
         ),
         columns=_COLUMNS,
-        rows=tuple(tuple(row) for row in rows)[: query.limit],
+        rows=tuple(tuple(row) for row in rows)[:max_rows],
         notes=_replay_notes(result),
     )
 

@@ -115,7 +115,7 @@ def segment_customers(
         last_day = date.fromordinal(int(histories.last[row]))
         purchase_days = int(histories.purchase_days[row])
         span = int(histories.last[row] - histories.first[row])
-        rhythm = expected_gap(purchase_days, span, histories.usual_gap)
+        rhythm = expected_days_between_orders(purchase_days, span, histories.usual_gap)
         customers.append(
             RfmCustomer(
                 name=names[row],
@@ -134,7 +134,9 @@ def segment_customers(
     return customers
 
 
-def expected_gap(purchase_days: int, span: int, usual_gap: float | None) -> float | None:
+def expected_days_between_orders(
+    purchase_days: int, span: int, usual_gap: float | None
+) -> float | None:
     """Return the expected days until the next order; None without repeat customers.
 
     The customer bought on `purchase_days` days, the last one `span` days after the first.

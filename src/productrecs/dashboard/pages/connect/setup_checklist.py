@@ -172,7 +172,7 @@ def _checklist_steps(visit: Visit) -> list[ChecklistStep]:
         items = CatalogRepository(connection, store.store_id).size()
         is_seen = TrackingIssueRepository(connection, store.store_id).has_product_view()
         uses = KeyUseRepository(connection, store.store_id).last_addresses()
-    activity = visit.context.activity.of(store.store_id)
+    activity = visit.context.activity.cached_or_counted(store.store_id)
     recent = events_in_24_hours(visit.database, store, visit.now_ms)
     usage = read_plan_usage(
         visit.database, store, visit.services.settings.plans, visit.now_ms

@@ -86,7 +86,9 @@ async def read_status(request: Request) -> Response:
     store_id = exchange.known_caller.store.store_id
     database = exchange.context.services.database
     status_fields = await asyncio.to_thread(_status_fields, database, store_id)
-    activity = await asyncio.to_thread(exchange.context.activity.of, store_id)
+    activity = await asyncio.to_thread(
+        exchange.context.activity.cached_or_counted, store_id
+    )
     content = status_fields | {
         "events_30d": activity.events,
         "orders_30d": activity.orders,
