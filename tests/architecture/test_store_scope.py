@@ -86,7 +86,7 @@ SEVERAL_STORES = {
     "webhooks/repository.py: webhook_backlog": READS_ALL,
     "mail_subscriptions/repository.py: oldest_weekly_report_times": READS_ALL,
     "webhooks/repository.py: due_messages": "the sender takes any store's next message",
-    "storage/sql/stored_insights.py: insight_progress": READS_ALL,
+    "storage/sql/stored_insights.py: insight_coverages": READS_ALL,
     "storage/sql/store_counters_and_versions.py: text of _CATALOGS": READS_ALL,
 }
 """Each by its module's end and its function."""

@@ -247,7 +247,7 @@ def _open_serving_models(
         return
     _load_models_or_refuse(cached_store, models_folder(services.models, store_id), model_id)
     if cached_store.refused_model == model_id:
-        if snapshots.discard_once(name):
+        if snapshots.discard_and_refetch_once(name):
             cached_store.refused_model = ""  # a damaged local copy is fetched again
         else:
             _enqueue_training(services, store_id)

@@ -180,11 +180,11 @@ def test_a_damaged_local_copy_is_fetched_again_once(
     copy = reader.folder / MODELS / ONE / name.name
     (copy / "model.bin").write_bytes(b"damage")
 
-    assert reader.cache.discard_once(name)
+    assert reader.cache.discard_and_refetch_once(name)
     reader.cache.wait([name])
 
     assert reader.value(name) == 7
-    assert not reader.cache.discard_once(name)
+    assert not reader.cache.discard_and_refetch_once(name)
 
 
 class CutObjects(ObjectStore):

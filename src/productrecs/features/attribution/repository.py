@@ -22,7 +22,7 @@ from productrecs.storage.sql.store_counters_and_versions import heads_of_all_sto
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.stored_insights import (
     StoredInsight,
-    insight_progress,
+    insight_coverages,
     store_insight,
 )
 from productrecs.storage.sql.tables import (
@@ -169,7 +169,7 @@ class AttributionBacklog(NamedTuple):
 
 def last_purges(connection: sa.Connection) -> dict[StoreId, int]:
     """Return when the last purge of each store ended."""
-    rows = insight_progress(connection, _PURGE_NAME)
+    rows = insight_coverages(connection, _PURGE_NAME)
     return {row.store_id: row.computed_at for row in rows if row.computed_at is not None}
 
 

@@ -381,14 +381,14 @@ class _BacktestedEngines:
     def single_engine(self, name: str) -> Lists:
         """Return the lists of one engine by itself."""
 
-        def lists(items: tuple[int, ...]) -> list[int]:
+        def single_list(items: tuple[int, ...]) -> list[int]:
             context = replace(
                 self._context(items), is_only_engine=True, pools_variants=False
             )
             ranked = self._candidates(name, context)
             return _first_allowed(ranked.items, set(context.basket))
 
-        return lists
+        return single_list
 
     def mix(self, items: tuple[int, ...]) -> list[int]:
         """Return the fused list, filled up with trending products."""

@@ -26,9 +26,9 @@ from productrecs.records.purchases.sold_lines.repository import SoldLineReposito
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.store_counters_and_versions import log_seq
 from productrecs.storage.sql.stored_insights import (
-    InsightProgress,
+    InsightCoverage,
     StoredInsight,
-    insight_progress,
+    insight_coverages,
     read_insight,
     store_insight,
 )
@@ -270,7 +270,7 @@ def stores_due_for_segments(
     """
     with database.reading() as connection:
         progress_by_store = {
-            row.store_id: row for row in insight_progress(connection, SEGMENTS_INSIGHT)
+            row.store_id: row for row in insight_coverages(connection, SEGMENTS_INSIGHT)
         }
     return [
         store.store_id
@@ -279,7 +279,7 @@ def stores_due_for_segments(
     ]
 
 
-def _is_due(row: InsightProgress | None, zone: tzinfo, now_ms: int) -> bool:
+def _is_due(row: InsightCoverage | None, zone: tzinfo, now_ms: int) -> bool:
     if row is None or row.computed_at is None:
         return True
     has_grown = row.seq >= max(1, _GROWN * row.applied_seq)

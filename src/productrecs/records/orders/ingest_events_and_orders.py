@@ -95,7 +95,7 @@ def ingest_events(
             imported=imported,
             excess=not event.bot
             and share.is_excess_else_count(
-                event.network, _visit_or_purchase(event, index), _chosen_items(event)
+                event.network, _visit_or_purchase_unit(event, index), _chosen_items(event)
             ),
         )
         for index, event in enumerate(events)
@@ -116,7 +116,7 @@ def ingest_events(
     return len(events)
 
 
-def _visit_or_purchase(event: NewEvent, number: int) -> str:
+def _visit_or_purchase_unit(event: NewEvent, number: int) -> str:
     """Return what an event adds to its network's share: a visit, or a purchase."""
     if event.kind is EventKind.BUY:
         return f"buy {event.order_id or number}"

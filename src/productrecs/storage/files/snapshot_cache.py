@@ -145,7 +145,7 @@ class SnapshotCache:
         with contextlib.suppress(MissingObjectError, DamagedObjectError):
             self._fetch(self.shared, name)
 
-    def discard_once(self, name: SnapshotName) -> bool:
+    def discard_and_refetch_once(self, name: SnapshotName) -> bool:
         """Remove a damaged local copy; return whether it is fetched again: once."""
         if self.shared is None or name in self._discarded or self.is_refused(name):
             return False

@@ -20,7 +20,7 @@ class StoredInsight(NamedTuple):
     result: Any  # what JSON can say
 
 
-class InsightProgress(NamedTuple):
+class InsightCoverage(NamedTuple):
     """The end of a store's log; when its result was computed, and up to where."""
 
     store_id: StoreId
@@ -29,8 +29,8 @@ class InsightProgress(NamedTuple):
     applied_seq: int
 
 
-def insight_progress(connection: sa.Connection, name: str) -> list[InsightProgress]:
-    """Return the progress of the result with this name, of every store."""
+def insight_coverages(connection: sa.Connection, name: str) -> list[InsightCoverage]:
+    """Return how much of each store's log the result with this name covers."""
     heads = heads_of_all_stores("seq")
     is_own = (insights.c.store_id == heads.c.store_id) & (insights.c.name == name)
     query = (
@@ -41,7 +41,7 @@ def insight_progress(connection: sa.Connection, name: str) -> list[InsightProgre
         .order_by(heads.c.store_id)
     )
     return [
-        InsightProgress(StoreId(row[0]), int(row[1]), row[2], int(row[3] or 0))
+        InsightCoverage(StoreId(row[0]), int(row[1]), row[2], int(row[3] or 0))
         for row in connection.execute(query)
     ]
 

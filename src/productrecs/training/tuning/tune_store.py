@@ -21,7 +21,7 @@ from productrecs.engines.copurchase import (
     fit_copurchase,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.stored_insights import InsightProgress, insight_progress
+from productrecs.storage.sql.stored_insights import InsightCoverage, insight_coverages
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.order_and_cart_lines import order_lines
@@ -224,7 +224,7 @@ _TRIALS: Final = N_SPLITS * (len(GRID) + 2)
 def stores_to_tune(database: Database, now_ms: int) -> list[StoreId]:
     """Return the stores whose hyperparameters are due for tuning."""
     with database.reading() as connection:
-        rows = insight_progress(connection, TUNED_INSIGHT)
+        rows = insight_coverages(connection, TUNED_INSIGHT)
     return [row.store_id for row in rows if _is_due(row, now_ms)]
 
 
@@ -260,7 +260,7 @@ def tune_store(
     return result
 
 
-def _is_due(row: InsightProgress, now_ms: int) -> bool:
+def _is_due(row: InsightCoverage, now_ms: int) -> bool:
     if row.seq < MIN_FACTS:
         return False
     if row.computed_at is None:
