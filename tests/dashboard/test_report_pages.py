@@ -14,8 +14,15 @@ from productrecs.core.report import FigureDefinition, Report
 from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.pages.analyse.report_csv_download import spreadsheet_csv
 from productrecs.features.attribution.attributor import Attributor
+from productrecs.features.experiments.experiment_result import (
+    holdout_test,
+    measure_and_store_test,
+)
 from productrecs.features.privacy.repository import ShopperRecordRepository
+from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
+from productrecs.records.experiments.repository import store_exposures
 from productrecs.storage.sql.attribution_backlog import UnattributedRecords
+from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.dashboard import add_store, text_of
 from tests.support.service import Account, Merchant, eventually
 
@@ -165,6 +172,44 @@ def test_a_holdout_test_is_started_and_ended(owner: Member) -> None:
     assert "The test “spring” shows 10" in running
     assert "Day 1" in running
     assert "Start a test" in text_of(owner.get(page))
+
+
+def test_an_ended_holdout_test_stays_when_a_new_one_starts(
+    office: Office, store: Store
+) -> None:
+    owner, path, page = (
+        office.member(store),
+        "/dashboard/impact/holdout",
+        "/dashboard/impact",
+    )
+    begin = {"page": page, "holdout_percent": "10"}
+    owner.post(path, **begin, holdout_test="spring")
+    database = office.services.database
+    spring = holdout_test(find_store(database, store.domain), "spring")
+    visitors = [
+        Exposure(store.store_id, f"{arm} {n}", "spring", arm, f"{arm} {n}", office.now_ms)
+        for arm in (HoldoutArm.SHOWN, HoldoutArm.HELD_OUT)
+        for n in range(4)
+    ]
+    with database.transaction() as transaction:
+        store_exposures(transaction, visitors)
+    measure_and_store_test(database, store, spring, office.now_ms)
+
+    owner.post(path, page=page, then="end")
+    again = owner.post(path, **begin, holdout_test="spring")
+    assert (again.status, "Choose another name" in text_of(again)) == (422, True)
+    assert owner.post(path, **begin, holdout_test="summer").status == 303
+    summer = text_of(owner.get(page))
+    assert "The test “summer” shows 10" in summer
+    assert "Earlier tests: spring" in " ".join(summer.split())
+    assert "--test" not in summer
+
+    earlier = text_of(owner.get(f"{page}?test=spring"))
+    assert "4 visitors saw no recommendations, 4 did" in earlier
+    assert "The test “spring” ran from" in earlier
+    assert "Show the newest test" in earlier
+    rows = owner.get("/dashboard/report.csv?report=experiment&test=spring").body.decode()
+    assert "conversion" in rows
 
 
 def test_weeks_begin_on_the_stores_first_day(office: Office, owner: Member) -> None:

@@ -1,7 +1,7 @@
 """Experiment report: the result of a test in the merchant's words."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -57,6 +57,8 @@ SHARES: Final = frozenset({"conversion", "clicks", "carts"})
 
 _MORE_VISITORS: Final = "You need about"
 _NO_PURCHASE: Final = "One arm has no purchase yet"
+EARLIER_TESTS_NOTE: Final = "There are results of "
+"""How the note begins that names the earlier holdout tests."""
 DURATION_NOTES: Final = (_MORE_VISITORS, _NO_PURCHASE)
 """How the notes begin that estimate the duration of a test."""
 _TARGET: Final = f"{100 * TARGET_LIFT:.0f} %"
@@ -127,9 +129,8 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
     if experiment is None:
         title = f"Holdout test {name!r}: with and without recommendations"
     if not results or not any(arm["visitors"] for arm in results[0].result["arms"]):
-        other_tests = [other for other, _ in tests if other != name and ":" not in other]
         notes = (
-            tuple(_no_visitor_notes(store, other_tests))
+            tuple(_no_visitor_notes(store, _holdout_tests(tests, stored, but=name)))
             if experiment is None
             else (_no_result_reason(experiment),)
         )
@@ -161,16 +162,35 @@ def _is_running(store: Store, name: str, experiment: Experiment | None) -> bool:
     return store.settings.holdout_percent > 0 and name == store.settings.holdout_test
 
 
+def earlier_holdout_tests(database: Database, store: Store) -> list[str]:
+    """Return the names of the store's other holdout tests with visitors, newest first."""
+    with database.reading() as connection:
+        tests = ExperimentResultRepository(connection, store.store_id).tests()
+        stored = ExperimentRepository(connection, store.store_id).all()
+    return _holdout_tests(tests, stored, but=store.settings.holdout_test)
+
+
+def _holdout_tests(
+    tests: list[tuple[str, int]], stored: Sequence[Experiment], but: str
+) -> list[str]:
+    others = {but, *(test.name for test in stored)}
+    return [name for name, _ in tests if name not in others and ":" not in name]
+
+
 def _no_visitor_notes(store: Store, other_tests: list[str]) -> Iterator[str]:
     if store.settings.holdout_percent:
-        yield "No visitors yet: a call needs user_id or customer_id to take part."
+        yield (
+            "No visitors yet. Shoppers take part once a page shows them a list and sends "
+            "their user_id or customer_id, as the widgets do."
+        )
     else:
         yield (
             f"No test runs: productrecs settings {store.domain} holdout_percent=10 "
             "holdout_test='a name' starts one."
         )
     if other_tests:
-        yield f"There are results of {', '.join(map(repr, other_tests))}: use --test."
+        names = ", ".join(map(repr, other_tests))
+        yield f"{EARLIER_TESTS_NOTE}{names}. Choose one by its name (--test)."
 
 
 def _no_result_reason(experiment: Experiment) -> str:
@@ -333,7 +353,7 @@ def advice(result: dict[str, Any], *, is_running: bool = True) -> str:
     if is_running:
         return text
     if text.startswith("Go on"):
-        return "The test is off before it could decide. Go on with it, or start a new one."
+        return "The test is off before it could decide. Start a new one for longer."
     rest = text.removeprefix("Stop and ").removeprefix("Stop: ")
     return f"{rest[:1].upper()}{rest[1:]}"
 

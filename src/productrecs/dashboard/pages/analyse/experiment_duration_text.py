@@ -64,14 +64,16 @@ def describe_holdout_durations(visit: Visit) -> str:
     traffic = _read_traffic(visit, None, "revenue")
     if not traffic.mean > 0:
         return _no_estimate_text(visit, traffic, "revenue")
-    durations = []
-    for share in _HOLDOUT_SHARES:
-        days = days_to_detect(traffic, (share, 1 - share), 0.2)
-        durations.append(
-            f"{_describe_duration(days)} with {share:.0%} without".replace("%", " %")
-        )
+    durations = "; ".join(_describe_holdout(traffic, share) for share in _HOLDOUT_SHARES)
     seen = _describe_visitors(visit, traffic, "revenue", "")
-    return f"{seen} A difference of 20 % in sales per visitor shows {'; '.join(durations)}."
+    return f"{seen} When a difference in sales per visitor shows: {durations}."
+
+
+def _describe_holdout(traffic: ExperimentTraffic, share: float) -> str:
+    shares = (share, 1 - share)
+    lift = _detectable_lift(traffic, shares) or _LIFTS[-1]
+    duration = _describe_duration(days_to_detect(traffic, shares, lift))
+    return f"with {100 * share:.0f} % without lists, one of {100 * lift:.0f} % {duration}"
 
 
 def describe_running_holdout_duration(visit: Visit) -> str:

@@ -33,7 +33,9 @@ def download_report_csv(visit: Visit) -> Reply:
         raise PageNotFoundError(message)
     group_columns = tuple(column for column in query["by"].split(",") if column)
     query_of_rows = with_max_rows(chosen_period(visit).query_by(*group_columns))
-    query_of_rows = replace(query_of_rows, where=sale_filters(visit))
+    query_of_rows = replace(
+        query_of_rows, where=sale_filters(visit), test=query["test"] or None
+    )
     report = make_report(visit.services, visit.store, name, query_of_rows)
     file_name = _file_name(name, query_of_rows)
     return Reply(

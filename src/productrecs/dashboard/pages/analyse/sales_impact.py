@@ -1,6 +1,6 @@
 """Sales impact pages: sales after recommendations, the orders behind them, holdout."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from types import MappingProxyType
@@ -36,6 +36,11 @@ from productrecs.dashboard.report_period import (
     rows_by_column,
 )
 from productrecs.engines.registry import ENGINES
+from productrecs.features.experiments.experiment_report import (
+    EARLIER_TESTS_NOTE,
+    earlier_holdout_tests,
+)
+from productrecs.features.experiments.repository import ExperimentResultRepository
 from productrecs.features.reports.impact.attribution_report import RULE
 from productrecs.features.reports.tracking_health.tracking_issues import (
     find_tracking_issues,
@@ -89,9 +94,13 @@ def show_impact(
         services, store, "attribution", period.query_by("day", limit=MAX_ROWS)
     )
     items = make_report(services, store, "credited-items", period.query_by(limit=10))
-    holdout_report = make_report(services, store, "experiment", period.query_by())
+    earlier_tests = earlier_holdout_tests(visit.database, store)
+    test_name = _chosen_holdout_test(visit, earlier_tests)
+    holdout_query = replace(period.query_by(), test=test_name)
+    holdout_report = make_report(services, store, "experiment", holdout_query)
     figures, recount = figures_by_name(report), recount_note(visit)
-    running_duration = describe_running_holdout_duration(visit)
+    is_running = test_name not in earlier_tests and store.settings.holdout_percent > 0
+    running_duration = describe_running_holdout_duration(visit) if is_running else ""
     return visit.render(
         "impact.html",
         status=status,
@@ -116,19 +125,26 @@ def show_impact(
         names=_NAMES,
         item_rows=rows_by_column(items),
         orders_link=lambda **fields: period.link(ORDERS_PATH, **fields),
-        test_notes=notes_without_duration(holdout_report.notes, running_duration),
+        test_name=test_name,
+        earlier_tests=earlier_tests,
+        test_link=lambda name: f"{period.link(IMPACT_PATH, test=name)}#holdout",
+        test_notes=[
+            note
+            for note in notes_without_duration(holdout_report.notes, running_duration)
+            if not note.startswith(EARLIER_TESTS_NOTE)  # the page lists them
+        ],
         running_duration=running_duration,
         planned_durations="" if running_duration else describe_holdout_durations(visit),
         test_figures=figures_by_name(holdout_report),
-        running=store.settings.holdout_percent,
-        planned=typed or _proposed_holdout(visit),
+        running=store.settings.holdout_percent if is_running else 0,
+        planned=typed or _proposed_holdout(visit, earlier_tests),
         mistakes=errors or {},
         comparisons=[
             metric_comparison(
                 visit,
                 row,
                 ("shown", "held_out"),
-                is_running=store.settings.holdout_percent > 0,
+                is_running=is_running,
             )
             for row in rows_by_column(holdout_report)
         ],
@@ -141,10 +157,22 @@ def show_impact(
     )
 
 
-def _proposed_holdout(visit: Visit) -> dict[str, str]:
+def _chosen_holdout_test(visit: Visit, earlier_tests: Sequence[str]) -> str:
+    """Return the earlier test that the address names, or the newest one."""
+    name = visit.query["test"]
+    return name if name in earlier_tests else visit.store.settings.holdout_test
+
+
+def _proposed_holdout(visit: Visit, earlier_tests: Sequence[str]) -> dict[str, str]:
     """Return the proposed settings of a new holdout test, whose name is new."""
     today = parse_report_query(visit.now_ms, visit.store.settings.zone).last_day
-    return {"holdout_percent": "10", "holdout_test": f"from {visit.formats.day(today)}"}
+    name = f"from {visit.formats.day(today)}"
+    used = {visit.store.settings.holdout_test, *earlier_tests}
+    names = (name, *(f"{name}, {count}" for count in range(2, len(used) + 2)))
+    return {
+        "holdout_percent": "10",
+        "holdout_test": next(each for each in names if each not in used),
+    }
 
 
 def leave_out_doubtful_sales(visit: Visit) -> Reply:
@@ -171,11 +199,20 @@ def start_or_end_holdout(visit: Visit) -> Reply:
     errors = setting_errors(settings, _HOLDOUT)
     if not errors and float(settings["holdout_percent"]) == 0:
         errors = {"holdout_percent": "Choose at least 1 per cent."}
+    if not errors and _is_used_test_name(visit, settings["holdout_test"]):
+        errors = {"holdout_test": "A test of this name has run. Choose another name."}
     if errors:
         return show_impact(visit, status=422, typed=settings, errors=errors)
     visit.change_settings(settings)
     message = "The test runs. Its first numbers are there within an hour."
     return visit.redirect(f"{IMPACT_PATH}#holdout", message)
+
+
+def _is_used_test_name(visit: Visit, name: str) -> bool:
+    """Return whether a holdout test of this name has had visitors."""
+    with visit.database.reading() as connection:
+        tests = ExperimentResultRepository(connection, visit.store.store_id).tests()
+    return any(name == test for test, _ in tests)
 
 
 def show_attributed_orders(visit: Visit) -> Reply:
