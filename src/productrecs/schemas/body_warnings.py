@@ -58,18 +58,16 @@ class BodyWarnings:
 
     def __init__(self) -> None:
         """Start without warnings."""
-        self._unknown = Counter[str]()
+        self._unknown: Counter[str] = Counter()
         self._known: Collection[str] = ()
-        self._odd = Counter[str]()
+        self._odd: Counter[str] = Counter()
 
     def check_fields(self, model: type[BaseModel], body: object) -> None:
         """Count the fields of `body` that `model` lacks."""
-        if not isinstance(body, dict):
-            return
-        unknown = body.keys() - model.model_fields.keys()
-        if unknown:
-            self._known = model.model_fields
-            self._unknown.update(unknown)
+        known = model.__pydantic_fields__.keys()
+        if isinstance(body, dict) and not body.keys() <= known:
+            self._known = known
+            self._unknown.update(body.keys() - known)
 
     def check_amounts(self, body: object, names: Iterable[str]) -> None:
         """Count the amounts of money below zero."""
@@ -98,6 +96,8 @@ class BodyWarnings:
 
     def texts(self) -> list[str]:
         """Return the warnings, the most frequent of each kind first."""
+        if not self._unknown and not self._odd:
+            return []
         unknown = [
             (describe_unknown_name("field", name, self._known), count)
             for name, count in self._unknown.most_common(_MAX_UNKNOWN)
