@@ -107,7 +107,7 @@ def test_a_proposal_is_accepted_edited_removed_and_rejected(
         ([("part", "nothing")], "The catalog has no product 'nothing'"),
         ([("part", "mat"), ("discount", "percent"), ("value", "much")],
          "Write the discount as a number"),
-        ([("part", "mat"), ("discount", "percent"), ("value", "nan")],
+        ([("part", "mat"), ("discount", "percent"), ("value", "100")],
          "above 0 and below 100 percent"),
         ([("part", "mug"), ("discount", "amount"), ("value", "50")],
          "is not below the sum"),

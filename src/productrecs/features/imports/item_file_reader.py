@@ -15,6 +15,7 @@ from productrecs.core.csv_reader import (
     read_head,
     read_rows,
 )
+from productrecs.core.written_numbers import normalise_number
 from productrecs.features.imports.feeds.column_mapping import SYNONYMS, ColumnMapping
 from productrecs.features.imports.feeds.format_detection import (
     NAMED_CATALOG,
@@ -34,7 +35,6 @@ from productrecs.features.imports.feeds.value_parsing import FeedReadState
 from productrecs.features.imports.import_source import ImportSource, JsonArrayReader
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
-from productrecs.records.orders.order_history_line import normalise_number
 from productrecs.schemas.items import (
     MAX_DESCRIPTION,
     PRICE_COLUMNS,

@@ -1,7 +1,6 @@
 """Order history line: parses a row of an order history into one line of an order."""
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -17,6 +16,7 @@ from productrecs.core.timestamps import (
     parse_timestamp,
     written_date_to_iso,
 )
+from productrecs.core.written_numbers import NUMERAL, normalise_number
 
 MAX_ID_LENGTH: Final = 255
 MAX_NUMBER: Final = 1e12
@@ -26,13 +26,6 @@ _COMPACT_DATE: Final = len("20260301")
 _SHOWN: Final = 40  # characters of a cell in a message
 
 _Value = TypeVar("_Value")
-
-_NUMERAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_DECORATION: Final = re.compile(r"[\s\u00a0\u202f'\u2019$€£¥]+")
-_MINUS: Final = "\u2212"
-_POINTED: Final = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?", re.ASCII)
-_COMMAED: Final = re.compile(r"[+-]?\d{1,3}(\.\d{3})+(,\d*|\.\d{3})", re.ASCII)
-_DECIMAL_COMMA: Final = re.compile(r"[+-]?\d*,\d+", re.ASCII)
 
 
 class UnreadableRowError(ProductRecsError):
@@ -256,9 +249,9 @@ def _parse_number(text: str, separator: str, column: str) -> float | None:
     if not stripped:
         return None
     numeral = (
-        stripped if _NUMERAL.fullmatch(stripped) else normalise_number(stripped, separator)
+        stripped if NUMERAL.fullmatch(stripped) else normalise_number(stripped, separator)
     )
-    if not _NUMERAL.fullmatch(numeral):
+    if not NUMERAL.fullmatch(numeral):
         example = "2" if column == "quantity" else "19.90 or 19,90"
         message = f"is not a number; write it like {example}"
         raise UnreadableRowError(message, column, stripped)
@@ -271,19 +264,3 @@ def _parse_number(text: str, separator: str, column: str) -> float | None:
 
 def _largest(column: str) -> float:
     return MAX_COUNT if column == "quantity" else MAX_NUMBER
-
-
-def normalise_number(text: str, separator: str) -> str:
-    """Return `text` with a decimal point and without thousands marks, if it is a number.
-
-    In `1,234` the comma is decimal unless commas separate the file's cells: writers of
-    decimal commas do not separate cells by commas.
-    """
-    stripped = _DECORATION.sub("", text).replace(_MINUS, "-")
-    if _POINTED.fullmatch(stripped) and (
-        "." in stripped or stripped.count(",") > 1 or separator == ","
-    ):
-        return stripped.replace(",", "")
-    if _COMMAED.fullmatch(stripped) or _DECIMAL_COMMA.fullmatch(stripped):
-        return stripped.replace(".", "").replace(",", ".")
-    return stripped if _NUMERAL.fullmatch(stripped) or not stripped else text

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.written_numbers import parse_typed_number
 
 MAX_ENTRIES: Final = 500
 MAX_NAME: Final = 100
@@ -120,9 +120,9 @@ def _parse_change(text: str, what: str, lowest: float, highest: float) -> float 
         return None
     message = f"{what} is {lowest:g} to {highest:g} per cent, or empty"
     try:
-        change = float(text.strip().removesuffix("%"))
+        change = parse_typed_number(text.strip().removesuffix("%"))
     except ValueError as error:
         raise CalendarEntryError(message) from error
-    if not math.isfinite(change) or not lowest <= change <= highest:
+    if not lowest <= change <= highest:
         raise CalendarEntryError(message)
     return change

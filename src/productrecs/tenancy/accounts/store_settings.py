@@ -1,7 +1,6 @@
 """Store settings: their names, meanings, defaults and parsers."""
 
 import calendar
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -10,6 +9,7 @@ from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.written_numbers import parse_typed_amount, parse_typed_number
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import (
     known_codes,
     nearest_codes,
@@ -208,12 +208,12 @@ def _parse_switch(text: str) -> bool:
 
 
 def _parse_money(text: str) -> float:
-    message = "an amount of at least 0"
+    message = "an amount of at least 0, such as 1234 or 99.50"
     try:
-        value = float(text)
+        value = parse_typed_amount(text)
     except ValueError as error:
         raise ValueError(message) from error
-    if not math.isfinite(value) or not 0 <= value <= 1e12:  # noqa: PLR2004 - contract's bound
+    if not 0 <= value <= 1e12:  # noqa: PLR2004 - contract's bound
         raise ValueError(message)
     return value
 
@@ -221,7 +221,7 @@ def _parse_money(text: str) -> float:
 def _parse_share(text: str) -> float:
     message = "a number from 0 to 1"
     try:
-        value = float(text)
+        value = parse_typed_number(text)
     except ValueError as error:
         raise ValueError(message) from error
     if not 0 <= value <= 1:
@@ -233,7 +233,7 @@ def _percentage_parser(highest: float, lowest: int = 0) -> Callable[[str], float
     def parse(text: str) -> float:
         message = f"a percentage from {lowest} to {highest:g}"
         try:
-            value = float(text.strip().removesuffix("%"))
+            value = parse_typed_number(text.strip().removesuffix("%"))
         except ValueError as error:
             raise ValueError(message) from error
         if not lowest <= value <= highest:

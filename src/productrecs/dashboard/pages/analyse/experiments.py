@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from productrecs.core.report import ReportValue, parse_report_query
+from productrecs.core.written_numbers import parse_typed_number
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     NavigationGroup,
@@ -171,7 +172,7 @@ class _ExperimentDraft:
         if "filters" in changes:
             changes["filters"] = fields["filters"].splitlines()
         try:
-            share = float(fields["share"].removesuffix("%").replace(",", "."))
+            share = parse_typed_number(fields["share"].removesuffix("%"))
         except ValueError as error:
             message = f"{fields['variant']}: write the share as a number of per cent"
             raise ExperimentError(message, "variants") from error

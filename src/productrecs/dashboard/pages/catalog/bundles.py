@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
+from productrecs.core.written_numbers import parse_typed_number
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     NavigationGroup,
@@ -96,7 +97,7 @@ class BundleDraft:
         if self.discount:
             field = f"discount_{self.discount}"
             try:
-                value = float(self.value.replace(",", ".", 1))
+                value = parse_typed_number(self.value)
             except ValueError as error:
                 message = "write the discount as a number, such as 10 or 2.50"
                 raise BundleError(message, field) from error

@@ -4,13 +4,13 @@ A draft is a look as entered in its form, valid or not.
 """
 
 import contextlib
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.written_numbers import parse_typed_number
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     Page,
@@ -88,14 +88,11 @@ class HotspotDraft:
             LookError: when a number is invalid.
         """
         try:
-            x, y, width, height = (float(edge.replace(",", ".")) / 100 for edge in self.box)
+            x, y, width, height = (parse_typed_number(edge) / 100 for edge in self.box)
         except ValueError:
             message = f"hotspots.{row}.bbox needs four numbers, in per cent of the photo"
             raise LookError(message) from None
         box = (x, y, min(width, 1 - x), min(height, 1 - y))
-        if not all(map(math.isfinite, box)):
-            message = f"hotspots.{row}.bbox needs four numbers, in per cent of the photo"
-            raise LookError(message)
         return Hotspot(self.label, box, self.item_id)
 
 

@@ -26,7 +26,7 @@ def show_earnings(visit: Visit) -> Reply:
 
 def save_weight(visit: Visit) -> Reply:
     """Store the weight."""
-    sent = visit.form["weight"].replace(",", ".")
+    sent = visit.form["weight"]
     errors = setting_errors({_SETTING: sent}, {_SETTING: "The weight"})
     if errors:
         return _weight_page(visit, sent, errors[_SETTING], status=422)

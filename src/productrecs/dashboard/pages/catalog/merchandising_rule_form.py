@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Self, TypeVar
 
+from productrecs.core.written_numbers import parse_typed_number
 from productrecs.dashboard.page import SubmittedFields
 from productrecs.records.merchandising.rule import (
     BOOST_STRENGTH,
@@ -136,15 +137,15 @@ class RuleDraft:
                 items=self.items,
                 categories=distinct_lines(self.categories),
                 title_words=tuple(self.title_words.split()),
-                price_min=_parse_number(self.price_min, "price_min", float),
-                price_max=_parse_number(self.price_max, "price_max", float),
+                price_min=_parse_number(self.price_min, "price_min", parse_typed_number),
+                price_max=_parse_number(self.price_max, "price_max", parse_typed_number),
                 attributes=tuple(
                     parse_attribute(line) for line in distinct_lines(self.attributes)
                 ),
             )
         strength = None
         if action in {RuleAction.BOOST, RuleAction.BURY}:
-            strength = _parse_number(self.strength, "strength", float)
+            strength = _parse_number(self.strength, "strength", parse_typed_number)
         return RuleContent(
             action=action,
             target=target,
@@ -184,7 +185,7 @@ def _parse_number(text: str, field: str, parse: Callable[[str], _Value]) -> _Val
     if not text:
         return None
     try:
-        return parse(text.replace(",", "."))
+        return parse(text)
     except ValueError:
         example = "3" if field in _WHOLE else "19.90"
         message = f"{text[:40]!r} is not a number; write it as {example}"

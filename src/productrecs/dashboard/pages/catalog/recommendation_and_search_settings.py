@@ -263,7 +263,7 @@ def _submitted_text(visit: Visit, field: SettingField) -> str:
     value = visit.form[field.name]
     if field.kind == "check":
         return "true" if field.name in visit.form else "false"
-    return value.replace(",", ".") if field.kind == "number" else value
+    return value
 
 
 def setting_errors(sent: Mapping[str, str], labels: Mapping[str, str]) -> dict[str, str]:

@@ -9,8 +9,8 @@ from typing import BinaryIO, Final
 
 from productrecs.core.csv_column_matching import simplify_name
 from productrecs.core.csv_reader import BrokenRow, CsvFormat, read_rows
+from productrecs.core.written_numbers import normalise_number
 from productrecs.records.catalog.availability import Availability
-from productrecs.records.orders.order_history_line import normalise_number
 
 _SAMPLED_ROWS: Final = 1_000
 _NUMERAL: Final = re.compile(r"[+-]?\d+\.?\d*", re.ASCII)

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.html_text import html_to_title
+from productrecs.core.written_numbers import normalise_number
 from productrecs.features.imports.feeds.column_mapping import ColumnMapping
-from productrecs.records.orders.order_history_line import normalise_number
 
 _LEVEL: Final = re.compile(r"\s*>\s*")
 _NUMBER: Final = re.compile(r"[-+\u2212]?[.,]?\d(?:.*\d)?[.,]?", re.DOTALL)
