@@ -25,7 +25,10 @@ from productrecs.features.forecast.demand_reports import (
     stock_and_demand_report,
 )
 from productrecs.features.forecast.order_replay import order_replay_report
-from productrecs.features.forecast.order_sheets import order_sheet_report
+from productrecs.features.forecast.order_sheets import (
+    order_sheet_report,
+    supplier_order_report,
+)
 from productrecs.features.recommendations.earnings.earnings_replay import (
     earnings_replay_report,
     replay_earning_weights,
@@ -69,7 +72,9 @@ def _search_report_maker(
 EXPERIMENT: Final = "experiment"
 EARNINGS: Final = "earnings"
 CUSTOMERS: Final = frozenset({"customers", "customer-list"})
-FORECASTS: Final = frozenset({"demand", "forecast", "order-sheet", "order-replay"})
+FORECASTS: Final = frozenset(
+    {"demand", "forecast", "order-sheet", "supplier-order", "order-replay"}
+)
 
 REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
     {
@@ -144,6 +149,12 @@ REPORT_TYPES: Final[Mapping[str, ReportType]] = MappingProxyType(
         "order-sheet": ReportType(
             "what to order today from each supplier, in packs, within the budget",
             lambda services, store, query: order_sheet_report(
+                services.database, store, query, services.clock()
+            ),
+        ),
+        "supplier-order": ReportType(
+            "the order sheets as suppliers may see them: products, units and costs",
+            lambda services, store, query: supplier_order_report(
                 services.database, store, query, services.clock()
             ),
         ),

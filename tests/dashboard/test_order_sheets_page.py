@@ -38,7 +38,10 @@ def test_a_supplier_has_a_sheet_with_its_file(owner: Member) -> None:
     terms = b"product,supplier,pack_size\nlamp,Lamps & Co,12\nghost,Lamps & Co,1\n"
     uploaded = owner.send_file(f"{PAGE}/terms", terms, "terms.csv", page=PAGE)
     page = owner.get(PAGE)
-    link = re.search(r'href="(/dashboard/report.csv\?[^"]*Lamps[^"]*)"', page.body.decode())
+    link = re.search(
+        r'href="(/dashboard/report.csv\?report=order-sheet[^"]*Lamps[^"]*)"',
+        page.body.decode(),
+    )
 
     assert (saved.status, uploaded.status) == (303, 303)
     text = flat(text_of(page))
@@ -51,6 +54,14 @@ def test_a_supplier_has_a_sheet_with_its_file(owner: Member) -> None:
     name = str(reply.header("content-disposition"))
     assert re.search(r'"order-sheet-lamps-co-\d{4}-\d\d-\d\d\.csv"', name)
     (row,) = csv.DictReader(io.StringIO(reply.body.decode("utf-8-sig")))
+    assert row.keys() >= {"stock_qty", "revenue_at_risk", "revenue_saved"}
+    sent = owner.get(link[1].replace("&amp;", "&").replace("order-sheet", "supplier-order"))
+    (order,) = csv.DictReader(io.StringIO(sent.body.decode("utf-8-sig")))
+    assert order == {name: row[name] for name in order} | {"unit_cost": "", "cost": ""}
+    assert list(order) == [
+        *("supplier", "item_id", "sku", "title", "quantity", "packs", "pack_size"),
+        *("unit_cost", "cost"),
+    ]
     assert (row["supplier"], row["item_id"]) == ("Lamps & Co", "lamp")
     assert int(row["quantity"]) == 12 * int(row["packs"]) > 0
     assert f"A lamp lamp {row['quantity']} {row['packs']} of 12" in text
@@ -106,6 +117,24 @@ def test_a_budget_cuts_the_sheets(office: Office, owner: Member, selling: Store)
     assert re.search(r"A lamp lamp 5 \D*100", text)  # at 20 each
     stored = find_store(office.services.database, selling.domain).settings
     assert stored.order_budget == 0
+
+
+def test_a_supplier_has_a_budget_of_its_own(owner: Member) -> None:
+    terms = b"product,supplier\nlamp,Lamps & Co\n"
+    owner.send_file(f"{PAGE}/terms", terms, "terms.csv", page=PAGE)
+    fields = {"supplier": "Lamps & Co", "minimum_order": "0"}
+    saved = owner.post(f"{PAGE}/supplier", page=PAGE, budget="100,50", **fields)
+    page = owner.get(PAGE)
+
+    assert saved.status == 303
+    text = flat(text_of(page))
+    assert re.search(r"A lamp lamp 5 \D*100", text)  # at 20 each
+    assert re.search(r"Together \S*100\S*, within the budget of \S*100\.50", text)
+    assert 'name="budget" value="100.5"' in page.body.decode()
+    owner.post(f"{PAGE}/supplier", page=PAGE, budget="0,50", **fields)
+    nothing = owner.get(PAGE).body.decode()
+    assert "report=supplier-order" not in nothing
+    owner.post(f"{PAGE}/remove", page=PAGE, supplier="Lamps & Co")
 
 
 def test_a_sheet_is_recorded_as_ordered_and_the_next_one_subtracts_it(

@@ -233,6 +233,7 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
                 "lead_time": "9",
                 "order_every": "",
                 "minimum_order": "",
+                "budget": "",
                 "order_budget": "100",
                 "product": "lamp",
                 "quantity": "12",

@@ -375,6 +375,7 @@ def _snapshot_suppliers(visit: Visit) -> SnapshotEntries:
                         "Minimum order": f"{supplier.minimum_order:g}"
                         if supplier.minimum_order
                         else "",
+                        "Budget": f"{supplier.budget:g}" if supplier.budget else "",
                     }
                 ),
             },

@@ -16,7 +16,16 @@ def test_suppliers_are_set_assigned_and_on_the_order_sheet(
     shell: CommandLine, selling: str
 ) -> None:
     empty = shell("suppliers", "list", selling)
-    shell("suppliers", "set", selling, "Tents Ltd", "--lead-time", "10")
+    shell(
+        "suppliers",
+        "set",
+        selling,
+        "Tents Ltd",
+        "--lead-time",
+        "10",
+        "--budget",
+        "999,50",
+    )
     said = shell(
         *("suppliers", "assign", selling, "-"),
         stdin="product,supplier,pack_size\ntent,Tents Ltd,12\nghost,Tents Ltd,1\n",
@@ -36,6 +45,7 @@ def test_suppliers_are_set_assigned_and_on_the_order_sheet(
             "lead_time_days": 10,
             "order_every_days": None,
             "minimum_order": 0.0,
+            "budget": 999.5,
         }
     ]
     (row,) = sheet["rows"]

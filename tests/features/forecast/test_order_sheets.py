@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.features.forecast.order_sheets import OrderSheet, plan_order_sheets
+from productrecs.records.suppliers.supplier import Supplier
 from tests.features.forecast.test_stock_actions import item, planned
 
 if TYPE_CHECKING:
@@ -29,10 +30,14 @@ def actions(**terms: Any) -> dict[str, StockAction]:
 
 
 def sheets(
-    found: dict[str, StockAction], budget: float = 0.0, **minimums: float
+    found: dict[str, StockAction],
+    budget: float = 0.0,
+    minimum_order: float = 0.0,
+    budget_of_supplier: float | None = None,
 ) -> dict[str, OrderSheet]:
-    named = {name.replace("_", " "): value for name, value in minimums.items()}
-    made = plan_order_sheets(found.values(), named, budget, TODAY)
+    name = "Tents Ltd"
+    suppliers = {name: Supplier(name, None, None, minimum_order, budget_of_supplier)}
+    made = plan_order_sheets(found.values(), suppliers, budget, TODAY)
     return {one.supplier: one for one in made}
 
 
@@ -112,7 +117,7 @@ def test_a_sheet_begins_with_what_is_due_first() -> None:
 def test_a_sheet_is_filled_to_the_minimum_order_in_packs() -> None:
     found = actions(pack_size=10)
 
-    made = sheets(found, Tents_Ltd=5_000.0)["Tents Ltd"]
+    made = sheets(found, minimum_order=5_000.0)["Tents Ltd"]
 
     assert 5_000 <= made.cost < 5_000 + 10 * 50.0
     assert made.lines[0].quantity % 10 == 0
@@ -120,13 +125,24 @@ def test_a_sheet_is_filled_to_the_minimum_order_in_packs() -> None:
 
 
 def test_a_minimum_that_would_last_over_a_year_is_not_filled() -> None:
-    made = sheets(actions(), Tents_Ltd=1e9)["Tents Ltd"]
+    made = sheets(actions(), minimum_order=1e9)["Tents Ltd"]
 
     assert made.lines[0].quantity < 2 * 366
     assert made.below_minimum == 1e9 - made.cost
 
 
-def test_a_budget_goes_to_what_loses_most_sales_for_the_money() -> None:
+def test_the_budget_of_a_supplier_is_for_its_sheet_alone() -> None:
+    found = actions()
+    lamps = found["lamp"].order_quantity
+
+    own = sheets(found, budget_of_supplier=120.0)
+    both = sheets(found, budget=60.0, budget_of_supplier=1e6)
+
+    assert quantities(own) == {"lamp": lamps, "tent": 2}
+    assert sum(one.cost for one in both.values()) <= 60.0
+
+
+def test_a_budget_goes_to_what_saves_most_sales_for_the_money() -> None:
     found = actions()
     cheap = found["lamp"].order_quantity or 0
 
@@ -135,6 +151,23 @@ def test_a_budget_goes_to_what_loses_most_sales_for_the_money() -> None:
     assert quantities(made) == {"lamp": cheap, "tent": 1}
     (tent,) = made["Tents Ltd"].lines
     assert tent.over_budget == (found["tent"].order_quantity or 0) - 1
+
+
+def test_a_budget_does_not_buy_what_is_lost_whatever_one_orders() -> None:
+    # The forks are sold out for good, and sell seldom. The espresso lasts until an order
+    # of today arrives, and no longer.
+    found = planned(
+        item("forks", 0.2, 0, cost=20.0, price=100.0, spread=2.0),
+        item("espresso", 3, 21, cost=6.0, price=12.0),
+    )
+    forks, espresso = found["forks"], found["espresso"]
+    assert forks.revenue_at_risk == pytest.approx(0.2 * 7 * 100)
+    assert forks.revenue_saved == pytest.approx(0.2 * 7 * 100)
+    assert espresso.revenue_saved == pytest.approx(3 * 7 * 12, rel=0.2)
+
+    made = sheets(found, budget=6.0 * (espresso.order_quantity or 0))
+
+    assert quantities(made) == {"forks": 0, "espresso": espresso.order_quantity}
 
 
 @given(
@@ -150,7 +183,7 @@ def test_a_budget_is_never_exceeded(
     if not is_known:
         found["lamp"] = replace(found["lamp"], unit_cost=None)
 
-    made = sheets(found, budget=budget, Tents_Ltd=minimum)
+    made = sheets(found, budget=budget, minimum_order=minimum)
 
     assert sum(one.cost for one in made.values()) <= budget + 0.01
     for line in (line for one in made.values() for line in one.lines):

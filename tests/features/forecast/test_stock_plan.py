@@ -46,6 +46,19 @@ def test_an_order_is_due_when_what_is_left_lasts_for_the_lead_time() -> None:
     assert found.lost.round(6).tolist() == [0, 0, 10, 20]
 
 
+def test_an_order_saves_what_is_sold_between_its_arrival_and_that_of_the_next() -> None:
+    # Ten days of lead time, five to the next order, two sold a day.
+    found = plan([0, 10, 20, 24, 40], certain(2, 2, 2, 2, 2))
+
+    assert found.saved.round(6).tolist() == [10, 10, 10, 6, 0]
+
+
+def test_goods_on_order_need_not_be_saved() -> None:
+    found = plan([20] * 2, certain(2, 2), incoming=arriving((1, 12, 100)))
+
+    assert found.saved.round(6).tolist() == [10, 2]
+
+
 def test_more_service_orders_earlier_and_more() -> None:
     expected = ExpectedDemand(np.full((1, 28), 2.0), np.full((1, 28), 5.0), np.ones(1))
 

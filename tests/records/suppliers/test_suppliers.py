@@ -49,14 +49,14 @@ def test_a_supplier_is_saved_changed_and_removed(database: Database, store: Stor
     with database.transaction() as transaction:
         suppliers = SupplierRepository(transaction, store.store_id)
         suppliers.save(Supplier("Tents Ltd", 21, 14, 500.0))
-        suppliers.save(Supplier("Tents Ltd", None, 30, 0.0))
+        suppliers.save(Supplier("Tents Ltd", None, 30, 0.0, 900.0))
         stored = suppliers.suppliers()
         suppliers.remove("Tents Ltd")
         left = suppliers.suppliers()
         with pytest.raises(UnknownSupplierError):
             suppliers.remove("Tents Ltd")
 
-    assert stored == [Supplier("Tents Ltd", None, 30, 0.0)]
+    assert stored == [Supplier("Tents Ltd", None, 30, 0.0, 900.0)]
     assert left == []
 
 
@@ -121,7 +121,9 @@ def test_there_is_a_limit_and_a_deleted_store_takes_none(
 
 def test_empty_terms_are_those_of_the_store() -> None:
     assert parse_supplier(" Tents Ltd ") == Supplier("Tents Ltd", None, None, 0.0)
-    assert parse_supplier("A", "21", "7", "99.5") == Supplier("A", 21, 7, 99.5)
+    assert parse_supplier("A", "21", "7", "99,5") == Supplier("A", 21, 7, 99.5)
+    assert parse_supplier("A", budget="1.500,00") == Supplier("A", budget=1500.0)
+    assert parse_supplier("A", budget="0").budget is None
 
 
 @pytest.mark.parametrize(
@@ -132,7 +134,8 @@ def test_empty_terms_are_those_of_the_store() -> None:
         (("A", "", "week"), "the days between two orders is a whole number"),
         (("A", "", "", "€200"), "as a number without a currency, such as 200"),
         (("A", "", "", "-1"), "the minimum order is an amount of at least 0"),
-        (("A", "", "", "inf"), "the minimum order is an amount of at least 0"),
+        (("A", "", "", "inf"), "write the minimum order as a number"),
+        (("A", "", "", "", "1.234"), "write the budget as a number"),
     ],
 )
 def test_an_invalid_supplier_is_refused(texts: tuple[str, ...], message: str) -> None:

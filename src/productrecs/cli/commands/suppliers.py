@@ -36,6 +36,7 @@ def list_suppliers(domain: str, *, as_json: bool, data: Path | None) -> None:
             "lead_time_days": one.lead_time_days,
             "order_every_days": one.order_every_days,
             "minimum_order": one.minimum_order,
+            "budget": one.budget,
         }
         for one in found
     ]
@@ -54,6 +55,7 @@ def list_suppliers(domain: str, *, as_json: bool, data: Path | None) -> None:
 @click.option("--lead-time", default="", help="Days until the goods can be sold.")
 @click.option("--order-every", default="", help="Days between two orders.")
 @click.option("--minimum-order", default="", help="The least money of an order.")
+@click.option("--budget", default="", help="The most money of an order.")
 @data_option
 def set_supplier(
     domain: str,
@@ -62,13 +64,14 @@ def set_supplier(
     lead_time: str,
     order_every: str,
     minimum_order: str,
+    budget: str,
     data: Path | None,
 ) -> None:
     """Add or change a supplier; without an option, the store's settings count.
 
     Example: productrecs suppliers set shop.example.com "Tents Ltd" --lead-time 21
     """
-    supplier = parse_supplier(name, lead_time, order_every, minimum_order)
+    supplier = parse_supplier(name, lead_time, order_every, minimum_order, budget)
     with open_store(data, domain) as (services, store):
         database = database_with_audit_entry(
             services, store, "Saved a supplier", supplier.name

@@ -25,9 +25,10 @@ from productrecs.features.forecast.stock_actions import StockAction, plan_stock_
 from productrecs.records.suppliers.repository import SupplierRepository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from productrecs.core.report import ReportQuery, ReportValue
+    from productrecs.records.suppliers.supplier import Supplier
     from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
@@ -49,10 +50,24 @@ _COLUMNS: Final = (
     FigureDefinition("order_date", "day", "the last day to order it"),
     FigureDefinition("revenue_at_risk", "money", "lost until an order of today arrives"),
     FigureDefinition(
-        "over_budget", "count", "units that should be ordered, but the budget ended"
+        "revenue_saved",
+        "money",
+        "expected sales that an order of today saves: those beyond the stock, from its "
+        "arrival to the arrival of the next order",
+    ),
+    FigureDefinition(
+        "over_budget", "count", "units that should be ordered, but a budget ended"
     ),
     FigureDefinition("on_order", "count", "units that were ordered and have not arrived"),
     FigureDefinition("lead_time_days", "count", "days until an order of today arrives"),
+)
+
+_FOR_SUPPLIER: Final = ("supplier", "item_id", "sku", "title", "quantity", "packs")
+_SUPPLIER_COLUMNS: Final = (
+    *(column for column in _COLUMNS if column.name in _FOR_SUPPLIER),
+    FigureDefinition("pack_size", "count", "units of a pack"),
+    FigureDefinition("unit_cost", "money", "the cost; empty where it is not known"),
+    FigureDefinition("cost", "money", "of the quantity; empty where it is not known"),
 )
 
 
@@ -77,7 +92,7 @@ class OrderSheet:
 
     supplier: str
     lines: tuple[OrderSheetLine, ...]
-    minimum_order: float
+    minimum_order: float = 0.0
 
     @property
     def cost(self) -> float:
@@ -93,33 +108,32 @@ class OrderSheet:
 
 def plan_order_sheets(
     actions: Iterable[StockAction],
-    minimum_orders: dict[str, float],
+    suppliers: Mapping[str, Supplier],
     budget: float,
     today: date,
 ) -> list[OrderSheet]:
     """Return the sheets by supplier, sorted by order date, then by sales at risk.
 
     A product is on its sheet if it is due before the supplier's next order. A sheet below
-    the supplier's minimum order takes more packs of the products that last shortest. A
-    `budget` above 0 goes to the products that lose most sales for the money.
+    the supplier's minimum order takes more packs of the products that last shortest. The
+    supplier's budget, and a `budget` above 0 of all sheets, go to the products whose order
+    saves most sales for the money.
     """
     by_supplier: dict[str, list[OrderSheetLine]] = defaultdict(list)
     for action in actions:
         if _is_due(action, today):
             line = OrderSheetLine(action, action.order_quantity or 0)
             by_supplier[action.supplier or ""].append(line)
+    minimums = {supplier.name: supplier.minimum_order for supplier in suppliers.values()}
     lines = {
-        name: _fill_to_minimum_order(due, minimum_orders.get(name, 0.0))
+        name: _fill_to_minimum_order(due, minimums.get(name, 0.0))
         for name, due in by_supplier.items()
     }
-    if budget > 0:
-        lines = _split_quantities_at_budget(lines, budget)
+    budgets = {name: own.budget for name, own in suppliers.items() if own.budget}
+    if budget > 0 or budgets:
+        lines = _split_quantities_at_budget(lines, budget or math.inf, budgets)
     return [
-        OrderSheet(
-            name,
-            tuple(sorted(lines[name], key=_urgency)),
-            minimum_orders.get(name, 0.0),
-        )
+        OrderSheet(name, tuple(sorted(lines[name], key=_urgency)), minimums.get(name, 0.0))
         for name in sorted(lines, key=lambda name: (not name, name))
     ]
 
@@ -172,22 +186,28 @@ def _days_covered(action: StockAction, quantity: int) -> float:
 
 
 def _split_quantities_at_budget(
-    lines: dict[str, list[OrderSheetLine]], budget: float
+    lines: Mapping[str, list[OrderSheetLine]], budget: float, budgets: Mapping[str, float]
 ) -> dict[str, list[OrderSheetLine]]:
-    """Return the lines that `budget` pays, in packs; those of unknown cost are free."""
-    left, kept = budget, {name: list(own) for name, own in lines.items()}
+    """Return the lines that the budgets pay, in packs; those of unknown cost are free.
+
+    `budget` is for all sheets together, `budgets` are those of suppliers.
+    """
+    kept = {name: list(own) for name, own in lines.items()}
+    left = {name: budgets.get(name, math.inf) for name in lines}
     order = sorted(
         ((name, place) for name, own in lines.items() for place in range(len(own))),
-        key=lambda at: _loss_per_money(lines[at[0]][at[1]]),
+        key=lambda at: _saved_per_money(lines[at[0]][at[1]]),
     )
     for name, place in order:
         line = lines[name][place]
         pack_cost = line.action.pack_size * (line.action.unit_cost or 0.0)
-        packs = line.quantity // line.action.pack_size
-        if pack_cost > 0:
-            packs = min(packs, int(left / pack_cost + _ROUNDING))
+        wanted = line.quantity // line.action.pack_size
+        money = min(budget, left[name])
+        is_paid = pack_cost * wanted <= money
+        packs = wanted if is_paid else int(money / pack_cost + _ROUNDING)
         quantity = packs * line.action.pack_size
-        left -= packs * pack_cost
+        budget -= packs * pack_cost
+        left[name] -= packs * pack_cost
         kept[name][place] = replace(
             line, quantity=quantity, over_budget=line.quantity - quantity
         )
@@ -197,10 +217,10 @@ def _split_quantities_at_budget(
 _ROUNDING: Final = 1e-9
 
 
-def _loss_per_money(line: OrderSheetLine) -> tuple[float, date | None, str]:
-    lost = line.action.revenue_at_risk or 0.0
+def _saved_per_money(line: OrderSheetLine) -> tuple[float, date | None, str]:
+    saved = line.action.revenue_saved or 0.0
     return (
-        -lost / max(line.cost or 0.0, _ROUNDING),
+        -saved / max(line.cost or 0.0, _ROUNDING),
         line.action.order_date,
         line.action.item_id,
     )
@@ -222,7 +242,7 @@ def plan_order_sheets_now(
         return None
     return plan_order_sheets(
         actions.first(len(actions)),
-        {supplier.name: supplier.minimum_order for supplier in suppliers},
+        {supplier.name: supplier for supplier in suppliers},
         store.settings.order_budget,
         today_of(now_ms, store.settings.zone),
     )
@@ -236,9 +256,7 @@ def order_sheet_report(
     sheets = plan_order_sheets_now(database, store, now_ms)
     if sheets is None:
         return Report("order-sheet", title, columns=_COLUMNS, notes=(NO_FORECAST, TOO_OLD))
-    where = dict(query.where)
-    if "supplier" in where:
-        sheets = [sheet for sheet in sheets if sheet.supplier == where["supplier"]]
+    sheets = _requested_sheets(sheets, query)
     rows = [_line_row(sheet, line) for sheet in sheets for line in sheet.lines]
     notes = [SUPPLIES_NOTE]
     notes += [
@@ -258,6 +276,56 @@ def order_sheet_report(
     )
 
 
+def supplier_order_report(
+    database: Database, store: Store, query: ReportQuery, now_ms: int
+) -> Report:
+    """Return what a supplier needs to know of its sheet: products, units and costs.
+
+    `query.where` may name one supplier. Products whose order is 0 units are left out, and
+    so is the price that customers paid where the cost is not known.
+    """
+    title = f"Order of {store.domain}"
+    sheets = plan_order_sheets_now(database, store, now_ms)
+    if sheets is None:
+        return Report(
+            "supplier-order", title, columns=_SUPPLIER_COLUMNS, notes=(NO_FORECAST, TOO_OLD)
+        )
+    rows = [
+        _supplier_row(sheet, line)
+        for sheet in _requested_sheets(sheets, query)
+        for line in sheet.lines
+        if line.quantity
+    ]
+    return Report(
+        "supplier-order",
+        f"{title}, {iso(now_ms)[:10]}, money in {store.settings.currency}",
+        columns=_SUPPLIER_COLUMNS,
+        rows=tuple(rows[: query.limit]),
+    )
+
+
+def _requested_sheets(sheets: list[OrderSheet], query: ReportQuery) -> list[OrderSheet]:
+    where = dict(query.where)
+    if "supplier" not in where:
+        return sheets
+    return [sheet for sheet in sheets if sheet.supplier == where["supplier"]]
+
+
+def _supplier_row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...]:
+    action = line.action
+    return (
+        sheet.supplier,
+        action.item_id,
+        action.sku,
+        action.title,
+        line.quantity,
+        line.quantity // action.pack_size,
+        action.pack_size,
+        action.unit_cost if action.has_cost else None,
+        line.cost if action.has_cost else None,
+    )
+
+
 def _sheet_figures(sheets: Sequence[OrderSheet]) -> tuple[Figure, ...]:
     lines = [line for sheet in sheets for line in sheet.lines]
     ordered = [line for line in lines if line.quantity]
@@ -272,7 +340,7 @@ def _sheet_figures(sheets: Sequence[OrderSheet]) -> tuple[Figure, ...]:
             "products without a cost, at the mean price paid in the last 90 days",
             sum(not line.action.has_cost for line in ordered),
         ),
-        ("over_budget", "money", "what the budget does not pay", round(missed, 2)),
+        ("over_budget", "money", "what the budgets do not pay", round(missed, 2)),
     )
     return tuple(
         define_figure(name, unit, value, meaning) for name, unit, meaning, value in figures
@@ -294,6 +362,7 @@ def _line_row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...
         action.stock_qty,
         None if action.order_date is None else action.order_date.isoformat(),
         action.revenue_at_risk,
+        action.revenue_saved,
         line.over_budget,
         action.on_order,
         action.lead_time_days,

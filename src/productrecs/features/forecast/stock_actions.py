@@ -76,6 +76,7 @@ class StockAction:
     order_date: date | None
     order_quantity: int | None
     revenue_at_risk: float | None
+    revenue_saved: float | None  # by an order of today, until the next order arrives
     overstock_units: int | None
     overstock_value: float | None
     lead_time_sales: float
@@ -117,6 +118,7 @@ class StockActions:
         prices = _nan_if_none([item.price for item in self._items])
         costs = _nan_if_none([item.cost for item in self._items])
         self._revenue_at_risk = np.round(self._plan.lost * prices, 2)
+        self._revenue_saved = np.round(self._plan.saved * prices, 2)
         unit_values = np.where(np.isnan(costs), np.round(prices, 2), costs)
         self._unit_values = unit_values
         self._overstock_values = np.round(self._plan.surplus * unit_values, 2)
@@ -195,6 +197,7 @@ class StockActions:
             order_date=None if order_in < 0 else self._today + timedelta(days=order_in),
             order_quantity=None if order_in < 0 else int(plan.quantity[row]),
             revenue_at_risk=_none_if_nan(self._revenue_at_risk[row]),
+            revenue_saved=_none_if_nan(self._revenue_saved[row]),
             overstock_units=None if surplus is None else int(surplus),
             overstock_value=_none_if_nan(self._overstock_values[row]),
             lead_time_sales=round(float(plan.lead_demand[row]), 2),

@@ -108,6 +108,7 @@ class StockPlan:
     order_in: Ints  # days until an order is due; 0 is today, -1 not within a year
     quantity: Floats  # of that order, in whole units; 0 without an order
     lost: Floats  # expected lost sales before an order of today arrives
+    saved: Floats  # expected sales that an order of today saves until the next one arrives
     uncovered: Floats  # mean sales until then that stock and goods on order do not cover
     surplus: Floats  # units beyond the demand of `overstock_days`
     lead_demand: Floats  # expected sales of the lead time
@@ -145,10 +146,10 @@ def plan_stock(
     quantity = np.where(quantity > 0, np.maximum(quantity, policy.minimum_quantity), 0.0)
     quantity = np.ceil(quantity / policy.pack_size) * policy.pack_size
     lead_demand = demand.sales_until(policy.lead_days)
-    sellable = np.maximum(stock_left, 0) + incoming.sellable_until(lead_days, demand)
-    lost_sales = _expected_shortfall(
-        sellable, lead_demand, demand.standard_deviation(policy.lead_days)
-    )
+    sellable = _sellable_until(lead_days, stock_left, demand, incoming)
+    lost_sales = _expected_lost_sales(lead_days, stock_left, demand, incoming)
+    next_arrival = np.broadcast_to(cycle_days, stock.shape)
+    lost_without_order = _expected_lost_sales(next_arrival, stock_left, demand, incoming)
     surplus = np.floor(
         np.maximum(stock_left - demand.sales_until(policy.overstock_days), 0)
     )
@@ -156,10 +157,28 @@ def plan_stock(
         np.where(is_due & (quantity > 0), order_in, -1),
         quantity,
         np.where(is_known, lost_sales, np.nan),
+        np.where(is_known, np.maximum(lost_without_order - lost_sales, 0), np.nan),
         np.where(is_known, np.maximum(lead_demand - sellable, 0), np.nan),
         np.where(is_known, surplus, np.nan),
         lead_demand,
         safety,
+    )
+
+
+def _sellable_until(
+    day: Floats, stock_left: Floats, demand: ExpectedDemand, incoming: IncomingGoods
+) -> Floats:
+    return np.maximum(stock_left, 0) + incoming.sellable_until(day, demand)
+
+
+def _expected_lost_sales(
+    day: Floats, stock_left: Floats, demand: ExpectedDemand, incoming: IncomingGoods
+) -> Floats:
+    """Return the expected sales up to the end of `day` that are lost without an order."""
+    return _expected_shortfall(
+        _sellable_until(day, stock_left, demand, incoming),
+        demand.sales_until(day),
+        demand.standard_deviation(day),
     )
 
 

@@ -19,7 +19,10 @@ from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import product_terms, suppliers
 
 _supplier, _terms = suppliers.c, product_terms.c
-_SUPPLIER_FIELDS: tuple[str, ...] = ("lead_time_days", "order_every_days", "minimum_order")
+_SUPPLIER_FIELDS: tuple[str, ...] = (
+    *("lead_time_days", "order_every_days"),
+    *("minimum_order", "budget"),
+)
 
 
 class TermsAssignmentResult(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from productrecs.core.errors import ProductRecsError
+from productrecs.core.written_numbers import parse_typed_amount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +40,7 @@ class Supplier:
     lead_time_days: int | None = None
     order_every_days: int | None = None
     minimum_order: float = 0.0  # money of one order
+    budget: float | None = None  # the most money of one order; None: no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,11 @@ class ProductTerms:
 
 
 def parse_supplier(
-    name: str, lead_time_days: str = "", order_every_days: str = "", minimum_order: str = ""
+    name: str,
+    lead_time_days: str = "",
+    order_every_days: str = "",
+    minimum_order: str = "",
+    budget: str = "",
 ) -> Supplier:
     """Return a supplier from texts; empty ones are the store's settings.
 
@@ -64,7 +69,8 @@ def parse_supplier(
         _parse_name(name),
         parse_units(lead_time_days, "the lead time", 1, MAX_DAYS),
         parse_units(order_every_days, "the days between two orders", 1, MAX_DAYS),
-        _parse_money(minimum_order),
+        _parse_money(minimum_order, "the minimum order"),
+        _parse_money(budget, "the budget") or None,
     )
 
 
@@ -151,15 +157,15 @@ def parse_units(text: str, what: str, lowest: int, highest: int) -> int | None:
     return value
 
 
-def _parse_money(text: str) -> float:
+def _parse_money(text: str, what: str) -> float:
     if not text.strip():
         return 0.0
-    message = "the minimum order is an amount of at least 0"
     try:
-        value = float(text)
+        value = parse_typed_amount(text)
     except ValueError as error:
-        message = "write the minimum order as a number without a currency, such as 200"
+        message = f"write {what} as a number without a currency, such as 200 or 199.50"
         raise SupplierError(message) from error
-    if not math.isfinite(value) or not 0 <= value <= _MAX_MONEY:
+    if not 0 <= value <= _MAX_MONEY:
+        message = f"{what} is an amount of at least 0"
         raise SupplierError(message)
     return value

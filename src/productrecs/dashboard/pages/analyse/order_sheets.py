@@ -51,7 +51,7 @@ ORDERS_PATH: Final = "/dashboard/demand/orders"
 BUDGET_LABELS: Final = {"order_budget": "The budget"}
 _REPORT: Final = "order-sheet"
 _REPLAY: Final = "order-replay"
-_FIELDS: Final = ("supplier", "lead_time", "order_every", "minimum_order")
+_FIELDS: Final = ("supplier", "lead_time", "order_every", "minimum_order", "budget")
 _MAX_FILE: Final = 5_000_000
 _ROWS: Final = 10_000
 _SHOWN: Final = 25
@@ -305,12 +305,14 @@ def show_order_sheets(
         shown=_SHOWN,
         notes=report.notes,
         suppliers=suppliers,
+        terms_by_name={one.name: one for one in suppliers},
         counts=counts,
         settings=settings,
         sent=sent or dict.fromkeys(_FIELDS, ""),
-        budget=f"{settings.order_budget:g}" if budget is None else budget,
-        file=lambda supplier: (
-            f"{REPORT_FILE_PATH}?{urlencode({'report': _REPORT, 'supplier': supplier})}"
+        budget=_amount_text(settings.order_budget) if budget is None else budget,
+        amount=_amount_text,
+        file=lambda report, supplier: (
+            f"{REPORT_FILE_PATH}?{urlencode({'report': report, 'supplier': supplier})}"
         ),
         ordered=shown_lines,
         ordered_count=len(ordered),
@@ -324,6 +326,11 @@ def show_order_sheets(
         ),
         **dict.fromkeys(_ERRORS, "") | errors,
     )
+
+
+def _amount_text(amount: float | None) -> str:
+    """Return an amount as a form's field has it; "" for none."""
+    return "" if amount is None else f"{amount:.12g}"
 
 
 _ERRORS: Final = ("error", "file_error", "budget_error", "line_error", "sheet_error")

@@ -16,6 +16,7 @@ suppliers = sa.Table(
     sa.Column("lead_time_days", sa.Integer),
     sa.Column("order_every_days", sa.Integer),
     sa.Column("minimum_order", sa.Double, nullable=False),  # money of one order
+    sa.Column("budget", sa.Double),  # the most money of one order; null: no limit
     sqlite_with_rowid=False,
 )
 
