@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.test_dashboard_catalog import focus
@@ -58,6 +59,28 @@ def test_what_to_order_is_found_and_changed_with_the_keyboard_alone(
     keys.type("21" if before != "21" else "14")
     keys.press("Enter")
     expect(page.locator(".flash")).to_contain_text("Saved")
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "typed", "focused"),
+    [
+        ("/orders", "order_budget", "lots", "[name=order_budget]"),
+        ("/orders", "lead_time", "soon", "#suppliers .error"),
+        ("/calendar", "holiday_country", "Nowhere", "[name=holiday_country]"),
+    ],
+)
+def test_the_first_message_of_a_refused_form_is_in_view(
+    owner_page: LoggedInPage, path: str, field: str, typed: str, focused: str
+) -> None:
+    page = owner_page.open(f"/dashboard/demand{path}")
+    if field == "lead_time":
+        page.fill("#f-supplier", "Tents Ltd")
+    page.fill(f"#f-{field}", typed)
+    page.press(f"#f-{field}", "Enter")
+
+    expect(page.locator(focused)).to_be_focused()
+    expect(page.locator("[data-refused] .error").first).to_be_in_viewport()
+    owner_page.watch.complaints.clear()  # of the refused form's status
 
 
 def test_the_server_draws_the_chart_where_no_script_runs(

@@ -114,6 +114,7 @@ def render_page(visit: Visit, reply: Reply, flash: str) -> str:
         "navigation": [] if user is None else list(navigation()),
         "fmt": visit.formats,
         "now_ms": visit.now_ms,
+        "is_refused": reply.status >= 400,  # noqa: PLR2004 - statuses of errors
         "flash": unquote(message),
         "undo": undo,
         "may_change": visit.may_change,

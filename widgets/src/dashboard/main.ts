@@ -61,6 +61,17 @@ document.addEventListener("DOMContentLoaded", () => {
     document.querySelector("[data-side]")?.removeAttribute("open");
   }
 });
+// The first message of a refused form is in view, and its field has the focus. After `load`: the
+// browser has followed the address's fragment by then.
+addEventListener("load", () => {
+  const message = document.querySelector<HTMLElement>("[data-refused] .error");
+  if (!message) return;
+  message.closest("details")?.setAttribute("open", "");
+  const field = message.closest(".field")?.querySelector<HTMLElement>("[aria-invalid]:not([hidden])");
+  if (!field) message.tabIndex = -1;
+  (field ?? message).focus({ preventScroll: true });
+  message.scrollIntoView({ block: "center" });
+});
 // What was wrong with a field is no longer known once it was changed.
 document.addEventListener("input", ({ target }) => {
   if (!(target instanceof Element) || !target.matches("[aria-invalid]")) return;
