@@ -898,8 +898,8 @@ class ProductRecs(Transport):
         Args:
             name: One of attribution, credited-sales, credited-items, search,
                 search-no-results, search-no-clicks, widgets, experiment, customers,
-                customer-list, health, earnings, demand, order-sheet, order-replay,
-                forecast.
+                customer-list, health, earnings, demand, order-sheet, supplier-order,
+                order-replay, forecast.
             from_: The first day, in the store's time zone; default: 30 days in
                 total.
             until: The last day; default: today.

@@ -3877,7 +3877,7 @@ export interface operations {
     report: {
         parameters: {
             query?: {
-                /** @description One of attribution, credited-sales, credited-items, search, search-no-results, search-no-clicks, widgets, experiment, customers, customer-list, health, earnings, demand, order-sheet, order-replay, forecast. */
+                /** @description One of attribution, credited-sales, credited-items, search, search-no-results, search-no-clicks, widgets, experiment, customers, customer-list, health, earnings, demand, order-sheet, supplier-order, order-replay, forecast. */
                 name?: string;
                 /** @description The first day, in the store's time zone; default: 30 days in total. */
                 from?: string | null;
