@@ -77,5 +77,6 @@ def test_many_items_have_the_cover_of_each(
 def test_stock_runs_out_on_the_day_on_which_it_sells_its_last() -> None:
     saturday = date(2026, 11, 21)
 
-    assert stockout_day(saturday, 0.0) == date(2026, 11, 22)
+    assert stockout_day(saturday, 0.0) == saturday  # it is sold out
+    assert stockout_day(saturday, 0.1) == date(2026, 11, 22)
     assert stockout_day(saturday, 2.5) == date(2026, 11, 24)

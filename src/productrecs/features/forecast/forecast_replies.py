@@ -160,8 +160,11 @@ def was_added_after(item: ItemForecast, run: ForecastRun) -> bool:
 
 
 def stockout_day(today: date, cover: float) -> date:
-    """Return the day on which stock that lasts `cover` days from tomorrow on runs out."""
-    return today + timedelta(days=int(cover) + 1)
+    """Return the day on which stock that lasts `cover` days from tomorrow on runs out.
+
+    It is today if there is none.
+    """
+    return today + timedelta(days=int(cover) + 1 if cover > 0 else 0)
 
 
 _QUANTILES = ("p10", "p50", "p90")
