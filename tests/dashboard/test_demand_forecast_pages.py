@@ -8,14 +8,17 @@ import json
 import re
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import sqlalchemy as sa
 
 from productrecs.application import create_application
 from productrecs.dashboard.charts import ExpectedSalesDay
+from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.pages.analyse.demand_forecast import (
+    accuracy_sentences,
     days_sold_out,
     flat_forecast_reason,
     short_season_sentences,
@@ -126,6 +129,7 @@ def test_the_store_sees_history_band_and_error_in_words(owner: Member) -> None:
     assert re.search(r"was off by \d+ % of what was sold", text)
     assert re.search(r"\d+ % of the days were within the likely range; 80 %", text)
     assert "own sales" in text
+    assert re.search(r"\d+ \w+ 20\d\d is missing: the forecast was made on it", text)
     assert f"The forecast uses {DAYS} days of sales. From 392 days on" in text
     rows = chart_rows(body)
     assert len(rows) == 120 + 28
@@ -211,6 +215,14 @@ def test_a_chart_shows_the_dates_that_somebody_chose(
     assert len(rows) - 1 == shown
 
 
+@pytest.mark.parametrize("page", ["demand?", "demand/product?id=lamp&"])
+def test_a_chart_says_which_dates_it_lacks(owner: Member, page: str) -> None:
+    early = text_of(owner.get(f"/dashboard/{page}from=2020-01-01&until=2040-01-01"))
+
+    assert "There are days from" in early
+    assert "Choose dates among them" not in early
+
+
 def test_home_counts_what_the_page_demand_counts_beyond_the_first_products(
     office: Office,
 ) -> None:
@@ -225,15 +237,30 @@ def test_home_counts_what_the_page_demand_counts_beyond_the_first_products(
 
 
 @pytest.mark.parametrize(
-    ("due", "status"), [(1, "Order soon"), (7, "Order soon"), (8, "Healthy")]
+    ("due", "every", "status"),
+    [(1, 7, "Order soon"), (6, 7, "Order soon"), (7, 7, "Healthy"), (7, 8, "Order soon")],
 )
-def test_a_product_to_order_within_a_week_is_not_called_healthy(
-    due: int, status: str
+def test_a_product_to_order_before_the_next_order_is_not_called_healthy(
+    due: int, every: int, status: str
 ) -> None:
     today = datetime(2026, 11, 27, tzinfo=UTC).date()
-    row = {"alert": None, "stock_qty": 9, "order_date": f"{today + timedelta(days=due)}"}
+    order_date = f"{today + timedelta(days=due)}"
+    row: dict[str, ReportValue] = {"alert": None, "stock_qty": 9, "order_date": order_date}
+    row["order_every_days"] = every
 
     assert stock_status_and_colour(row, today)[0] == status
+
+
+def test_an_error_like_that_of_simple_methods_is_no_smaller() -> None:
+    accuracy = {"wape": 0.2, "bias": -0.08, "coverage_p10_p90": 0.8, "baseline_rmsse": 1.0}
+    visit: Any = SimpleNamespace(formats=Formats.plain())
+
+    equal = accuracy_sentences(visit, accuracy | {"rmsse": 0.997})
+    better = accuracy_sentences(visit, accuracy | {"rmsse": 0.9})
+
+    assert "Its error was no smaller than that of the better of two" in equal[-1]
+    assert "Its error was 10\xa0% smaller than that of the better of two" in better[-1]
+    assert "8\xa0% too low. The likely range allows for that" in equal[1]
 
 
 @pytest.mark.parametrize(

@@ -147,11 +147,12 @@ def chosen_chart_days(
     if not first and not last:
         return ChartDays(choice, begin, end)
     chosen = ChartDays("", first or days[0], last or end)
-    if any(map(chosen.shows, days)):
-        return chosen
     day = visit.formats.day
-    error = f"There are days from {day(days[0])} to {day(end)}. Choose dates among them."
-    return ChartDays(choice, begin, end, error)
+    message = f"There are days from {day(days[0])} to {day(end)}."
+    if any(map(chosen.shows, days)):
+        is_cut = chosen.first < days[0] or chosen.last > end
+        return replace(chosen, error=message) if is_cut else chosen
+    return ChartDays(choice, begin, end, f"{message} Choose dates among them.")
 
 
 def recount_note(visit: Visit) -> str:

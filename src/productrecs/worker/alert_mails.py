@@ -10,6 +10,7 @@ from typing import Final
 from productrecs.features.forecast.forecast_replies import today_of
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.forecast.stock_actions import (
+    ORDER_ALERTS,
     StockAction,
     StockAlert,
     plan_stock_actions,
@@ -26,9 +27,6 @@ from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailTopic,
 )
 
-_DUE: Final = frozenset(
-    {StockAlert.OUT_OF_STOCK, StockAlert.RUNS_OUT, StockAlert.ORDER_NOW}
-)
 _MAX_PRODUCTS: Final = 2_000  # products considered, by money at stake
 _MAX_NAMED: Final = 30  # products named in one e-mail
 _WORDS: Final = {
@@ -94,7 +92,7 @@ def due_stock_actions(services: Services, store: Store) -> list[StockAction]:
     return [
         one
         for one in some
-        if one.alert in _DUE and (not one.on_order or one.order_date == today)
+        if one.alert in ORDER_ALERTS and (not one.on_order or one.order_date == today)
     ]
 
 

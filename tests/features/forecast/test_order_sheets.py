@@ -6,13 +6,25 @@ from dataclasses import replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from productrecs.features.forecast.order_sheets import OrderSheet, plan_order_sheets
+from productrecs.features.forecast.repository import ItemsWithExpectedSales
+from productrecs.features.forecast.stock_actions import (
+    ORDER_ALERTS,
+    plan_stock_actions,
+)
 from productrecs.records.suppliers.supplier import Supplier
-from tests.features.forecast.test_stock_actions import item, planned
+from tests.features.forecast.test_stock_actions import (
+    NIGHT,
+    RUN,
+    SETTINGS,
+    item,
+    planned,
+)
 
 if TYPE_CHECKING:
     from productrecs.features.forecast.stock_actions import StockAction
@@ -91,6 +103,26 @@ def test_what_is_due_before_the_next_order_is_ordered_now() -> None:
 
     assert quantities(sheets({"tent": tomorrow})) == {"tent": tent.order_quantity}
     assert sheets({"tent": later}) == {}
+
+
+@given(
+    stocks=st.lists(st.integers(0, 60), min_size=1, max_size=30),
+    paces=st.lists(st.floats(0.01, 4), min_size=30, max_size=30),
+)
+def test_every_product_of_a_sheet_is_in_a_figure_of_demand(
+    stocks: list[int], paces: list[float]
+) -> None:
+    told = [item(f"{n}", paces[n], stock) for n, stock in enumerate(stocks)]
+    rows = [one for one, _ in told]
+    means = np.repeat([[pace] for _, pace in told], 28, axis=1)
+    stocked = ItemsWithExpectedSales(rows, means, 2 * means)
+    found = plan_stock_actions(stocked, RUN, SETTINGS, NIGHT)
+    assert found is not None
+
+    made = plan_order_sheets(found.first(100), {}, 0.0, TODAY)
+
+    counted = found.due_later_count + sum(found.count(alert) for alert in ORDER_ALERTS)
+    assert sum(len(sheet.lines) for sheet in made) == counted
 
 
 def test_a_sheet_begins_with_what_is_due_first() -> None:

@@ -201,6 +201,12 @@ def _alert_and_value_figures(actions: StockActions) -> tuple[Figure, ...]:
     meaning = "of all products"
     return (
         *alerts,
+        define_figure(
+            "order_soon",
+            "count",
+            actions.due_later_count,
+            "products that are due before the next order, without one of these alerts",
+        ),
         define_figure("healthy", "count", healthy, "products in stock without alert"),
         define_figure("revenue_at_risk", "money", at_risk, meaning),
         define_figure("overstock_value", "money", actions.overstock_value, meaning),

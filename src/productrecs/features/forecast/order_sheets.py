@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from productrecs.core.report import (
@@ -21,7 +21,11 @@ from productrecs.core.timestamps import iso
 from productrecs.features.forecast.demand_reports import NO_FORECAST, SUPPLIES_NOTE, TOO_OLD
 from productrecs.features.forecast.forecast_replies import HORIZON_DAYS, today_of
 from productrecs.features.forecast.repository import ForecastRepository
-from productrecs.features.forecast.stock_actions import StockAction, plan_stock_actions
+from productrecs.features.forecast.stock_actions import (
+    StockAction,
+    is_due_before_next_order,
+    plan_stock_actions,
+)
 from productrecs.records.suppliers.repository import SupplierRepository
 
 if TYPE_CHECKING:
@@ -139,9 +143,9 @@ def plan_order_sheets(
 
 
 def _is_due(action: StockAction, today: date) -> bool:
-    if action.order_date is None or not action.order_quantity:
-        return False
-    return action.order_date < today + timedelta(days=action.order_every_days)
+    return bool(action.order_quantity) and is_due_before_next_order(
+        action.order_date, action.order_every_days, today
+    )
 
 
 def _urgency(line: OrderSheetLine) -> tuple[date, float, str]:

@@ -52,6 +52,9 @@ class StockAlert(StrEnum):
 
 _ALERTS: Final = tuple(StockAlert)
 
+ORDER_ALERTS: Final = (StockAlert.OUT_OF_STOCK, StockAlert.RUNS_OUT, StockAlert.ORDER_NOW)
+"""The alerts of products that have to be ordered today, or are on order."""
+
 SORT_ORDERS: Final = ("stockout_date", "order_date", "expected_28_days", "overstock_value")
 """The sort orders of actions, besides money."""
 
@@ -88,6 +91,11 @@ class StockAction:
     unit_cost: float | None  # the cost, else the price
     has_cost: bool  # whether `unit_cost` is the cost
     on_order: int  # units that were ordered and have not arrived
+
+
+def is_due_before_next_order(order_date: date | None, every_days: int, today: date) -> bool:
+    """Return whether an order of today should have the product: the next is too late."""
+    return order_date is not None and order_date < today + timedelta(days=every_days)
 
 
 class StockActions:
@@ -150,6 +158,13 @@ class StockActions:
     def count(self, alert: StockAlert) -> int:
         """Return how many products have this alert."""
         return int((self._alert_indexes == _ALERTS.index(alert)).sum())
+
+    @property
+    def due_later_count(self) -> int:
+        """How many products without an order alert are due before the next order."""
+        is_due = (self._plan.order_in >= 0) & (self._plan.order_in < self._order_days)
+        to_order = [_ALERTS.index(alert) for alert in ORDER_ALERTS]
+        return int((is_due & ~np.isin(self._alert_indexes, to_order)).sum())
 
     def first(self, limit: int, by: str | None = None) -> list[StockAction]:
         """Return the first `limit` actions, sorted by money, or by one of `SORT_ORDERS`.

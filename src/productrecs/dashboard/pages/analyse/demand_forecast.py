@@ -45,6 +45,10 @@ from productrecs.features.forecast.forecast_replies import (
     today_of,
 )
 from productrecs.features.forecast.repository import ForecastRepository, ForecastRun
+from productrecs.features.forecast.stock_actions import (
+    StockAlert,
+    is_due_before_next_order,
+)
 from productrecs.report_registry import make_report
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
@@ -88,13 +92,13 @@ ORDERING: Final = (
     ("order_every_days", "Days between two orders", "An order lasts so long after it came"),
     ("overstock_days", "Overstock, in days", "Stock for more days than this is too much"),
 )
+_TO_DO: Final = (*StockAlert, "order_soon")
 _NOTHING_TO_DO: Final = frozenset({"Healthy", "Stock not known"})
 _NOT_IN_PLAN: Final = (
     "your plan has no demand forecast; the operator of your service can change that"
 )
 _SHOWN_DAYS: Final = 120
 _PAST_DAYS: Final = MappingProxyType({"30": 30, "60": 60, "120": _SHOWN_DAYS})
-_SOON_DAYS: Final = 7  # an order that is due within these days is announced
 _FLAT: Final = 0.05  # largest difference of days, as a share, that counts as none
 _ROWS: Final = 50
 _DAYS_FOR_SEASON: Final = 392  # the same days of last year, and the 28 before them
@@ -143,13 +147,14 @@ def show_demand(
         has_mails=gets_mails(visit, MailTopic.STOCK),
         summary=summary if run is not None and is_on else None,
         made_at=None if run is None else run.generated_at,
+        made_on=None if run is None else day_before(run.first_day),
         unit=_MODES.get(summary["target_mode"] or "", ""),
         chart=chart,
         days=days,
         past_choices=list(_PAST_DAYS),
         expected=_expected_sums(summary),
         judged=[
-            *_accuracy_sentences(visit, summary["accuracy"]),
+            *accuracy_sentences(visit, summary["accuracy"]),
             *short_season_sentences(_history_days(run)),
         ],
         warning=short_history_warning(run),
@@ -157,6 +162,7 @@ def show_demand(
         stock=figures_by_name(demand),
         demand=demand,
         rows=_rows_to_show(demand, by, today),
+        to_do=sum(as_number(figures_by_name(demand).get(name)) or 0 for name in _TO_DO),
         today=today.isoformat(),
         forecast=forecast,
         by=by,
@@ -222,7 +228,8 @@ def stock_status_and_colour(row: Mapping[str, ReportValue], today: date) -> tupl
         if is_ordered and row["alert"] in _ALERTS_BEFORE_DELIVERY:
             text += " before goods arrive" if row["alert"] == "runs_out" else ", on order"
         return text, colour
-    if due and date.fromisoformat(str(due)) <= today + timedelta(days=_SOON_DAYS):
+    order_date = date.fromisoformat(str(due)) if due else None
+    if is_due_before_next_order(order_date, int(str(row["order_every_days"])), today):
         return "Order soon", "warn"
     return ("Stock not known", "") if row["stock_qty"] is None else ("Healthy", "good")
 
@@ -272,7 +279,7 @@ def _local_day(moment_ms: int, zone: tzinfo) -> str:
     return datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone).date().isoformat()
 
 
-def _accuracy_sentences(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
+def accuracy_sentences(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
     """Return the backtest of the store's total as text; nothing if it is unknown."""
     if accuracy is None:
         return []
@@ -285,7 +292,8 @@ def _accuracy_sentences(visit: Visit, accuracy: dict[str, float] | None) -> list
         "It was neither too high nor too low on the whole."
         if abs(bias) < 0.01  # noqa: PLR2004 - below a percent
         else f"On the whole it was {fmt.share(abs(bias), 0)} too "
-        f"{'high' if bias > 0 else 'low'}.",
+        f"{'high' if bias > 0 else 'low'}. The likely range allows for that, the expected "
+        "number does not. Order the units to order below: they have a safety stock.",
         (
             f"{fmt.share(accuracy['coverage_p10_p90'], 0)} of the days were within the "
             f"likely range; {fmt.share(0.8, 0)} is the target."
@@ -294,10 +302,13 @@ def _accuracy_sentences(visit: Visit, accuracy: dict[str, float] | None) -> list
     baseline = accuracy["baseline_rmsse"]
     if baseline:
         better = 1 - accuracy["rmsse"] / baseline
-        word = "smaller" if better >= 0 else "larger"
+        word = "smaller" if better > 0 else "larger"
+        compared = f"{fmt.share(abs(better), 0)} {word} than"
+        if abs(better) < 0.005:  # noqa: PLR2004 - 0 % when rounded
+            compared = "no smaller than"
         sentences.append(
-            f"Its error was {fmt.share(abs(better), 0)} {word} than that of the better of "
-            "two simple methods: repeating last week, and the mean of the last 28 days."
+            f"Its error was {compared} that of the better of two simple methods: "
+            "repeating last week, and the mean of the last 28 days."
         )
     return sentences
 
@@ -415,6 +426,7 @@ def show_product_forecast(visit: Visit) -> Reply:
         paces=monthly_rates,
         sold=sold,
         chart=chart,
+        made_on=day_before(ahead[0].day) if ahead else None,
         days=days,
         definitions=column_meanings(report),
         status_of=partial(
@@ -455,6 +467,11 @@ def _daily_sales_by_month(
     ]
 
 
+def day_before(day: str) -> date:
+    """Return the day before an ISO date."""
+    return date.fromisoformat(day) - timedelta(days=1)
+
+
 def _daily_sales_before(
     daily: Mapping[int, float] | None, first_day: str, history_days: float | None
 ) -> list[tuple[str, float]]:
@@ -465,7 +482,7 @@ def _daily_sales_before(
     if daily is None:
         return []
     shown = _SHOWN_DAYS if history_days is None else min(_SHOWN_DAYS, int(history_days))
-    ran = date.fromisoformat(first_day) - timedelta(days=1)
+    ran = day_before(first_day)
     return [
         ((ran - timedelta(days=back)).isoformat(), daily.get(back, 0.0))
         for back in range(shown, 0, -1)
