@@ -27,6 +27,7 @@ from productrecs.dashboard.pages.analyse.demand_forecast import (
 from productrecs.storage.sql.tables import forecast_runs
 from productrecs.tenancy.accounts.store_management import change_settings, find_store
 from productrecs.training.demand.forecast_run import forecast_and_publish
+from productrecs.training.demand.repository import track_stock_outs
 from tests.api.inside import Inside
 from tests.records.orders.import_support import import_text
 from tests.support.dashboard import Member, add_store, text_of
@@ -330,6 +331,42 @@ def test_turned_on_again_the_page_says_when_the_last_forecast_was_made(
     )
 
 
+def test_a_long_sold_out_product_says_since_when_and_what_is_expected(
+    office: Office,
+) -> None:
+    services = office.services
+    made = open_store(services.database, services.clock, office.inside, "forks.example")
+    change_settings(services.database, made.store, {"demand_forecast": "true"})
+    items = [
+        {"id": name, "title": name, "price": 9, "stock_qty": stock}
+        for name, stock in (("fork", 0), ("lamp", 15))
+    ]
+    assert made.merchant.push(*items).status == 200
+    now = datetime.fromtimestamp(services.clock() / 1000, UTC)
+    rows = [
+        f"{name}-{back},{name},{now - timedelta(days=back):%Y-%m-%d}T12:00:00,1,9"
+        for name, last in (("fork", 110), ("lamp", 1))
+        for back in range(last, 200)
+    ]
+    header = "order_id,item_id,timestamp,quantity,price\n"
+    import_text(services.database, made.store.store_id, header + "\n".join(rows))
+    store = find_store(services.database, "forks.example")
+    track_stock_outs(services.database, store.store_id, services.clock())
+    forecast_and_publish(
+        services.database, store, services.clock, lambda _share: None, threads=1
+    )
+    member = office.member(store)
+
+    product = flat(text_of(member.get("/dashboard/demand/product?id=fork")))
+    sheets = flat(text_of(member.get("/dashboard/demand/orders")))
+
+    first, last = (f"{day.day} {day:%b %Y}" for day in (now, now - timedelta(days=110)))
+    assert f"In stock 0, sold out since {first} or before; last sold on {last}" in product
+    assert "It has not sold in the last 90 days." in product
+    assert "fork No sale in 90 days" in sheets
+    assert "lamp No sale" not in sheets
+
+
 def test_a_flat_forecast_says_why() -> None:
     sold = [("2026-01-01", 1.0), ("2026-01-02", 0.0)]
     flat_days = [
@@ -391,11 +428,13 @@ def test_an_owner_turns_the_forecast_on_and_off(office: Office, store: Store) ->
     on = member.post(f"{page}/on", page=page)
     waiting = text_of(member.get(page))
     off = member.post(f"{page}/off", page=page)
+    warning = "anybody can read past sales, the forecast and stock over the API"
 
     assert (on.status, off.status) == (303, 303)
     assert "The forecast is on." in waiting
     assert "The first forecast is on its way" in waiting
     assert "The demand forecast is off" in text_of(member.get(page))
+    assert warning in text_of(member.get(page))
 
 
 def test_a_plan_without_forecast_says_so(office: Office, store: Store) -> None:

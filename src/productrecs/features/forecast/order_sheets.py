@@ -64,6 +64,7 @@ _COLUMNS: Final = (
     ),
     FigureDefinition("on_order", "count", "units that were ordered and have not arrived"),
     FigureDefinition("lead_time_days", "count", "days until an order of today arrives"),
+    FigureDefinition("sold_90_days", "number", "sold in the 90 days before the run"),
 )
 
 _FOR_SUPPLIER: Final = ("supplier", "item_id", "sku", "title", "quantity", "packs")
@@ -370,4 +371,5 @@ def _line_row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...
         line.over_budget,
         action.on_order,
         action.lead_time_days,
+        action.sold_90_days,
     )

@@ -275,6 +275,14 @@ def days_sold_out(
     return sum(any(since <= day <= until for since, until in spans) for day, _ in sold)
 
 
+def _recorded_sold_out_since(
+    periods: Sequence[tuple[int, int | None]], zone: tzinfo
+) -> str | None:
+    """Return since which day no stock is recorded; None if there is some."""
+    days = [_local_day(since, zone) for since, until in periods if until is None]
+    return days[0] if days else None
+
+
 def _local_day(moment_ms: int, zone: tzinfo) -> str:
     return datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone).date().isoformat()
 
@@ -432,6 +440,8 @@ def show_product_forecast(visit: Visit) -> Reply:
         status_of=partial(
             stock_status_and_colour, today=today_of(visit.now_ms, visit.store.settings.zone)
         ),
+        sold_out_since=_recorded_sold_out_since(stock_outs, store.settings.zone),
+        last_sold=next((day for day, units in reversed(sold) if units > 0), None),
         flat=flat_forecast_reason(
             sold, ahead, days_sold_out(stock_outs, sold, store.settings.zone)
         ),
