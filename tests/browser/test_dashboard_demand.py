@@ -83,6 +83,13 @@ def test_the_first_message_of_a_refused_form_is_in_view(
     owner_page.watch.complaints.clear()  # of the refused form's status
 
 
+def test_a_closed_day_offers_no_field_of_a_campaign(owner_page: LoggedInPage) -> None:
+    page = owner_page.open("/dashboard/demand/calendar")
+    expect(page.locator("#f-price_change")).to_be_visible()
+    page.select_option("#f-kind", "closure")
+    expect(page.locator("#f-price_change")).to_be_hidden()
+
+
 def test_the_server_draws_the_chart_where_no_script_runs(
     browser: Browser, dashboard: StoreDashboard
 ) -> None:

@@ -53,6 +53,20 @@ def test_a_campaign_is_entered_and_removed(office: Office, store: Store) -> None
     assert "No entries yet" in text_of(member.get(PAGE))
 
 
+def test_a_closed_day_takes_nothing_of_a_campaign(office: Office, store: Store) -> None:
+    member = office.member(store)
+    closed = {"kind": "closure", "name": "Inventory", "last_day": ""}
+    of_campaign = {"entry_category": "Lamps", "expected_change": "x", "price_change": "y"}
+
+    added = member.post(f"{PAGE}/add", page=PAGE, **SALE | closed | of_campaign)
+    shown = flat(text_of(member.get(PAGE)))
+
+    assert added.status == 303
+    assert "Inventory Closed all" in shown
+    assert "The next forecast uses it: tonight" in shown
+    member.post(f"{PAGE}/remove", page=PAGE, number="1")
+
+
 @pytest.mark.parametrize(
     ("second", "warns"),
     [

@@ -162,4 +162,7 @@ def test_many_products_are_sampled(
 
     report = replayed(database, trading)
 
-    assert any("2 of 5 products are replayed" in note for note in report["notes"])
+    assert any(
+        "2 of 5 products are replayed" in note and "sold in the half year before" in note
+        for note in report["notes"]
+    )

@@ -411,11 +411,14 @@ def _replay_notes(result: Mapping[str, Any]) -> tuple[str, ...]:
             "minimum orders are left out."
         ),
     ]
+    sold = "that sold in the half year before and are in the catalog"
     if result["products"] < result["eligible"]:
         notes.append(
-            f"{result['products']} of {result['eligible']} products are replayed, from "
-            "those that sell most to those that sell least."
+            f"{result['products']} of {result['eligible']} products are replayed, evenly "
+            f"from those that sell most to those that sell least, of those {sold}."
         )
+    else:
+        notes.append(f"All products are replayed {sold}.")
     if result["rows"][-1][0] == _RECORDED:
         notes.append(
             "As recorded: days on which these products were out of stock at noon, since "

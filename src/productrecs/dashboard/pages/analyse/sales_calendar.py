@@ -23,6 +23,7 @@ from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.records.sales_calendar.calendar_entry import (
     CalendarEntry,
     CalendarEntryError,
+    CalendarEntryKind,
     parse_calendar_entry,
 )
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
@@ -41,6 +42,10 @@ _FIELDS: Final = (
     "entry_category",
     "expected_change",
     "price_change",
+)
+_CAMPAIGN_FIELDS: Final = _FIELDS[-3:]
+_KNOWN_TO_NEXT: Final = (
+    "The next forecast uses it: tonight's, or the one that you compute now."
 )
 
 
@@ -61,6 +66,8 @@ class UpcomingCalendarEvent:
 def add_entry(visit: Visit) -> Reply:
     """Store a campaign or closed days."""
     sent = {name: visit.form[name] for name in _FIELDS}
+    if sent["kind"] == CalendarEntryKind.CLOSURE:
+        sent |= dict.fromkeys(_CAMPAIGN_FIELDS, "")
     try:
         entry = parse_calendar_entry(*sent.values())
         with visit.database.transaction() as transaction:
@@ -69,7 +76,7 @@ def add_entry(visit: Visit) -> Reply:
             calendar.add(entry, visit.now_ms)
     except CalendarEntryError as error:
         return show_calendar(visit, status=422, sent=sent, error=sentence(error))
-    message = "Added. The next nightly forecast knows it."
+    message = f"Added. {_KNOWN_TO_NEXT}"
     if same_days:
         message += (
             f" Some of its days are those of {', '.join(same_days[:3])} too: there the"
@@ -102,7 +109,7 @@ def save_country(visit: Visit) -> Reply:
             visit, status=422, country=sent[COUNTRY], country_error=errors[COUNTRY]
         )
     visit.change_settings(sent)
-    return visit.redirect(CALENDAR_PATH, "Saved. The next nightly forecast knows it.")
+    return visit.redirect(CALENDAR_PATH, f"Saved. {_KNOWN_TO_NEXT}")
 
 
 def queue_forecast(visit: Visit) -> Reply:
