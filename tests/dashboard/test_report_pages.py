@@ -69,6 +69,7 @@ def test_impact_separates_clicks_from_impressions(owner: Member) -> None:
 
     text = re.sub(r"\s+", " ", text_of(reply))
     assert "Sales after a click €40.00" in text
+    assert "of all sales that your shop sent in these days, €65.00" in text
     assert "Sales after an impression only €25.00" in text
     assert "A cart or a sale counts for the last list" in text
     assert "exactly as sent" not in text
@@ -204,6 +205,8 @@ def test_an_ended_holdout_test_stays_when_a_new_one_starts(
     assert "Earlier tests: spring" in " ".join(summer.split())
     assert "--test" not in summer
 
+    assert "Its result so far" not in text_of(owner.get("/dashboard"))
+
     earlier = text_of(owner.get(f"{page}?test=spring"))
     assert "4 visitors saw no recommendations, 4 did" in earlier
     assert "The test “spring” ran from" in earlier
@@ -235,6 +238,7 @@ def test_weeks_begin_on_the_stores_first_day(office: Office, owner: Member) -> N
     month_end = today.replace(day=1) - timedelta(days=1)
     month_begin = month_end.replace(day=1)
     assert days("last-month") == (month_begin.isoformat(), month_end.isoformat())
+    assert days("this-month") == (today.replace(day=1).isoformat(), today.isoformat())
     file = owner.get("/dashboard/report.csv?days=last-week&report=attribution")
     assert f"{begin - week}" in (file.header("content-disposition") or "")
     long_ago = begin - 20 * week + timedelta(days=3)

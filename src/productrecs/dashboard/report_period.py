@@ -24,7 +24,8 @@ from productrecs.storage.sql.attribution_backlog import attribution_backlog
 CHOICES: Final[Mapping[str, int]] = MappingProxyType({"7": 7, "30": 30, "90": 90})
 WEEKS: Final[Mapping[str, int]] = MappingProxyType({"this-week": 0, "last-week": 1})
 """How many weeks ago a week began, by its name in a query."""
-LAST_MONTH: Final = "last-month"
+_THIS_MONTH: Final = "this-month"
+_LAST_MONTH: Final = "last-month"
 REPORT_FILE_PATH: Final = "/dashboard/report.csv"
 
 
@@ -36,8 +37,8 @@ def _query_fields(choice: str, first: str, last: str) -> dict[str, str]:
 class ReportPeriod:
     """The chosen days. If typed dates are invalid, `error` says why and 30 days are shown.
 
-    `choice` is 7, 30, 90, a name of `WEEKS` or `LAST_MONTH`; it is empty for custom dates,
-    which are in `first` and `last`.
+    `choice` is 7, 30, 90, a name of `WEEKS`, or this or last month; it is empty for custom
+    dates, which are in `first` and `last`.
     """
 
     asked: ReportQuery
@@ -84,8 +85,8 @@ def chosen_period(visit: Visit) -> ReportPeriod:
             )
     if choice in WEEKS and not error:
         return _period_of_week(visit, choice, today)
-    if choice == LAST_MONTH and not error:
-        return _period_of_last_month(visit, today)
+    if choice in {_THIS_MONTH, _LAST_MONTH} and not error:
+        return _period_of_month(visit, choice, today)
     days = CHOICES.get(choice, DEFAULT_DAYS)
     begin = (today - timedelta(days=days - 1)).isoformat()
     query_of_period = parse_report_query(visit.now_ms, zone, first_day=begin)
@@ -104,12 +105,16 @@ def _period_of_week(visit: Visit, choice: str, today: date) -> ReportPeriod:
     return ReportPeriod(asked, choice, first, last)
 
 
-def _period_of_last_month(visit: Visit, today: date) -> ReportPeriod:
-    last_day = today.replace(day=1) - timedelta(days=1)
-    first, last = last_day.replace(day=1).isoformat(), last_day.isoformat()
+def _period_of_month(visit: Visit, choice: str, today: date) -> ReportPeriod:
+    """Return this month as far as it has passed, or the last one."""
+    begin, last_day = today.replace(day=1), today
+    if choice == _LAST_MONTH:
+        last_day = begin - timedelta(days=1)
+        begin = last_day.replace(day=1)
+    first, last = begin.isoformat(), last_day.isoformat()
     zone = visit.store.settings.zone
     asked = parse_report_query(visit.now_ms, zone, first_day=first, last_day=last)
-    return ReportPeriod(asked, LAST_MONTH, first, last)
+    return ReportPeriod(asked, choice, first, last)
 
 
 @dataclass(frozen=True, slots=True)

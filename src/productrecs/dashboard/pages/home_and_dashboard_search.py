@@ -84,6 +84,9 @@ def show_home(visit: Visit) -> Reply:
         setup=setup_progress(visit),
         orders=visit.context.activity.cached_or_counted(visit.store.store_id).orders,
         has_shown=bool(impact["shown"]),
+        holdout_advice=figures_by_name(
+            make_report(visit.services, visit.store, "experiment", query)
+        ).get("advice", ""),
     )
 
 
@@ -98,8 +101,9 @@ def _headline_tiles(
         FigureTile(
             "Sales after recommendations",
             fmt.money(as_number(impact["revenue"])),
-            f"{fmt.share(as_number(impact['revenue_share']))} of the sales your shop "
-            f"sent (imported orders are not counted): "
+            f"{fmt.share(as_number(impact['revenue_share']))} of all sales that your "
+            f"shop sent, {fmt.money(as_number(impact['revenue_live']))} "
+            f"(imported orders are not counted): "
             f"{fmt.money(as_number(impact['revenue_clicked']))} after a click, "
             f"{fmt.money(as_number(impact['revenue_seen']))} only seen",
             "Sales of products that the same shopper clicked on, or was shown, in a list "

@@ -331,6 +331,12 @@ def _currency_figures(
     meaning = f"credited revenue / all live revenue in {currency}"
     yield from _total_and_part_figures(("revenue_share", suffix), "share", shares, meaning)
     yield define_figure(
+        f"revenue_live{suffix}",
+        "money",
+        store_totals.revenue,
+        f"all live revenue in {currency}, credited or not",
+    )
+    yield define_figure(
         f"order_value{suffix}",
         "money",
         share_of(store_totals.revenue, store_totals.orders),
