@@ -79,7 +79,7 @@ class Assortment:
         sale_period = self._sale_periods[product.id]
         return sale_period.first <= day <= sale_period.last
 
-    def pick(self, shelf: str, day: int, rng: random.Random) -> DemoProduct:
+    def draw_from_shelf(self, shelf: str, day: int, rng: random.Random) -> DemoProduct:
         """Return a random product of the shelf on sale that day, weighted by popularity."""
         choice = self._choices[shelf]
         product = choice.draw(rng)
@@ -127,7 +127,7 @@ def _products_with_limited_sale() -> list[DemoProduct]:
     ]
 
 
-def catalog_items(
+def build_catalog_items(
     assortment: Assortment,
     days: Sequence[date],
     sold: Mapping[str, int],

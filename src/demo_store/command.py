@@ -24,7 +24,7 @@ from demo_store.generator import (
 )
 from demo_store.picture_index import (
     index_in_own_process,
-    pictures_to_index,
+    list_unindexed_pictures,
     queue_pictures,
 )
 from demo_store.placements import create_placements
@@ -158,8 +158,8 @@ def demo(
     refuse_second_installation(settings)
     _check_port_is_free(settings)
     with open_and_migrate_services(settings) as services:
-        shop = prepare_store(services)
-        are_pictures_indexed = not pictures_to_index(services, shop.store)
+        shop = prepare_store_and_reset_access(services)
+        are_pictures_indexed = not list_unindexed_pictures(services, shop.store)
 
     def announce(_settings: Settings, address: str) -> None:
         print_access(shop, address, settings)
@@ -191,7 +191,7 @@ def _check_port_is_free(settings: Settings) -> None:
         raise ListenError(message) from error
 
 
-def prepare_store(services: Services) -> DemoStoreWithKey:
+def prepare_store_and_reset_access(services: Services) -> DemoStoreWithKey:
     """Return the demo store; create it if missing, incomplete or of an old version."""
     try:
         store = find_store(services.database, DOMAIN)

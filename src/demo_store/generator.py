@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from demo_store.assortment import catalog_items, create_assortment
+from demo_store.assortment import build_catalog_items, create_assortment
 from demo_store.random_choice import seeded_random
 from demo_store.shopper_simulation import simulate_year
 from demo_store.shoppers import create_shoppers
@@ -69,6 +69,6 @@ def generate_demo_store(
     rows, sold = history.order_rows(), Counter[str]()
     for row in rows:
         sold[row["item_id"]] += int(row["quantity"])
-    items = catalog_items(assortment, days, sold, seeded_random(seed, "catalog"))
+    items = build_catalog_items(assortment, days, sold, seeded_random(seed, "catalog"))
     searches = sorted(history.searches, key=lambda search: search.at_ms)
     return GeneratedStore(items, rows, history.events(), searches, history.exposures())

@@ -70,7 +70,7 @@ def queue_pictures(services: Services, store: Store) -> None:
         pass
 
 
-def pictures_to_index(services: Services, store: Store) -> list[DuePicture]:
+def list_unindexed_pictures(services: Services, store: Store) -> list[DuePicture]:
     """Return the pictures that are not indexed yet."""
     with services.database.reading() as connection:
         return PictureRepository(connection, store.store_id).due_pictures(_QUEUED_MS, _ALL)
@@ -85,7 +85,7 @@ def index_pictures(services: Services, store: Store, pictures: PictureFileCache)
     with SandboxedDecoder(embedder=None if model is None else model.path) as decoder:
         outcomes = [
             _index_outcome(due_picture, pictures, decoder, embedding.name)
-            for due_picture in pictures_to_index(services, store)
+            for due_picture in list_unindexed_pictures(services, store)
         ]
     known_outcomes = [outcome for outcome in outcomes if outcome is not None]
     with database.transaction() as transaction:

@@ -9,7 +9,7 @@ from demo_store.shoppers import Shopper
 from demo_store.shopping_patterns import (
     BUNDLES,
     REPEAT_PURCHASES,
-    JointPurchase,
+    DemoBundle,
     RepeatPurchase,
 )
 from demo_store.simulated_lists import Card, SimulatedLists
@@ -91,7 +91,7 @@ class ShopperSimulation:
                 self._companions.setdefault(item_id, []).extend(other_ids)
         self._lists = SimulatedLists(self._shop, self._companions)
 
-    def buy_bundle(self, bundle: JointPurchase) -> None:
+    def buy_bundle(self, bundle: DemoBundle) -> None:
         """Simulate a shopper who buys most of a bundle."""
         products = self._draw_products(bundle.item_probabilities)
         if products:
@@ -199,7 +199,9 @@ class ShopperSimulation:
 
     def _choose_from_shelf(self, shopper: Shopper, shelf: str, day: int) -> DemoProduct:
         """Return one of two products of a shelf: the preferred colour, or the cheaper."""
-        first, second = (self._shop.pick(shelf, day, self._rng) for _ in range(2))
+        first, second = (
+            self._shop.draw_from_shelf(shelf, day, self._rng) for _ in range(2)
+        )
         if (first.colour == shopper.colour) != (second.colour == shopper.colour):
             return first if first.colour == shopper.colour else second
         return (
@@ -262,7 +264,7 @@ class ShopperSimulation:
             return
         at_ms = self._history.random_time(day)
         if self._draw_true(UNSEEN_SHARE):
-            session = None if buyer.customer else buyer.draw_device(self._rng)
+            session = None if buyer.customer else buyer.draw_or_add_session(self._rng)
             self._history.add_purchase(Purchase(at_ms, buyer.customer, session, lines))
         else:
             self._simulate_purchase_visit(buyer, at_ms, lines, day)

@@ -27,8 +27,8 @@ class Shopper:
     thrifty: bool
     devices: list[str] = field(default_factory=list)
 
-    def draw_device(self, rng: random.Random) -> str:
-        """Return the session id of a random browser of the person."""
+    def draw_or_add_session(self, rng: random.Random) -> str:
+        """Return the session id of one of the person's browsers, which may be new."""
         if not self.devices or happens_with_probability(
             0.12 if self.customer else 0.3, rng
         ):

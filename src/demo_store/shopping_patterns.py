@@ -12,7 +12,7 @@ _REPEAT_PROBABILITIES: Final = (0.97, 0.6, 0.35)
 
 
 @dataclass(frozen=True, slots=True)
-class JointPurchase:
+class DemoBundle:
     """Products bought for one purpose, each with the probability of being in the basket.
 
     `share` is the frequency of this bundle relative to the others.
@@ -42,7 +42,7 @@ _bundles, _repeats, _personas = _read_parts(
     (resources.files(__package__) / "shopping_patterns.txt").read_text("utf-8")
 )
 BUNDLES: Final = tuple(
-    JointPurchase(
+    DemoBundle(
         season,
         float(share),
         tuple(zip(item_ids.split(), _BUNDLE_PROBABILITIES, strict=False)),

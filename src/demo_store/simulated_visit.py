@@ -38,7 +38,7 @@ class SimulatedVisit:
         self.now_ms = starts_ms
         self.events: list[tuple[int, Event]] = []
         self._rng = rng
-        self._session = shopper.draw_device(rng)
+        self._session = shopper.draw_or_add_session(rng)
         self._customer = shopper.customer if happens_with_probability(0.7, rng) else None
         self.searches: list[SimulatedSearch] = []
         self.tempted: list[DemoProduct] = []  # in the cart because of a list

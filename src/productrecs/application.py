@@ -58,8 +58,8 @@ from productrecs.processes.process_slot_and_shared_memory import (
 )
 from productrecs.schemas.validation_errors import (
     BodyError,
-    from_details,
-    validation_reply,
+    problems_from_details,
+    validation_error_body,
 )
 from productrecs.services import Services, remove_copies_of_deleted_stores
 from productrecs.serving.activity_counts import ActivityCounter
@@ -308,14 +308,14 @@ def _close_pools(context: ProcessContext) -> None:
 async def _validation_error_response(_request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
-    body = validation_reply(from_details(list(error.errors()), ()))
+    body = validation_error_body(problems_from_details(list(error.errors()), ()))
     return Response(body, 422, media_type="application/json")
 
 
 async def _expected_error_response(request: Request, error: Exception) -> Response:
     if isinstance(error, BodyError):
         return Response(
-            validation_reply(error.problems), 422, media_type="application/json"
+            validation_error_body(error.problems), 422, media_type="application/json"
         )
     if not isinstance(error, ProductRecsError):
         raise error

@@ -98,7 +98,7 @@ def test_hotspots_are_proposed_for_a_look_of_the_demo(
 ) -> None:
     make_little(monkeypatch)
     paint(pictures_folder(services.settings.data))
-    demo.prepare_store(services)
+    demo.prepare_store_and_reset_access(services)
     look = shell.json("looks", "list", DOMAIN)[0]
 
     proposed = shell.run("looks", "propose", DOMAIN, str(look["id"]))
@@ -112,7 +112,10 @@ def test_the_demo_store_is_made_once_says_so_and_has_a_new_secret_each_time(
 ) -> None:
     make_little(monkeypatch)
 
-    first, again = demo.prepare_store(services), demo.prepare_store(services)
+    first, again = (
+        demo.prepare_store_and_reset_access(services),
+        demo.prepare_store_and_reset_access(services),
+    )
 
     # The first run was silent for 76 seconds when its output was no terminal.
     lines = capsys.readouterr().err.splitlines()
@@ -135,7 +138,7 @@ def test_a_demo_store_that_was_not_made_whole_is_made_anew(
     make_little(monkeypatch)
     half = register_store(services.database, Registration(DOMAIN), services.clock)[0]
 
-    whole = demo.prepare_store(services)
+    whole = demo.prepare_store_and_reset_access(services)
 
     assert [store.store_id for store in all_stores(services.database)] == [
         whole.store.store_id

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo_store.looks import LOOKS
-from demo_store.picture_index import index_pictures, pictures_to_index, queue_pictures
+from demo_store.picture_index import index_pictures, list_unindexed_pictures, queue_pictures
 from demo_store.publish_looks import publish_looks_and_set_title
 from demo_store.storefront.picture_files import PictureFileCache
 from productrecs.features.looks.look import LookState
@@ -59,7 +59,7 @@ def test_every_picture_is_seen_and_none_is_ever_fetched(
     services: Services, store: Store
 ) -> None:
     queue_pictures(services, store)
-    assert len(pictures_to_index(services, store)) == len(SHOWN)
+    assert len(list_unindexed_pictures(services, store)) == len(SHOWN)
     assert _due(services, store) == []
 
     index_pictures(services, store, PictureFileCache(services.settings.data / "drawn"))
@@ -70,7 +70,7 @@ def test_every_picture_is_seen_and_none_is_ever_fetched(
     assert counts == PictureCounts(indexed=len(SHOWN), pending=0, failed=0)
     assert standing.visual_id is not None
     assert standing.visual_seq == standing.picture_seq
-    assert _due(services, store) == pictures_to_index(services, store) == []
+    assert _due(services, store) == list_unindexed_pictures(services, store) == []
 
 
 def _due(services: Services, store: Store) -> list[DuePicture]:

@@ -10,9 +10,13 @@ import pytest
 
 from productrecs.http.routes.widget.events import parse_event_fast
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
-from productrecs.schemas.events import EventBody, parse_events, parse_imported_event
+from productrecs.schemas.events import (
+    EventBody,
+    parse_events_with_indexes,
+    parse_imported_event,
+)
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError, validation_reply
+from productrecs.schemas.validation_errors import BodyError, validation_error_body
 from tests.http.hostile import MISSHAPEN
 
 ABOUT_A_PRODUCT = [
@@ -32,15 +36,15 @@ def _event(event: object = "detail-page-view", **fields: object) -> dict[str, ob
 
 def _one(body: object) -> NewEvent:
     """Return the only event that `body` tells."""
-    (event,), origins = parse_events(body)
+    (event,), origins = parse_events_with_indexes(body)
     assert origins == [0]
     return event
 
 
 def _refused(body: object) -> list[tuple[tuple[str | int, ...], str]]:
     with pytest.raises(BodyError) as refused:
-        parse_events(body)
-    assert len(validation_reply(refused.value.problems)) <= 64 * 1024
+        parse_events_with_indexes(body)
+    assert len(validation_error_body(refused.value.problems)) <= 64 * 1024
     return [(problem.loc, problem.type) for problem in refused.value.problems]
 
 
@@ -58,7 +62,7 @@ def test_the_source_of_a_look_names_the_look(
     sent: str | None, source: str | None, look: str | None
 ) -> None:
     click = _one(_event("rec-click", source=sent, widget="look"))
-    shown, other = parse_events(
+    shown, other = parse_events_with_indexes(
         {
             "event": "rec-impression",
             "session_id": "s_1",
@@ -281,7 +285,7 @@ def test_an_impression_is_one_event_per_product_shown(items: object) -> None:
         "event_id": "e",
     }
 
-    events, origins = parse_events(body)
+    events, origins = parse_events_with_indexes(body)
 
     assert origins == [0, 0, 0]
     assert [(event.item_id, event.source, event.position) for event in events] == [
@@ -301,13 +305,15 @@ def test_an_impression_of_one_product_may_have_scalars() -> None:
 
 
 def test_scalars_are_ignored_for_several_products() -> None:
-    events, _ = parse_events(_event("rec-impression", item_ids="a,b", source="mix"))
+    events, _ = parse_events_with_indexes(
+        _event("rec-impression", item_ids="a,b", source="mix")
+    )
 
     assert [event.source for event in events] == [None, None]
 
 
 def test_the_products_shown_win_over_a_single_one() -> None:
-    events, _ = parse_events(_event("rec-impression", item_ids=["x", "y"]))
+    events, _ = parse_events_with_indexes(_event("rec-impression", item_ids=["x", "y"]))
 
     assert [event.item_id for event in events] == ["x", "y"]
 
@@ -342,7 +348,10 @@ def test_a_wrong_member_is_refused_at_its_place(
 
 @pytest.mark.parametrize("listed", [["a"] * 201, ",".join(["a"] * 201)])
 def test_an_impression_shows_at_most_200_products(listed: object) -> None:
-    assert len(parse_events(_event("rec-impression", item_ids=["a"] * 200))[0]) == 200
+    assert (
+        len(parse_events_with_indexes(_event("rec-impression", item_ids=["a"] * 200))[0])
+        == 200
+    )
     assert _refused(_event("rec-impression", item_ids=listed)) == [
         (("body", "item_ids"), "too_long")
     ]
@@ -355,7 +364,7 @@ def test_an_array_keeps_its_order_and_says_where_each_event_came_from() -> None:
         _event("buy", item_id="b"),
     ]
 
-    events, origins = parse_events(body)
+    events, origins = parse_events_with_indexes(body)
 
     assert [event.item_id for event in events] == ["a", "x", "y", "b"]
     assert origins == [0, 1, 1, 2]

@@ -12,7 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from productrecs.http.routes.widget.events import parse_event_fast
-from productrecs.schemas.events import EventBody, parse_events, parse_imported_event
+from productrecs.schemas.events import (
+    EventBody,
+    parse_events_with_indexes,
+    parse_imported_event,
+)
 from productrecs.schemas.items import (
     ItemBody,
     TooManyItemsError,
@@ -22,7 +26,7 @@ from productrecs.schemas.items import (
 )
 from productrecs.schemas.orders import OrderBody, OrderLineBody, parse_order
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError, validation_reply
+from productrecs.schemas.validation_errors import BodyError, validation_error_body
 from tests.http.hostile import MISSHAPEN, UNREADABLE
 
 if TYPE_CHECKING:
@@ -82,7 +86,7 @@ bodies = st.one_of(st.binary(max_size=60), st.text().map(str.encode), broken, co
 READERS: dict[str, Callable[[object], object]] = {
     "items": parse_items,
     "item": parse_item,
-    "events": parse_events,
+    "events": parse_events_with_indexes,
     "imported event": lambda value: parse_imported_event(value, UTC),
     "order": lambda value: parse_order(value, 0, UTC, confirmed=True),
 }
@@ -112,7 +116,7 @@ def _read_value(value: object) -> None:
 
 
 def _check_reply(error: BodyError) -> None:
-    reply = validation_reply(error.problems)
+    reply = validation_error_body(error.problems)
     assert len(reply) <= 64 * 1024
     detail = msgspec.json.decode(reply)["detail"]
     assert 1 <= len(detail) <= 100

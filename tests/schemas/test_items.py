@@ -16,7 +16,7 @@ from productrecs.schemas.items import (
     parse_items,
 )
 from productrecs.schemas.strict_json import parse_json
-from productrecs.schemas.validation_errors import BodyError, validation_reply
+from productrecs.schemas.validation_errors import BodyError, validation_error_body
 from tests.http.hostile import (
     INTEGERS,
     MISSHAPEN,
@@ -42,7 +42,7 @@ def _refused(body: object) -> list[tuple[tuple[str | int, ...], str]]:
     """Return where and by which type each problem of `body` was found."""
     with pytest.raises(BodyError) as refused:
         parse_items(body)
-    assert len(validation_reply(refused.value.problems)) <= 64 * 1024
+    assert len(validation_error_body(refused.value.problems)) <= 64 * 1024
     return [(problem.loc, problem.type) for problem in refused.value.problems]
 
 

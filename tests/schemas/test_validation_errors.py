@@ -12,7 +12,7 @@ import pytest
 from productrecs.schemas.validation_errors import (
     BodyError,
     ValidationProblem,
-    validation_reply,
+    validation_error_body,
 )
 
 
@@ -23,7 +23,7 @@ def type_of(value: object) -> str:
 
 def _entries(*problems: ValidationProblem) -> list[dict[str, Any]]:
     """Return the entries of the reply, read as strictly as a client may."""
-    reply = validation_reply(problems)
+    reply = validation_error_body(problems)
     assert len(reply) <= 64 * 1024
     detail: list[dict[str, Any]] = msgspec.json.decode(reply)["detail"]
     return detail
@@ -145,7 +145,7 @@ def test_an_exception_in_a_context_is_its_message() -> None:
 
 
 def test_no_problem_is_an_empty_list() -> None:
-    assert json.loads(validation_reply([])) == {"detail": []}
+    assert json.loads(validation_error_body([])) == {"detail": []}
 
 
 def test_a_refusal_reads_as_a_sentence_for_the_command_line() -> None:

@@ -62,7 +62,7 @@ def _make_demo(folder: Path) -> None:
     services = build_services(Settings(data=folder))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(command, "draw_in_background", lambda *_: contextlib.nullcontext())
-        store = command.prepare_store(services).store
+        store = command.prepare_store_and_reset_access(services).store
     index_pictures(services, store, PictureFileCache(pictures_folder(folder)))
     Attributor(services.database, services.touchpoint_folder).catch_up(store)
     compute_and_store_segments(services.database, store, services.clock())

@@ -19,7 +19,7 @@ from demo_store.generator import DOMAIN
 from demo_store.looks import LOOKS, find_look
 from demo_store.storefront.assets import HOME, asset_response
 from demo_store.storefront.cart import Cart
-from demo_store.storefront.demo_customers import demo_customer
+from demo_store.storefront.demo_customers import find_demo_customer
 from demo_store.storefront.in_process_client import InProcessClient, ServiceReply
 from demo_store.storefront.page_templates import PageContext, render_page
 from demo_store.storefront.picture_files import PictureFileCache, pictures_folder
@@ -295,7 +295,7 @@ class Storefront:
         return PageContext(
             domain=self._store.domain,
             cart=Cart.read(products, request.cookies.get(CART, "")),
-            customer=demo_customer(request.cookies.get(CUSTOMER, "")),
+            customer=find_demo_customer(request.cookies.get(CUSTOMER, "")),
             has_viewed_products=VIEWED in request.cookies,
             page_url=HOME if "q" in request.query_params else request.url.path,
         )
@@ -329,14 +329,14 @@ async def _choose_customer(_request: Request, form: Mapping[str, str]) -> Respon
     back = form.get("back", "")
     is_shop_page = back == HOME or back.startswith((f"{HOME}/", f"{HOME}?"))
     reply = _redirect(back if is_shop_page and not set(back) & set('\r\n\\"') else HOME)
-    customer = demo_customer(form.get("customer", ""))
+    customer = find_demo_customer(form.get("customer", ""))
     _set_cookie(reply, CUSTOMER, customer.customer_id if customer else "")
     return reply
 
 
 def _shopper_ids(request: Request) -> dict[str, str | None]:
     """Return the ids under which the widgets know the shopper."""
-    customer = demo_customer(request.cookies.get(CUSTOMER, ""))
+    customer = find_demo_customer(request.cookies.get(CUSTOMER, ""))
     session = request.cookies.get(SESSION, "")
     return {
         "user_id": customer.customer_id if customer else None,

@@ -45,7 +45,7 @@ def demo_customers() -> tuple[DemoCustomer, ...]:
     )
 
 
-def demo_customer(customer_id: str) -> DemoCustomer | None:
+def find_demo_customer(customer_id: str) -> DemoCustomer | None:
     """Return the demo customer with this id."""
     return next(
         (known for known in demo_customers() if known.customer_id == customer_id), None

@@ -97,7 +97,7 @@ def to_events(kind: EventKind, body: EventBody, ts_ms: int | None = None) -> lis
     event = NewEvent(
         kind=kind,
         item_id=body.item_id if subject is EventSubject.PRODUCT else None,
-        term=look if kind is EventKind.REC_CLICK else _term(kind, subject, body),
+        term=look if kind is EventKind.REC_CLICK else _event_term(kind, subject, body),
         user_id=body.user_id,
         session_id=body.session_id,
         order_id=body.order_id if kind is EventKind.BUY else None,
@@ -165,38 +165,38 @@ def _misaligned_list_problems(body: EventBody, at: Loc) -> list[ValidationProble
     ]
 
 
-def _term(kind: EventKind, subject: EventSubject, body: EventBody) -> str | None:
+def _event_term(kind: EventKind, subject: EventSubject, body: EventBody) -> str | None:
     if subject is EventSubject.INDICATOR:
         return body.item_id
     if subject is EventSubject.QUERY or kind is EventKind.SEARCH_CLICK:
-        return _query(body)
+        return _stored_query(body)
     return None
 
 
-def _query(body: EventBody) -> str | None:
+def _stored_query(body: EventBody) -> str | None:
     query = body.search_query
     return None if query is None else query.strip()[:MAX_QUERY].rstrip() or None
 
 
-def _without_item(body: EventBody) -> str | None:
+def _missing_item_field(body: EventBody) -> str | None:
     return "item_id" if body.item_id is None else None
 
 
-def _without_items(body: EventBody) -> str | None:
+def _missing_items_field(body: EventBody) -> str | None:
     return None if _shown_item_ids(body) else "item_ids"
 
 
-def _without_query(body: EventBody) -> str | None:
-    return "search_query" if _query(body) is None else None
+def _missing_query_field(body: EventBody) -> str | None:
+    return "search_query" if _stored_query(body) is None else None
 
 
 _SUBJECT_READERS: Mapping[EventSubject, Callable[[EventBody], str | None]] = (
     MappingProxyType(
         {
-            EventSubject.PRODUCT: _without_item,
-            EventSubject.INDICATOR: _without_item,
-            EventSubject.PRODUCTS: _without_items,
-            EventSubject.QUERY: _without_query,
+            EventSubject.PRODUCT: _missing_item_field,
+            EventSubject.INDICATOR: _missing_item_field,
+            EventSubject.PRODUCTS: _missing_items_field,
+            EventSubject.QUERY: _missing_query_field,
         }
     )
 )
@@ -273,7 +273,7 @@ def _read_timestamp(value: object) -> str:
     return value
 
 
-def _split(value: object) -> object:
+def _split_ids(value: object) -> object:
     """Return the ids of a comma-separated string; other values unchanged."""
     if not isinstance(value, str):
         return value
@@ -301,7 +301,7 @@ EventId = Annotated[
 ShownItems = Annotated[
     tuple[ItemId, ...],
     list_validator(MAX_SHOWN),
-    BeforeValidator(_split),
+    BeforeValidator(_split_ids),
     _list_schema(ITEM_ID_SCHEMA, string_schema(0, EVENT_LIMIT)),
 ]
 ShownSources = Annotated[
@@ -368,7 +368,7 @@ class ImportedEventBody(EventBody):
     ]
 
 
-def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
+def parse_events_with_indexes(body: object) -> tuple[list[NewEvent], list[int]]:
     """Return the events of a body in order, and the index of each one's object.
 
     A `rec-impression` gives one event per product shown, so the second list (indexes
@@ -380,7 +380,7 @@ def parse_events(body: object) -> tuple[list[NewEvent], list[int]]:
     if not isinstance(body, list):
         events = _read_events(body, ("body",))
         return events, [0] * len(events)
-    _check_length(body)
+    _check_event_count(body)
     parsed: list[NewEvent] = []
     body_indexes: list[int] = []
     problems: list[ValidationProblem] = []
@@ -427,7 +427,7 @@ def _read_events(body: object, at: Loc) -> list[NewEvent]:
     return to_events(event.event, event)
 
 
-def _check_length(body: Sequence[object]) -> None:
+def _check_event_count(body: Sequence[object]) -> None:
     if 1 <= len(body) <= MAX_EVENTS:
         return
     kind = "too_long" if body else "too_short"

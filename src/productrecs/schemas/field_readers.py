@@ -107,7 +107,7 @@ def read_item_id(value: object) -> str:
             raise PydanticKnownError("string_too_short", {"min_length": 1})
         return check_string(value, MAX_ID)
     if type(value) is int or type(value) is float:
-        return str(_integral(value))
+        return str(_to_integer(value))
     message = "Input should be a string or an integer"
     raise PydanticCustomError("identifier_type", message)
 
@@ -180,9 +180,9 @@ def integer_reader(
         if type(value) is int:
             number = value
         elif type(value) is float:
-            number = _integral(value)
+            number = _to_integer(value)
         elif type(value) is str:
-            number = _integral_numeral(value)
+            number = _parse_integer_numeral(value)
         else:
             raise PydanticKnownError("int_type")
         if number < minimum:
@@ -264,13 +264,13 @@ def list_validator(maximum: int, null: tuple[()] | None = ()) -> BeforeValidator
         if not isinstance(value, list | tuple):
             raise PydanticKnownError("list_type")
         if len(value) > maximum:
-            raise too_long(maximum, len(value))
+            raise too_long_error(maximum, len(value))
         return value
 
     return BeforeValidator(check)
 
 
-def too_long(maximum: int, actual: int) -> PydanticKnownError:
+def too_long_error(maximum: int, actual: int) -> PydanticKnownError:
     """Return the error of a list of `actual` members where `maximum` are allowed."""
     context = {"field_type": "List", "max_length": maximum, "actual_length": actual}
     return PydanticKnownError("too_long", context)
@@ -283,7 +283,7 @@ def _as_float(value: int) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _integral(value: float) -> int:
+def _to_integer(value: float) -> int:
     """Return an integral `value` as an integer within ±2^53."""
     if not -MAX_INTEGER <= value <= MAX_INTEGER:  # NaN fails every comparison
         raise PydanticCustomError("integer_out_of_range", _OUT_OF_RANGE)
@@ -292,7 +292,7 @@ def _integral(value: float) -> int:
     return int(value)
 
 
-def _integral_numeral(text: str) -> int:
+def _parse_integer_numeral(text: str) -> int:
     number = Decimal(_check_numeral(text))
     if not -MAX_INTEGER <= number <= MAX_INTEGER:
         raise PydanticCustomError("integer_out_of_range", _OUT_OF_RANGE)

@@ -347,7 +347,7 @@ def parse_customer_ids(body: object) -> list[tuple[str, str]]:
     return [(customer.old, customer.new) for customer in customers]
 
 
-def parse_dashboard_link(body: object) -> str | None:
+def parse_dashboard_link_email(body: object) -> str | None:
     """Return the e-mail of a dashboard link; None without one.
 
     Raises:

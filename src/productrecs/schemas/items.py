@@ -51,7 +51,7 @@ from productrecs.schemas.field_readers import (
     read_optional_number,
     string_schema,
     text_reader,
-    too_long,
+    too_long_error,
 )
 from productrecs.schemas.validation_errors import (
     MAX_PROBLEMS,
@@ -80,7 +80,7 @@ MAX_VALUE = 255
 class UndecodedItem(Protocol):
     """An item that is not decoded yet."""
 
-    def read(self) -> object:
+    def decode(self) -> object:
         """Return the decoded item."""
 
 
@@ -98,7 +98,7 @@ def _read_category_id(value: object) -> str:
     return "" if value == "" else read_identifier(value)
 
 
-def _read_value(value: object) -> str:
+def _read_attribute_value(value: object) -> str:
     """Return an attribute's value as text; numbers and booleans are converted."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -109,14 +109,16 @@ def _read_value(value: object) -> str:
     return check_string(value.strip(), MAX_VALUE)
 
 
-def _read_values(value: object) -> tuple[str, ...]:
+def _read_attribute_values(value: object) -> tuple[str, ...]:
     """Return the distinct values of one attribute, from one value or a list."""
     if value is None:
         return ()
     values = value if isinstance(value, list | tuple) else (value,)
     if len(values) > MAX_VALUES:
-        raise too_long(MAX_VALUES, len(values))
-    return tuple(dict.fromkeys(text for one in values if (text := _read_value(one))))
+        raise too_long_error(MAX_VALUES, len(values))
+    return tuple(
+        dict.fromkeys(text for one in values if (text := _read_attribute_value(one)))
+    )
 
 
 def _read_attributes(value: object) -> Attributes:
@@ -134,7 +136,7 @@ def _read_attributes(value: object) -> Attributes:
         if not name or ":" in name or "," in name:
             message = "an attribute's name has at least one character, no colon, no comma"
             raise PydanticCustomError("attribute_name", message)
-        if texts := _read_values(values):
+        if texts := _read_attribute_values(values):
             attributes[name] = texts
     return tuple(attributes.items())
 
@@ -227,7 +229,7 @@ Brand = Annotated[
     str | None, PlainValidator(text_reader(MAX_VALUE, None)), _text_schema(MAX_VALUE)
 ]
 Values = Annotated[
-    tuple[str, ...], PlainValidator(_read_values), WithJsonSchema(_VALUES_SCHEMA)
+    tuple[str, ...], PlainValidator(_read_attribute_values), WithJsonSchema(_VALUES_SCHEMA)
 ]
 NamedValues = Annotated[
     Attributes,
@@ -350,10 +352,10 @@ def parse_items(body: object, warnings: BodyWarnings | None = None) -> list[Item
         TooManyItemsError: when it has more than 1000, before any is parsed.
         BodyError: when the body or any item is invalid.
     """
-    return list(_patches(_check_item_list(body), warnings))
+    return list(_parse_patches(_check_item_list(body), warnings))
 
 
-def pack_items(
+def parse_and_pack_items(
     items: Sequence[UndecodedItem], warnings: BodyWarnings | None = None
 ) -> list[PackedItemPatch]:
     """Return the items that `parse_items` returns, decoded one at a time.
@@ -365,11 +367,13 @@ def pack_items(
     if len(items) > MAX_ITEMS:
         message = f"more than {MAX_ITEMS} items in one push; send fewer at a time"
         raise TooManyItemsError(message)
-    patches = _patches((item.read() for item in items), warnings)
+    patches = _parse_patches((item.decode() for item in items), warnings)
     return [PackedItemPatch.of(patch) for patch in patches]
 
 
-def _patches(items: Iterable[object], warnings: BodyWarnings | None) -> Iterator[ItemPatch]:
+def _parse_patches(
+    items: Iterable[object], warnings: BodyWarnings | None
+) -> Iterator[ItemPatch]:
     problems: list[ValidationProblem] = []
     for index, item in enumerate(items):
         try:
@@ -412,7 +416,7 @@ def parse_item_row(row: Mapping[str, str | None]) -> ItemPatch:
             listed = name in LIST_FIELDS
             cells[name] = [part.strip() for part in cell.split("|")] if listed else cell
     if "attributes" in cells:
-        cells["attributes"] = _decode_json(str(cells["attributes"]))
+        cells["attributes"] = _decode_json_or_text(str(cells["attributes"]))
     if prices := _parse_row_prices(row):
         cells["prices"] = prices
     return parse_item(cells)
@@ -424,7 +428,7 @@ PRICE_COLUMNS = ("price", "list_price", "sale_price")
 
 def _parse_row_prices(row: Mapping[str, str | None]) -> object:
     """Return the prices by list in a row: the JSON of its cell `prices`, and columns."""
-    found = _decode_json(row.get("prices") or "{}")
+    found = _decode_json_or_text(row.get("prices") or "{}")
     for column, cell in row.items():
         field, colon, name = column.partition(":")
         if colon and field in PRICE_COLUMNS and isinstance(found, dict) and cell:
@@ -434,7 +438,7 @@ def _parse_row_prices(row: Mapping[str, str | None]) -> object:
     return found
 
 
-def _decode_json(cell: str) -> object:
+def _decode_json_or_text(cell: str) -> object:
     try:
         return json.loads(cell)
     except ValueError:

@@ -24,7 +24,7 @@ from productrecs.schemas.field_readers import (
     OptionalNumber,
     OptionalTime,
     SignedIdentity,
-    too_long,
+    too_long_error,
 )
 from productrecs.schemas.validation_errors import (
     BodyError,
@@ -44,7 +44,7 @@ def _check_lines(value: object) -> object:
     if not isinstance(value, list):
         raise PydanticKnownError("list_type")
     if len(value) > MAX_LINES:
-        raise too_long(MAX_LINES, len(value))
+        raise too_long_error(MAX_LINES, len(value))
     return value
 
 

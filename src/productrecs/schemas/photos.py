@@ -82,7 +82,7 @@ class PhotoSearchBody(PhotoBody):
     )
 
 
-class UploadedPhoto:
+class SubmittedPhotoSearch:
     """An uploaded photo: the file's bytes, and the search options."""
 
     __slots__ = ("by_region", "data", "in_stock", "num")
@@ -95,7 +95,7 @@ class UploadedPhoto:
         self.by_region = by_region
 
 
-def parse_photo_only(body: object) -> bytes:
+def parse_photo_data(body: object) -> bytes:
     """Return the photo's file in a body, without options.
 
     Raises:
@@ -106,7 +106,7 @@ def parse_photo_only(body: object) -> bytes:
     return _decode_photo(photo.image)
 
 
-def parse_photo(body: object) -> UploadedPhoto:
+def parse_photo_search(body: object) -> SubmittedPhotoSearch:
     """Return the photo in a body.
 
     Raises:
@@ -115,7 +115,7 @@ def parse_photo(body: object) -> UploadedPhoto:
     """
     photo = validate_body(PhotoSearchBody, body)
     num = DEFAULT if photo.num is None else photo.num
-    return UploadedPhoto(
+    return SubmittedPhotoSearch(
         _decode_photo(photo.image),
         num,
         in_stock=bool(photo.in_stock),
@@ -123,7 +123,7 @@ def parse_photo(body: object) -> UploadedPhoto:
     )
 
 
-def unreadable_photo(error: ProductRecsError) -> BodyError:
+def unreadable_photo_error(error: ProductRecsError) -> BodyError:
     """Return the error of a file that is not a readable picture."""
     return BodyError(
         [ValidationProblem(("body", "image"), str(error), "image_unreadable", "")]

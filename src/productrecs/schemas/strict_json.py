@@ -74,7 +74,7 @@ class UndecodedMember:
         """Store the member's text, and its byte offset in the whole text."""
         self._text, self._at = text, at
 
-    def read(self) -> object:
+    def decode(self) -> object:
         """Return the decoded member, as `parse_json` does.
 
         Raises:
@@ -103,7 +103,7 @@ def split_item_list(data: bytes, max_members: int) -> list[UndecodedMember] | No
             return None
         begin = _address_of(text)
         at = _address_of(listed) - begin
-        members = msgspec.structs.astuple(_first_members(max_members + 1)(listed))
+        members = msgspec.structs.astuple(_first_members_decoder(max_members + 1)(listed))
     except msgspec.ValidationError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -119,7 +119,7 @@ def split_item_list(data: bytes, max_members: int) -> list[UndecodedMember] | No
 
 
 @memoized(RegisteredCache.LIST_DECODERS)
-def _first_members(count: int) -> Callable[[msgspec.Raw], msgspec.Struct]:
+def _first_members_decoder(count: int) -> Callable[[msgspec.Raw], msgspec.Struct]:
     """Return a decoder of the first `count` members of a list as raw text."""
     fields = [(f"member_{number}", msgspec.Raw, msgspec.Raw()) for number in range(count)]
     shape = msgspec.defstruct("_Members", fields, array_like=True)

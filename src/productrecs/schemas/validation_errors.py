@@ -69,11 +69,15 @@ def validate_body(model: type[_Body], body: object, at: Loc = ("body",)) -> _Bod
     try:
         valid: _Body = model.__pydantic_validator__.validate_python(body)
     except ValidationError as error:
-        raise BodyError(from_details(error.errors(include_url=False), at)) from None
+        raise BodyError(
+            problems_from_details(error.errors(include_url=False), at)
+        ) from None
     return valid
 
 
-def from_details(details: Sequence[ErrorDetails], at: Loc) -> list[ValidationProblem]:
+def problems_from_details(
+    details: Sequence[ErrorDetails], at: Loc
+) -> list[ValidationProblem]:
     """Return pydantic's error details as problems; `at` is the prefix of each `loc`."""
     return [
         ValidationProblem(
@@ -87,7 +91,7 @@ def from_details(details: Sequence[ErrorDetails], at: Loc) -> list[ValidationPro
     ]
 
 
-def validation_reply(problems: Iterable[ValidationProblem]) -> bytes:
+def validation_error_body(problems: Iterable[ValidationProblem]) -> bytes:
     """Return the body of a 422: `{"detail": [...]}` in UTF-8, at most 64 KiB.
 
     It has at most 100 problems; each `input` is truncated to 256 bytes. Values without a
@@ -115,7 +119,7 @@ def _problem_json(problem: ValidationProblem) -> str:
         f'"type":{_dumps(problem.type)}',
     ]
     if problem.input is not NO_INPUT:
-        members.append(f'"input":{_excerpt(problem.input)}')
+        members.append(f'"input":{_json_excerpt(problem.input)}')
     if problem.ctx:
         ctx, full_input = _bounded_json(problem.ctx, _MAX_CONTEXT_BYTES)
         if full_input:
@@ -123,7 +127,7 @@ def _problem_json(problem: ValidationProblem) -> str:
     return "{" + ",".join(members) + "}"
 
 
-def _excerpt(value: object) -> str:
+def _json_excerpt(value: object) -> str:
     """Return `value` as JSON if that is short, else its beginning as a string."""
     text, full_input = _bounded_json(value, MAX_INPUT_BYTES)
     if full_input:

@@ -50,7 +50,7 @@ from productrecs.http.transport.error_body import (
 from productrecs.http.transport.request_body import ClientDisconnectedError
 from productrecs.schemas.validation_errors import (
     BodyError,
-    validation_reply,
+    validation_error_body,
 )
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.refused_keys.repository import RefusedKeyCall
@@ -106,7 +106,7 @@ class Dispatcher:
         try:
             await self._admit_and_answer(exchange, receive)
         except BodyError as error:
-            await exchange.reply(422, validation_reply(error.problems))
+            await exchange.reply(422, validation_error_body(error.problems))
         except ClientDisconnectedError:
             return
         except ProductRecsError as error:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from productrecs.http.routes.widget.events import parse_event_fast
 from productrecs.records.events.event import EVENT_KINDS, EventKind, NewEvent
-from productrecs.schemas.events import parse_events
+from productrecs.schemas.events import parse_events_with_indexes
 from productrecs.schemas.strict_json import parse_json
 from productrecs.schemas.validation_errors import BodyError
 from tests.http.hostile import MISSHAPEN, UNREADABLE
@@ -113,7 +113,7 @@ def bodies(draw: st.DrawFn) -> bytes:
 
 def _reference(body: bytes) -> list[NewEvent] | None:
     try:
-        return parse_events(parse_json(body))[0]
+        return parse_events_with_indexes(parse_json(body))[0]
     except BodyError:
         return None
 
@@ -130,7 +130,7 @@ def test_common_events_take_the_fast_way(event: object, ascii_only: bool) -> Non
     body = json.dumps(event, ensure_ascii=ascii_only).encode()
 
     assert parse_event_fast(body) is not None
-    assert parse_event_fast(body) == parse_events(parse_json(body))[0]
+    assert parse_event_fast(body) == parse_events_with_indexes(parse_json(body))[0]
 
 
 def _compare(examples: int) -> int:

@@ -31,7 +31,7 @@ from productrecs.schemas.integration import (
     ConnectBody,
     DashboardLinkBody,
     parse_connect_request,
-    parse_dashboard_link,
+    parse_dashboard_link_email,
 )
 from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.tenancy.accounts.repository import (
@@ -148,7 +148,7 @@ async def create_dashboard_link(request: Request) -> Response:
     false. A login with a second factor is asked for its code.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    email = parse_dashboard_link(await read_optional_json_body(request))
+    email = parse_dashboard_link_email(await read_optional_json_body(request))
     store_id = exchange.known_caller.store.store_id
     services = exchange.context.services
 

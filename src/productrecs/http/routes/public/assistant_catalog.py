@@ -57,7 +57,7 @@ from productrecs.http.routes.public.widget_scripts import Domain, find_store_wit
 from productrecs.http.routes.widget.looks import look_image_url
 from productrecs.http.transport.request_body import read_body
 from productrecs.records.pictures.decode_picture import NotAPictureError
-from productrecs.schemas.photos import PHOTO_LIMIT, parse_photo_only
+from productrecs.schemas.photos import PHOTO_LIMIT, parse_photo_data
 from productrecs.schemas.strict_json import parse_json
 from productrecs.schemas.validation_errors import BodyError
 from productrecs.serving.assistant_catalog import AssistantCatalog
@@ -424,7 +424,7 @@ def _decode_photo(image: str) -> bytes:
         PictureTooLargeError: when it has more than 10 MiB.
     """
     try:
-        return parse_photo_only({"image": image})
+        return parse_photo_data({"image": image})
     except BodyError as error:
         message = f"$.like.image: {error.problems[0].msg}"
         raise InvalidCatalogCallError(message) from error

@@ -37,7 +37,7 @@ from productrecs.schemas.body_warnings import BodyWarnings
 from productrecs.schemas.items import (
     MAX_ITEMS,
     ItemsPush,
-    pack_items,
+    parse_and_pack_items,
     parse_items,
 )
 from productrecs.schemas.strict_json import parse_json, split_item_list
@@ -203,7 +203,7 @@ def parse_push(data: bytes, warnings: BodyWarnings | None = None) -> list[Packed
     """
     items = split_item_list(data, MAX_ITEMS)
     if items is not None:
-        return pack_items(items, warnings)
+        return parse_and_pack_items(items, warnings)
     return [PackedItemPatch.of(item) for item in parse_items(parse_json(data), warnings)]
 
 

@@ -49,7 +49,7 @@ from productrecs.schemas.events import (
     ShownPositions,
     ShownSources,
     missing_field_problems,
-    parse_events,
+    parse_events_with_indexes,
     to_events,
 )
 from productrecs.schemas.field_readers import (
@@ -134,10 +134,10 @@ _decode: Callable[[bytes], Any] = msgspec.json.Decoder(_plain_event_type()).deco
 
 
 def parse_event_fast(data: bytes) -> list[NewEvent] | None:
-    """Return the events of a plain single-event body, or None: ask `parse_events`.
+    """Return the events of a plain single-event body, or None.
 
-    None is no verdict: the body may be right in an unusual form (unknown fields, ids
-    as numbers, an array of events) or wrong.
+    After None, `parse_events_with_indexes` decides: the body may be right in an unusual
+    form (unknown fields, ids as numbers, an array of events) or wrong.
     """
     # one object cannot nest its fields deeply
     if data.count(b"{") != 1 or data.count(b"[") > _MAX_ARRAYS or _CONTROL.search(data):
@@ -329,7 +329,7 @@ def _parse_event_groups(data: bytes, warnings: BodyWarnings) -> Groups:
         groups = [fast]
     else:
         body = parse_json(data)
-        events, sources = parse_events(body)
+        events, sources = parse_events_with_indexes(body)
         for member in body if isinstance(body, list) else (body,):
             warnings.check_fields(EventBody, member)
         paired = groupby(zip(sources, events, strict=True), key=lambda pair: pair[0])

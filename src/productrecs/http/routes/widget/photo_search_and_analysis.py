@@ -32,9 +32,9 @@ from productrecs.schemas.photos import (
     PHOTO_LIMIT,
     PhotoBody,
     PhotoSearchBody,
-    parse_photo,
-    parse_photo_only,
-    unreadable_photo,
+    parse_photo_data,
+    parse_photo_search,
+    unreadable_photo_error,
 )
 from productrecs.schemas.strict_json import parse_json
 from productrecs.serving.cached_store import CachedStore
@@ -112,7 +112,7 @@ def _photo_search_body(
     data: bytes,
     photo_client: PhotoWorkerClient,
 ) -> bytes:
-    photo = parse_photo(parse_json(data))
+    photo = parse_photo_search(parse_json(data))
     catalog, rule_book = cached_store.state.catalog, cached_store.state.book
     visible = catalog.visible(context.clock(), hide_sold_out=photo.in_stock)
     if rule_book is not None:
@@ -126,7 +126,7 @@ def _photo_search_body(
             spots = spots_in_picture(photo.data, photo_search, catalog, visible)
             regions = _encode([_photo_spot_fields(spot, cached_store) for spot in spots])
     except NotAPictureError as error:
-        raise unreadable_photo(error) from error
+        raise unreadable_photo_error(error) from error
     return photo_search_body(hits, catalog.cards, regions)
 
 
@@ -162,7 +162,7 @@ def _photo_analysis_body(
     data: bytes,
     photo_client: PhotoWorkerClient,
 ) -> bytes:
-    photo = parse_photo_only(parse_json(data))
+    photo = parse_photo_data(parse_json(data))
     try:
         state = cached_store.state
         visible = state.eligible(context.clock(), ListKind.PRODUCT).visible
@@ -170,7 +170,7 @@ def _photo_analysis_body(
             photo, photo_client.search_in(cached_store.pictures), state.catalog, visible
         )
     except NotAPictureError as error:
-        raise unreadable_photo(error) from error
+        raise unreadable_photo_error(error) from error
     return _encode({"hotspots": [_photo_spot_fields(spot, cached_store) for spot in spots]})
 
 
