@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tests.dashboard.conftest import Office
 
 DAYS = 150
+ORDERS = "/dashboard/demand/orders"
 
 
 @pytest.fixture(scope="module")
@@ -365,6 +366,27 @@ def test_a_long_sold_out_product_says_since_when_and_what_is_expected(
     assert "It has not sold in the last 90 days." in product
     assert "fork No sale in 90 days" in sheets
     assert "lamp No sale" not in sheets
+
+
+def test_a_product_gets_its_supplier_on_its_page(owner: Member) -> None:
+    product = "/dashboard/demand/product?id=lamp"
+    form = product.replace("?", "/supplier?")
+
+    saved = owner.post(form, page=product, supplier="Lamps & Co", pack_size="12")
+    page, sheets = owner.get(product).body.decode(), text_of(owner.get(ORDERS))
+    wrong = owner.post(form, page=product, supplier="Lamps & Co", pack_size="many")
+    removed = owner.post(form, page=product, supplier="")
+    ghost = owner.post(form.replace("lamp", "ghost"), page=product, supplier="A")
+
+    assert (saved.status, wrong.status, removed.status) == (303, 422, 303)
+    assert 'name="supplier" value="Lamps &amp; Co"' in page
+    assert re.search(r"A lamp lamp \d+ \d+ of 12", flat(sheets))
+    assert "The pack size is a whole number" in text_of(wrong)
+    assert 'name="supplier" value=""' in owner.get(product).body.decode()
+    assert ghost.status == 404
+    log = flat(text_of(owner.get("/dashboard/audit")))
+    assert "Saved a product's supplier Lamps & Co: Products: 1" in log
+    owner.post(f"{ORDERS}/remove", page=ORDERS, supplier="Lamps & Co")
 
 
 def test_a_flat_forecast_says_why() -> None:

@@ -264,6 +264,14 @@ CALLS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             }
             for form in ("", "/add", "/remove", "/country", "/forecast")
         },
+        **{
+            f"/dashboard/demand/product{form}": {
+                "supplier": "Tents Ltd",
+                "pack_size": "6",
+                "minimum_quantity": "",
+            }
+            for form in ("", "/supplier")
+        },
         "/dashboard/report.csv": {"report": "credited-sales", "by": ""},
     }
 )

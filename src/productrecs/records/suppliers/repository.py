@@ -53,6 +53,24 @@ class SupplierRepository(StoreRepository):
         )
         return {name: int(count) for name, count in self._connection.execute(query)}
 
+    def product_terms(self, item_id: str) -> ProductTerms | None:
+        """Return the terms of a product; None when nobody is its supplier."""
+        item = items_of_store("item_id", store_id=self._store_id)
+        query = (
+            sa.select(
+                item.c.item_id, _terms.supplier, _terms.pack_size, _terms.minimum_quantity
+            )
+            .join_from(product_terms, item, _terms.item == item.c.number)
+            .where(_terms.store_id == self._store_id, item.c.item_id == item_id)
+        )
+        row = self._connection.execute(query).first()
+        return None if row is None else ProductTerms(*row)
+
+    def remove_product_terms(self, item_id: str) -> None:
+        """Delete the terms of a product, if there are any."""
+        number = item_numbers_by_name(self._connection, self._store_id).get(item_id)
+        self._delete_rows(product_terms, item=number)
+
     def save(self, supplier: Supplier) -> None:
         """Store a supplier; replace the one of the same name.
 

@@ -80,7 +80,9 @@ def parse_product_terms(text: str) -> list[ProductTerms]:
     Raises:
         SupplierError: for the first invalid line, which it names.
     """
-    return read_csv_rows(text, TERM_COLUMNS, TERM_COLUMNS[:2], MAX_TERMS, _parse_terms)
+    return read_csv_rows(
+        text, TERM_COLUMNS, TERM_COLUMNS[:2], MAX_TERMS, parse_terms_of_product
+    )
 
 
 def read_csv_rows(
@@ -117,7 +119,12 @@ def read_csv_rows(
     return found
 
 
-def _parse_terms(row: Mapping[str, str | None]) -> ProductTerms:
+def parse_terms_of_product(row: Mapping[str, str | None]) -> ProductTerms:
+    """Return the terms of one product from texts, by the names of TERM_COLUMNS.
+
+    Raises:
+        SupplierError: when one of them is invalid.
+    """
     product = (row["product"] or "").strip()
     if not product:
         message = "the product has no id or SKU"

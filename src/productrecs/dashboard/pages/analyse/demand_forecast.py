@@ -1,7 +1,7 @@
 """Demand forecast pages: expected sales, of the store and of one product, and orders."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import partial
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from productrecs.dashboard.charts import (
     ExpectedSalesDay,
     forecast_chart,
 )
+from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.mail_subscription_choices import gets_mails, turn_mails_on_or_off
 from productrecs.dashboard.page import (
     NavigationGroup,
@@ -48,6 +49,13 @@ from productrecs.features.forecast.repository import ForecastRepository, Forecas
 from productrecs.features.forecast.stock_actions import (
     StockAlert,
     is_due_before_next_order,
+)
+from productrecs.records.suppliers.repository import SupplierRepository
+from productrecs.records.suppliers.supplier import (
+    TERM_COLUMNS,
+    ProductTerms,
+    SupplierError,
+    parse_terms_of_product,
 )
 from productrecs.report_registry import make_report
 from productrecs.tenancy.users.dashboard_user import Role
@@ -93,6 +101,7 @@ ORDERING: Final = (
     ("overstock_days", "Overstock, in days", "Stock for more days than this is too much"),
 )
 _TO_DO: Final = (*StockAlert, "order_soon")
+_NO_PRODUCT: Final = "There is no such product."
 _NOTHING_TO_DO: Final = frozenset({"Healthy", "Stock not known"})
 _NOT_IN_PLAN: Final = (
     "your plan has no demand forecast; the operator of your service can change that"
@@ -398,16 +407,46 @@ def _is_in_plan(visit: Visit) -> bool:
     return plan is None or plan.forecast
 
 
-def show_product_forecast(visit: Visit) -> Reply:
-    """Show the expected sales of one product, and what to order."""
+def save_product_supplier(visit: Visit) -> Reply:
+    """Store who supplies a product; an empty supplier removes its terms.
+
+    Raises:
+        PageNotFoundError: when the catalog lacks the product.
+    """
+    item_id = visit.query["id"]
+    sent = {name: visit.form[name] for name in TERM_COLUMNS[1:]}
+    try:
+        with visit.database.transaction() as transaction:
+            suppliers = SupplierRepository(transaction, visit.store.store_id)
+            if not sent["supplier"]:
+                suppliers.remove_product_terms(item_id)
+            elif suppliers.assign_terms(
+                [parse_terms_of_product(sent | {"product": item_id})]
+            ).missing_products:
+                raise PageNotFoundError(_NO_PRODUCT)
+    except SupplierError as error:
+        return show_product_forecast(visit, 422, sent, sentence(error))
+    path = f"{PRODUCT_PATH}?{urlencode({'id': item_id})}#do"
+    return visit.redirect(path, "Saved. The order sheets follow it.")
+
+
+def show_product_forecast(
+    visit: Visit,
+    status: int = 200,
+    sent: Mapping[str, str] | None = None,
+    supplier_error: str = "",
+) -> Reply:
+    """Show the expected sales of one product, what to order, and its supplier."""
     item_id, store, now_ms = visit.query["id"], visit.store, visit.now_ms
     with visit.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         item, run = repository.item(item_id), repository.newest_run()
         stock_outs = repository.stock_outs(item_id, now_ms - _SHOWN_DAYS * DAY_MS)
+        suppliers = SupplierRepository(connection, store.store_id)
+        names = [supplier.name for supplier in suppliers.suppliers()]
+        terms = suppliers.product_terms(item_id)
     if item is None:
-        message = "There is no such product."
-        raise PageNotFoundError(message)
+        raise PageNotFoundError(_NO_PRODUCT)
     is_on = store.settings.demand_forecast
     reply = item_forecast_reply(item, run, store.settings.zone, now_ms, enabled=is_on)
     ahead = _expected_days(reply["forecast"])
@@ -426,6 +465,10 @@ def show_product_forecast(visit: Visit) -> Reply:
     chart, days = _forecast_chart_and_days(visit, sold, ahead)
     return visit.render(
         "demand_product.html",
+        status=status,
+        suppliers=names,
+        terms=sent or asdict(terms or ProductTerms(item_id, "")),
+        supplier_error=supplier_error,
         title=item.title or item_id,
         item=item,
         row=next(iter(known_product_rows(visit, [item_id])), None),
@@ -520,4 +563,9 @@ PAGES: Final = (
         may_change=Role.VIEWER,
     ),
     Page(PRODUCT_PATH, "Expected sales of a product", show_product_forecast),
+    *form_pages(
+        PRODUCT_PATH,
+        "Expected sales of a product",
+        ("supplier", save_product_supplier, "Saved a product's supplier"),
+    ),
 )
