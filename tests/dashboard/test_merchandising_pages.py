@@ -107,6 +107,29 @@ def test_a_preview_counts_the_products_of_a_category_and_a_price(
     assert "The rule is about 12 products." in by_title
 
 
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"action": "exclude"}, "in every list and in search, not only on this page"),
+        ({"action": "exclude", "only_in": "product"}, ""),
+        ({"action": "boost"}, ""),
+        ({"action": "boost", "only_in": "trending"}, "does not apply to this list"),
+        ({"action": "boost", "only_in": "trending", "source": "trending"}, ""),
+    ],
+)
+def test_a_preview_says_where_else_a_rule_acts(
+    office: Office, shop: Filled, fields: dict[str, str], sentence: str
+) -> None:
+    sent = {"item": "lamp-3", "on": "lamp-1", "source": "mix", "priority": "0", **fields}
+    text = text_of(office.member(shop.store).post(f"{PAGE}/preview", page=PAGE, **sent))
+
+    assert "The rule is about 1 product." in text
+    sentences = ("not only on this page", "does not apply to this list")
+    assert [part for part in sentences if part in text] == (
+        [sentence.rpartition("search, ")[2]] if sentence else []
+    )
+
+
 def test_a_rule_that_will_begin_later_is_previewed_as_if_it_had_begun(
     office: Office, shop: Filled
 ) -> None:

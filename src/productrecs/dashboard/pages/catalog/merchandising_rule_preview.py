@@ -22,7 +22,15 @@ from productrecs.features.recommendations.recommendation_request import (
     Source,
 )
 from productrecs.features.recommendations.serving_state import StoreState
-from productrecs.records.merchandising.rule import Rule, RuleError, validate_rule
+from productrecs.records.merchandising.rule import (
+    ListKind,
+    Rule,
+    RuleAction,
+    RuleContent,
+    RuleError,
+    RuleListScope,
+    validate_rule,
+)
 
 UNSAVED: Final = 2**50  # the id of a rule that is not stored: the youngest of its priority
 _MOST_SELECTED: Final = 10  # of a rule's products, near which pages are looked for
@@ -40,6 +48,7 @@ class RulePreview:
     before: ExplainedList | None = None
     after: ExplainedList | None = None
     selected: int = 0  # how many products the rule selects
+    reach: str = ""  # a sentence on the lists that the rule changes, besides this one
 
     @property
     def lost_item_ids(self) -> frozenset[str]:
@@ -80,10 +89,26 @@ def build_rule_preview(
     preview = replace(preview, before=before)
     if with_rule is None:
         return preview
-    after = explain_source_list(visit, with_rule, source, on, before.ids)
     return replace(
-        preview, after=after, selected=selected_product_count(with_rule, rule_id)
+        preview,
+        after=explain_source_list(visit, with_rule, source, on, before.ids),
+        selected=selected_product_count(with_rule, rule_id),
+        reach=_describe_reach(rule.content, source),
     )
+
+
+def _describe_reach(content: RuleContent, source: str) -> str:
+    """Return what a merchant could misread in the preview of one list."""
+    lists = (
+        (ListKind.TRENDING, None)
+        if source == TRENDING
+        else (ListKind.PRODUCT, ListKind(source))
+    )
+    if not content.places.matches(*lists):
+        return "The rule does not apply to this list: choose another one to see it work."
+    if content.action is RuleAction.EXCLUDE and content.places == RuleListScope():
+        return "It acts in every list and in search, not only on this page."
+    return ""
 
 
 def selected_product_count(state: StoreState, rule_id: int) -> int:
