@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from productrecs.engines.compiled_kernels import address, addresses, declare
+from productrecs.engines.text.spelling_likelihood import LetterModel
 from productrecs.engines.text.tokenizer import is_code
 
 MOST_LETTERS: Final = 60
@@ -62,6 +63,7 @@ class PackedWords:
             ],
             np.int32,
         )
+        self.letter_model = LetterModel(words[number] for number in corrections.tolist())
         self._n_words, self._n_corrections = len(words), len(corrections)
         self._arrays = (
             np.frombuffer(self._text or b"\0\0", np.uint16),
@@ -125,7 +127,8 @@ class PackedWords:
 
     def memory_bytes(self) -> int:
         """Return the memory of the arrays."""
-        return self._counts.nbytes + sum(array.nbytes for array in self._arrays)
+        arrays = self._counts.nbytes + sum(array.nbytes for array in self._arrays)
+        return arrays + self.letter_model.memory_bytes()
 
     def _call_kernel(
         self, kernel: Any, n_words: int, text: str, argument: int, limit: int

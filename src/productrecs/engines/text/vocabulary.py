@@ -2,16 +2,16 @@
 
 Edit distance counts a transposition as one edit. The maximum depends on the length of the
 indexed word: none up to 4 letters, one from 5 to 8, two from 9. One more is allowed where a
-known word beside it, or a clear lead in frequency, tells which word is meant. Codes and
-numbers are never corrected.
+known word beside it, or its letters (`spelling_likelihood.py`), tell which word is meant.
+Codes and numbers are never corrected.
 
 Compound words are split and joined by the same words, without a dictionary:
 
 "Jacke" finds "Winterjacke", and "Winterjacke" finds "Winter Jacke".
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 import tantivy
@@ -56,35 +56,6 @@ def may_be_correction(typed: str, word: str, *, is_typing: bool) -> bool:
     )
 
 
-_SLIPS: Final = 2
-# The rows of the common Latin keyboards, and the columns of the first.
-_KEYS: Final = (
-    "qwertyuiop asdfghjkl zxcvbnm qwertzuiop yxcvbnm azertyuiop qsdfghjklm wxcvbn "
-    "qaz wsx edc rfv tgb yhn ujm ik ol aw se dr ft gy hu ji ko lp sz dx fc gv hb jn km"
-)
-_NEIGHBOURS: Final = frozenset(
-    pair for keys in _KEYS.split() for a, b in pairwise(keys) for pair in (a + b, b + a)
-)
-
-
-def _without_common_start(typed: str, word: str) -> tuple[str, str]:
-    at = next(
-        (at for at, (a, b) in enumerate(zip(typed, word, strict=False)) if a != b),
-        min(len(typed), len(word)),
-    )
-    return typed[at:], word[at:]
-
-
-def _after_one_slip(typed: str, word: str) -> Iterator[tuple[str, str]]:
-    """Yield what is left to compare after a slip at the start, of each kind."""
-    yield typed[1:], word
-    yield typed, word[1:]
-    if typed[:1] + word[:1] in _NEIGHBOURS:
-        yield typed[1:], word[1:]
-    if typed[:2] == word[:2][::-1]:
-        yield typed[2:], word[2:]
-
-
 def edit_distance(first: str, second: str) -> int:
     """Return the edit distance; a transposition of neighbours is one edit."""
     previous_row: list[int] = []
@@ -99,21 +70,6 @@ def edit_distance(first: str, second: str) -> int:
                 edit_cost = min(edit_cost, row_before_previous[j - 2] + 1)
             row.append(edit_cost)
     return row[-1]
-
-
-def is_slip(typed: str, word: str) -> bool:
-    """Return whether two edits of a hand on a keyboard make `typed` of `word`.
-
-    A letter left out, put in, swapped with the next or replaced by a neighbouring key; any
-    other letter instead makes another word rather than a typo.
-    """
-    rows = [(typed, word)]
-    for _ in range(_SLIPS + 1):
-        rows = [_without_common_start(*row) for row in rows]
-        if ("", "") in rows:
-            return True
-        rows = [after for row in rows for after in _after_one_slip(*row)]
-    return False
 
 
 class Vocabulary:
@@ -173,7 +129,7 @@ class Vocabulary:
         """Return words that are too far from `word` to be corrections by themselves.
 
         Words of 5 to 8 letters two edits away, and of 4 letters one edit away: many words
-        have some, so only context or frequency tells which is meant.
+        have some, so only context or likelihood tells which is meant.
         """
         if not SHORT_WORD - 1 <= len(word) <= TWO_EDITS_FROM + 1:
             return []
@@ -183,6 +139,10 @@ class Vocabulary:
             if match.distance == 1 + (len(match.word) > SHORT_WORD)
             and len(match.word) < TWO_EDITS_FROM
         ]
+
+    def letter_log_likelihood(self, word: str) -> float:
+        """Return the logarithm of the probability of letters, by those of the words."""
+        return self._parts[0].letter_model.log_likelihood(word) if self._parts else 0.0
 
     def completions(self, start: str, limit: int) -> list[str]:
         """Return the most frequent words that begin with `start`, without itself."""

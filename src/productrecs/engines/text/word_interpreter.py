@@ -18,6 +18,7 @@ from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.engines.text.index_schema import CATEGORIES, TITLE
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.engines.text.product_word_translations import product_words
+from productrecs.engines.text.spelling_likelihood import typo_log_likelihood
 from productrecs.engines.text.tokenizer import is_code
 from productrecs.engines.text.vocabulary import COMPOUNDING_LANGUAGES as COMPOUNDING
 from productrecs.engines.text.vocabulary import (
@@ -25,7 +26,6 @@ from productrecs.engines.text.vocabulary import (
     FuzzyMatch,
     Vocabulary,
     compounds_ending_with,
-    is_slip,
     possible_compounds,
     split_compound,
 )
@@ -70,9 +70,9 @@ class InterpretationLimits:
     split_from: int = 6  # minimum word length for splitting
     unfinished_mistyped_from: int = 7  # minimum length of a corrected prefix
     likely_share: float = 0.2  # least, of the likelihood of a distant word's best reading
-    clear_factor: float = 10.0  # likelihood of a lone word's reading, relative to the next
-    swapped_factor: float = 10.0  # likelihood of swapped letters, relative to other edits
-    alone_share: float = 0.002  # of the products, that a word two edits away from one has
+    misspelled_odds: float = 100.0  # of a lone word's reading, to its letters by chance
+    assumed_products: int = 200  # that a shop may sell beside those it has
+    common_share: float = 0.002  # of the products, that a common name has
 
 
 WEIGHTS = SearchWeights()
@@ -182,7 +182,7 @@ class WordInterpreter:
         """
         distance = product_words().edits_from_name_of_its_stem(word)
         return distance > 1 and any(
-            self._title_count(correction.word) > LIMITS.alone_share * self.products
+            self._title_count(correction.word) > LIMITS.common_share * self.products
             for correction in self.vocabulary.corrections(word, 1)
         )
 
@@ -227,24 +227,21 @@ class WordInterpreter:
         """Return what a word too far from the catalog's may mean, the likeliest first.
 
         Beside known `neighbours`, a reading occurs in products with one of them, and weighs
-        more the more often it does. A word alone has one reading, if that is far more
-        likely than the next and differs by slips of the hand only.
+        more the more often it does. A word alone has readings if the likeliest explains its
+        letters far better than a word that the catalog lacks.
         """
         if self._is_spelled_right(word):
             return ()
-        candidates = self.vocabulary.distant_corrections(word)
         ranked = sorted(
             (
                 (self._likelihood(word, candidate, neighbours), candidate)
-                for candidate in candidates
+                for candidate in self.vocabulary.distant_corrections(word)
             ),
             key=lambda pair: (-pair[0], pair[1].word),
         )
         highest = ranked[0][0] if ranked else 0.0
-        if not highest:
+        if not highest or not (neighbours or self._is_likely_alone(word, highest)):
             return ()
-        if not neighbours:
-            ranked = ranked[:1] if self._is_far_ahead(word, ranked) else []
         return tuple(
             self.reading(
                 (correction.word,),
@@ -254,29 +251,22 @@ class WordInterpreter:
             if likelihood >= LIMITS.likely_share * highest
         )
 
-    def _is_far_ahead(self, word: str, ranked: Sequence[tuple[float, FuzzyMatch]]) -> bool:
-        """Return whether the first of a lone word's candidates is far ahead."""
-        highest, best = ranked[0]
-        stem = self.stem(best.word)
-        others = (count for count, other in ranked[1:] if self.stem(other.word) != stem)
-        if highest < max(LIMITS.rare, LIMITS.clear_factor * next(others, 0.0)):
-            return False
-        is_frequent = highest >= LIMITS.alone_share * self.products
-        return best.distance == 1 or (is_frequent and is_slip(word, best.word))
+    def _is_likely_alone(self, word: str, likelihood: float) -> bool:
+        """Return whether the likeliest candidate of a lone word is likelier than none."""
+        by_chance = math.exp(self.vocabulary.letter_log_likelihood(word))
+        products = self.products + LIMITS.assumed_products
+        return likelihood > LIMITS.misspelled_odds * products * by_chance
 
     def _likelihood(
         self, word: str, candidate: FuzzyMatch, neighbours: Sequence[str]
     ) -> float:
-        """Return the products that have a candidate beside a neighbour, by its edits."""
-        count: float = self._title_count(candidate.word)
+        """Return the products with a candidate, beside a neighbour, by its typo."""
+        count = self._title_count(candidate.word)
         if neighbours and count:
             count = max(
                 self._count_together(candidate.word, neighbour) for neighbour in neighbours
             )
-        if not candidate.same_start:
-            count *= WEIGHTS.different_start
-        is_swapped = sorted(candidate.word) == sorted(word)
-        return count * LIMITS.swapped_factor if is_swapped else count
+        return count * math.exp(typo_log_likelihood(word, candidate.word))
 
     def occurs_beside(
         self, readings: Sequence[WordReading], neighbours: Sequence[str]
