@@ -151,9 +151,12 @@ def middle_square(pixels: Pixels) -> Pixels:
 
 def preprocess(pixels: Pixels, model: OnnxModelFile) -> npt.NDArray[np.floating[Any]]:
     """Return [1, 3, side, side], red, green and blue, less their mean, by their spread."""
-    small = resize(pixels.astype(np.float32), model.side, model.side) / 255.0
-    normalised = (small - np.array(model.mean)) / np.array(model.std)
-    return np.ascontiguousarray(normalised.transpose(2, 0, 1)[None], dtype=np.float32)
+    small = resize(pixels.astype(np.float32), model.side, model.side).transpose(2, 0, 1)
+    mean, std = (
+        np.array(values, np.float32)[:, None, None] * np.float32(255.0)
+        for values in (model.mean, model.std)
+    )
+    return np.ascontiguousarray((small - mean) / std)[None]
 
 
 def _unit_vector(numbers: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
