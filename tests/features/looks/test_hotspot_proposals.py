@@ -157,6 +157,31 @@ def test_a_thing_that_was_detected_counts_if_the_catalog_has_something_similar(
     assert [spot.label for spot in find_photo_spots(TRUSTING, catalog, [thing])] == said
 
 
+@pytest.mark.parametrize(
+    ("category", "label", "similarity", "nearest", "counts"),
+    [
+        (TEE, "", 0.36, None, True),
+        (TEE, "Chair", 0.36, None, False),  # a thing is seen in more detail
+        (TEE, "Chair", 0.2, 0.9, True),  # the nearest picture decides
+        (TEE, "Chair", 0.9, 0.2, False),
+        ((), "", 0.5, None, True),  # neighbours without a category may agree
+        ((), "", 0.45, None, False),
+    ],
+)
+def test_how_similar_a_region_must_be(
+    category: tuple[str, ...],
+    label: str,
+    similarity: float,
+    nearest: float | None,
+    counts: bool,  # noqa: FBT001 - a row of the table
+) -> None:
+    catalog = cast("CatalogView", Catalog([category] * 5))
+    alike = RankedItems(np.arange(5, dtype=np.int32), np.full(5, similarity))
+    region = RegionMatch((0.1, 0.1, 0.3, 0.3), label, None, alike, similarity=nearest)
+
+    assert bool(find_photo_spots(TRUSTING, catalog, [region])) == counts
+
+
 def test_two_things_that_were_detected_may_overlap() -> None:
     alike = RankedItems(np.array([0], np.int32), np.array([0.9], np.float32))
     catalog = cast("CatalogView", Catalog([TEE, BAG]))

@@ -22,6 +22,7 @@ from productrecs.records.pictures.decode_picture import (
 )
 from productrecs.records.pictures.sandboxed_decoder import (
     PhotoDescriptors,
+    PhotoRegion,
     SandboxedDecoder,
 )
 from productrecs.storage.files.model_files import publish_arrays
@@ -45,7 +46,7 @@ from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, pixels
 from tests.support.service import eventually
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy.typing as npt
 
@@ -288,14 +289,19 @@ def test_a_picture_that_was_saved_anew_finds_its_own_product_first(
 class _Seen(SandboxedDecoder):
     """A decoder that sees what the test says."""
 
-    def __init__(self, seen: PhotoDescriptors) -> None:
+    def __init__(self, seen: PhotoDescriptors, regions: Sequence[PhotoRegion] = ()) -> None:
         super().__init__()
-        self._seen = seen
+        self._seen, self._regions = seen, regions
 
     def describe_with_regions(self, data: bytes, *, own: bool = False) -> PhotoDescriptors:
         """Return what the test says."""
         del data, own
         return self._seen
+
+    def find_regions(self, data: bytes, *, own: bool = False) -> list[PhotoRegion]:
+        """Return what the test says."""
+        del data, own
+        return [*self._regions]
 
 
 def test_a_place_in_a_photo_weighs_less_than_the_photo_as_a_whole(
@@ -390,3 +396,29 @@ def test_the_places_of_a_wide_scene_give_their_items_by_turns(
     # The copy comes first in any case, as the first of the clear place.
     assert (found.items[:2].tolist() == [0, len(KINDS) - 1]) == by_turns
     assert (np.diff(found.scores) <= 0).all()
+
+
+def test_a_detected_thing_is_compared_as_in_a_scene(
+    pictures: ServedVisualModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, as_scene = (describe(pixels(drawn(*one))) for one in (KINDS[0], KINDS[-1]))
+    embedding, everything = BuiltInEmbedding(), np.ones(len(KINDS), np.bool_)
+    scene = pictures.vectors_of(as_scene[None], embedding)
+    assert scene is not None
+
+    def queries(vectors: npt.NDArray[np.floating[Any]], _: object) -> PhotoQueryVectors:
+        return PhotoQueryVectors(vectors, vectors, np.repeat(scene, len(vectors), axis=0))
+
+    monkeypatch.setattr(pictures, "queries", queries)
+    box = (0.0, 0.0, 0.5, 0.5)
+    regions = [
+        PhotoRegion(box, seen, "Chair", None),
+        PhotoRegion(box, seen, "", None),
+        PhotoRegion(box, seen, "bag", 0.9),  # of the operator's detector
+    ]
+    with _Seen(PhotoDescriptors(seen, seen, seen), regions) as viewer:
+        matcher = PhotoMatcher(viewer, pictures, embedding)
+        places = matcher.similar_items_by_region(b"photo", 3, everything).places
+
+    assert [place.alike.items[0] for place in places] == [len(KINDS) - 1, 0, 0]
+    assert [place.similarity for place in places] == pytest.approx([1, 1, 1], abs=0.01)

@@ -21,6 +21,8 @@ MAX_HOTSPOTS: Final = 8
 MAX_PRODUCTS: Final = 6
 
 _MIN_EVIDENCE: Final = 0.35  # minimum evidence of a spot
+_MIN_THING_EVIDENCE: Final = 0.4  # the same of a detected thing, seen in more detail
+_UNKNOWN_SHARE: Final = 0.3  # of neighbours that agree, where no category is known
 _AGREED: Final = 0.6  # minimum share of the voters for a label
 # Minimum confidence of a label: below it two labels in three were wrong.
 _LIKELY: Final = 0.65
@@ -87,18 +89,19 @@ def _spot_of_region(
         return PhotoSpot(
             region.label or label, region.box, region.confidence, items, scores
         )
-    evidence = match_confidence.evidence_of(scores[0], share)
-    if evidence < _MIN_EVIDENCE:
+    is_thing = bool(region.label)
+    similarity = scores[0] if region.similarity is None else region.similarity
+    evidence = match_confidence.evidence_of(similarity, share)
+    if evidence < (_MIN_THING_EVIDENCE if is_thing else _MIN_EVIDENCE):
         return None
     # Applied twice: both whether the region is a thing and its category are uncertain.
     confidence = match_confidence.chance_of(evidence) ** 2
     if (
-        match_confidence.chance_of(match_confidence.evidence_of(scores[0], label_share))
+        match_confidence.chance_of(match_confidence.evidence_of(similarity, label_share))
         ** 2
         < _LIKELY
     ):
         label = ""
-    is_thing = bool(region.label)
     return PhotoSpot(
         label or region.label, region.box, round(confidence, 4), items, scores, is_thing
     )
@@ -118,7 +121,9 @@ def _agreed_category_and_shares(
         for item in voters
         if (categorised := catalog.categories[item])
     )
-    share = max(narrowest.values(), default=0) / len(voters)
+    if not narrowest:
+        return "", _UNKNOWN_SHARE, 0.0
+    share = max(narrowest.values()) / len(voters)
     votes = Counter(name for item in voters for name in catalog.categories[item])
     agreed = [
         name

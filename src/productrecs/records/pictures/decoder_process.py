@@ -5,6 +5,7 @@ an operation with the bytes of a file attached. The process ends itself after a 
 CPU time, not of elapsed time: on a busy machine a valid photo may wait long.
 """
 
+import functools
 import io
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -195,7 +196,8 @@ MODEL_SECONDS: Final = 15.0
 ROOM_BYTES: Final = 540 << 20
 """Memory for a picture besides the program's own."""
 
-_DETECTED_SIDE: Final = 640
+_DETECTED_SIDE: Final = 640  # pixels for the operator's detector, and for found things
+_MIN_KINDS, _MAX_SEARCHED_THINGS = 2, 8  # of things in a scene: a pair of shoes is one kind
 _DETECTORS: Final[list[ObjectDetector]] = []  # the operator's detector, if any
 _BOX_FINDERS: Final[list[BoxFinder]] = []
 _GARMENT_FINDERS: Final[list[GarmentFinder]] = []
@@ -221,13 +223,15 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT
     """Return the descriptors of a photo and of its regions.
 
     An operator's model would take too long for regions, unless it is fused with ours.
+    Things are looked for in a scene only, so that other photos take no longer.
     """
     pixels, region_bytes = decode_to_pixels(data, _VIEW_SIDE), list[bytes]()
     is_scene = is_upright = False
     if is_own or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
         picture = describe(_shrink(pixels)).tobytes()
+        find_things = functools.cache(lambda: _find_things_of_scene(pixels))
         view_descriptors, region_descriptors, foreground, windows, is_scene, is_upright = (
-            describe_photo_and_regions(pixels)
+            describe_photo_and_regions(pixels, lambda: bool(find_things()))
         )
         views = [descriptor.tobytes() for descriptor in view_descriptors]
         region_bytes = [descriptor.tobytes() for descriptor in region_descriptors]
@@ -244,6 +248,8 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT
                 descriptor + feature
                 for descriptor, feature in zip(region_bytes, features, strict=True)
             ]
+        if is_scene:
+            region_bytes += _describe_things(data, find_things(), is_own=is_own)
     else:
         lab = to_lab(pixels)
         window, _ = foreground_window_and_share(lab, find_foreground(lab))
@@ -253,6 +259,12 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT
     return PhotoDescription(
         picture, views, region_bytes, is_scene, is_upright, codes, lines
     )
+
+
+def _find_things_of_scene(pixels: Pixels) -> list[_FoundBox]:
+    things = _find_things(pixels)[:_MAX_SEARCHED_THINGS]
+    kinds = {label for _, _, label in things}
+    return things if len(kinds) >= _MIN_KINDS else []
 
 
 def _printed_lines(data: bytes, pixels: Pixels) -> list[str]:
@@ -296,23 +308,11 @@ def _description_side() -> int:
 def _find_and_describe_regions(data: bytes, is_own: bool) -> PhotoRegions:  # noqa: FBT001 - as above
     side = _DETECTED_SIDE if _DETECTORS else _VIEW_SIDE
     pixels = decode_to_pixels(data, side)
-    boxes, garment_count = _find_boxes(pixels)
-    windows = [box_window(pixels, box) for box, _, _ in boxes]
-    is_fused = bool(_EMBEDDERS) and _EMBEDDERS[0].is_fused
-    if _EMBEDDERS and not is_own and not is_fused:
-        descriptors = [_descriptor(_shrink(pixels[window])) for window in windows]
-    else:
-        descriptors = [
-            descriptor.tobytes() for descriptor in describe_parts(pixels, windows)
-        ]
-        if is_fused and not is_own:
-            features = [_features(pixels[window], is_part=True) for window in windows]
-            descriptors = [
-                descriptor + extra
-                for descriptor, extra in zip(descriptors, features, strict=True)
-            ]
+    boxes, things, garment_count = _find_boxes(pixels)
+    descriptors = _describe_boxes(pixels, boxes, is_own=is_own)
+    descriptors += _describe_things(data, things, is_own=is_own)
     regions = []
-    described = zip(boxes, descriptors, strict=True)
+    described = zip([*boxes, *things], descriptors, strict=True)
     for index, ((box, score, label), descriptor) in enumerate(described):
         x, y, width, height = map(float, box)
         confidence = None if score is None else float(score)
@@ -324,8 +324,8 @@ def _find_and_describe_regions(data: bytes, is_own: bool) -> PhotoRegions:  # no
     return PhotoRegions(regions)
 
 
-def _find_boxes(pixels: Pixels) -> tuple[list[_FoundBox], int]:
-    """Return the boxes of a photo to look at, and how many of the first are garments.
+def _find_boxes(pixels: Pixels) -> tuple[list[_FoundBox], list[_FoundBox], int]:
+    """Return the boxes of a photo, the things in it, and the count of garments, the first.
 
     Where a person was found, only the garments and our proposals count. Otherwise the
     operator's detector has the last word; without one, what `objects` finds is looked at
@@ -333,12 +333,44 @@ def _find_boxes(pixels: Pixels) -> tuple[list[_FoundBox], int]:
     """
     garments = _find_garments(pixels)
     if _DETECTORS and garments is None:
-        return [*_DETECTORS[0].detect(pixels)], 0
+        return [*_DETECTORS[0].detect(pixels)], [], 0
     proposed, garment_count = propose_regions(pixels, garments)
     boxes: list[_FoundBox] = [(tuple(box), None, "") for box in proposed.tolist()]
-    for finder in _BOX_FINDERS if garments is None else ():
-        boxes += [(box, None, label) for box, label in finder.find_boxes(pixels)]
-    return boxes, garment_count
+    return boxes, [] if garments is not None else _find_things(pixels), garment_count
+
+
+def _find_things(pixels: Pixels) -> list[_FoundBox]:
+    """Return what `objects` finds, the surest first; nothing in a photo of a person."""
+    return [
+        (box, None, label)
+        for finder in _BOX_FINDERS
+        for box, label in finder.find_boxes(pixels)
+    ]
+
+
+def _describe_things(
+    data: bytes, things: Sequence[_FoundBox], *, is_own: bool
+) -> list[bytes]:
+    """Return the descriptors of found things, from the photo decoded in more detail."""
+    if not things:
+        return []
+    return _describe_boxes(decode_to_pixels(data, _DETECTED_SIDE), things, is_own=is_own)
+
+
+def _describe_boxes(
+    pixels: Pixels, boxes: Sequence[_FoundBox], *, is_own: bool
+) -> list[bytes]:
+    windows = [box_window(pixels, box) for box, _, _ in boxes]
+    is_fused = bool(_EMBEDDERS) and _EMBEDDERS[0].is_fused
+    if _EMBEDDERS and not is_own and not is_fused:
+        return [_descriptor(_shrink(pixels[window])) for window in windows]
+    descriptors = [descriptor.tobytes() for descriptor in describe_parts(pixels, windows)]
+    if is_own or not is_fused:
+        return descriptors
+    features = [_features(pixels[window], is_part=True) for window in windows]
+    return [
+        descriptor + extra for descriptor, extra in zip(descriptors, features, strict=True)
+    ]
 
 
 def _find_garments(pixels: Pixels) -> Boxes | None:

@@ -57,6 +57,11 @@ class PhotoRegion(NamedTuple):
     confidence: float | None
     is_garment: bool = False  # where a person's garments are, or usually are
 
+    @property
+    def is_thing(self) -> bool:
+        """Whether a detector found it that does not say how sure it is."""
+        return bool(self.label) and self.confidence is None
+
 
 class PhotoDescriptors(NamedTuple):
     """Descriptors of a photo, one row each."""
@@ -64,7 +69,7 @@ class PhotoDescriptors(NamedTuple):
     picture: Descriptor  # one row: as of a product picture
     views: Descriptor  # of the photo and its foreground, to average
     places: Descriptor  # possible products; empty with the operator's model
-    is_scene: bool = False  # places form a grid: the photo may show several things
+    is_scene: bool = False  # the photo may show several things: a grid, and found things
     is_upright: bool = False
     codes: tuple[str, ...] = ()  # that its barcodes carry
     lines: tuple[str, ...] = ()  # of printed text, the largest first

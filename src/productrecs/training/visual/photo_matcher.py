@@ -49,6 +49,7 @@ class RegionMatch(NamedTuple):
     confidence: float | None
     alike: RankedItems
     is_garment: bool = False  # where a person's garments are, or usually are
+    similarity: float | None = None  # of the nearest picture, if not the first of `alike`
 
 
 class RegionMatches(NamedTuple):
@@ -149,7 +150,11 @@ class PhotoMatcher:
     def similar_items_by_region(
         self, photo: bytes, limit: int, visible: Bools
     ) -> RegionMatches:
-        """Return the regions of a photo, each with the most similar visible items."""
+        """Return the regions of a photo, each with the most similar visible items.
+
+        A detected thing, seen from afar, is compared as a scene's: mostly by what it is.
+        Its similarity to the nearest picture is measured as for any other region.
+        """
         regions = self._viewer.find_regions(photo, own=self._is_own)
         vectors = None
         if regions:
@@ -157,12 +162,21 @@ class PhotoMatcher:
             vectors = self._pictures.vectors_of(descriptors, self._embedding)
         if vectors is None:
             return RegionMatches([], self._pictures.confidence)
-        similar_lists = self._pictures.model.similar_to_vectors(vectors, limit, visible)
+        things = [index for index, region in enumerate(regions) if region.is_thing]
+        scene = self._pictures.queries(vectors[things], self._embedding).scene
+        rows = np.concatenate([vectors, scene])  # one scan
+        similar_lists = self._pictures.model.similar_to_vectors(rows, limit, visible)
+        of_things = dict(zip(things, similar_lists[len(regions) :], strict=True))
         places = [
             RegionMatch(
-                region.box, region.label, region.confidence, alike, region.is_garment
+                region.box,
+                region.label,
+                region.confidence,
+                of_things.get(index, similar_lists[index]),
+                region.is_garment,
+                max(similar_lists[index].scores.tolist(), default=0.0),
             )
-            for region, alike in zip(regions, similar_lists, strict=True)
+            for index, region in enumerate(regions)
         ]
         return RegionMatches(places, self._pictures.confidence)
 

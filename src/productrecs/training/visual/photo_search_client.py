@@ -90,6 +90,7 @@ class PhotoRegionReply(msgspec.Struct, array_like=True):
     confidence: float | None
     alike: Row
     is_garment: bool = False
+    similarity: float | None = None
 
 
 class PhotoRegionReplies(msgspec.Struct, array_like=True, tag="places"):
@@ -234,6 +235,7 @@ class StorePhotoSearch:
                 place.confidence,
                 unpack_ranked(place.alike),
                 place.is_garment,
+                place.similarity,
             )
             for place in answer.places
         ]

@@ -170,6 +170,7 @@ def _pack_regions(matches: RegionMatches) -> PhotoRegionReplies:
             place.confidence,
             pack_ranked(place.alike),
             place.is_garment,
+            place.similarity,
         )
         for place in matches.places
     ]
