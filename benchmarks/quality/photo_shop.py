@@ -1,21 +1,26 @@
 """Photo shop: a running service with one store, asked for photos over HTTP.
 
-The products' pictures are described by the sandboxed decoder, learned as a training does,
-and published as the store's visual model; only their download is left out. Photos go
-through the routes of photo search and photo analysis.
+In `photo_shop` the products' pictures are described by the sandboxed decoder, learned as a
+training does, and published as the store's visual model; only their download is left out.
+`loaded_shop` pushes the products to the API, and the service fetches and learns their
+pictures. Photos go through the routes of photo search and photo analysis.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import json
 import os
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import numpy as np
 
@@ -40,14 +45,17 @@ from productrecs.training.visual.picture_embedding import (
 from productrecs.training.visual.served_visual_model import pictures_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
     Descriptors = npt.NDArray[np.uint8]
 
 SECONDS: Final = 30.0
+LOAD_SECONDS: Final = 3_600.0
 _MODEL, _TEXT = "PRODUCTRECS_IMAGE_MODEL", "PRODUCTRECS_PHOTO_TEXT"
+_HOSTS: Final = "PRODUCTRECS_IMAGE_HOSTS"
+_PUSHED: Final = 500  # products a request
 _TRIES, _PAUSE_SECONDS = 20, 0.5
 
 Box = tuple[float, float, float, float]
@@ -83,12 +91,18 @@ class PhotoShop:
         ]
 
     def _ask(self, path: str, body: object) -> Any:
-        for _ in range(_TRIES):
-            status, reply = self.server.post(f"{path}?key={self.key}", body)
-            if status == 200:
-                return reply
-            time.sleep(_PAUSE_SECONDS)  # 503 while the machine is busy with other programs
-        raise ServerError(f"{path} answers {status}: {reply}")
+        return _post(self.server, f"{path}?key={self.key}", body)
+
+
+def _post(
+    server: Server, path: str, body: object, headers: Mapping[str, str] | None = None
+) -> Any:
+    for _ in range(_TRIES):
+        status, reply = server.post(path, body, headers)
+        if status == 200:
+            return reply
+        time.sleep(_PAUSE_SECONDS)  # 503 while the machine is busy with other programs
+    raise ServerError(f"{path} answers {status}: {reply}")
 
 
 def described(encoder: Path | None, pictures: Sequence[bytes]) -> Descriptors:
@@ -120,6 +134,83 @@ def photo_shop(
             del os.environ[name]
             if value is not None:
                 os.environ[name] = value
+
+
+@contextlib.contextmanager
+def loaded_shop(
+    folder: Path,
+    pictures: Sequence[Path],
+    categories: Sequence[tuple[str, ...]],
+    objects: Path | None,
+) -> Iterator[PhotoShop]:
+    """Give a store whose products were pushed, once all their pictures are learned.
+
+    The pictures are files below `folder`, which a server on this machine serves. With the
+    archive `objects` its detector is installed, as an operator does it.
+    """
+    with tempfile.TemporaryDirectory() as place, _served(folder) as host:
+        data = Path(place) / "data"
+        keys = create_store(data)
+        if objects is not None:
+            install = ("install", "objects", "--from", str(objects), "--yes")
+            productrecs(data, "models", *install)
+            productrecs(data, "models", "use", "objects")
+        with ready_service(data, 1, {_HOSTS: host, _TEXT: "none"}) as server:
+            items = [
+                {
+                    "id": f"p-{number}",
+                    "title": f"Product {number}",
+                    "price": 10,
+                    "categories": list(named),
+                    "image_url": f"http://{host}/{quote(str(picture.relative_to(folder)))}",
+                }
+                for number, (picture, named) in enumerate(
+                    zip(pictures, categories, strict=True)
+                )
+            ]
+            for start in range(0, len(items), _PUSHED):
+                body = {"items": items[start : start + _PUSHED]}
+                _post(server, "/v1/items", body, {"X-API-Key": keys["secret_key"]})
+            _wait_until_learned(data, StoreId(keys["store_id"]), len(items))
+            yield PhotoShop(server, keys["publishable_key"])
+
+
+@contextlib.contextmanager
+def _served(folder: Path) -> Iterator[str]:
+    """Serve the files below a folder; give host and port."""
+    handler = functools.partial(_QuietFiles, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as files:
+        thread = threading.Thread(target=files.serve_forever)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{files.server_port}"
+        finally:
+            files.shutdown()
+            thread.join()
+
+
+class _QuietFiles(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Write nothing."""
+
+
+def _wait_until_learned(data: Path, store_id: StoreId, count: int) -> None:
+    """Return when the visual model has every picture.
+
+    Raises:
+        ServerError: when an hour is not enough.
+    """
+    until = time.monotonic() + LOAD_SECONDS
+    with contextlib.closing(Database.open(None, data)) as database:
+        while time.monotonic() < until:
+            with database.reading() as connection:
+                repository = PictureRepository(connection, store_id)
+                counts, progress = repository.counts(), repository.progress()
+            is_learned = (progress.visual_seq or 0) >= progress.picture_seq
+            if counts.indexed + counts.failed >= count and is_learned:
+                return
+            time.sleep(_PAUSE_SECONDS)
+    raise ServerError(f"{counts.indexed} of {count} pictures are described in an hour")
 
 
 def _import(file: Path, data: Path, catalog: Catalog) -> None:

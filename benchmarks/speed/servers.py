@@ -76,14 +76,24 @@ class Server:
         """Return (status, JSON of the body) of a GET; status 0 while nobody answers."""
         return self._ask("GET", path, None)
 
-    def post(self, path: str, body: object) -> tuple[int, Any]:
+    def post(
+        self, path: str, body: object, headers: Mapping[str, str] | None = None
+    ) -> tuple[int, Any]:
         """Return (status, JSON of the body) of a POST with a JSON body."""
-        return self._ask("POST", path, json.dumps(body).encode())
+        return self._ask("POST", path, json.dumps(body).encode(), headers)
 
-    def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, Any]:
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
-            connection.request(method, path, body, {"Content-Type": "text/plain"})
+            connection.request(
+                method, path, body, {"Content-Type": "text/plain"} | dict(headers or {})
+            )
             reply = connection.getresponse()
             return reply.status, json.loads(reply.read())
         except (OSError, ValueError, http.client.HTTPException):
