@@ -222,6 +222,10 @@ def test_products_are_pinned_and_searches_redirected(
     listed = flat(text_of(owner.get("/dashboard/search")))
     assert "Pin seat: sofa-2" in listed
     assert "Redirect help: /help" in listed
+    assert "sofa zebra 1 1 Finds similar products" in listed
+    away["q"] = "sofa zebra"
+    assert owner.post(IMPROVE, **away, address="/zebra").status == 303
+    assert "sofa zebra 1 1 Redirects now" in flat(text_of(owner.get("/dashboard/search")))
 
 
 def test_a_viewer_reads_and_changes_nothing(office: Office, shop: Store) -> None:

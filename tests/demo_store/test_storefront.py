@@ -45,6 +45,7 @@ class Recorder:
     status: int = 200
     relaxed: str = ""
     did_you_mean: str | None = None
+    redirect: str | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer everything alike."""
@@ -54,6 +55,7 @@ class Recorder:
         answered: dict[str, Any] = {
             "results": [{"id": "enamel-mug"}, {"id": "gone"}],
             "did_you_mean": self.did_you_mean,
+            "redirect": self.redirect,
         }
         if self.relaxed:
             answered["filters"] = [{"text": "under 50"}]
@@ -252,6 +254,15 @@ def test_a_search_shows_what_the_service_found_and_the_shop_has(
 
     assert "1 thing," in page.text
     assert "/demo/product/enamel-mug" in page.text
+
+
+def test_a_search_goes_to_the_page_that_the_service_names(
+    browser: BrowserSession, service: Recorder
+) -> None:
+    service.redirect = "/demo/help"
+    page = browser.get("/demo/search?q=help")
+
+    assert (page.status, page.headers["location"]) == (303, "/demo/help")
 
 
 def test_a_search_names_the_shopper_as_the_search_box_does(

@@ -197,6 +197,8 @@ class Storefront:
             reply = await self._service.get(
                 "/v1/search", q=query, num=str(_MAX_RESULTS), suggest="1", **shopper
             )
+            if address := reply.text("redirect"):
+                return _redirect(address)
             products_found = products.visible_products(
                 str(result["id"]) for result in reply.list("results")
             )

@@ -104,7 +104,8 @@ class SearchPreview:
 class QueryOutcome(StrEnum):
     """What a query finds."""
 
-    FOUND = "found"  # a product with all of its words, or a page
+    REDIRECT = "redirect"  # the page that a redirect leads to
+    FOUND = "found"  # a product with all of its words
     SIMILAR = "similar"  # only some of the words, or a similar meaning
     NOTHING = "nothing"
 
@@ -136,7 +137,7 @@ class SearchPreviewer:
         request = SearchRequest(f"{truncate_query(query).strip()} ", 1)
         results = find_products(searchable, request, self._visit.now_ms)
         if results.address is not None:
-            return QueryOutcome.FOUND
+            return QueryOutcome.REDIRECT
         if not results.hits:
             return QueryOutcome.NOTHING
         return QueryOutcome.FOUND if results.has_every_word else QueryOutcome.SIMILAR
