@@ -140,7 +140,7 @@ def check(
         case.validate_response(response, checks=CHECKS)
 
     for mode, count in zip(MODES, cases, strict=True):
-        if count == 0:
+        if count == 0 or (mode is GenerationMode.NEGATIVE and _takes_any_path(operation)):
             continue
         quietly = settings(
             max_examples=count,
@@ -154,6 +154,16 @@ def check(
         except Unsatisfiable:
             assert mode is GenerationMode.NEGATIVE  # nothing is forbidden
     return sent
+
+
+def _takes_any_path(operation: APIOperation[Any, Any, Any, Any]) -> bool:
+    """Tell whether a call has only texts of its path, so that nothing is forbidden.
+
+    Looking for what is would take Hypothesis half a second.
+    """
+    described = operation.definition.raw
+    places = {parameter["in"] for parameter in described.get("parameters", ())}
+    return places == {"path"} and "requestBody" not in described
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
