@@ -1,10 +1,11 @@
 """New engine: what it takes to add one, and that a forgotten part stops the start.
 
-The source is copied, files are changed in the copy, and a process of its own starts.
+The source is copied once; each test changes files of the copy, and starts a process.
 """
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import os
@@ -12,11 +13,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
 from tests.architecture.bought_next import BoughtNextEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 REGISTRY = "engines/registry.py"
@@ -54,17 +58,30 @@ ADDED = (
 IMPORT_CONTRACT = 1  # the file besides these: the engine's name in `pyproject.toml`
 
 
-def copied(folder: Path, *changes: Change) -> Path:
-    """Return a copy of the source with these changes."""
-    source = folder / "src"
-    leave = shutil.ignore_patterns("__pycache__", "*.webp", "*.png")
-    shutil.copytree(ROOT / "src", source, ignore=leave)
-    for path, old, new in changes:
-        changed = source / "productrecs" / path
-        text = changed.read_text() if old else ""
-        assert old in text
-        changed.write_text(text.replace(old, new) if old else new)
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the source, which tests change for a while."""
+    source = tmp_path_factory.mktemp("source") / "src"
+    shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("*.webp", "*.png"))
     return source
+
+
+@contextlib.contextmanager
+def changed(source: Path, *changes: Change) -> Iterator[None]:
+    """Make these changes, and take them back afterwards."""
+    before: dict[Path, str | None] = {}
+    for path, old, new in changes:
+        file = source / "productrecs" / path
+        text = file.read_text() if old else ""
+        before.setdefault(file, text if old else None)
+        assert old in text
+        file.write_text(text.replace(old, new) if old else new)
+    yield
+    for file, was in before.items():
+        if was is None:
+            file.unlink()
+        else:
+            file.write_text(was)
 
 
 def run(source: Path, program: str) -> subprocess.CompletedProcess[str]:
@@ -98,23 +115,24 @@ def run(source: Path, program: str) -> subprocess.CompletedProcess[str]:
     ids=["name taken", "no label", "no guide"],
 )
 def test_a_part_that_is_forgotten_stops_the_start(
-    tmp_path: Path, change: Change, said: str
+    source: Path, change: Change, said: str
 ) -> None:
-    ran = run(copied(tmp_path, change), START)
+    with changed(source, change):
+        ran = run(source, START)
 
     assert ran.returncode != 0
     assert said in ran.stderr
 
 
 def test_an_engine_of_four_files_is_trained_served_explained_and_evaluated(
-    tmp_path: Path,
+    source: Path,
 ) -> None:
     assert len({change.path for change in ADDED}) + IMPORT_CONTRACT <= 5
 
     trials = []
-    for name, changes in (("with", ADDED), ("without", ())):
-        source = copied(tmp_path / name, *changes)
-        ran = run(source, f"{START}\n{RUN_TRIAL}")
+    for changes in (ADDED, ()):
+        with changed(source, *changes):
+            ran = run(source, f"{START}\n{RUN_TRIAL}")
         assert ran.returncode == 0, ran.stderr
         trials.append(json.loads(ran.stdout))
     added, removed = trials
