@@ -26,7 +26,7 @@ from tests.support.migrated import bring, migrate_at, migrated
 from tests.support.object_server import RADOSGW, ObjectServer, object_server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 _CLUSTER = "PRODUCTRECS_TEST_CLUSTER"
 _OWNER = pytest.StashKey[postgres.Owner]()
@@ -77,10 +77,16 @@ def pytest_runtest_teardown() -> None:
         pytest.fail(f"the test set the priority of this process to {priority}")
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
     """Keep the garbage collector from walking thousands of tests again and again."""
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_report_header() -> str:
