@@ -9,25 +9,13 @@ import pytest
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.services import Services, build_services
 from productrecs.serving.activity_counts import ActivityCounter, ActivityCounts
-from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.clock import FakeClock
-from tests.support.service import Service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-
-@pytest.fixture
-def services(data_folder: Path) -> Iterator[Services]:
-    Service(data_folder).prepare()
-    built = build_services(Settings(data=data_folder))
-    yield built
-    built.close()
+    from productrecs.services import Services
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from productrecs.serving.arm_assigner import BACKOFF_SECONDS, ArmAssigner
 from productrecs.serving.writes.background_writes import BackgroundWriter
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import exposures
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,11 +29,6 @@ if TYPE_CHECKING:
 
 NOON = 1_000
 HALF = holdout_split("holdout", 50)
-
-
-@pytest.fixture
-def store_id(database: Database) -> StoreId:
-    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
 
 
 @pytest.fixture

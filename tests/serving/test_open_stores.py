@@ -43,7 +43,7 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.worker.missing_snapshots import rebuild_missing_snapshots
-from tests.support.service import Service, eventually
+from tests.support.service import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,14 +53,6 @@ if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
     from productrecs.storage.sql.dialects import RawReader
     from productrecs.tenancy.accounts.store import Store
-
-
-@pytest.fixture
-def services(data_folder: Path) -> Iterator[Services]:
-    Service(data_folder).prepare()
-    built = build_services(Settings(data=data_folder))
-    yield built
-    built.close()
 
 
 @pytest.fixture

@@ -31,11 +31,6 @@ NOON = 1_000
 
 
 @pytest.fixture
-def store_id(database: Database) -> StoreId:
-    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
-
-
-@pytest.fixture
 def other_id(database: Database) -> StoreId:
     return register_store(database, Registration("other.example"), lambda: NOON)[0].store_id
 

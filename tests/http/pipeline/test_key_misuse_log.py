@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from productrecs.application import create_application
 from productrecs.core.clock import HOUR_MS, system_ms
 from productrecs.services import Services, build_services
-from productrecs.settings import Settings
 from productrecs.tenancy.accounts.repository import (
     MAX_STORED,
     KeyMisuse,
@@ -24,24 +21,12 @@ from productrecs.tenancy.accounts.store_management import (
     rotate_secret,
 )
 from tests.api.inside import Inside
-from tests.support.service import Service
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 
 OWN, FOREIGN = "https://shop.example", "https://m.shop.example"
-
-
-@pytest.fixture
-def services(data_folder: Path) -> Iterator[Services]:
-    Service(data_folder).prepare()
-    built = build_services(Settings(data=data_folder))
-    yield built
-    built.close()
 
 
 def seen(database: Database, store: Store) -> set[tuple[MisuseKind, str]]:

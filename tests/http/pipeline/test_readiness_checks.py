@@ -16,11 +16,10 @@ from productrecs.http.pipeline import readiness_checks
 from productrecs.http.pipeline.readiness_checks import CHECKS, DependencyMonitor, Readiness
 from productrecs.http.routes.public.health import readiness_of
 from productrecs.services import Services, build_services
-from productrecs.settings import Settings
 from productrecs.storage.sql.migrations.schema_upgrade import KNOWN
 from productrecs.storage.sql.tables import jobs
 from tests.api.inside import Inside
-from tests.support.service import Service, eventually
+from tests.support.service import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,14 +86,6 @@ def test_a_damaged_model_is_mentioned_since_the_last_good_one_serves() -> None:
 
     assert not readiness.reasons
     assert "damaged models of 2 stores" in readiness.results_by_check()["models"]
-
-
-@pytest.fixture
-def services(data_folder: Path) -> Iterator[Services]:
-    Service(data_folder).prepare()
-    built = build_services(Settings(data=data_folder))
-    yield built
-    built.close()
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Pushes and deletions: the catalog follows them, and the live view follows it."""
 
 import tracemalloc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -24,22 +24,9 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 NOON = parse_timestamp("2026-03-01T12:00Z")
 BERLIN = ZoneInfo("Europe/Berlin")
-
-
-@pytest.fixture
-def store_id(database: Database) -> StoreId:
-    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
-
-
-@pytest.fixture
-def reader(database: Database) -> Iterator[RawReader]:
-    opened = database.raw_reader()
-    yield opened
-    opened.close()
 
 
 def send(database: Database, store: StoreId, **items: Mapping[str, object]) -> PushResult:

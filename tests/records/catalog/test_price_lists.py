@@ -23,7 +23,6 @@ from productrecs.records.catalog.price_lists import (
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.product_cards import encode_card_start
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 if TYPE_CHECKING:
@@ -31,12 +30,6 @@ if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
 
 ZONE: Final = StoreSettings().zone
-
-
-@pytest.fixture
-def store_id(database: Database) -> StoreId:
-    """Return an empty store."""
-    return register_store(database, Registration("shop.example"), system_ms)[0].store_id
 
 
 def _prices(fields: dict[str, Any]) -> dict[str, Any]:

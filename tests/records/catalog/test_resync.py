@@ -26,7 +26,6 @@ from productrecs.tenancy.accounts.store_management import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from zoneinfo import ZoneInfo
 
     from productrecs.core.ids import StoreId
@@ -35,18 +34,6 @@ if TYPE_CHECKING:
 
 NOON, LATER = 1_000, 2_000
 NAMES = [f"item-{number}" for number in range(7)]
-
-
-@pytest.fixture
-def store_id(database: Database) -> StoreId:
-    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
-
-
-@pytest.fixture
-def reader(database: Database) -> Iterator[RawReader]:
-    opened = database.raw_reader()
-    yield opened
-    opened.close()
 
 
 class Follower:

@@ -24,7 +24,6 @@ from productrecs.records.events.repository import (
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import bot_events, event_columns, events, shopper_links
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository
 
 if TYPE_CHECKING:
@@ -35,11 +34,6 @@ NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 CUSTOMERS = [None, None, None, "anna", "ben", "s_2"]  # a session's name is a customer's too
 SESSIONS = [None, "s_1", "s_2", "s_3", "s_4"]
 LAST = 1_000
-
-
-@pytest.fixture
-def store_id(database: Database) -> StoreId:
-    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
 
 
 def send(database: Database, store: StoreId, *sent: NewEvent) -> None:

@@ -1,6 +1,5 @@
 """Bot events: stored apart, and what a bot did before it was recognised moves there."""
 
-import pytest
 import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
@@ -12,16 +11,10 @@ from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.store_counters_and_versions import log_head
 from productrecs.storage.sql.tables import bot_events, event_columns, events
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs, read_log
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
-
-
-@pytest.fixture
-def store_id(database: Database) -> StoreId:
-    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
 
 
 def send(database: Database, store: StoreId, *sent: NewEvent, now: int = NOON) -> None:

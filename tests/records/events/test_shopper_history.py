@@ -19,11 +19,8 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events, i
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import items
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from productrecs.core.ids import StoreId
     from productrecs.storage.sql.database import Database
     from productrecs.storage.sql.dialects import RawReader
@@ -39,18 +36,6 @@ KINDS = [
     EventKind.CATEGORY_VIEW,
     EventKind.BUY,
 ]
-
-
-@pytest.fixture
-def store_id(database: Database) -> StoreId:
-    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
-
-
-@pytest.fixture
-def reader(database: Database) -> Iterator[RawReader]:
-    opened = database.raw_reader()
-    yield opened
-    opened.close()
 
 
 def send(database: Database, store: StoreId, *sent: NewEvent, now: int = NOON) -> None:

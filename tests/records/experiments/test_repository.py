@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
 import sqlalchemy as sa
 
 from productrecs.records.events.event import EventKind, NewEvent
@@ -29,11 +28,6 @@ if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
 
 NOON = 1_000
-
-
-@pytest.fixture
-def store_id(database: Database) -> StoreId:
-    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
 
 
 def sign_in(database: Database, store_id: StoreId, session: str, customer: str) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from productrecs.core.clock import DAY_MS
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.repository import EventRepository
@@ -22,11 +20,6 @@ if TYPE_CHECKING:
 NOW = 40 * DAY_MS
 SINCE = NOW - 30 * DAY_MS
 VIEW = NewEvent(EventKind.DETAIL_PAGE_VIEW, item_id="a", session_id="s_1")
-
-
-@pytest.fixture
-def store_id(database: Database) -> StoreId:
-    return register_store(database, Registration("shop.example"), lambda: 0)[0].store_id
 
 
 def send(database: Database, store_id: StoreId, at_ms: int, *events: NewEvent) -> None:

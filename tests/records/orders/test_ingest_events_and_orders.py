@@ -15,15 +15,9 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import events, items, purchase_lines
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 WEEK = 7 * DAY_MS
-
-
-@pytest.fixture
-def store_id(database: Database) -> StoreId:
-    return register_store(database, Registration("shop.example"), lambda: NOON)[0].store_id
 
 
 def send(database: Database, store: StoreId, *sent: NewEvent, now: int = NOON) -> int:
