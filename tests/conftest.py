@@ -4,7 +4,7 @@
 - `database_url`, `data_folder`: one of each kind, to start a service on. What is on
   PostgreSQL is migrated; `Service.prepare` does so on SQLite.
 - `sqlite_database`: migrated SQLite only, where the database makes no difference.
-- `store_id`, `reader`: a store of `database`, and its raw reader.
+- `store`, `store_id`, `reader`: a store of `database`, and its raw reader.
 - `services`: what an API process is made of, on SQLite.
 - `postgres_url`: an empty PostgreSQL database, where only that makes sense.
 - `object_address`: an empty object store, a folder; in `make trust` in Ceph.
@@ -22,21 +22,21 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from productrecs.core.clock import fixed_clock
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.database import Database
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support import network, postgres
 from tests.support.migrated import bring, migrate_at, migrated
 from tests.support.object_server import RADOSGW, ObjectServer, object_server
 from tests.support.service import Service
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
     from productrecs.core.ids import StoreId
     from productrecs.storage.sql.dialects import RawReader
+    from productrecs.tenancy.accounts.store import Store
 
 _CLUSTER = "PRODUCTRECS_TEST_CLUSTER"
 _OWNER = pytest.StashKey[postgres.Owner]()
@@ -188,10 +188,15 @@ def sqlite_database(data_folder: Path) -> Iterator[Database]:
 
 
 @pytest.fixture
-def store_id(database: Database) -> StoreId:
-    """Return the id of a new store, shop.example."""
-    wanted = Registration("shop.example")
-    return register_store(database, wanted, fixed_clock(0))[0].store_id
+def store(database: Database) -> Store:
+    """Return a new store, shop.example."""
+    return new_store(database)
+
+
+@pytest.fixture
+def store_id(store: Store) -> StoreId:
+    """Return the id of `store`."""
+    return store.store_id
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from productrecs.storage.sql.idempotency_keys import (
 )
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import named_calls
-from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
@@ -85,7 +85,7 @@ def test_an_upload_that_comes_again_is_the_same(merchant: Merchant) -> None:
 
 
 def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
-    store, _ = register_store(database, Registration("shop.example"), lambda: 1)
+    store = new_store(database)
     call = identify_call("items", "n", b"body")
     done = list[int]()
     results = list[tuple[int, bool]]()
@@ -110,8 +110,8 @@ def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
 
 
 def test_a_name_is_good_for_a_day_and_one_store(database: Database) -> None:
-    store, _ = register_store(database, Registration("shop.example"), lambda: 1)
-    other, _ = register_store(database, Registration("other.example"), lambda: 1)
+    store = new_store(database)
+    other = new_store(database, "other.example")
     call = identify_call("items", "n", b"body")
     changed = identify_call("items", "n", b"other")
     assert call is not None

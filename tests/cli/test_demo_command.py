@@ -38,13 +38,12 @@ from productrecs.services import Services
 from productrecs.storage.sql.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     all_stores,
     find_store,
-    register_store,
 )
 from tests.cli.conftest import BOTH, CommandLine
 from tests.support.demo import paint
+from tests.support.stores import new_store
 
 
 def small(seed: int, now_ms: int, is_held_out: Callable[[str], bool]) -> GeneratedStore:
@@ -136,7 +135,7 @@ def test_a_demo_store_that_was_not_made_whole_is_made_anew(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_little(monkeypatch)
-    half = register_store(services.database, Registration(DOMAIN), services.clock)[0]
+    half = new_store(services.database, DOMAIN)
 
     whole = demo.prepare_store_and_reset_access(services)
 

@@ -16,6 +16,7 @@ from productrecs.tenancy.users import dashboard_user
 from tests.api.inside import Inside
 from tests.support.dashboard import Member, add_store
 from tests.support.feeds import HOST as FEED_HOST
+from tests.support.filled_store import Filled, open_store
 from tests.support.service import Service
 
 if TYPE_CHECKING:
@@ -76,3 +77,19 @@ def store(office: Office) -> Store:
     """Return the one store of a test; its domain is of the time."""
     office.now_ms += 3_600_000
     return add_store(office.services, f"shop-{office.now_ms}.example")
+
+
+@pytest.fixture
+def shop(office: Office) -> Filled:
+    """Return a store of twelve lamps."""
+    office.now_ms += 3_600_000
+    services = office.services
+    domain = f"lamps-{office.now_ms}.example"
+    made = open_store(services.database, services.clock, office.inside, domain)
+    lamps = [
+        {"id": f"lamp-{n}", "title": f"Lamp {n}", "price": 10 + n, "categories": ["Lamps"]}
+        for n in range(12)
+    ]
+    assert made.merchant.push(*lamps).status == 200
+    assert made.merchant.recommend(item_id="lamp-1").status == 200
+    return made

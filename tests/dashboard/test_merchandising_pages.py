@@ -10,30 +10,14 @@ import pytest
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.dashboard import Member, add_user, text_of
-from tests.support.filled_store import Filled, open_store
 
 if TYPE_CHECKING:
     from productrecs.records.merchandising.rule import Rule
     from tests.dashboard.conftest import Office
+    from tests.support.filled_store import Filled
 
 PAGE = "/dashboard/merchandising"
 RULE = f"{PAGE}/rule"
-
-
-@pytest.fixture
-def shop(office: Office) -> Filled:
-    """Return a store of twelve lamps."""
-    office.now_ms += 3_600_000
-    services = office.services
-    domain = f"rules-{office.now_ms}.example"
-    made = open_store(services.database, services.clock, office.inside, domain)
-    lamps = [
-        {"id": f"lamp-{n}", "title": f"Lamp {n}", "price": 10 + n, "categories": ["Lamps"]}
-        for n in range(12)
-    ]
-    assert made.merchant.push(*lamps).status == 200
-    assert made.merchant.recommend(item_id="lamp-1").status == 200
-    return made
 
 
 def stored(office: Office, shop: Filled) -> list[Rule]:

@@ -8,10 +8,10 @@ import pytest
 
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.dashboard import Member, add_user, text_of
-from tests.support.filled_store import Filled, open_store
 
 if TYPE_CHECKING:
     from tests.dashboard.conftest import Office
+    from tests.support.filled_store import Filled
 
 PAGE = "/dashboard/placements"
 FORM = f"{PAGE}/placement"
@@ -25,22 +25,6 @@ WHOLE = {
     "minimum": "2",
     "fallback": "trending",
 }
-
-
-@pytest.fixture
-def shop(office: Office) -> Filled:
-    """Return a store of twelve lamps."""
-    office.now_ms += 3_600_000
-    services = office.services
-    domain = f"placements-{office.now_ms}.example"
-    made = open_store(services.database, services.clock, office.inside, domain)
-    lamps = [
-        {"id": f"lamp-{n}", "title": f"Lamp {n}", "price": 10 + n, "categories": ["Lamps"]}
-        for n in range(12)
-    ]
-    assert made.merchant.push(*lamps).status == 200
-    assert made.merchant.recommend(item_id="lamp-1").status == 200
-    return made
 
 
 def test_a_placement_is_made_changed_and_removed(office: Office, shop: Filled) -> None:

@@ -22,8 +22,8 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import bring
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +131,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
     folder = tmp_path_factory.mktemp("shop")
     bring(folder)
     services = build_services(Settings(data=folder))
-    store, _ = register_store(services.database, Registration(DOMAIN), services.clock)
+    store = new_store(services.database, DOMAIN)
     items = [
         _item("ridge-tent-for-two", 189.0),
         _item("enamel-mug", 9.5),

@@ -38,12 +38,11 @@ from productrecs.storage.sql.store_counters_and_versions import view_versions_by
 from productrecs.storage.sql.tables import jobs, store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     change_settings,
-    register_store,
 )
 from productrecs.worker.missing_snapshots import rebuild_missing_snapshots
 from tests.support.service import eventually
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def store(services: Services) -> Store:
-    return register_store(services.database, Registration("shop.example"), system_ms)[0]
+    return new_store(services.database)
 
 
 @pytest.fixture
@@ -112,7 +111,7 @@ def test_a_setting_that_changed_while_the_shop_was_read_is_followed(
 def test_what_a_shop_remembers_later_makes_another_leave(
     services: Services, accounts: AccountDirectory, store: Store
 ) -> None:
-    other = register_store(services.database, Registration("other.example"), system_ms)[0]
+    other = new_store(services.database, "other.example")
     shops = OpenStores(services, accounts, budget_bytes=100_000)
     asyncio.run(shops.open(store))
     busy = asyncio.run(shops.open(other))
@@ -134,8 +133,7 @@ def test_unused_stores_leave_memory(
     passing = itertools.count(step=1_800)  # half an hour passes whenever the cache looks
     shops = OpenStores(services, accounts, seconds=lambda: float(next(passing)))
     others = [
-        register_store(services.database, Registration(f"shop{n}.example"), system_ms)[0]
-        for n in range(MAX_PRELOADED + 2)
+        new_store(services.database, f"shop{n}.example") for n in range(MAX_PRELOADED + 2)
     ]
     for one in (store, *others):
         asyncio.run(shops.open(one))
@@ -185,7 +183,7 @@ def test_only_a_server_database_can_have_models_that_a_folder_lacks(
 ) -> None:
     settings = Settings(data=data_folder, database_url=database_url)
     services = build_services(settings)
-    store = register_store(database, Registration("shop.example"), system_ms)[0]
+    store = new_store(database)
     heads = store_heads.update().where(store_heads.c.store_id == store.store_id)
     with database.transaction() as transaction:
         values = {"model_id": "00000001-there", "visual_id": "00000001-there"}
@@ -211,7 +209,7 @@ def test_only_a_server_database_can_have_models_that_a_folder_lacks(
 def test_answers_to_questions_count_in_their_store_once_it_is_trained_again(
     services: Services, store: Store
 ) -> None:
-    other = register_store(services.database, Registration("b.example"), system_ms)[0]
+    other = new_store(services.database, "b.example")
     opened = load_store(services, store)
     today = datetime.fromtimestamp(system_ms() / 1000, UTC).date().isoformat()
     counts = [QuestionCount("color", 900, 300), QuestionCount("size", 900, 9)]

@@ -28,7 +28,7 @@ from productrecs.training.fit_models import fit_all_models
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import TrainedModels
 from productrecs.training.training_inputs import OrderLineArrays, TrainingInputs
-from tests.records.orders.import_support import NOON, import_text, new_store
+from tests.records.orders.import_support import NOON, import_text, new_store_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -196,7 +196,7 @@ def lists(arrays: Mapping[str, npt.NDArray[Any]], n_items: int, now_ms: int) -> 
 def test_reading_on_gives_the_model_of_the_whole_log(
     database: Database, n_items: int, events: int, seed: int
 ) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
     life, inputs = Life(database, store, seed, n_items), TrainingInputs()
 
     for _ in range(8):

@@ -18,7 +18,7 @@ from productrecs.training.partitioned_shopper_events import (
 )
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs, read_log
-from tests.records.orders.import_support import new_store
+from tests.records.orders.import_support import new_store_id
 from tests.training.test_incremental import Life, read_on, trained
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ N_ITEMS, EVENTS, SEED = 64, 60, 5
 def test_any_partition_gives_the_model_of_the_whole(
     sqlite_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = new_store(sqlite_database)
+    store = new_store_id(sqlite_database)
     life = Life(sqlite_database, store, SEED, N_ITEMS)
     for _ in range(4):
         life.go_on(EVENTS)
@@ -106,7 +106,7 @@ def test_events_are_read_back_in_log_order_from_file_and_memory(tmp_path: Path) 
 def test_tuning_reads_the_newest_events_of_a_long_log_and_all_orders(
     sqlite_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = new_store(sqlite_database)
+    store = new_store_id(sqlite_database)
     life = Life(sqlite_database, store, SEED, N_ITEMS)
     life.go_on(EVENTS)
     with sqlite_database.reading() as connection:

@@ -9,8 +9,8 @@ import pytest
 from productrecs.core.clock import HOUR_MS, SECOND_MS
 from productrecs.storage.sql.tables import models, store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.training_run import settings_hash, stale_stores
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
@@ -24,7 +24,7 @@ def stores(database: Database) -> list[StoreId]:
     """Return stores whose models know their ten events and are an hour old."""
     found = []
     for number in range(QUIET + 1):
-        store, _ = register_store(database, Registration(f"s{number}.example"), lambda: 0)
+        store = new_store(database, f"s{number}.example")
         with database.transaction() as transaction:
             head = store_heads.update().where(store_heads.c.store_id == store.store_id)
             transaction.execute(head.values(seq=10, model_id="m"))

@@ -28,7 +28,7 @@ from productrecs.storage.sql import apsw_dbapi
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import metadata
-from tests.records.orders.import_support import new_store
+from tests.records.orders.import_support import new_store_id
 from tests.support.service import Service
 from tests.trust.load import receipts, stored
 
@@ -116,7 +116,7 @@ Write = Callable[[Database, StoreId, str], OrderReceipt]
 def traces(trap: Trap, folder: Path, write: Write) -> tuple[int, list[int]]:
     """Return at how many places an order was broken off, and at which it left traces."""
     database = Database.open(None, folder)
-    store = new_store(database)
+    store = new_store_id(database)
     receive(database, store, "before")
     untouched, left = contents(database), []
     for place in range(1, 200):
@@ -188,7 +188,7 @@ def end_of_a_writer(
 def check_killed_orders(service: Service, kills: int, write: Write) -> int:
     """Kill writers at every moment of an order; return how many moments it has."""
     with service.database() as database:
-        store = new_store(database)
+        store = new_store_id(database)
     for moment in itertools.count(1):
         orders = [f"o-{moment}-{number}" for number in range(kills)]
         ends = {end_of_a_writer(service, store, one, moment, write) for one in orders}
@@ -278,7 +278,7 @@ def check_disk(
     """
     disk.at = 0
     database = Database.open(None, folder)
-    store = new_store(database)
+    store = new_store_id(database)
     disk.seen, disk.at, disk.lasts = 0, at, lasts
     acknowledged = []
     for number in range(6):

@@ -21,7 +21,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.sqlite_dialect import SqliteDialect
-from tests.records.orders.import_support import new_store
+from tests.records.orders.import_support import new_store_id
 from tests.trust.history import History, Operation, Outcome
 from tests.trust.load import receipts, stored
 
@@ -118,7 +118,7 @@ def verdict_of(folder: Path, disk: Disk, seed: int, tmp_path: Path) -> tuple[boo
     shutil.copytree(folder, data)
     disk.writes, disk.cut_at, disk.unsynced = 0, 0, {}
     database = Database.open(None, data)
-    store = new_store(database)
+    store = new_store_id(database)
     history = History()
     disk.cut_at = disk.writes + chance.randrange(20, 200)
     disk.on_cut = lambda: disk.after_the_cut(data, left, chance)

@@ -31,7 +31,7 @@ from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.group_commit import GroupCommit
 from productrecs.storage.sql.tables import events
 from productrecs.storage.sql.tables.record_tables import event_session
-from tests.records.orders.import_support import new_store
+from tests.records.orders.import_support import new_store_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,7 +124,7 @@ def lost_in(migrated: Path, folder: Path, kills: int, seed: int, *, early: bool)
     """Return how many acknowledged events some kills took; none may be there twice."""
     shutil.copytree(migrated, folder, dirs_exist_ok=True)
     with opened(folder) as database:
-        store = new_store(database)
+        store = new_store_id(database)
     chance = random.Random(seed)  # noqa: S311 - when to strike, not a key
     seq = lost = total = 0
     for kill in range(kills):

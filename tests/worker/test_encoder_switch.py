@@ -16,7 +16,6 @@ from click.testing import CliRunner
 
 from productrecs.cli.doctor.picture_checks import check_picture_encoder
 from productrecs.cli.main import productrecs
-from productrecs.core.clock import system_ms
 from productrecs.records.pictures.onnx_model_file import EMBEDDER
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.services import INSTALLED_MODELS_FOLDER, Services, build_services
@@ -24,10 +23,8 @@ from productrecs.settings import Settings
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     delete_store,
     find_store,
-    register_store,
 )
 from productrecs.training.installed_models import InstalledModels, ModelSource
 from productrecs.training.visual.build_visual_model import served_embedder, stored_embedders
@@ -45,6 +42,7 @@ from productrecs.worker.picture_jobs import JOB, PictureJobs
 from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
 from tests.support.migrated import bring
 from tests.support.pictures import COLOURS, drawn, encoded
+from tests.support.stores import new_store
 from tests.worker.test_picture_jobs import HOST, model_of, picture_server, say
 
 if TYPE_CHECKING:
@@ -68,7 +66,7 @@ class Shop:
 
     def add_store(self, domain: str) -> StoreId:
         """Add a store with a product of each colour."""
-        store, _ = register_store(self.services.database, Registration(domain), system_ms)
+        store = new_store(self.services.database, domain)
         say(
             self.services,
             store.store_id,

@@ -30,15 +30,14 @@ from productrecs.storage.files.model_files import publish_arrays
 from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
 from productrecs.storage.files.object_store_snapshots import MODELS, SnapshotName
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     delete_store,
-    register_store,
 )
 from productrecs.training.repository import TrainedModelRecord, TrainingRepository
 from productrecs.worker.file_import_jobs import OrderUploadJobs
 from productrecs.worker.job_worker import JobProgress
 from productrecs.worker.object_store_jobs import ObjectStoreJobs
 from tests.support.migrated import bring
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,9 +79,7 @@ def tidy(jobs: ObjectStoreJobs) -> None:
 def test_models_from_before_are_uploaded_and_old_ones_purged(
     services: Services, objects: ObjectStore
 ) -> None:
-    store = register_store(services.database, Registration("a.example"), fixed_clock(NOON))[
-        0
-    ]
+    store = new_store(services.database, "a.example")
     shared, jobs = services.snapshots.shared, ObjectStoreJobs(services, grace_seconds=0)
     assert shared is not None
     names = []

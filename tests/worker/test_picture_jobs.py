@@ -29,7 +29,6 @@ from productrecs.settings import Settings
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import pictures
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.photo_matcher import PhotoMatcher
 from productrecs.training.visual.picture_embedding import choose_embedding
 from productrecs.training.visual.served_visual_model import ServedVisualModel
@@ -38,6 +37,7 @@ from productrecs.worker.picture_jobs import JOB, REFETCH_AFTER_MS, PictureJobs
 from tests.records.pictures.test_onnx_embedder_and_detector import mean_colour
 from tests.support.migrated import bring
 from tests.support.pictures import COLOURS, drawn, encoded
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Set
@@ -143,7 +143,7 @@ def test_pictures_are_fetched_checked_again_and_failures_reported(
     handler.files = {colour: encoded(drawn(colour, "ball")) for colour in COLOURS}
     handler.files["text"] = b"this is no picture"
     handler.requests.clear()
-    store, _ = register_store(services.database, Registration("see.example"), system_ms)
+    store = new_store(services.database, "see.example")
     addresses = {colour: f"{address}/{colour}" for colour in COLOURS}
     say(
         services,
@@ -204,7 +204,7 @@ def test_the_very_file_of_a_picture_finds_its_products_first(
     handler, address = shop
     handler.files = {"ball": encoded(drawn("red", "ball"))}
     handler.files |= {"cross": encoded(drawn("blue", "cross"))}
-    store, _ = register_store(services.database, Registration("same.example"), system_ms)
+    store = new_store(services.database, "same.example")
     same = dict.fromkeys(("one", "two", "hidden"), f"{address}/cross")
     say(services, store.store_id, ball=f"{address}/ball", **same)
     visible = np.array([True, True, True, False])
@@ -247,7 +247,7 @@ def test_another_embedding_takes_over_once_nearly_all_pictures_are_seen_by_it(
 ) -> None:
     handler, address = shop
     handler.files = {colour: encoded(drawn(colour, "ball")) for colour in COLOURS}
-    store, _ = register_store(services.database, Registration("change.example"), system_ms)
+    store = new_store(services.database, "change.example")
     addresses = {colour: f"{address}/{colour}" for colour in COLOURS}
     say(services, store.store_id, **addresses)
     with contextlib.closing(PictureJobs(services)) as duties:
@@ -290,7 +290,7 @@ def test_a_push_that_names_no_picture_leaves_the_item_the_one_it_has(
 ) -> None:
     handler, address = shop
     handler.files = {"red": encoded(drawn("red", "ball"))}
-    store, _ = register_store(services.database, Registration("keep.example"), system_ms)
+    store = new_store(services.database, "keep.example")
     say(services, store.store_id, red=f"{address}/red", none=None)
     see(services, duties, store.store_id)
     first = model_of(services, store.store_id)

@@ -18,9 +18,9 @@ from productrecs.serving.open_stores import OpenStores
 from productrecs.settings import from_environment
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.worker.search_indexer import SearchIndexerLoop
 from tests.support.service import Service, eventually
+from tests.support.stores import new_store
 from tests.support.text_models import ALIKE, model
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ def services(data_folder: Path, tmp_path: Path) -> Iterator[Services]:
 
 
 def test_the_operators_model_embeds_products_and_queries(services: Services) -> None:
-    store, _ = register_store(services.database, Registration("shop.example"), system_ms)[
-        :2
-    ]
+    store = new_store(services.database)
     patches = [
         ItemPatch(f"{kind}-{one}", {"title": title})
         for one, other, _ in ALIKE

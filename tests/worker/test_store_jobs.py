@@ -25,6 +25,7 @@ from productrecs.worker.store_jobs import StoreJobs, build_store_job_worker
 from tests.features.reports.shop import ReportedStore, click
 from tests.support.migrated import ON_SQLITE
 from tests.support.service import eventually
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +57,7 @@ def test_a_plans_end_is_logged_three_days_before_and_after(
     level: int | None,
 ) -> None:
     register_store(database, TRIAL_STORE, lambda: NOON)
-    register_store(database, Registration("own.example"), lambda: NOON)
+    new_store(database, "own.example")
     now_ms = NOON + 14 * DAY_MS + after_the_end
     settings = Settings(data=data_folder, database_url=database_url, now_ms=now_ms)
     services = build_services(settings)

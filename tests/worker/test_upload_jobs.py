@@ -30,7 +30,7 @@ from productrecs.tenancy.accounts.store_management import (
 )
 from productrecs.worker import file_import_jobs
 from productrecs.worker.file_import_jobs import build_order_upload_worker
-from tests.records.orders.import_support import NOON, new_store
+from tests.records.orders.import_support import NOON, new_store_id
 from tests.support.migrated import bring
 from tests.support.service import eventually
 
@@ -89,8 +89,8 @@ def test_a_long_import_lets_another_store_go_before(
     installation: ImportInstallation,
 ) -> None:
     large, small = (
-        new_store(installation.services.database),
-        new_store(installation.services.database),
+        new_store_id(installation.services.database),
+        new_store_id(installation.services.database),
     )
     long, short = installation.upload(large, 2_000), installation.upload(small, 1)
     importer = build_order_upload_worker(installation.services)
@@ -110,7 +110,7 @@ def test_a_long_import_lets_another_store_go_before(
 def test_a_long_import_goes_on_while_no_other_store_waits(
     installation: ImportInstallation,
 ) -> None:
-    store = new_store(installation.services.database)
+    store = new_store_id(installation.services.database)
     upload_id = installation.upload(store, 500)
 
     assert build_order_upload_worker(installation.services).run_next_job()
@@ -120,7 +120,7 @@ def test_a_long_import_goes_on_while_no_other_store_waits(
 
 @pytest.mark.usefixtures("in_small_steps")
 def test_a_stopped_worker_releases_the_import(installation: ImportInstallation) -> None:
-    store = new_store(installation.services.database)
+    store = new_store_id(installation.services.database)
     upload_id = installation.upload(store, 500)
     stopped = build_order_upload_worker(installation.services)
     stopped.stop()
@@ -136,7 +136,7 @@ def test_an_upload_whose_job_is_lost_is_imported_all_the_same(
     installation: ImportInstallation,
 ) -> None:
     database = installation.services.database
-    store = new_store(database)
+    store = new_store_id(database)
     upload_id = installation.upload(store, 3)
     with database.transaction() as transaction:
         transaction.execute(jobs.delete())

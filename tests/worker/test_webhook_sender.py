@@ -29,11 +29,11 @@ from productrecs.features.webhooks.webhook import (
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.tables import leases
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.worker.webhook_sender import WebhookSender
 from tests.support.migrated import bring
 from tests.support.project import ROOT
 from tests.support.service import eventually
+from tests.support.stores import new_store
 from tests.support.webhook_receiver import HOST, WebhookReceiver, receiving
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Outbox:
     def store(self, domain: str, *urls: str) -> StoreId:
         """Register a store with endpoints, whose ids are their places: 0, 1, ..."""
         database = self.services.database
-        store, _ = register_store(database, Registration(domain), system_ms)
+        store = new_store(database, domain)
         secret = self.secrets[store.store_id] = new_secret()
         with database.transaction() as transaction:
             for place, url in enumerate(urls):

@@ -25,6 +25,7 @@ from productrecs.worker.scheduled_backups import (
 )
 from tests.cli.conftest import BOTH, CommandLine
 from tests.support.migrated import bring
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -201,7 +202,7 @@ def test_the_worker_stores_the_first_backup_at_once_and_says_when(
     bring(tmp_path / "data")
     environment = {"PRODUCTRECS_BACKUP": object_address}
     services = build_services(from_environment(environment, tmp_path / "data"))
-    register_store(services.database, Registration("shop.example"), services.clock)
+    new_store(services.database)
     worker = build_backup_worker(services)
     working = threading.Thread(target=worker.run)
     place = services.backups

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from PIL import Image
 
-from productrecs.core.clock import DAY_MS, system_ms
+from productrecs.core.clock import DAY_MS
 from productrecs.features.looks.look import Hotspot, LookContent, LookError
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.looks.repository import read_picture
@@ -23,9 +23,7 @@ from productrecs.records.pictures.sandboxed_decoder import (
 )
 from productrecs.storage.sql.tables import look_pictures
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     delete_store,
-    register_store,
 )
 from tests.support.clock import FakeClock
 from tests.support.pictures import drawn, encoded
@@ -44,11 +42,6 @@ MARK = "what the camera said"
 def viewer() -> Iterator[SandboxedDecoder]:
     with SandboxedDecoder(BATCH_CPU_SECONDS) as found:
         yield found
-
-
-@pytest.fixture
-def store(database: Database) -> Store:
-    return register_store(database, Registration("looks.example"), system_ms)[0]
 
 
 @pytest.fixture

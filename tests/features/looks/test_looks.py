@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import system_ms
 from productrecs.features.looks.look import (
     MAX_VERSIONS,
     Hotspot,
@@ -18,7 +17,6 @@ from productrecs.features.looks.look import (
 )
 from productrecs.features.looks.look_editor import LookEditor
 from productrecs.features.looks.repository import PublishedLooks
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.clock import FakeClock
 from tests.support.migrated import ON_SQLITE
 
@@ -29,11 +27,6 @@ if TYPE_CHECKING:
 
 URL = "https://i.example/look.jpg"
 SPOT = Hotspot("Stove", (0.1, 0.2, 0.3, 0.4), "stove")
-
-
-@pytest.fixture
-def store(database: Database) -> Store:
-    return register_store(database, Registration("looks.example"), system_ms)[0]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from productrecs.features.privacy.repository import ShopperRecordRepository
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
 from productrecs.records.uploads.repository import FileImportRepository
 from tests.features.reports.shop import NOON
-from tests.records.orders.import_support import new_store
+from tests.records.orders.import_support import new_store_id
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
@@ -34,7 +34,7 @@ def add_file(
 
 @pytest.mark.parametrize("name", ["me-zq71", "Zoë", 'a"b', "50%_off\\"])
 def test_reports_that_quote_a_name_are_deleted(database: Database, name: str) -> None:
-    store_id = new_store(database)
+    store_id = new_store_id(database)
     quoting = {"rows": {"cells": [[name]]}}
     quoted = name.replace('"', '""')
     add_file(
@@ -70,7 +70,7 @@ def test_reports_that_quote_a_name_are_deleted(database: Database, name: str) ->
 def test_an_erasure_waits_for_files_that_were_sent_before_and_are_being_read(
     database: Database, status: ImportStatus
 ) -> None:
-    store_id = new_store(database)
+    store_id = new_store_id(database)
     add_file(database, store_id, status)
     waits = status in {ImportStatus.CHECKING, ImportStatus.QUEUED, ImportStatus.RUNNING}
 
@@ -81,7 +81,7 @@ def test_an_erasure_waits_for_files_that_were_sent_before_and_are_being_read(
 
 
 def test_the_live_view_of_a_store_is_emptied(database: Database) -> None:
-    stores = [new_store(database), new_store(database)]
+    stores = [new_store_id(database), new_store_id(database)]
     event = LiveEvent(NOON, LiveEventVerdict.ACCEPTED, "buy", "me", "tent", "c", "", "{}")
     with database.transaction() as transaction:
         for store_id in stores:

@@ -27,9 +27,9 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels, empty_models
+from tests.support.stores import new_store
 
 NOW = 1_772_366_400_000
 CATALOG: Mapping[str, Mapping[str, object]] = {
@@ -73,7 +73,7 @@ def models(
 
 @pytest.fixture
 def shop(sqlite_database: Database) -> StoreState:
-    store = register_store(sqlite_database, Registration("shop.example"), lambda: NOW)[0]
+    store = new_store(sqlite_database)
     patches = [ItemPatch(name, fields) for name, fields in CATALOG.items()]
     with sqlite_database.transaction() as transaction:
         upsert_items(

@@ -35,10 +35,10 @@ from productrecs.features.recommendations.reranking import (
 from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
 from tests.features.reports.shop import ReportedStore
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -360,7 +360,7 @@ def test_a_replay_shows_margin_against_relevance(shop: ReportedStore) -> None:
 
 
 def test_a_replay_without_costs_says_what_is_missing(database: Database) -> None:
-    store = register_store(database, Registration("shop.example"), lambda: NOON)[0]
+    store = new_store(database)
 
     replay_earning_weights(database, store, NOON)
 

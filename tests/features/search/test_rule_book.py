@@ -26,8 +26,8 @@ from productrecs.features.search.search_rules import (
     Synonym,
     UnknownSearchRuleError,
 )
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import ON_SQLITE
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -38,14 +38,14 @@ NOW = parse_timestamp("2026-05-05T12:00:00Z")
 
 @pytest.fixture
 def rules(database: Database) -> SearchRuleEditor:
-    store, _ = register_store(database, Registration("a.example"), fixed_clock(0))
+    store = new_store(database, "a.example")
     return SearchRuleEditor(database, store, fixed_clock(NOW))
 
 
 def test_what_is_added_is_listed_until_it_is_removed(
     rules: SearchRuleEditor, database: Database
 ) -> None:
-    other, _ = register_store(database, Registration("b.example"), fixed_clock(0))
+    other = new_store(database, "b.example")
     one, synonym = rules.add_synonym("sofa", " couch ", "love  seat")
     two, rule = rules.add_rule(
         SearchRule(SearchRuleAction.PIN, "sofa", ("c-1", "c-2", "c-1"))

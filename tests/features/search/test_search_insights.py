@@ -25,7 +25,7 @@ from productrecs.records.search_counts import repository as limits
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.records.search_counts.search_counter import SearchCounter, count_by_intent
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.features.search.search_insights import SearchInsights
@@ -34,12 +34,6 @@ if TYPE_CHECKING:
 
 NOON = 1_772_366_400_000  # 2026-03-01T12:00Z
 DAY = "2026-03-01"
-
-
-@pytest.fixture
-def store(database: Database) -> Store:
-    """Return a store in UTC."""
-    return register_store(database, Registration("shop.example"), lambda: NOON)[0]
 
 
 def searched(
@@ -264,7 +258,7 @@ def test_old_days_are_forgotten(database: Database, store: Store) -> None:
 
 
 def test_another_stores_searches_stay_its_own(database: Database, store: Store) -> None:
-    other = register_store(database, Registration("other.example"), lambda: NOON)[0]
+    other = new_store(database, "other.example")
     searched(database, store, tent=SearchCount("tent", 5, 0))
     clicked(database, store, ("tent", "a", 1))
 

@@ -17,11 +17,10 @@ from productrecs.features.widgets.widget_config import (
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.tables import widget_configs
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     delete_store,
     find_store,
-    register_store,
 )
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
@@ -32,7 +31,7 @@ NOON = 1_000
 
 @pytest.fixture
 def other_id(database: Database) -> StoreId:
-    return register_store(database, Registration("other.example"), lambda: NOON)[0].store_id
+    return new_store(database, "other.example").store_id
 
 
 def put(

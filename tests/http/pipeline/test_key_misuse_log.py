@@ -21,6 +21,7 @@ from productrecs.tenancy.accounts.store_management import (
     rotate_secret,
 )
 from tests.api.inside import Inside
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -65,7 +66,7 @@ def test_a_foreign_page_and_a_key_in_the_open_are_noted(services: Services) -> N
 
 
 def test_a_foreign_page_is_left_to_the_gate_which_notes_it(services: Services) -> None:
-    store, _ = register_store(services.database, Registration("shop.example"), system_ms)
+    store = new_store(services.database)
     change_origins(services.database, store, add=[OWN])
     target = f"/v1/recommendations?key={store.publishable_key}"
     with Inside(create_application(build_services(services.settings), draining=0)) as app:
@@ -76,7 +77,7 @@ def test_a_foreign_page_is_left_to_the_gate_which_notes_it(services: Services) -
 
 
 def test_a_store_without_a_list_has_no_foreign_pages(services: Services) -> None:
-    store, _ = register_store(services.database, Registration("shop.example"), system_ms)
+    store = new_store(services.database)
     target = f"/v1/trending?key={store.publishable_key}"
     with Inside(create_application(build_services(services.settings), draining=0)) as app:
         assert app.ask("GET", target, headers={"origin": FOREIGN}).status == 200
@@ -85,7 +86,7 @@ def test_a_store_without_a_list_has_no_foreign_pages(services: Services) -> None
 
 
 def test_strangers_fill_no_table(database: Database) -> None:
-    store, _ = register_store(database, Registration("shop.example"), system_ms)
+    store = new_store(database)
     batch = [
         KeyMisuse(
             store.store_id, MisuseKind.FOREIGN_ORIGIN, f"https://{n}.example", HOUR_MS

@@ -14,7 +14,7 @@ from productrecs.records.search_counts.repository import QuestionCount, read_que
 from productrecs.serving.writes.background_writes import BackgroundWriter
 from productrecs.storage.sql.dialects import raw_connection
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
@@ -31,8 +31,7 @@ def stored(database: Database, store_id: StoreId) -> list[QuestionCount]:
 
 def test_questions_are_stored_for_their_store_and_its_day(database: Database) -> None:
     one, other = (
-        register_store(database, Registration(domain), lambda: NOON)[0].store_id
-        for domain in ("shop.example", "other.example")
+        new_store(database, domain).store_id for domain in ("shop.example", "other.example")
     )
     background = BackgroundWriter(database)
     recorder = SearchCountRecorder(background, AccountDirectory(database), lambda: NOON)

@@ -19,11 +19,10 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
     StoreDeletedError,
 )
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     delete_store,
     find_store,
-    register_store,
 )
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -127,7 +126,7 @@ def test_an_empty_catalog_is_pushed_in_one_go(
 def test_another_stores_catalog_is_not_touched(
     database: Database, store_id: StoreId, reader: RawReader
 ) -> None:
-    other = register_store(database, Registration("other.example"), lambda: NOON)[0]
+    other = new_store(database, "other.example")
     send(database, store_id)
     send(database, other.store_id)
     theirs = Follower(other.store_id, other.settings.zone)

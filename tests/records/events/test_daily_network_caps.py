@@ -25,11 +25,10 @@ from productrecs.storage.sql.tables import bot_events, events, purchase_lines
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     change_settings,
     find_store,
-    register_store,
 )
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -46,7 +45,7 @@ class NetworkStore:
         """Register the store, with a share of three."""
         self.database, self.counts, self.now = database, DailyNetworkCounts(), NOON
         self.seen = 0
-        register_store(database, Registration("shop.example"), lambda: NOON)
+        new_store(database)
         change_settings(database, self.store, {"network_share": "3"})
 
     @property

@@ -9,9 +9,9 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs, purchase_interaction_rows
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -31,8 +31,8 @@ def did(database: Database, store: Store, minute: int, *events: NewEvent) -> Non
 def test_searches_carts_and_purchases_are_read_in_the_order_of_the_log(
     database: Database,
 ) -> None:
-    store = register_store(database, Registration("shop.example"), lambda: NOON)[0]
-    other = register_store(database, Registration("other.example"), lambda: NOON)[0]
+    store = new_store(database)
+    other = new_store(database, "other.example")
     kind = EventKind
     for one in (store, other):
         did(

@@ -35,11 +35,10 @@ from productrecs.records.placements.placement import (
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.placements.repository import PlacementsAndBundles
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     find_store,
-    register_store,
 )
 from tests.support.migrated import ON_SQLITE
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -52,7 +51,7 @@ NEW = Treatment("new", 30, {"strategy": "new", "filters": ["price:..50"]})
 @pytest.fixture
 def editor(database: Database) -> ExperimentEditor:
     """Return the editor of a store with the placement `cart`."""
-    store = register_store(database, Registration("shop.example"), lambda: 1_000)[0]
+    store = new_store(database)
     PlacementEditor(database, store, lambda: 1_000).add("cart", PlacementContent(num=8))
     return ExperimentEditor(database, store, lambda: 2_000, "anna")
 
@@ -230,7 +229,7 @@ def test_a_subject_has_one_open_test_and_names_are_not_taken_twice(
 def test_a_store_knows_only_its_own_tests(
     editor: ExperimentEditor, database: Database
 ) -> None:
-    other = register_store(database, Registration("other.example"), lambda: 1_000)[0]
+    other = new_store(database, "other.example")
     others = ExperimentEditor(database, other, editor.clock, "eve")
     editor.add("a", ExperimentContent(CART, (FOUR,)))
 

@@ -17,11 +17,10 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import exposures
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     delete_store,
     find_store,
-    register_store,
 )
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
@@ -129,9 +128,7 @@ def test_a_name_that_stood_in_both_arms_shows_it(
 
 
 def test_each_store_has_its_own(database: Database, store_id: StoreId) -> None:
-    other = register_store(database, Registration("other.example"), lambda: NOON)[
-        0
-    ].store_id
+    other = new_store(database, "other.example").store_id
     expose(database, store_id, "anna", "s_1")
     sign_in(database, store_id, "s_1", "anna")
 
@@ -142,9 +139,7 @@ def test_each_store_has_its_own(database: Database, store_id: StoreId) -> None:
 def test_exposures_of_a_deleted_store_are_dropped_and_those_of_others_stored(
     database: Database, store_id: StoreId
 ) -> None:
-    other = register_store(database, Registration("other.example"), lambda: NOON)[
-        0
-    ].store_id
+    other = new_store(database, "other.example").store_id
     delete_store(database, find_store(database, "shop.example"))
     batch = [
         Exposure(one, f"s_{n}", "holdout", HoldoutArm.SHOWN, f"s_{n}", n)

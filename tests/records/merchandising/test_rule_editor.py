@@ -21,11 +21,10 @@ from productrecs.records.merchandising.rule import (
 from productrecs.records.merchandising.rule_editor import RuleEditor, UnknownRuleError
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     delete_store,
-    register_store,
 )
 from tests.support.clock import FakeClock
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.records.merchandising.rule import Rule
@@ -47,7 +46,7 @@ EVERYTHING = RuleContent(
 
 
 def rules_of(database: Database, domain: str) -> RuleEditor:
-    store = register_store(database, Registration(domain), lambda: NOON)[0]
+    store = new_store(database, domain)
     return RuleEditor(database, store, FakeClock(NOON, step=1), "anna@shop.example")
 
 

@@ -38,7 +38,7 @@ class StoredLine:
     shopper: str | None = None
 
 
-def new_store(database: Database) -> StoreId:
+def new_store_id(database: Database) -> StoreId:
     wanted = Registration(f"shop-{next(_stores)}.example")
     return register_store(database, wanted, lambda: NOON)[0].store_id
 

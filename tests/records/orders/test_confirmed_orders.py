@@ -22,11 +22,10 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
 )
 from productrecs.storage.sql.tables import items, purchase_lines
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     change_settings,
     find_store,
-    register_store,
 )
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -43,7 +42,7 @@ class ConfirmingStore:
     def __init__(self, database: Database) -> None:
         """Register the store."""
         self.database = database
-        register_store(database, Registration("shop.example"), lambda: NOON)
+        new_store(database)
         self.now = NOON
 
     @property

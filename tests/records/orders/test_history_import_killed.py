@@ -13,7 +13,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import imports, items, purchase_lines
-from tests.records.orders.import_support import NOON, import_text, new_store, rows_of
+from tests.records.orders.import_support import NOON, import_text, new_store_id, rows_of
 from tests.support.migrated import bring
 
 ROWS = 12_000
@@ -84,7 +84,7 @@ def test_a_killed_import_ends_as_one_that_ran_through(
     database = Database.open(database_url, data_folder)
     file = tmp_path / "orders.csv"
     file.write_text(a_history())
-    whole, broken = new_store(database), new_store(database)
+    whole, broken = new_store_id(database), new_store_id(database)
     expected = import_text(database, whole, a_history())
     importer = Importer(database_url, data_folder, broken, file)
 

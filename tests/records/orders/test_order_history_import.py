@@ -33,7 +33,7 @@ from tests.records.orders.import_support import (
     NOON,
     StoredLine,
     import_text,
-    new_store,
+    new_store_id,
     rows_of,
     standing,
 )
@@ -44,7 +44,7 @@ FEBRUARY = 1_769_947_200_000  # 2026-02-01 12:00 UTC
 
 
 def test_lines_are_stored_with_their_revenue(database: Database) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
 
     report = import_text(
         database,
@@ -69,7 +69,7 @@ def test_lines_of_one_order_share_a_basket_over_chunks(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(order_history_import, "MAX_LINES", 2)
-    store = new_store(database)
+    store = new_store_id(database)
     rows = "".join(f"B-{number % 3},item-{number}\n" for number in range(15))
 
     import_text(database, store, "order_id,item_id\n" + rows)
@@ -83,7 +83,7 @@ def test_lines_of_one_order_share_a_basket_over_chunks(
 
 
 def test_within_a_file_the_last_of_a_line_wins(database: Database) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
 
     report = import_text(
         database, store, "order_id,item_id,qty,price\nB,a,2,5\nB,a,3,\nB,a,,7\n"
@@ -94,7 +94,7 @@ def test_within_a_file_the_last_of_a_line_wins(database: Database) -> None:
 
 
 def test_unreadable_rows_are_reported_and_the_rest_is_imported(database: Database) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
 
     report = import_text(
         database, store, HEADER + 'B,a,,,1,2\n,b,,,1,2\nB,c,,,x,2\nB,"d,,,1,2\nB,e,,,1,2\n'
@@ -117,7 +117,7 @@ def test_unreadable_rows_are_reported_and_the_rest_is_imported(database: Databas
 def test_a_quantity_of_0_removes_a_line_until_another_brings_it_back(
     database: Database,
 ) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
     rows = "B,a,c-1,2025-10-03,2,5\nB,b,c-1,2025-10-03,1,9\n"
     import_text(database, store, HEADER + rows)
     before = standing(database, store)
@@ -133,7 +133,7 @@ def test_a_quantity_of_0_removes_a_line_until_another_brings_it_back(
 def test_a_live_order_stays_live_when_its_lines_are_removed_and_come_back(
     database: Database,
 ) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
     tell(database, store, ("order", 3))
 
     import_text(database, store, "order_id,item_id,qty\nA,x,0\n")
@@ -148,7 +148,7 @@ def test_a_live_order_stays_live_when_its_lines_are_removed_and_come_back(
 def test_a_hundred_of_many_bad_rows_are_reported_and_all_are_counted(
     database: Database,
 ) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
 
     report = import_text(database, store, "order_id,item_id\n" + ",a\n" * 1_000)
 
@@ -163,7 +163,7 @@ def test_a_hundred_of_many_bad_rows_are_reported_and_all_are_counted(
 def test_a_row_without_a_readable_time_gets_the_day_of_submission(
     database: Database, zone: str, day: int
 ) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
 
     content = "order_id,item_id,timestamp\nB,a,\nB,b,soon\nB,c,03/10/2025\n"
     report = import_text(database, store, content, zone=zone)
@@ -195,7 +195,7 @@ def test_a_row_without_a_readable_time_gets_the_day_of_submission(
 def test_english_names_of_months_are_read(
     database: Database, written: str, moment: str
 ) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
 
     content = f'order_id,item_id,timestamp\nB,a,"{written}"\n'
     report = import_text(database, store, content)
@@ -217,7 +217,7 @@ def test_english_names_of_months_are_read(
 def test_a_date_that_may_be_misread_is_named_with_its_row(
     database: Database, written: str, problem: str
 ) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
 
     content = f'order_id,item_id,timestamp\nB,a,"{written}"\n'
     report = import_text(database, store, content)
@@ -238,7 +238,7 @@ def test_a_date_that_may_be_misread_is_named_with_its_row(
 def test_another_row_decides_whether_the_day_or_the_month_is_first(
     database: Database, other: str, day: str | None
 ) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
 
     content = f"order_id,item_id,timestamp\nB,a,03/10/2025\nB,b,{other}\n"
     report = import_text(database, store, content)
@@ -249,7 +249,7 @@ def test_another_row_decides_whether_the_day_or_the_month_is_first(
 
 
 def test_only_lines_that_change_count_as_updated(database: Database) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
     import_text(database, store, HEADER + "B,a,c-1,2026-02-01,2,5\nB,b,,,1,\n")
 
     report = import_text(
@@ -260,7 +260,7 @@ def test_only_lines_that_change_count_as_updated(database: Database) -> None:
 
 
 def test_a_file_that_comes_again_changes_nothing(database: Database) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
     content = HEADER + "B,a,c-1,2026-02-01,2,5\nB,b,,,,\nB,a,c-1,2026-02-01,2,5\n"
     import_text(database, store, content)
     before = rows_of(database, store, purchase_lines)
@@ -273,7 +273,7 @@ def test_a_file_that_comes_again_changes_nothing(database: Database) -> None:
 
 
 def test_a_file_that_comes_again_overwrites_what_came_between(database: Database) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
     first = "order_id,item_id,quantity\nB,a,2\n"
     import_text(database, store, first)
     import_text(database, store, "order_id,item_id,quantity\nB,a,5\n")
@@ -287,7 +287,7 @@ def test_of_an_endless_order_only_what_the_file_names_is_read(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(order_history_import, "MAX_LINES", 500)
-    store = new_store(database)
+    store = new_store_id(database)
     rows = "".join(f"B,item-{number},1\n" for number in range(3_000))
     import_text(database, store, "order_id,item_id,qty\n" + rows)
 
@@ -365,7 +365,7 @@ def overwritten(
 def test_an_upload_overwrites_only_what_it_carries(
     sqlite_database: Database, files: list[tuple[str, list[dict[str, str]]]]
 ) -> None:
-    store, books = new_store(sqlite_database), dict[tuple[str, str], StoredLine]()
+    store, books = new_store_id(sqlite_database), dict[tuple[str, str], StoredLine]()
 
     for content, rows in files:
         import_text(sqlite_database, store, content)
@@ -388,7 +388,7 @@ def test_an_upload_overwrites_only_what_it_carries(
 def test_a_line_keeps_its_currency_until_a_file_names_another(
     database: Database, later: str, currency: str | None
 ) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
     place = [column.name for column in purchase_lines.columns].index("currency") - 1
     void = [column.name for column in purchase_lines.columns].index("void") - 1
 
@@ -439,7 +439,7 @@ def test_a_purchase_counts_once_whichever_way_it_comes(database: Database) -> No
     words: Sequence[Word] = (("event", 2), ("order", 3), ("csv", 4))
 
     for order in itertools.permutations(words):
-        store = new_store(database)
+        store = new_store_id(database)
         for word in order:
             tell(database, store, word)
         found = standing(database, store)
@@ -455,7 +455,7 @@ def test_a_purchase_counts_once_whichever_way_it_comes(database: Database) -> No
 def test_a_higher_way_takes_the_place_of_a_lower_one(
     sqlite_database: Database, words: list[Word]
 ) -> None:
-    store = new_store(sqlite_database)
+    store = new_store_id(sqlite_database)
 
     for word in words:
         tell(sqlite_database, store, word)
@@ -468,7 +468,7 @@ def test_a_higher_way_takes_the_place_of_a_lower_one(
 def test_lines_that_a_history_carries_no_numbers_for_become_one_with_their_sum(
     database: Database,
 ) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
     tell(database, store, ("order", 3))
 
     import_text(database, store, "order_id,item_id,timestamp\nA,x,2026-02-01T12:00Z\n")
@@ -477,7 +477,7 @@ def test_lines_that_a_history_carries_no_numbers_for_become_one_with_their_sum(
 
 
 def test_a_live_order_stays_live_when_the_history_has_it_too(database: Database) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
     tell(database, store, ("order", 3))
 
     import_text(database, store, "order_id,item_id,qty\nA,x,4\nB,x,1\n")
@@ -496,7 +496,7 @@ def standing_rows(database: Database, store: StoreId) -> list[tuple[object, ...]
 
 
 def test_a_receipt_after_seven_days_is_another_order(database: Database) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
     tell(database, store, ("csv", 4))
 
     with database.transaction() as transaction:
@@ -512,7 +512,7 @@ def test_a_receipt_after_seven_days_is_another_order(database: Database) -> None
 def test_a_customer_of_the_history_is_known_by_who_they_turned_out_to_be(
     database: Database,
 ) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
     with database.transaction() as transaction:
         log = LockedStoreLog(database, transaction, store)
         claim = NewEvent(EventKind.DETAIL_PAGE_VIEW, "x", user_id="mallory", session_id="7")
@@ -543,7 +543,9 @@ def test_each_order_is_looked_up_in_a_table_that_its_server_never_measured(
 ) -> None:
     lines = [f"A-{n // 7 % 1_250},item-{n * 31 % 400}" for n in range(10_000)]
     with contextlib.closing(Database.open(migrated_url, tmp_path)) as database:
-        import_text(database, new_store(database), "\n".join(["order_id,item_id", *lines]))
+        import_text(
+            database, new_store_id(database), "\n".join(["order_id,item_id", *lines])
+        )
 
         with database.reading() as connection:
             read = connection.exec_driver_sql(

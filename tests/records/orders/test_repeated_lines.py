@@ -16,7 +16,7 @@ from productrecs.records.orders.order_history_import import (
     OrderHistoryImportReport,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import ItemNumberCache
-from tests.records.orders.import_support import NOON, new_store, standing
+from tests.records.orders.import_support import NOON, new_store_id, standing
 
 if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
@@ -72,7 +72,7 @@ def bought(database: Database, store_id: StoreId) -> list[tuple[object, ...]]:
 def test_the_lines_of_an_order_and_item_are_added_up_also_apart(
     database: Database, rows: str, expected: list[tuple[object, ...]]
 ) -> None:
-    store_id = new_store(database)
+    store_id = new_store_id(database)
 
     add_up(database, store_id, HEADER + rows)
 
@@ -80,7 +80,7 @@ def test_the_lines_of_an_order_and_item_are_added_up_also_apart(
 
 
 def test_the_same_file_again_changes_nothing(database: Database) -> None:
-    store_id = new_store(database)
+    store_id = new_store_id(database)
     content = f"{HEADER}A,mug,5,2\nB,mug,1,2\nA,mug,4,2\nA,mug,x,2\n"
 
     first = add_up(database, store_id, content)
@@ -109,7 +109,7 @@ class PowerCut(DigestProgressStore):
 
 
 def test_an_interrupted_import_counts_each_line_once(database: Database) -> None:
-    whole, cut = new_store(database), new_store(database)
+    whole, cut = new_store_id(database), new_store_id(database)
     rows = [f"O-{number % 290},mug,{number % 7 + 1},2\n" for number in range(500)]
     content = HEADER + "".join(rows)
 
@@ -127,7 +127,7 @@ def test_an_interrupted_import_counts_each_line_once(database: Database) -> None
 def test_orders_whose_hashes_are_equal_stay_apart(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store_id = new_store(database)
+    store_id = new_store_id(database)
     monkeypatch.setattr(repeated_lines, "hash", lambda _key: 7, raising=False)
 
     report = add_up(database, store_id, f"{HEADER}A,mug,1,2\nB,mug,1,2\nA,mug,4,2\n")

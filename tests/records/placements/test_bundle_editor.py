@@ -26,7 +26,7 @@ from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.placements.repository import PlacementsAndBundles
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -36,7 +36,7 @@ CAMP = BundleContent(("tent", "mat"), name="Camping  night", discount_percent=10
 
 def editor_of(database: Database, domain: str) -> BundleEditor:
     """Return the editor of a new store with four products."""
-    store = register_store(database, Registration(domain), lambda: 1_000)[0]
+    store = new_store(database, domain)
     with database.transaction() as transaction:
         log = LockedStoreLog(database, transaction, store.store_id)
         patches = [

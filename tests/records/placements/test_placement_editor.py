@@ -18,7 +18,7 @@ from productrecs.records.placements.placement import (
 )
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.placements.repository import PlacementsAndBundles
-from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -38,7 +38,7 @@ WHOLE = PlacementContent(
 
 def editor_of(database: Database, domain: str) -> PlacementEditor:
     """Return the editor of a new store."""
-    store = register_store(database, Registration(domain), lambda: 1_000)[0]
+    store = new_store(database, domain)
     return PlacementEditor(database, store, lambda: 2_000)
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import fixed_clock
 from productrecs.records.sales_calendar.calendar_entry import (
     MAX_ENTRIES,
     CalendarEntryError,
@@ -17,10 +16,9 @@ from productrecs.records.sales_calendar.calendar_entry import (
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     delete_store,
-    register_store,
 )
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -30,11 +28,6 @@ NOW = 1_772_000_000_000
 SALE = parse_calendar_entry(
     *("campaign", " Sale ", "2026-03-01", "2026-03-07", "Tents", "30", "-20")
 )
-
-
-@pytest.fixture
-def store(database: Database) -> Store:
-    return register_store(database, Registration("shop.example"), fixed_clock(NOW))[0]
 
 
 def test_an_entry_is_stored_and_removed(database: Database, store: Store) -> None:
@@ -56,7 +49,7 @@ def test_an_entry_is_stored_and_removed(database: Database, store: Store) -> Non
 
 
 def test_stores_have_calendars_of_their_own(database: Database, store: Store) -> None:
-    other = register_store(database, Registration("b.example"), fixed_clock(NOW))[0]
+    other = new_store(database, "b.example")
     with database.transaction() as transaction:
         number = SalesCalendarRepository(transaction, store.store_id).add(SALE, NOW)
     with database.transaction() as transaction:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import fixed_clock
 from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.suppliers.repository import SupplierRepository
@@ -24,10 +23,9 @@ from productrecs.storage.sql.sequence_and_item_numbers import (
     StoreDeletedError,
 )
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     delete_store,
-    register_store,
 )
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -38,7 +36,7 @@ NOW = 1_772_000_000_000
 
 @pytest.fixture
 def store(database: Database) -> Store:
-    made = register_store(database, Registration("shop.example"), fixed_clock(NOW))[0]
+    made = new_store(database)
     items = [ItemPatch("tent", {"sku": "T-1"}), ItemPatch("lamp", {"sku": "tent"})]
     with database.transaction() as transaction:
         upsert_items(LockedStoreLog(database, transaction, made.store_id), items, NOW)
@@ -90,7 +88,7 @@ def test_removing_a_supplier_removes_the_terms_of_its_products(
 
 
 def test_stores_have_suppliers_of_their_own(database: Database, store: Store) -> None:
-    other = register_store(database, Registration("b.example"), fixed_clock(NOW))[0]
+    other = new_store(database, "b.example")
     with database.transaction() as transaction:
         own = SupplierRepository(transaction, store.store_id)
         own.assign_terms([ProductTerms("tent", "Tents Ltd")])

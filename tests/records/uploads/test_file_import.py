@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import fixed_clock
 from productrecs.records.uploads.file_import import NewFileImport
 from productrecs.records.uploads.order_upload import new_upload_id
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     delete_store,
-    register_store,
 )
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database
@@ -24,7 +22,7 @@ NOW = 1_772_000_000_000
 
 
 def test_a_deleted_store_takes_no_file_import(database: Database) -> None:
-    store, _ = register_store(database, Registration("shop.example"), fixed_clock(NOW))
+    store = new_store(database)
     delete_store(database, store)
     new = NewFileImport(new_upload_id(), "orders.csv", 1, "ada@shop.example", NOW)
 

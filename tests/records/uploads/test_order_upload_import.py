@@ -49,7 +49,7 @@ from tests.records.orders.import_support import (
     NOON,
     StoredLine,
     import_text,
-    new_store,
+    new_store_id,
     rows_of,
     standing,
 )
@@ -103,7 +103,7 @@ class StoreUploads:
 def uploads(database: Database, tmp_path: Path) -> StoreUploads:
     path = tmp_path / "uploads"
     path.mkdir()
-    return StoreUploads(database, UploadFolder(path), new_store(database))
+    return StoreUploads(database, UploadFolder(path), new_store_id(database))
 
 
 def rows(count: int, price: int = 1) -> str:
@@ -195,7 +195,7 @@ def test_an_interrupted_import_continues_and_reports_the_same(
     uploads: StoreUploads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(order_history_import, "MAX_LINES", 10)
-    whole = new_store(uploads.database)
+    whole = new_store_id(uploads.database)
     expected = import_text(uploads.database, whole, rows(105))
     upload_id = uploads.submit(rows(105))
     stored, note = 0, order_upload_import.UploadProgressStore.record
@@ -255,7 +255,7 @@ def test_of_two_workers_only_one_stores(
     uploads: StoreUploads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(order_history_import, "MAX_LINES", 10)
-    whole = new_store(uploads.database)
+    whole = new_store_id(uploads.database)
     import_text(uploads.database, whole, rows(60))
     upload_id = uploads.submit(rows(60))
     others: list[bool] = []

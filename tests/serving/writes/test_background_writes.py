@@ -19,7 +19,7 @@ from productrecs.serving.writes.background_writes import (
     RecordBuffer,
     _in_unsynced_transaction,
 )
-from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +113,7 @@ def test_what_is_remembered_is_bounded_and_a_repeat_is_harmless() -> None:
 def test_what_cannot_be_stored_waits_and_too_much_is_lost(
     monkeypatch: pytest.MonkeyPatch, sqlite_database: Database
 ) -> None:
-    store = register_store(sqlite_database, Registration("a.example"), lambda: 1)[0]
+    store = new_store(sqlite_database, "a.example")
     writer = BackgroundWriter(sqlite_database)
     storing = _in_unsynced_transaction(store_exposures)
     writer.register(Exposure, BackgroundRecordKind("exposures", storing, limit=3))

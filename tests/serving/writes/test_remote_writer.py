@@ -25,8 +25,8 @@ from productrecs.settings import from_environment
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.storage_failures import StorageFailures
 from productrecs.storage.sql.tables import events
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import bring
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,9 +48,7 @@ def services(data_folder: Path, database_url: str | None) -> Iterator[Services]:
 
 @pytest.fixture
 def store(services: Services) -> StoreId:
-    return register_store(services.database, Registration(STORE), services.clock)[
-        0
-    ].store_id
+    return new_store(services.database, STORE).store_id
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from productrecs.storage.sql.storage_usage import (
     newest_sizes,
     replace_sizes_of_day,
 )
-from productrecs.tenancy.accounts.store_management import Registration, register_store
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,8 +47,7 @@ def test_each_store_has_its_share_by_rows_and_the_installation_the_sum(
     database: Database, tmp_path: Path
 ) -> None:
     small, large = (
-        register_store(database, Registration(f"{name}.example"), lambda: NOW)[0].store_id
-        for name in ("small", "large")
+        new_store(database, f"{name}.example").store_id for name in ("small", "large")
     )
     send(database, small, EventKind.DETAIL_PAGE_VIEW, NOW - 400 * DAY_MS, 10)
     send(database, small, EventKind.DETAIL_PAGE_VIEW, NOW - 5 * DAY_MS, 30)
@@ -78,7 +77,7 @@ def test_each_store_has_its_share_by_rows_and_the_installation_the_sum(
 def test_the_installations_days_stay_for_weeks_and_a_stores_last(
     database: Database,
 ) -> None:
-    store = register_store(database, Registration("a.example"), lambda: NOW)[0].store_id
+    store = new_store(database, "a.example").store_id
     send(database, store, EventKind.DETAIL_PAGE_VIEW, NOW, 3)
     for day in (-KEPT_DAYS - 1, 0, 1, 1):
         now = NOW + day * DAY_MS

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from productrecs.core.clock import system_ms
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import stores
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     all_stores,
     delete_store,
-    register_store,
 )
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,11 +43,11 @@ def test_what_another_process_writes_is_seen_by_whoever_reads_next(
     sqlite_database: Database, elsewhere: Database
 ) -> None:
     for domain in ("a.example", "b.example"):
-        register_store(elsewhere, Registration(domain), system_ms)
+        new_store(elsewhere, domain)
     with sqlite_database.transaction() as transaction:
         transaction.execute(sa.select(stores.c.store_id))  # and nobody asks for its rows
 
-    register_store(elsewhere, Registration("c.example"), system_ms)
+    new_store(elsewhere, "c.example")
 
     assert len(all_stores(sqlite_database)) == 3
 
@@ -58,9 +56,9 @@ def test_what_another_process_writes_is_seen_by_whoever_reads_next(
 def test_after_a_deletion_others_see_what_comes_next(
     sqlite_database: Database, elsewhere: Database
 ) -> None:
-    store, _ = register_store(sqlite_database, Registration("a.example"), system_ms)
+    store = new_store(sqlite_database, "a.example")
     delete_store(sqlite_database, store)
 
-    register_store(elsewhere, Registration("b.example"), system_ms)
+    new_store(elsewhere, "b.example")
 
     assert [one.domain for one in all_stores(sqlite_database)] == ["b.example"]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import system_ms
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.tenancy.accounts.repository import (
     AccountRepository,
@@ -14,12 +13,11 @@ from productrecs.tenancy.accounts.repository import (
 )
 from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     change_origins,
     change_settings,
     delete_store,
-    register_store,
 )
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,13 +35,8 @@ CONNECTED = ShopConnection(
 
 
 @pytest.fixture
-def store(database: Database) -> Store:
-    return register_store(database, Registration("shop.example"), system_ms)[0]
-
-
-@pytest.fixture
 def other(database: Database) -> Store:
-    return register_store(database, Registration("other.example"), system_ms)[0]
+    return new_store(database, "other.example")
 
 
 def version(database: Database) -> int:

@@ -6,32 +6,25 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from productrecs.core.clock import system_ms
 from productrecs.core.errors import StorageError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import metered_calls
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     delete_store,
-    register_store,
 )
 from productrecs.tenancy.billing.repository import (
     MeteredCallRepository,
     add_calls,
     read_calls,
 )
-
-
-@pytest.fixture
-def store(database: Database) -> Store:
-    return register_store(database, Registration("shop.example"), system_ms)[0]
+from tests.support.stores import new_store
 
 
 @pytest.fixture
 def other(database: Database) -> Store:
-    return register_store(database, Registration("other.example"), system_ms)[0]
+    return new_store(database, "other.example")
 
 
 def add(database: Database, store: Store, month: str, calls: int) -> int | None:

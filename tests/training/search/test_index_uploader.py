@@ -23,7 +23,6 @@ from productrecs.storage.files.snapshot_cache import LocalIndexSnapshot, Snapsho
 from productrecs.storage.jobs.leases import LEASE_MS, Lease
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import reject_snapshot, serving_snapshots
 from productrecs.training.search import index_uploader
 from productrecs.training.search.index_uploader import IndexUploader
@@ -43,11 +42,6 @@ NOON = 1_800_000_000_000
 @pytest.fixture(autouse=True)
 def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_uploader, "_UPLOAD_SECONDS", 0.0)
-
-
-@pytest.fixture
-def store(database: Database) -> Store:
-    return register_store(database, Registration("a.example"), fixed_clock(NOON))[0]
 
 
 @dataclass

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from productrecs.core.clock import fixed_clock
 from productrecs.engines.text.index_schema import FORMAT
 from productrecs.engines.text.search_index import IndexQuery, SearchIndex
 from productrecs.records.catalog.catalog_push import (
@@ -28,15 +27,14 @@ from productrecs.storage.files.search_index_files import (
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
-    Registration,
     change_settings,
     delete_store,
-    register_store,
 )
 from productrecs.training.search import indexer as following
 from productrecs.training.search.indexer import Indexer, IndexGeneration
 from productrecs.training.search.served_index import ServedIndex, index_folder
 from tests.support.clock import FakeClock
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,7 +98,7 @@ class IndexerBench:
 
 @pytest.fixture
 def bench(database: Database, tmp_path: Path) -> Iterator[IndexerBench]:
-    store, _ = register_store(database, Registration("a.example"), fixed_clock(0))
+    store = new_store(database, "a.example")
     root = tmp_path / "search"
     reader = database.raw_reader()
     indexer = Indexer(root, AccountDirectory(database), FakeClock(0.0, step=1.0))
@@ -150,7 +148,7 @@ def test_a_writer_that_starts_anew_goes_on_where_the_last_one_was(
 def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
     bench: IndexerBench,
 ) -> None:
-    other, _ = register_store(bench.database, Registration("b.example"), fixed_clock(0))
+    other = new_store(bench.database, "b.example")
     bench.push(**{f"i{n}": f"Kite number {n}" for n in range(2_500)})
     bench.indexer.run_next_batches(bench.reader)
     with bench.database.transaction() as transaction:
@@ -498,9 +496,7 @@ def test_many_stores_are_indexed_with_few_writers_open_at_once(
 
     monkeypatch.setattr(IndexGeneration, "index_next_batch", counted)
     for number in range(10):
-        other, _ = register_store(
-            bench.database, Registration(f"s{number}.example"), lambda: 0
-        )
+        other = new_store(bench.database, f"s{number}.example")
         replace(bench, store=other).push(a="Blue kite")
 
     bench.indexer.run_next_batches(bench.reader)

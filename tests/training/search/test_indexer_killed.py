@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.core.clock import fixed_clock
 from productrecs.engines.text.search_index import IndexQuery
 from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.served_index import ServedIndex, index_folder
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,9 +61,7 @@ class KilledIndexerBench:
         self.data.mkdir()
         self.database = Database.open(None, self.data)
         migrate(self.database)
-        self.store, _ = register_store(
-            self.database, Registration("a.example"), fixed_clock(0)
-        )
+        self.store = new_store(self.database, "a.example")
         self.folder = index_folder(self.root, self.store.store_id)
         self.served = ServedIndex(self.folder)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.core.clock import system_ms
 from productrecs.engines.text.search_index import IndexQuery, QueryRelaxation
 from productrecs.engines.text.semantic_space import EmbeddingProjection, SemanticSpace
 from productrecs.records.catalog.catalog_push import remove_item, upsert_items
@@ -18,7 +17,6 @@ from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.semantic_space_builder import (
     READ_BATCH,
@@ -37,6 +35,7 @@ from productrecs.training.search.served_index import (
     index_folder,
 )
 from productrecs.training.search.text_embedder import TextEmbedder, TextModel
+from tests.support.stores import new_store
 from tests.support.text_models import ALIKE, model
 
 if TYPE_CHECKING:
@@ -119,7 +118,7 @@ class MeaningBench:
 
 @pytest.fixture
 def bench(database: Database, tmp_path: Path) -> Iterator[MeaningBench]:
-    store = register_store(database, Registration("shop.example"), system_ms)[0]
+    store = new_store(database)
     embedder = CountingEmbedder(model(tmp_path))
     reader = database.raw_reader()
     one = MeaningBench(database, reader, store, tmp_path / "search", embedder)

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.core.clock import system_ms
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search import semantic_space_builder
 from productrecs.training.search.semantic_space_files import (
     MEANING,
@@ -22,6 +20,7 @@ from productrecs.training.search.served_index import (
     ServedSemanticSpaces,
     index_folder,
 )
+from tests.support.stores import new_store
 from tests.support.text_models import ALIKE, model
 from tests.training.search.test_meaning import CountingEmbedder, MeaningBench
 
@@ -65,7 +64,7 @@ class SwitchBench(MeaningBench):
 
 @pytest.fixture
 def bench(database: Database, tmp_path: Path) -> Iterator[SwitchBench]:
-    store = register_store(database, Registration("shop.example"), system_ms)[0]
+    store = new_store(database)
     embedders = {}
     for name in ("first", "second"):
         (tmp_path / name).mkdir()

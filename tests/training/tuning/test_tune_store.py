@@ -29,7 +29,7 @@ from productrecs.training.tuning.tune_store import (
     stores_to_tune,
     tune_copurchase_options,
 )
-from tests.records.orders.import_support import NOON, new_store
+from tests.records.orders.import_support import NOON, new_store_id
 from tests.training.test_incremental import Life
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def test_control_without_errors_luck_is_taken_for_better(
 
 
 def test_what_was_chosen_is_kept_but_for_the_defaults(database: Database) -> None:
-    store = new_store(database)
+    store = new_store_id(database)
     chosen = TunedParameters(CopurchaseOptions(half_life_days=45.0, large_basket=10), 7, 9)
 
     with database.transaction() as transaction:
@@ -170,7 +170,7 @@ def test_what_was_chosen_is_kept_but_for_the_defaults(database: Database) -> Non
 
 
 def test_what_another_release_chose_is_passed_over(sqlite_database: Database) -> None:
-    store = new_store(sqlite_database)
+    store = new_store_id(sqlite_database)
     stored = {
         "changes": {
             "companions": {"forgotten": 3.0, "large_basket": 10.0},
@@ -190,7 +190,7 @@ def test_what_another_release_chose_is_passed_over(sqlite_database: Database) ->
 
 
 def test_whose_turn_it_is(sqlite_database: Database) -> None:
-    store = new_store(sqlite_database)
+    store = new_store_id(sqlite_database)
     assert stores_to_tune(sqlite_database, NOON) == []  # too little to ask
 
     life = Life(sqlite_database, store, seed=1, n_items=20)
@@ -213,7 +213,7 @@ def note(database: Database, store: StoreId, seq: int) -> None:
 
 
 def test_a_training_learns_by_what_was_chosen(database: Database, tmp_path: Path) -> None:
-    store_id = new_store(database)
+    store_id = new_store_id(database)
     Life(database, store_id, seed=1, n_items=20).go_on(200)
     store = AccountDirectory(database).by_id(store_id)
     assert store is not None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.core.clock import system_ms
 from productrecs.engines.visual import describe
 from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
@@ -19,11 +18,11 @@ from productrecs.records.pictures.repository import (
 from productrecs.records.pictures.stored_pictures import PictureFetchOutcome, PictureState
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.build_visual_model import build_and_publish_visual_model
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 from productrecs.training.visual.served_visual_model import ServedVisualModel
 from tests.support.pictures import COLOURS, SHAPES, drawn, pixels, see
+from tests.support.stores import new_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +35,7 @@ KINDS = {f"{colour}-{shape}": (colour, shape) for colour in COLOURS for shape in
 
 @pytest.fixture
 def store_id(database: Database) -> StoreId:
-    store, _ = register_store(database, Registration("pictures.example"), system_ms)
+    store = new_store(database, "pictures.example")
     add(database, store.store_id, *KINDS)
     return store.store_id
 

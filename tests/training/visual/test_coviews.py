@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from productrecs.core.clock import MINUTE_MS, system_ms
+from productrecs.core.clock import MINUTE_MS
 from productrecs.records.events.event import EventKind
 from productrecs.records.pictures.repository import (
     PictureRepository,
@@ -15,13 +15,13 @@ from productrecs.records.pictures.repository import (
 )
 from productrecs.storage.files.model_files import open_arrays
 from productrecs.storage.sql.tables import events, store_heads
-from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.visual.build_visual_model import (
     build_and_publish_visual_model,
     coviewed_pairs,
 )
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 from tests.support.pictures import COLOURS, SHAPES, drawn, see
+from tests.support.stores import new_store
 from tests.training.visual.test_build_visual_model import add
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def visit(database: Database, store_id: StoreId, numbers: dict[str, int]) -> Non
 def test_visits_teach_a_store_once_there_are_enough(
     database: Database, tmp_path: Path
 ) -> None:
-    store, _ = register_store(database, Registration("visits.example"), system_ms)
+    store = new_store(database, "visits.example")
     kinds = {
         f"{shape}-{colour}-{n}": (colour, shape)  # the category is the colour
         for n in range(3)
