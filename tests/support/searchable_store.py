@@ -35,6 +35,7 @@ class Item:
     material: Sequence[str] = ()
     in_stock: bool = True
     codes: Sequence[str] = ()  # its SKU and GTIN
+    list_price: float | None = None
 
 
 @dataclass
@@ -51,7 +52,7 @@ class Rows:
                 number, f"i-{number}", True, 1, one.title, None, None, one.price,
                 None if one.in_stock else "out_of_stock", None, "[]", None, None, number,
                 one.brand or None, json.dumps(one.color), json.dumps(one.size),
-                json.dumps(one.material), "[]", None, "[]",
+                json.dumps(one.material), "[]", one.list_price, "[]",
             )
             for number, one in enumerate(self.items)
             if number > parameters[1]

@@ -260,8 +260,8 @@ class ProductRecs(Transport):
                 the query.
             suggest: How many queries to suggest; each has results.
             query_filters: What words of the query may filter by: `all`, `none`, or
-                some of `price`, `size`, `brand`, `color` and `material`, comma-
-                separated. Others stay words.
+                some of `price`, `on_sale`, `size`, `brand`, `color` and `material`,
+                comma-separated. Others stay words.
             collapse: Whether products that differ only in size and colour are one
                 result, with their number as `variants`. Default: `false`, unless the
                 setting `search_collapse` is `always`.

@@ -686,7 +686,7 @@ class PushItemsReply(TypedDict):
 class QueryFilter(TypedDict):
     """Query filter."""
 
-    field: Literal["price", "size", "brand", "color", "material"]
+    field: Literal["price", "on_sale", "size", "brand", "color", "material"]
     value: NotRequired[str]
     min: NotRequired[float]
     max: NotRequired[float]

@@ -1568,7 +1568,7 @@ export interface components {
         };
         QueryFilter: {
             /** @enum {string} */
-            field: "price" | "size" | "brand" | "color" | "material";
+            field: "price" | "on_sale" | "size" | "brand" | "color" | "material";
             value?: string;
             min?: number;
             max?: number;
@@ -2283,7 +2283,7 @@ export interface operations {
                 highlight?: boolean;
                 /** @description How many queries to suggest; each has results. */
                 suggest?: number;
-                /** @description What words of the query may filter by: `all`, `none`, or some of `price`, `size`, `brand`, `color` and `material`, comma-separated. Others stay words. */
+                /** @description What words of the query may filter by: `all`, `none`, or some of `price`, `on_sale`, `size`, `brand`, `color` and `material`, comma-separated. Others stay words. */
                 query_filters?: string;
                 /** @description Whether products that differ only in size and colour are one result, with their number as `variants`. Default: `false`, unless the setting `search_collapse` is `always`. */
                 collapse?: boolean | null;

@@ -452,6 +452,37 @@ def test_no_size_empties_a_search_that_finds_something_without_it(tmp_path: Path
         assert find(store, f"{title} {size}").hits, (title, size)
 
 
+@pytest.mark.parametrize(
+    ("language", "query", "filters", "hits"),
+    [
+        ("en", "tents on sale", "on_sale:true", [0]),
+        ("en", "sale", "on_sale:true", [0, 2]),
+        ("en", "Clearance tents under 50", "on_sale:true; price:..50", [0]),
+        ("en", "tents", "", [0, 1]),
+        ("en", "reduced", "", [3]),  # the title has it
+        ("de", "reduzierte tents", "on_sale:true", [0]),
+        ("fr", "tents en promo", "on_sale:true", [0]),
+        ("fr", "tents sale", "", [0, 1]),
+        ("sv", "tents på rea", "on_sale:true", [0]),
+    ],
+)
+def test_words_of_a_sale_find_reduced_products(
+    tmp_path: Path, language: str, query: str, filters: str, hits: list[int]
+) -> None:
+    items = [
+        Item("Small tents", 40, list_price=60),
+        Item("Large tents", 90),
+        Item("Lantern", 20, list_price=25),
+        Item("Reduced salt", 5),
+    ]
+    store = make_store(tmp_path, items, language)
+
+    found = find(store, query)
+
+    assert shown(found.filters) == filters
+    assert sorted(hit.item for hit in found.hits) == hits
+
+
 def find(
     store: SearchableStore, query: str, *, fields: frozenset[FilterField] = ALL_FIELDS
 ) -> SearchResults:

@@ -1,4 +1,4 @@
-"""Query filters: the words of a query that name a price, size, brand, colour or material.
+"""Query filters: words of a query that name a price, size, brand, colour or material.
 
 "red trainers under 80" is "trainers", red, up to 80. A word becomes a filter only if the
 catalog has that value.
@@ -36,6 +36,7 @@ from productrecs.engines.text.colour_and_material_words import (
 )
 from productrecs.engines.text.highlight import TextSpan
 from productrecs.engines.text.price_phrases import may_name_price, price_phrases_in
+from productrecs.engines.text.sale_phrases import may_ask_for_sale, sale_phrases_in
 from productrecs.engines.text.shoe_sizes import equivalent_sizes as sizes_of_shoes
 from productrecs.engines.text.shoe_sizes import shoes
 from productrecs.engines.text.size_phrases import (
@@ -55,6 +56,7 @@ class FilterField(StrEnum):
     """What a query's words may filter by, the least ambiguous first."""
 
     PRICE = "price"
+    ON_SALE = "on_sale"
     SIZE = "size"
     BRAND = "brand"
     COLOR = "color"
@@ -62,6 +64,8 @@ class FilterField(StrEnum):
 
 
 ALL_FIELDS: Final = frozenset(FilterField)
+FIELDS_OF_PRICES: Final = frozenset({FilterField.PRICE, FilterField.ON_SALE})
+"""Those whose words are in no product's text."""
 _ORDER: Final = {field: place for place, field in enumerate(FilterField)}
 _WORD_FIELDS: Final = frozenset(
     {FilterField.BRAND, FilterField.COLOR, FilterField.MATERIAL}
@@ -213,6 +217,8 @@ def _filters_with_results(
     filters: list[_FoundFilter] = []
     if FilterField.PRICE in context.fields and may_name_price(text, words):
         filters += _price_filters(context, text)
+    if FilterField.ON_SALE in context.fields and may_ask_for_sale(words):
+        filters += _sale_filters(context, text, filters)
     attributes = context.catalog.attributes
     if attributes.has_fields:
         if FilterField.SIZE in context.fields and may_name_size(words):
@@ -225,7 +231,7 @@ def _filters_with_results(
     return [
         found_filter
         for found_filter in filters
-        if found_filter.filter.field is FilterField.PRICE
+        if found_filter.filter.field in FIELDS_OF_PRICES
         or fields.count(found_filter.filter.field) == 1
     ]
 
@@ -243,6 +249,25 @@ def _price_filters(context: QueryFilterContext, text: str) -> Iterator[_FoundFil
                 FilterField.PRICE, typed, low=phrase.low, high=phrase.high
             )
             yield _FoundFilter(price, phrase.span, mask, is_clear=True)
+
+
+def _sale_filters(
+    context: QueryFilterContext, text: str, earlier: Sequence[_FoundFilter]
+) -> list[_FoundFilter]:
+    """Return the filter of words such as "on sale"; none where titles have the words."""
+    taken = [found_filter.span for found_filter in earlier]
+    for phrase, span in sale_phrases_in(text, context.index.language.code):
+        if any(span.overlaps(other) for other in taken):
+            continue
+        if len(context.index.items_titled(frozenset({phrase}))):
+            continue
+        mask = _fit_mask_length(context.catalog.is_on_sale(), context)
+        if not (mask & context.visible).any():
+            return []
+        typed = text[span.start : span.end]
+        on_sale = QueryWordFilter(FilterField.ON_SALE, typed, "true")
+        return [_FoundFilter(on_sale, span, mask, is_clear=True)]
+    return []
 
 
 def _fit_mask_length(mask: Mask, context: QueryFilterContext) -> Mask:

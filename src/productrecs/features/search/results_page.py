@@ -34,7 +34,7 @@ from productrecs.features.search.product_search import (
     resolve_query,
     weigh_scores,
 )
-from productrecs.features.search.query_filters import FilterField, QueryWordFilter
+from productrecs.features.search.query_filters import FIELDS_OF_PRICES, QueryWordFilter
 from productrecs.features.search.refinement_question import (
     RefinementQuestion,
     choose_refinement,
@@ -345,7 +345,7 @@ def _suggestions(
     limit: int,
 ) -> QuerySuggestions:
     """Return suggestions for a query as typed; none for a price, which is no word."""
-    has_price = any(word_filter.field is FilterField.PRICE for word_filter in filters)
+    has_price = any(word_filter.field in FIELDS_OF_PRICES for word_filter in filters)
     if not limit or not query.has_words or has_price:
         return QuerySuggestions([], None)
     return store.index.suggest(query.query, limit, query.visible, query.synonyms)

@@ -41,7 +41,7 @@ from productrecs.features.search.product_search import (
     resolve_query,
     truncate_query,
 )
-from productrecs.features.search.query_filters import QueryWordFilter
+from productrecs.features.search.query_filters import FilterField, QueryWordFilter
 from productrecs.features.search.search_insights import (
     search_question_counts,
     search_reports_by_name,
@@ -232,6 +232,8 @@ def _explain_filter(word_filter: QueryWordFilter, formats: Formats) -> Explained
         if price is not None
     ]
     value = " ".join(prices) or word_filter.value
+    if word_filter.field is FilterField.ON_SALE:
+        return ExplainedWord(word_filter.text, "filters by reduced products", "good")
     return ExplainedWord(
         word_filter.text, f"filters by {word_filter.field.value}: {value}", "good"
     )

@@ -91,7 +91,8 @@ QueryFiltersQuery = Annotated[
         max_length=_LONGEST_FACETS,
         description=(
             "What words of the query may filter by: `all`, `none`, or some of `price`, "
-            "`size`, `brand`, `color` and `material`, comma-separated. Others stay words."
+            "`on_sale`, `size`, `brand`, `color` and `material`, comma-separated. Others "
+            "stay words."
         ),
         examples=["price,size"],
     ),

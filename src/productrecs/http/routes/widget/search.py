@@ -20,7 +20,7 @@ from productrecs.features.search.product_search import (
     find_products,
     truncate_query,
 )
-from productrecs.features.search.query_filters import FilterField
+from productrecs.features.search.query_filters import FIELDS_OF_PRICES
 from productrecs.features.search.results_page import (
     MAX_FILTERED,
     ResultsPage,
@@ -493,7 +493,7 @@ def _highlight_and_render_page(
     synonyms = searchable.search_rules.synonyms_in(searchable.index.language)
     query_without_prices = listing.request.query
     for word_filter in page.filters:
-        if word_filter.field is FilterField.PRICE:
+        if word_filter.field in FIELDS_OF_PRICES:
             query_without_prices = query_without_prices.replace(word_filter.text, " ")
     terms = searchable.index.interpret(
         searchable.index.analyse(query_without_prices), synonyms
