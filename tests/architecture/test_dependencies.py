@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
 import sys
@@ -47,6 +48,7 @@ def requirements() -> list[str]:
     return sorted({*project["dependencies"], *itertools.chain.from_iterable(extras)})
 
 
+@functools.cache
 def imported() -> set[str]:
     """Return the distributions that the package imports, at any depth of its code."""
     names: set[str] = set()

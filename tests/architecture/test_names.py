@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.project import ROOT, modules
+from tests.support.project import ROOT, module_paths, modules
 from tools.file_sizes import CEILING, too_long
 
 if TYPE_CHECKING:
@@ -42,9 +42,8 @@ def words(part: str) -> list[str]:
 
 def test_no_file_or_folder_has_a_name_that_says_nothing() -> None:
     tests = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py")]
-    ours = [path for path, _ in modules()]
 
-    assert [path for path in [*ours, *tests] if says_nothing(path)] == []
+    assert [path for path in [*module_paths(), *tests] if says_nothing(path)] == []
 
 
 @pytest.mark.parametrize("path", ["a/utils.py", "common/a.py", "date_helpers.py"])
@@ -54,8 +53,8 @@ def test_a_name_that_says_nothing_is_caught(path: str) -> None:
 
 def test_every_folder_has_a_signboard() -> None:
     bare = [path for path, tree in modules("__init__.py") if not ast.get_docstring(tree)]
-    folders = {Path(path).parent for path, _ in modules()}
-    signed = {Path(path).parent for path, _ in modules("__init__.py")}
+    folders = {Path(path).parent for path in module_paths()}
+    signed = {Path(path).parent for path in module_paths("__init__.py")}
 
     assert bare == []
     assert {
@@ -64,7 +63,7 @@ def test_every_folder_has_a_signboard() -> None:
 
 
 def test_migrations_are_dated_and_named_for_their_intent() -> None:
-    versions = [path for path, _ in modules() if "/migrations/versions/" in path]
+    versions = [path for path in module_paths() if "/migrations/versions/" in path]
     names = [Path(path).name for path in versions]
 
     assert names

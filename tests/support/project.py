@@ -21,12 +21,17 @@ def pyproject() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 
+def module_paths(pattern: str = "*.py") -> list[str]:
+    """Return the path under src of each module of our packages, in order."""
+    return [path.relative_to(SRC).as_posix() for path in sorted(SRC.rglob(pattern))]
+
+
 def modules(pattern: str = "*.py", *, having: str = "") -> Iterator[tuple[str, ast.Module]]:
-    """Give (path under src, syntax tree) of each module of our packages, in order.
+    """Give each of `module_paths` with its syntax tree.
 
     Those in whose text `having` matches nothing are left out: parsing takes long.
     """
-    for path in sorted(SRC.rglob(pattern)):
-        text = path.read_text("utf-8")
+    for path in module_paths(pattern):
+        text = (SRC / path).read_text("utf-8")
         if re.search(having, text):
-            yield path.relative_to(SRC).as_posix(), ast.parse(text)
+            yield path, ast.parse(text)
