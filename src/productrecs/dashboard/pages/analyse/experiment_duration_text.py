@@ -185,7 +185,7 @@ def _describe_visitors(
     converted = _CONVERTED.get(conversion_metric(goal), "bought")
     if traffic.is_whole_store:
         seen = (
-            f"Nothing tells who saw {subject} in the last 28 days. If all visitors of your "
+            f"It is unknown who saw {subject} in the last 28 days. If all visitors of your "
             f"shop do, these are about {count} a day"
         )
     elif subject:

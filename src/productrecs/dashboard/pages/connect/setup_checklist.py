@@ -228,7 +228,7 @@ def _checklist_steps(visit: Visit) -> list[ChecklistStep]:
             "Send your orders",
             is_done=activity.orders > 0,
             status_text=f"{fmt.number(activity.orders)} since "
-            f"{fmt.time(visit.now_ms - WINDOW_MS)}, imported ones too",
+            f"{fmt.time(visit.now_ms - WINDOW_MS)}, imported orders of these days too",
             help="Past orders make lists good from the first day; each new order keeps "
             "them good.",
             snippet=_order_curl_command(base),
