@@ -19,10 +19,12 @@ from productrecs.dashboard.charts import ExpectedSalesDay
 from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.pages.analyse.demand_forecast import (
     accuracy_sentences,
-    days_sold_out,
-    flat_forecast_reason,
     short_season_sentences,
     stock_status_and_colour,
+)
+from productrecs.dashboard.pages.analyse.product_forecast import (
+    days_sold_out,
+    flat_forecast_reason,
 )
 from productrecs.storage.sql.tables import forecast_runs
 from productrecs.tenancy.accounts.store_management import change_settings, find_store

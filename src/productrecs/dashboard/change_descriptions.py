@@ -14,6 +14,7 @@ from productrecs.dashboard.pages.analyse import (
     demand_forecast,
     experiments,
     order_sheets,
+    product_forecast,
     sales_calendar,
     search_report_and_preview,
 )
@@ -412,7 +413,7 @@ _READERS: Final[Mapping[str, Callable[[Visit], SnapshotEntries]]] = MappingProxy
         access_tokens.ASSISTANT_PATH: _snapshot_tokens,
         file_imports.IMPORTS_PATH: _snapshot_imports,
         order_sheets.ORDERS_PATH: _snapshot_suppliers,
-        demand_forecast.PRODUCT_PATH: _snapshot_suppliers,
+        product_forecast.PRODUCT_PATH: _snapshot_suppliers,
         sales_calendar.CALENDAR_PATH: _snapshot_calendar,
         webhooks.WEBHOOKS_PATH: _snapshot_webhooks,
     }

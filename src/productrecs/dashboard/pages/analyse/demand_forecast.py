@@ -1,14 +1,12 @@
-"""Demand forecast pages: expected sales, of the store and of one product, and orders."""
+"""Demand forecast page: expected sales of the store, and what to order."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import date, timedelta
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.report import Report, ReportValue, parse_report_query
 from productrecs.dashboard.charts import (
@@ -16,12 +14,10 @@ from productrecs.dashboard.charts import (
     ExpectedSalesDay,
     forecast_chart,
 )
-from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.mail_subscription_choices import gets_mails, turn_mails_on_or_off
 from productrecs.dashboard.page import (
     NavigationGroup,
     Page,
-    PageNotFoundError,
     Reply,
     Visit,
     form_pages,
@@ -29,19 +25,15 @@ from productrecs.dashboard.page import (
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
-from productrecs.dashboard.product_table import known_product_rows
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
     ChartDays,
     as_number,
     chosen_chart_days,
-    column_meanings,
     figures_by_name,
     rows_by_column,
 )
-from productrecs.engines.demand.demand_series import DemandOptions
 from productrecs.features.forecast.forecast_replies import (
-    item_forecast_reply,
     store_forecast_summary,
     today_of,
 )
@@ -50,13 +42,6 @@ from productrecs.features.forecast.stock_actions import (
     StockAlert,
     is_due_before_next_order,
 )
-from productrecs.records.suppliers.repository import SupplierRepository
-from productrecs.records.suppliers.supplier import (
-    TERM_COLUMNS,
-    ProductTerms,
-    SupplierError,
-    parse_terms_of_product,
-)
 from productrecs.report_registry import make_report
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
@@ -64,7 +49,6 @@ from productrecs.tenancy.users.mail_subscriptions.repository import (
 )
 
 DEMAND_PATH: Final = "/dashboard/demand"
-PRODUCT_PATH: Final = f"{DEMAND_PATH}/product"
 _ORDERS: Final = MappingProxyType(
     {
         "order_date": "Order date",
@@ -83,13 +67,7 @@ ALERTS: Final = MappingProxyType(
     }
 )
 _ALERTS_BEFORE_DELIVERY: Final = frozenset({"out_of_stock", "runs_out"})
-METHODS: Final = MappingProxyType(
-    {
-        "lgbm": "Learned from all products",
-        "statistical": "Averages of its own sales, of its category's while it has few",
-    }
-)
-_MODES: Final = MappingProxyType({"units": "units", "order_lines": "order lines"})
+TARGET_MODES: Final = MappingProxyType({"units": "units", "order_lines": "order lines"})
 ORDERING: Final = (
     ("lead_time_days", "Lead time, in days", "From your order until the goods can be sold"),
     (
@@ -101,18 +79,15 @@ ORDERING: Final = (
     ("overstock_days", "Overstock, in days", "Stock for more days than this is too much"),
 )
 _TO_DO: Final = (*StockAlert, "order_soon")
-_NO_PRODUCT: Final = "There is no such product."
 _NOTHING_TO_DO: Final = frozenset({"Healthy", "Stock not known"})
 _NOT_IN_PLAN: Final = (
     "your plan has no demand forecast; the operator of your service can change that"
 )
-_SHOWN_DAYS: Final = 120
-_PAST_DAYS: Final = MappingProxyType({"30": 30, "60": 60, "120": _SHOWN_DAYS})
-_FLAT: Final = 0.05  # largest difference of days, as a share, that counts as none
+SHOWN_DAYS: Final = 120
+PAST_DAYS: Final = MappingProxyType({"30": 30, "60": 60, "120": SHOWN_DAYS})
 _ROWS: Final = 50
 _DAYS_FOR_SEASON: Final = 392  # the same days of last year, and the 28 before them
 _DAYS_FOR_TREND: Final = 56
-_MONTH: Final = 30
 
 
 class ForecastNotInPlanError(ProductRecsError):
@@ -139,8 +114,8 @@ def show_demand(
     figures = figures_by_name(forecast)
     settings, today = visit.store.settings, today_of(visit.now_ms, zone)
     history = [(day["date"], float(day["actual"])) for day in summary["history"]]
-    chart, days = _forecast_chart_and_days(
-        visit, history, _expected_days(summary["forecast"])
+    chart, days = forecast_chart_and_days(
+        visit, history, expected_days(summary["forecast"])
     )
     return visit.render(
         "demand.html",
@@ -157,14 +132,14 @@ def show_demand(
         summary=summary if run is not None and is_on else None,
         made_at=None if run is None else run.generated_at,
         made_on=None if run is None else day_before(run.first_day),
-        unit=_MODES.get(summary["target_mode"] or "", ""),
+        unit=TARGET_MODES.get(summary["target_mode"] or "", ""),
         chart=chart,
         days=days,
-        past_choices=list(_PAST_DAYS),
+        past_choices=list(PAST_DAYS),
         expected=_expected_sums(summary),
         judged=[
             *accuracy_sentences(visit, summary["accuracy"]),
-            *short_season_sentences(_history_days(run)),
+            *short_season_sentences(history_days_of(run)),
         ],
         warning=short_history_warning(run),
         figures=figures,
@@ -200,20 +175,21 @@ def _sort_column(by: str) -> str:
     return "" if by == "money" else by
 
 
-def _forecast_chart_and_days(
+def forecast_chart_and_days(
     visit: Visit, sold: Sequence[tuple[str, float]], ahead: Sequence[ExpectedSalesDay]
 ) -> tuple[Chart | None, ChartDays | None]:
     """Return the chart of the chosen days, and these days; None without a forecast."""
     if not ahead:
         return None, None
     past = [day for day, _ in sold]
-    days = chosen_chart_days(visit, _PAST_DAYS, past, [point.day for point in ahead])
+    days = chosen_chart_days(visit, PAST_DAYS, past, [point.day for point in ahead])
     shown = [(day, units) for day, units in sold if days.shows(day)]
     expected = [point for point in ahead if days.shows(point.day)]
     return forecast_chart(shown, expected, visit.formats), days
 
 
-def _expected_days(forecast: Sequence[Mapping[str, Any]]) -> list[ExpectedSalesDay]:
+def expected_days(forecast: Sequence[Mapping[str, Any]]) -> list[ExpectedSalesDay]:
+    """Return a forecast's days as charts draw them."""
     return [
         ExpectedSalesDay(
             day["date"], float(day["p10"]), float(day["mean"]), float(day["p90"])
@@ -241,59 +217,6 @@ def stock_status_and_colour(row: Mapping[str, ReportValue], today: date) -> tupl
     if is_due_before_next_order(order_date, int(str(row["order_every_days"])), today):
         return "Order soon", "warn"
     return ("Stock not known", "") if row["stock_qty"] is None else ("Healthy", "good")
-
-
-def flat_forecast_reason(
-    sold: Sequence[tuple[str, float]],
-    ahead: Sequence[ExpectedSalesDay],
-    sold_out_days: int = 0,
-) -> str:
-    """Return why every day of a forecast is the same; "" if the days differ."""
-    expected = [day.expected for day in ahead]
-    if not expected or max(expected) - min(expected) > _FLAT * max(expected):
-        return ""
-    if not max(expected):
-        return (
-            "No sales are expected: the product is not on sale, or has not sold for long."
-        )
-    days_with_sales = sum(amount > 0 for _, amount in sold)
-    known = f"It sold on {days_with_sales} of the last {len(sold)} days. " if sold else ""
-    if sold and sold_out_days:
-        known += f"It was sold out on {sold_out_days} of them, which do not count. "
-    return (
-        f"{known}No weekday or season stands out in its sales, so the forecast is "
-        "about the same for each day: the daily average of its recent sales"
-        + (
-            ". So few sales say little, so the average of its category counts as well."
-            if sold and days_with_sales < DemandOptions().sparse_sales
-            else "."
-        )
-    )
-
-
-def days_sold_out(
-    periods: Sequence[tuple[int, int | None]],
-    sold: Sequence[tuple[str, float]],
-    zone: tzinfo,
-) -> int:
-    """Return on how many days of `sold` a product was out of stock, in full or in part."""
-    spans = [
-        (_local_day(since, zone), "9" if until is None else _local_day(until, zone))
-        for since, until in periods
-    ]
-    return sum(any(since <= day <= until for since, until in spans) for day, _ in sold)
-
-
-def _recorded_sold_out_since(
-    periods: Sequence[tuple[int, int | None]], zone: tzinfo
-) -> str | None:
-    """Return since which day no stock is recorded; None if there is some."""
-    days = [_local_day(since, zone) for since, until in periods if until is None]
-    return days[0] if days else None
-
-
-def _local_day(moment_ms: int, zone: tzinfo) -> str:
-    return datetime.fromtimestamp(moment_ms / 1000, UTC).astimezone(zone).date().isoformat()
 
 
 def accuracy_sentences(visit: Visit, accuracy: dict[str, float] | None) -> list[str]:
@@ -330,13 +253,14 @@ def accuracy_sentences(visit: Visit, accuracy: dict[str, float] | None) -> list[
     return sentences
 
 
-def _history_days(run: ForecastRun | None) -> float | None:
+def history_days_of(run: ForecastRun | None) -> float | None:
+    """Return the days of sales that a forecast knows; None if there is none."""
     return None if run is None else run.history_days
 
 
 def short_history_warning(run: ForecastRun | None) -> str:
     """Return what to do about a history of few weeks; "" for a longer one."""
-    history_days = _history_days(run)
+    history_days = history_days_of(run)
     if history_days is None or history_days >= _DAYS_FOR_TREND:
         return ""
     return (
@@ -407,139 +331,9 @@ def _is_in_plan(visit: Visit) -> bool:
     return plan is None or plan.forecast
 
 
-def save_product_supplier(visit: Visit) -> Reply:
-    """Store who supplies a product; an empty supplier removes its terms.
-
-    Raises:
-        PageNotFoundError: when the catalog lacks the product.
-    """
-    item_id = visit.query["id"]
-    sent = {name: visit.form[name] for name in TERM_COLUMNS[1:]}
-    try:
-        with visit.database.transaction() as transaction:
-            suppliers = SupplierRepository(transaction, visit.store.store_id)
-            if not sent["supplier"]:
-                suppliers.remove_product_terms(item_id)
-            elif suppliers.assign_terms(
-                [parse_terms_of_product(sent | {"product": item_id})]
-            ).missing_products:
-                raise PageNotFoundError(_NO_PRODUCT)
-    except SupplierError as error:
-        return show_product_forecast(visit, 422, sent, sentence(error))
-    path = f"{PRODUCT_PATH}?{urlencode({'id': item_id})}#do"
-    return visit.redirect(path, "Saved. The order sheets follow it.")
-
-
-def show_product_forecast(
-    visit: Visit,
-    status: int = 200,
-    sent: Mapping[str, str] | None = None,
-    supplier_error: str = "",
-) -> Reply:
-    """Show the expected sales of one product, what to order, and its supplier."""
-    item_id, store, now_ms = visit.query["id"], visit.store, visit.now_ms
-    with visit.database.reading() as connection:
-        repository = ForecastRepository(connection, store.store_id)
-        item, run = repository.item(item_id), repository.newest_run()
-        stock_outs = repository.stock_outs(item_id, now_ms - _SHOWN_DAYS * DAY_MS)
-        suppliers = SupplierRepository(connection, store.store_id)
-        names = [supplier.name for supplier in suppliers.suppliers()]
-        terms = suppliers.product_terms(item_id)
-    if item is None:
-        raise PageNotFoundError(_NO_PRODUCT)
-    is_on = store.settings.demand_forecast
-    reply = item_forecast_reply(item, run, store.settings.zone, now_ms, enabled=is_on)
-    ahead = _expected_days(reply["forecast"])
-    query = replace(
-        parse_report_query(now_ms, store.settings.zone, limit=1),
-        where=(("item_id", item_id),),
-    )
-    report = make_report(visit.services, store, "demand", query)
-    action = next(iter(rows_by_column(report)), None) if is_on else None
-    monthly_rates = (
-        [] if action is None else _daily_sales_by_month(action, _history_days(run))
-    )
-    sold = (
-        _daily_sales_before(item.daily, ahead[0].day, _history_days(run)) if ahead else []
-    )
-    chart, days = _forecast_chart_and_days(visit, sold, ahead)
-    return visit.render(
-        "demand_product.html",
-        status=status,
-        suppliers=names,
-        terms=sent or asdict(terms or ProductTerms(item_id, "")),
-        supplier_error=supplier_error,
-        title=item.title or item_id,
-        item=item,
-        row=next(iter(known_product_rows(visit, [item_id])), None),
-        reply=reply,
-        action=action,
-        paces=monthly_rates,
-        sold=sold,
-        chart=chart,
-        made_on=day_before(ahead[0].day) if ahead else None,
-        days=days,
-        definitions=column_meanings(report),
-        status_of=partial(
-            stock_status_and_colour, today=today_of(visit.now_ms, visit.store.settings.zone)
-        ),
-        sold_out_since=_recorded_sold_out_since(stock_outs, store.settings.zone),
-        last_sold=next((day for day, units in reversed(sold) if units > 0), None),
-        flat=flat_forecast_reason(
-            sold, ahead, days_sold_out(stock_outs, sold, store.settings.zone)
-        ),
-        today=today_of(now_ms, store.settings.zone).isoformat(),
-        past_choices=list(_PAST_DAYS),
-        methods=METHODS,
-        unit=_MODES.get(reply["target_mode"] or "", ""),
-        settings=store.settings,
-    )
-
-
-def _daily_sales_by_month(
-    action: dict[str, ReportValue], history_days: float | None
-) -> list[tuple[str, float]]:
-    """Return the daily sales of each of the last three months, oldest first.
-
-    Days before the shop's first sale do not count.
-    """
-    sold = [as_number(action[f"sold_{days}_days"]) for days in (30, 60, 90)]
-    if None in sold:
-        return []
-    month, two, three = (units or 0.0 for units in sold)
-    history = 3 * _MONTH if history_days is None else history_days
-    sales = (
-        ("61 to 90 days ago", three - two, 2 * _MONTH),
-        ("31 to 60 days ago", two - month, _MONTH),
-        ("The last 30 days", month, 0),
-    )
-    return [
-        (label, units / min(_MONTH, history - after))
-        for label, units, after in sales
-        if history > after
-    ]
-
-
 def day_before(day: str) -> date:
     """Return the day before an ISO date."""
     return date.fromisoformat(day) - timedelta(days=1)
-
-
-def _daily_sales_before(
-    daily: Mapping[int, float] | None, first_day: str, history_days: float | None
-) -> list[tuple[str, float]]:
-    """Return the sales of each past day without the run's day, which is incomplete.
-
-    Days before the shop's first sale are left out.
-    """
-    if daily is None:
-        return []
-    shown = _SHOWN_DAYS if history_days is None else min(_SHOWN_DAYS, int(history_days))
-    ran = day_before(first_day)
-    return [
-        ((ran - timedelta(days=back)).isoformat(), daily.get(back, 0.0))
-        for back in range(shown, 0, -1)
-    ]
 
 
 PAGES: Final = (
@@ -561,11 +355,5 @@ PAGES: Final = (
         "Demand",
         ("mails", turn_stock_mails_on_or_off, "Chose e-mails about stock"),
         may_change=Role.VIEWER,
-    ),
-    Page(PRODUCT_PATH, "Expected sales of a product", show_product_forecast),
-    *form_pages(
-        PRODUCT_PATH,
-        "Expected sales of a product",
-        ("supplier", save_product_supplier, "Saved a product's supplier"),
     ),
 )
