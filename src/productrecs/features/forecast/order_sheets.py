@@ -121,8 +121,8 @@ def plan_order_sheets(
 
     A product is on its sheet if it is due before the supplier's next order. A sheet below
     the supplier's minimum order takes more packs of the products that last shortest. The
-    supplier's budget, and a `budget` above 0 of all sheets, go to the products whose order
-    saves most sales for the money.
+    supplier's budget, and a `budget` above 0 of all sheets, buy first the units that save
+    most sales for the money.
     """
     by_supplier: dict[str, list[OrderSheetLine]] = defaultdict(list)
     for action in actions:
@@ -197,38 +197,56 @@ def _split_quantities_at_budget(
 
     `budget` is for all sheets together, `budgets` are those of suppliers.
     """
-    kept = {name: list(own) for name, own in lines.items()}
     left = {name: budgets.get(name, math.inf) for name in lines}
-    order = sorted(
-        ((name, place) for name, own in lines.items() for place in range(len(own))),
-        key=lambda at: _saved_per_money(lines[at[0]][at[1]]),
-    )
-    for name, place in order:
-        line = lines[name][place]
-        pack_cost = line.action.pack_size * (line.action.unit_cost or 0.0)
-        wanted = line.quantity // line.action.pack_size
+    bought = {name: [0] * len(own) for name, own in lines.items()}
+    for name, place, wanted in _parts_by_saved_sales(lines):
+        action = lines[name][place].action
+        pack_cost = action.pack_size * (action.unit_cost or 0.0)
         money = min(budget, left[name])
         is_paid = pack_cost * wanted <= money
         packs = wanted if is_paid else int(money / pack_cost + _ROUNDING)
-        quantity = packs * line.action.pack_size
+        if (bought[name][place] + packs) * action.pack_size < action.minimum_quantity:
+            continue
+        bought[name][place] += packs
         budget -= packs * pack_cost
         left[name] -= packs * pack_cost
-        kept[name][place] = replace(
-            line, quantity=quantity, over_budget=line.quantity - quantity
-        )
-    return kept
+    return {
+        name: [
+            _with_quantity(line, packs * line.action.pack_size)
+            for line, packs in zip(own, bought[name], strict=True)
+        ]
+        for name, own in lines.items()
+    }
 
 
 _ROUNDING: Final = 1e-9
 
 
-def _saved_per_money(line: OrderSheetLine) -> tuple[float, date | None, str]:
-    saved = line.action.revenue_saved or 0.0
-    return (
-        -saved / max(line.cost or 0.0, _ROUNDING),
-        line.action.order_date,
-        line.action.item_id,
-    )
+def _with_quantity(line: OrderSheetLine, quantity: int) -> OrderSheetLine:
+    return replace(line, quantity=quantity, over_budget=line.quantity - quantity)
+
+
+def _parts_by_saved_sales(
+    lines: Mapping[str, list[OrderSheetLine]],
+) -> list[tuple[str, int, int]]:
+    """Return parts of lines in the order in which money buys them.
+
+    A part is a supplier, the place of a line, and packs. First come the units that an
+    order of today saves; the rest of a line is a reserve, or can come with the next order.
+    """
+    parts: list[tuple[bool, float, date, str, str, int, int]] = []
+    for name, own in lines.items():
+        for place, line in enumerate(own):
+            action = line.action
+            packs = line.quantity // action.pack_size
+            least = max(action.units_saved, action.minimum_quantity)
+            first = min(math.ceil(least / action.pack_size - _ROUNDING), packs)
+            for is_rest, wanted in ((False, first), (True, packs - first)):
+                cost = wanted * action.pack_size * (action.unit_cost or 0.0)
+                per_money = -(action.revenue_saved or 0.0) / max(cost, _ROUNDING)
+                day = action.order_date or date.max
+                parts.append((is_rest, per_money, day, action.item_id, name, place, wanted))
+    return [part[-3:] for part in sorted(parts) if part[-1]]
 
 
 def plan_order_sheets_now(

@@ -79,7 +79,8 @@ class StockAction:
     order_date: date | None
     order_quantity: int | None
     revenue_at_risk: float | None
-    revenue_saved: float | None  # by an order of today, until the next order arrives
+    units_saved: float  # expected sales that an order of today saves
+    revenue_saved: float | None  # the same in money
     overstock_units: int | None
     overstock_value: float | None
     lead_time_sales: float
@@ -88,6 +89,7 @@ class StockAction:
     lead_time_days: int
     order_every_days: int
     pack_size: int
+    minimum_quantity: int
     unit_cost: float | None  # the cost, else the price
     has_cost: bool  # whether `unit_cost` is the cost
     on_order: int  # units that were ordered and have not arrived
@@ -212,6 +214,7 @@ class StockActions:
             order_date=None if order_in < 0 else self._today + timedelta(days=order_in),
             order_quantity=None if order_in < 0 else int(plan.quantity[row]),
             revenue_at_risk=_none_if_nan(self._revenue_at_risk[row]),
+            units_saved=float(np.nan_to_num(plan.saved[row])),
             revenue_saved=_none_if_nan(self._revenue_saved[row]),
             overstock_units=None if surplus is None else int(surplus),
             overstock_value=_none_if_nan(self._overstock_values[row]),
@@ -221,6 +224,7 @@ class StockActions:
             lead_time_days=int(self._lead_days[row]),
             order_every_days=int(self._order_days[row]),
             pack_size=item.pack_size or 1,
+            minimum_quantity=item.minimum_quantity or 0,
             unit_cost=_none_if_nan(self._unit_values[row]),
             has_cost=item.cost is not None,
             on_order=int(self._units_on_order[row]),
