@@ -160,3 +160,16 @@ def test_a_store_without_orders_sees_no_customers_yet(office: Office, store: Sto
 
     assert "No customers counted yet" in before
     assert "No customers yet" in after
+
+
+def test_a_store_with_new_orders_sees_that_its_customers_are_being_counted(
+    office: Office, store: Store
+) -> None:
+    header = "order_id,item_id,timestamp,quantity,price,customer_id\n"
+    long_ago = "o1,lamp,2024-01-01T12:00:00,1,20,anna"
+    import_text(office.services.database, store.store_id, header + long_ago)
+    member = office.member(store)
+
+    assert "Your customers are being counted" in text_of(member.get(CUSTOMERS))
+    compute_and_store_segments(office.services.database, store, office.services.clock())
+    assert "1 customer who ever bought" in flat(text_of(member.get(CUSTOMERS)))

@@ -28,6 +28,7 @@ from productrecs.features.privacy.shopper_export import (
 )
 from productrecs.features.reports.rfm_segments import CustomerSegment
 from productrecs.records.events.event import Fields
+from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.report_registry import make_report
 from productrecs.services import build_eraser
 from productrecs.tenancy.users.dashboard_user import Role
@@ -86,6 +87,7 @@ def show_customers(visit: Visit, error: str = "", typed: str = "") -> Reply:
         for customer in rows_by_column(report)
         if segment in {"", customer["segment"]}
     ]
+    segment_rows = rows_by_column(segments)
     return visit.render(
         "customers.html",
         status=404 if error else 200,
@@ -93,7 +95,8 @@ def show_customers(visit: Visit, error: str = "", typed: str = "") -> Reply:
         error=error,
         typed=typed,
         figures=figures_by_name(segments),
-        segments=rows_by_column(segments),
+        segments=segment_rows,
+        is_counting=not segment_rows and _has_customers(visit),
         names=SEGMENTS,
         meanings=_segment_meanings(segments.notes),
         notes=segments.notes[:1],
@@ -104,6 +107,13 @@ def show_customers(visit: Visit, error: str = "", typed: str = "") -> Reply:
         link=lambda **fields: f"{CUSTOMERS_PATH}?{urlencode(fields)}",
         file=lambda name, by: f"{REPORT_FILE_PATH}?{urlencode({'report': name, 'by': by})}",
     )
+
+
+def _has_customers(visit: Visit) -> bool:
+    """Return whether an order names a customer, counted or not."""
+    with visit.database.reading() as connection:
+        sold_lines = SoldLineRepository(connection, visit.store.store_id)
+        return any(sold_lines.lines_of_customers())
 
 
 def _segment_meanings(notes: tuple[str, ...]) -> dict[str, str]:
