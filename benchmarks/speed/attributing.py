@@ -29,7 +29,10 @@ from productrecs.features.reports.impact.sales_reports import (
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     recent_tracking_health_report,
 )
-from productrecs.features.search.search_insights import ListedQueries, search_report
+from productrecs.features.search.insights.search_insights import (
+    ListedQueries,
+    search_report,
+)
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import raw_connection

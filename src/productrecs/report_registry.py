@@ -47,7 +47,10 @@ from productrecs.features.reports.impact.sales_reports import (
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     recent_tracking_health_report,
 )
-from productrecs.features.search.search_insights import ListedQueries, search_report
+from productrecs.features.search.insights.search_insights import (
+    ListedQueries,
+    search_report,
+)
 from productrecs.records.experiments.repository import ExperimentRepository
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from productrecs.features.search.search_insights import search_insights
+from productrecs.features.search.insights.search_insights import search_insights
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.pictures import COLOURS, SHAPES, drawn, encoded, see, with_barcode
 from tests.support.service import Merchant, Reply, Service, eventually

@@ -19,7 +19,10 @@ from productrecs.features.forecast.stock_actions import (
     StockAlert,
     plan_stock_actions,
 )
-from productrecs.features.search.search_insights import ListedQueries, search_insights
+from productrecs.features.search.insights.search_insights import (
+    ListedQueries,
+    search_insights,
+)
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import WebhookEvent
 from productrecs.records.experiments.repository import ExperimentRepository

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.core.report import ReportQuery, ReportValue, share_of
-from productrecs.features.search.search_insights import (
+from productrecs.features.search.insights.search_insights import (
     ListedQueries,
     SearchInsights,
     search_insights,

@@ -33,7 +33,7 @@ from productrecs.dashboard.report_period import (
     rows_by_column,
 )
 from productrecs.features.forecast.forecast_replies import today_of
-from productrecs.features.search.search_insights import search_reports_by_name
+from productrecs.features.search.insights.search_insights import search_reports_by_name
 from productrecs.report_registry import REPORT_TYPES, make_report, report_to_dict
 
 _PERSONAL: Final = "customer-list"  # names customers; an assistant gets no shopper's data

@@ -33,8 +33,8 @@ from productrecs.features.privacy.shopper_export import (
 from productrecs.features.reports.tracking_health.tracking_health_report import (
     recent_event_figures,
 )
+from productrecs.features.search.insights.search_insights import count_searches
 from productrecs.features.search.product_search import truncate_query
-from productrecs.features.search.search_insights import count_searches
 from productrecs.records.merchandising.rule import describe_rule
 from productrecs.records.search_counts.repository import SearchTotals
 from productrecs.report_registry import make_report

@@ -537,14 +537,14 @@ def _value_filters(
 def _largest_filter_of_phrase(
     context: QueryFilterContext,
     phrase: str,
-    ids: Sequence[int],
+    value_ids: Sequence[int],
     meanings: Sequence[ColourOrMaterialWords],
 ) -> _FoundFilter | None:
     """Return the filter of one word or name, by the attribute with most items."""
     attributes = context.catalog.attributes
     by_field: dict[str, set[int]] = {}
     titles: dict[str, frozenset[str]] = {}
-    for value_id in ids:
+    for value_id in value_ids:
         by_field.setdefault(attributes.value(value_id)[0], set()).add(value_id)
     for name, words, all_words in meanings:
         if phrase not in words and len(context.index.items_titled(frozenset({phrase}))):

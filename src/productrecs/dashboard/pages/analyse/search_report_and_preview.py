@@ -33,6 +33,10 @@ from productrecs.dashboard.report_period import (
 from productrecs.engines.text.query_interpreter import QueryTerm
 from productrecs.engines.text.search_index import QueryRelaxation
 from productrecs.features.search.hits_and_variant_collapse import Hit
+from productrecs.features.search.insights.search_insights import (
+    search_question_counts,
+    search_reports_by_name,
+)
 from productrecs.features.search.product_search import (
     ResolvedQuery,
     SearchableStore,
@@ -42,10 +46,6 @@ from productrecs.features.search.product_search import (
     truncate_query,
 )
 from productrecs.features.search.query_filters import FilterField, QueryWordFilter
-from productrecs.features.search.search_insights import (
-    search_question_counts,
-    search_reports_by_name,
-)
 from productrecs.features.search.search_rule_book import SearchRuleBook, SearchRuleEditor
 from productrecs.features.search.search_rules import (
     SearchRule,

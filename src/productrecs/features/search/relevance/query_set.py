@@ -13,6 +13,10 @@ from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
+from productrecs.features.search.insights.repository import (
+    QuerySearchCount,
+    SearchFigureRepository,
+)
 from productrecs.features.search.product_search import truncate_query
 from productrecs.features.search.relevance.relevance_measure import RelevanceGrade
 from productrecs.features.search.relevance.repository import (
@@ -23,7 +27,6 @@ from productrecs.features.search.relevance.repository import (
     QuerySetEntry,
     RelevanceRepository,
 )
-from productrecs.features.search.repository import QuerySearchCount, SearchFigureRepository
 from productrecs.records.search_counts.repository import OTHER_INTENTS, PHOTO_SEARCHES
 from productrecs.records.search_counts.search_counter import search_intent
 from productrecs.storage.sql.database import Database

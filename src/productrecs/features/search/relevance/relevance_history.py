@@ -12,6 +12,7 @@ from typing import Any, Final
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
+from productrecs.features.search.insights.search_insights import search_insights
 from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.relevance.click_judgements import (
     SearchClick,
@@ -45,7 +46,6 @@ from productrecs.features.search.relevance.repository import (
     judged_queries,
     measured_and_present_versions,
 )
-from productrecs.features.search.search_insights import search_insights
 from productrecs.records.search_counts.search_counter import search_intent
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store, is_nightly_run_due

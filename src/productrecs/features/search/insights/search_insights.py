@@ -26,7 +26,7 @@ from productrecs.core.report import (
     ReportValue,
 )
 from productrecs.engines.hyperloglog import cardinality, intersection_cardinalities
-from productrecs.features.search.repository import (
+from productrecs.features.search.insights.repository import (
     DailyIntentSearches,
     QueryClicks,
     QuerySales,
@@ -308,14 +308,18 @@ def _column_sums(*rows: Sequence[Any]) -> Iterator[Any]:
 
 
 def _to_query_insight(
-    text: str, count: QuerySearchCount, clicks: QueryClicks, sales: QuerySales, clicked: int
+    text: str,
+    count: QuerySearchCount,
+    clicks: QueryClicks,
+    sales: QuerySales,
+    searchers_clicked: int,
 ) -> QueryInsight:
     return QueryInsight(
         text=text,
         searches=count.searches,
         empty=count.empty,
         searchers=count.searchers,
-        searchers_clicked=clicked,
+        searchers_clicked=searchers_clicked,
         clicks=clicks.clicks,
         clickers=clicks.shoppers,
         positions=clicks.positions,

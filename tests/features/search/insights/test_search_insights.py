@@ -12,7 +12,7 @@ from productrecs.core.ids import visitor_hash
 from productrecs.core.report import ReportQuery
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.search.search_insights import (
+from productrecs.features.search.insights.search_insights import (
     ListedQueries,
     count_searches,
     search_insights,
@@ -28,7 +28,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from tests.support.stores import new_store
 
 if TYPE_CHECKING:
-    from productrecs.features.search.search_insights import SearchInsights
+    from productrecs.features.search.insights.search_insights import SearchInsights
     from productrecs.storage.sql.database import Database
     from productrecs.tenancy.accounts.store import Store
 

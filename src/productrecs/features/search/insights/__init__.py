@@ -1,0 +1,1 @@
+"""Search insights: what shoppers searched for, clicked on and bought, by query."""
