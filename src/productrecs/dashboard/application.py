@@ -59,7 +59,7 @@ from productrecs.http.limits.client_address import address_of_client, peer_of
 from productrecs.http.pipeline.error_responses import error_code_of
 from productrecs.http.pipeline.etag_responses import content_digest
 from productrecs.http.pipeline.route_declaration import DASHBOARD_PATH
-from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 from productrecs.http.routes.public.embed_code import widget_element
 from productrecs.http.routes.public.page_response import (
     IMMUTABLE,
@@ -307,7 +307,7 @@ def _load_session_and_build_visit(
     loop: asyncio.AbstractEventLoop,
 ) -> Visit:
     exchange: RequestContext = request.scope["productrecs"]
-    context, base_url = exchange.context, base_url_of(request)
+    context, base_url = exchange.context, base_url_for_reply(request)
     session, store = _resume_session_and_find_store(context, request.cookies, base_url)
     token = session.token if session else ""
     secret = token or read_cookie(request.cookies, VISITOR, base_url)

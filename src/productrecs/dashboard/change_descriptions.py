@@ -26,7 +26,7 @@ from productrecs.dashboard.pages.catalog import (
     recommendation_and_search_settings,
 )
 from productrecs.dashboard.pages.catalog.autocomplete_options import filter_label
-from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
+from productrecs.dashboard.pages.catalog.merchandising_rule_draft import (
     ACTIONS,
     PLACES,
     RuleDraft,

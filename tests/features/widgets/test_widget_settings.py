@@ -9,7 +9,7 @@ import pytest
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.features.widgets.widget_settings import (
     LANGUAGES,
-    price_locale,
+    choose_price_locale,
     price_pattern,
     translations,
 )
@@ -103,7 +103,7 @@ def test_every_widget_language_but_one_has_a_price_pattern() -> None:
 def test_the_pages_language_wins_unless_the_shop_says_the_same_more_exactly(
     page: str, shop: str, locale: str
 ) -> None:
-    assert price_locale(page, shop) == locale
+    assert choose_price_locale(page, shop) == locale
 
 
 def test_a_widget_gets_the_price_form_and_the_merchants_own_stays() -> None:

@@ -31,7 +31,7 @@ from productrecs.dashboard.pages.catalog.merchandising import (
     RULE_PATH,
     preview_rule,
 )
-from productrecs.dashboard.pages.catalog.merchandising_rule_form import RuleDraft
+from productrecs.dashboard.pages.catalog.merchandising_rule_draft import RuleDraft
 from productrecs.dashboard.pages.catalog.merchandising_rule_preview import RulePreview
 from productrecs.dashboard.pages.catalog.placements import (
     PLACEMENT_PATH,

@@ -24,7 +24,7 @@ from productrecs.http.pipeline.authentication import (
 from productrecs.http.pipeline.cors import check_origin
 from productrecs.http.pipeline.error_responses import ROUTER_CODES, error_response
 from productrecs.http.pipeline.mcp_messages import Handle, answer_json_rpc_message
-from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 from productrecs.tenancy.users.access_tokens.access_token import authenticate_access_token
 from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.login_and_sessions import Session
@@ -50,7 +50,7 @@ async def answer_assistant(request: Request) -> Response:
         refusal = error_response(request, ROUTER_CODES[405], "send a message by POST")
         refusal.headers["allow"] = "POST"
         return refusal
-    base_url, exchange = base_url_of(request), request.scope["productrecs"]
+    base_url, exchange = base_url_for_reply(request), request.scope["productrecs"]
     check_origin(request.headers.get("origin"), base_url)
     store_id, token = await _authenticate(request, exchange)
     _LIMIT.check_and_count(f"{store_id} {token.token_id}")
@@ -113,7 +113,7 @@ def _build_visit_of_token(
         context=context,
         request=request,
         page=Page(MCP_PATH, "Your own assistant"),
-        base_url=base_url_of(request),
+        base_url=base_url_for_reply(request),
         client_address=address_of_client(
             peer_of(request.scope), dict(request.scope["headers"])
         ),

@@ -318,19 +318,21 @@ def replay_erasures(eraser: ShopperEraser, *object_stores: ObjectStore | None) -
     erasures = read_erasure_ledger(eraser.data, eraser.objects, *object_stores)
     for store in all_stores(eraser.database):
         if store.store_id in erasures:
-            count += _erase_again(eraser, store.store_id, erasures[store.store_id])
+            count += _replay_store_erasures(
+                eraser, store.store_id, erasures[store.store_id]
+            )
     return count
 
 
-def _erase_again(
-    eraser: ShopperEraser, store_id: StoreId, erasures: Mapping[str, int]
+def _replay_store_erasures(
+    eraser: ShopperEraser, store_id: StoreId, erased_at_by_digest: Mapping[str, int]
 ) -> int:
     with eraser.database.reading() as connection:
         stored = ErasedNameRepository(connection, store_id).all_erased_at()
         missing = {
-            name: erased_ms
-            for name, erased_ms in erasures.items()
-            if stored.get(name, -1) < erased_ms
+            digest: erased_ms
+            for digest, erased_ms in erased_at_by_digest.items()
+            if stored.get(digest, -1) < erased_ms
         }
         if not missing:
             return 0

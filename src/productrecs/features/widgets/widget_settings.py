@@ -163,14 +163,14 @@ def price_locales() -> list[str]:
     return list(_BY_LOCALE)
 
 
-def price_locale(page_locale: str, shop_locale: str) -> str:
-    """Return the locale for prices, as widgets choose it: the page's, else the shop's.
+def choose_price_locale(page_locale: str, fallback_locale: str) -> str:
+    """Return the locale for prices, as widgets choose it: the page's, else the other.
 
     If both have the same language, a locale with a region takes precedence.
     """
-    page, shop = page_locale.replace("_", "-"), shop_locale.replace("_", "-")
-    is_vaguer = bool(page) and shop.lower().startswith(f"{page.lower()}-")
-    return shop if is_vaguer or not page else page
+    page, fallback = page_locale.replace("_", "-"), fallback_locale.replace("_", "-")
+    is_vaguer = bool(page) and fallback.lower().startswith(f"{page.lower()}-")
+    return fallback if is_vaguer or not page else page
 
 
 _WORDS_FILE: Final = resources.files(__package__) / "words.json"
@@ -390,7 +390,7 @@ def resolve_settings(
         settings["title"] = default_title(widget_type, text_language)
     words = translations(widget_type, text_language)
     currency = str(settings["currency"])
-    price = price_pattern(price_locale(lang, str(settings["locale"])), currency)
+    price = price_pattern(choose_price_locale(lang, str(settings["locale"])), currency)
     if store.price_format and currency == store.currency:
         price = store.price_format
     if price is not None:

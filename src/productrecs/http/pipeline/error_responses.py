@@ -47,7 +47,7 @@ from productrecs.http.pipeline.cors import ForeignOriginError
 from productrecs.http.pipeline.url_decoding_and_base_url import (
     BadPathError,
     UnknownBuildError,
-    base_url_of,
+    base_url_for_reply,
     raw_path_of,
 )
 from productrecs.http.transport.error_body import (
@@ -180,7 +180,7 @@ def error_response(
     exchange: RequestContext = request.scope["productrecs"]
     request_fields = FailedRequest(
         exchange.request_id,
-        base_url_of(request),
+        base_url_for_reply(request),
         raw_path_of(request.scope),
         request.headers.get("accept", "").encode("latin-1"),
     )

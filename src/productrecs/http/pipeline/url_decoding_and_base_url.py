@@ -65,7 +65,7 @@ def raw_path_of(scope: MutableMapping[str, Any]) -> str:
     return path.partition(b"?")[0].decode("latin-1")
 
 
-def base_url_of(request: Request) -> str:
+def base_url_for_reply(request: Request) -> str:
     """Return the base URL that the caller used, without a trailing slash.
 
     The setting `PRODUCTRECS_BASE_URL` decides where it is set; else the Host header and,
@@ -84,7 +84,7 @@ def depends_on_host_header(request: Request) -> bool:
 
 
 def base_url_by_headers(headers: Mapping[bytes, bytes], settings: "Settings") -> str:
-    """Return the base URL, as `base_url_of` does, from a request's headers."""
+    """Return the base URL, as `base_url_for_reply` does, from a request's headers."""
     if settings.base_url:
         return settings.base_url
     protocol = headers.get(b"x-forwarded-proto", b"").split(b",")[-1].strip().lower()

@@ -366,8 +366,8 @@ def metric_comparison(
     arm, control = arm_and_control
     fmt, metric = visit.formats, str(row["metric"])
 
-    def format_mean(column: str) -> str:
-        value = as_number(row[column])
+    def format_mean_of_arm(name: str) -> str:
+        value = as_number(row[name])
         if metric in SHARES:
             return fmt.share(value)
         return fmt.number(value, 3) if metric == Goal.ORDERS else fmt.money(value)
@@ -388,8 +388,8 @@ def metric_comparison(
         METRICS[metric],
         verdict,
         tone,
-        format_mean(arm),
-        format_mean(control),
+        format_mean_of_arm(arm),
+        format_mean_of_arm(control),
         fmt.share(lift, 0),
         interval,
         *drawn_interval,

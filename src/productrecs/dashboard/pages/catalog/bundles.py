@@ -17,7 +17,7 @@ from productrecs.dashboard.page import (
     form_pages,
     parse_whole_number,
 )
-from productrecs.dashboard.pages.catalog.merchandising_rule_form import distinct_lines
+from productrecs.dashboard.pages.catalog.merchandising_rule_draft import distinct_lines
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.recommendations.bundles import (
     BundleOverview,

@@ -23,7 +23,7 @@ from productrecs.dashboard.page import (
     form_pages,
     parse_row_number,
 )
-from productrecs.dashboard.pages.catalog.merchandising_rule_form import (
+from productrecs.dashboard.pages.catalog.merchandising_rule_draft import (
     ACTIONS,
     PLACES,
     STRENGTHS,

@@ -14,7 +14,7 @@ from productrecs.dashboard.list_explanations import (
     state_with_rules,
 )
 from productrecs.dashboard.page import SubmittedFields, Visit
-from productrecs.dashboard.pages.catalog.merchandising_rule_form import RuleDraft
+from productrecs.dashboard.pages.catalog.merchandising_rule_draft import RuleDraft
 from productrecs.dashboard.product_table import titles_of
 from productrecs.features.recommendations.recommend import recommend
 from productrecs.features.recommendations.recommendation_request import (

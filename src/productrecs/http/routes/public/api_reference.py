@@ -15,7 +15,7 @@ from productrecs.http.openapi_document import openapi_document
 from productrecs.http.openapi_responses import error_responses, success_response
 from productrecs.http.pipeline.etag_responses import content_digest
 from productrecs.http.pipeline.route_declaration import NONE, Routes
-from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 from productrecs.http.routes.public.page_response import (
     IMMUTABLE,
     INTERACTIVE,
@@ -97,7 +97,7 @@ async def reference(request: Request) -> Response:
 )
 async def openapi(request: Request) -> Response:
     """Return this description; its server is the address of the request."""
-    document = openapi_document(request.app, base_url_of(request))
+    document = openapi_document(request.app, base_url_for_reply(request))
     return cacheable_response(request, _encode(document), "application/json")
 
 

@@ -52,7 +52,7 @@ from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.pipeline.search_count_recorder import searcher_of_scope
-from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 from productrecs.http.routes.public.widget_scripts import Domain, find_store_with_setting
 from productrecs.http.routes.widget.looks import look_image_url
 from productrecs.http.transport.request_body import read_body
@@ -156,7 +156,7 @@ async def _profile_reply(request: Request, domain: str, version: str | None) -> 
     exchange: RequestContext = request.scope["productrecs"]
     store = await find_store_open_to_assistants(exchange, domain)
     known = None if version is None else parse_version(version)
-    body = _encode(ucp_profile_of(base_url_of(request), store.domain, known))
+    body = _encode(ucp_profile_of(base_url_for_reply(request), store.domain, known))
     tag = etag_of(body)
     headers = {"etag": tag, "cache-control": _PROFILE_CACHE}
     if matches_etag(request.headers.get("if-none-match"), tag):
@@ -179,7 +179,7 @@ async def related_products_schema(request: Request) -> Response:
     The profile of a store names it where this service has a domain and HTTPS.
     """
     headers = {"cache-control": _PROFILE_CACHE}
-    return json_reply(extension_schema(base_url_of(request)), headers=headers)
+    return json_reply(extension_schema(base_url_for_reply(request)), headers=headers)
 
 
 @routes.post(
@@ -302,7 +302,7 @@ class AssistantRequest:
         exchange: RequestContext = request.scope["productrecs"]
         spoken = parse_version(version)
         store = await find_store_open_to_assistants(exchange, domain)
-        base_url = base_url_of(request)
+        base_url = base_url_for_reply(request)
         admitted = cls(exchange, store, spoken, request.scope, {}, base_url)
         rates = exchange.context.rates
         level = rates.check_key(f"assistants {store.store_id}") if rates else None

@@ -37,7 +37,7 @@ from productrecs.http.pipeline.route_declaration import (
     Routes,
     routes_by_path,
 )
-from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 from productrecs.http.routes.public.api_reference import asset_address
 from productrecs.http.routes.public.health import NOT_READY
 from productrecs.http.routes.public.page_response import (
@@ -326,7 +326,9 @@ async def llms_txt(request: Request) -> Response:
 
     It has the title, the address and the summary of each guide.
     """
-    return cacheable_response(request, render_llms_txt(base_url_of(request)), _PLAIN_TEXT)
+    return cacheable_response(
+        request, render_llms_txt(base_url_for_reply(request)), _PLAIN_TEXT
+    )
 
 
 @routes.get(
@@ -342,7 +344,7 @@ async def llms_full_txt(request: Request) -> Response:
 
     An `ETag` spares sending it again.
     """
-    base = base_url_of(request)
+    base = base_url_for_reply(request)
     # In a thread: it is long, and packing it takes some milliseconds.
     return await asyncio.to_thread(
         lambda: cacheable_response(request, LIBRARY.all_guides(base), _PLAIN_TEXT)
@@ -361,7 +363,9 @@ async def guide_markdown(request: Request, slug: Slug) -> Response:
 
     An `ETag` spares sending it again.
     """
-    return _markdown_response(request, LIBRARY.served_markdown(slug, base_url_of(request)))
+    return _markdown_response(
+        request, LIBRARY.served_markdown(slug, base_url_for_reply(request))
+    )
 
 
 @routes.get(
@@ -387,7 +391,7 @@ async def guides_page(
     """
     if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
         return _markdown_response(
-            request, render_llms_txt(base_url_of(request)), vary="Accept"
+            request, render_llms_txt(base_url_for_reply(request)), vary="Accept"
         )
     if q.strip():
         html = await asyncio.to_thread(_search_results_html, q)
@@ -420,7 +424,7 @@ async def guide_page(request: Request, slug: Slug) -> Response:
     Who prefers `text/markdown` (`Accept`) gets the same as from `/docs-md/{slug}.md`.
     """
     if preferred_media_type(request, (HTML, MARKDOWN)) == MARKDOWN:
-        text = LIBRARY.served_markdown(slug, base_url_of(request))
+        text = LIBRARY.served_markdown(slug, base_url_for_reply(request))
         return _markdown_response(request, text, vary="Accept")
     try:
         guide = LIBRARY.guide(slug)
@@ -448,7 +452,7 @@ async def guide_page(request: Request, slug: Slug) -> Response:
     return html_page(
         request,
         guide.title,
-        html.replace(BASE, escape(base_url_of(request))),
+        html.replace(BASE, escape(base_url_for_reply(request))),
         content_security_policy=SCRIPTED,
         vary="Accept",
         markdown_url=f"/docs-md/{guide.slug}.md",

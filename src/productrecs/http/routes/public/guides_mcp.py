@@ -22,7 +22,7 @@ from productrecs.http.openapi_responses import (
 from productrecs.http.pipeline.cors import check_origin
 from productrecs.http.pipeline.mcp_messages import NOT_JSON, answer_json_rpc_message
 from productrecs.http.pipeline.route_declaration import NONE, Routes
-from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.mcp_messages import Handle
@@ -91,7 +91,7 @@ async def answer_mcp_message(request: Request) -> Response:
 
     Stateless: nothing need be opened first, whichever revision of the protocol is spoken.
     """
-    base = base_url_of(request)
+    base = base_url_for_reply(request)
     check_origin(request.headers.get("origin"), base)
     headers = dict(request.scope["headers"])
     address = address_of_client(peer_of(request.scope), headers)

@@ -13,7 +13,7 @@ from productrecs.features.guides.developer_guide_rendering import (
 from productrecs.http.openapi_responses import error_responses
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import NONE, Routes
-from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 from productrecs.http.routes.public.api_reference import asset_address
 from productrecs.http.routes.public.health import not_ready_response
 from productrecs.http.routes.public.page_response import (
@@ -129,7 +129,7 @@ async def landing_page(request: Request) -> Response:
         return page
     headers = {"vary": "Accept"}
     if media_type == MARKDOWN:
-        text = render_llms_txt(base_url_of(request))
+        text = render_llms_txt(base_url_for_reply(request))
         return Response(text, media_type=MARKDOWN, headers=headers)
     return json_reply(_SELF, headers=headers)
 

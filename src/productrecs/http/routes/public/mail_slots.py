@@ -27,7 +27,7 @@ from productrecs.http.openapi_responses import (
 from productrecs.http.pipeline.etag_responses import etag_of, matches_etag
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, Routes
-from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 from productrecs.http.routes.public.landing_page import IS_DEMO
 from productrecs.http.routes.public.mail_product_selection import (
     MailProductCard,
@@ -327,6 +327,6 @@ def _product_fields(
         "price": card.price,
         "price_text": slot_request.format_price(card),
         "image_url": _picture_url(slot_request, card),
-        "link_url": base_url_of(slot_request.request)
+        "link_url": base_url_for_reply(slot_request.request)
         + slot_path(MailResource.LINK, query.slot, sent),
     }

@@ -18,7 +18,7 @@ from productrecs.http.pipeline.route_declaration import (
     PRESTASHOP_PATH,
     Routes,
 )
-from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 from productrecs.http.routes.public.woocommerce_plugin_download import (
     ARCHIVE_REPLIES,
     archive_reply,
@@ -55,7 +55,7 @@ async def opencart_extension(request: Request) -> Response:
 
     OpenCart reads the extension's name from the file's name.
     """
-    archive = build_opencart_archive(base_url_of(request))
+    archive = build_opencart_archive(base_url_for_reply(request))
     return archive_reply(request, archive, OPENCART_PATH)
 
 
@@ -67,7 +67,7 @@ async def opencart_extension(request: Request) -> Response:
 )
 async def prestashop_module(request: Request) -> Response:
     """Return the archive that PrestaShop installs under Modules, Module Manager."""
-    archive = build_prestashop_archive(base_url_of(request))
+    archive = build_prestashop_archive(base_url_for_reply(request))
     return archive_reply(request, archive, PRESTASHOP_PATH)
 
 

@@ -27,7 +27,7 @@ from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.features.widgets.reserved_height import release_js, reserved_height_css
 from productrecs.http.openapi_responses import Responses
 from productrecs.http.pipeline.route_declaration import NONE, PLUGIN_PATH, Routes
-from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 from productrecs.http.routes.public.page_response import cacheable_response
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
@@ -175,7 +175,7 @@ async def store_plugin(request: Request) -> Response:
     The same release of the service at the same address always returns the same bytes.
     """
     return archive_reply(
-        request, build_woocommerce_archive(base_url_of(request)), PLUGIN_PATH
+        request, build_woocommerce_archive(base_url_for_reply(request)), PLUGIN_PATH
     )
 
 

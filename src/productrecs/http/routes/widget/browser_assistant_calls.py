@@ -8,7 +8,7 @@ from fastapi import Query
 
 from productrecs.features.assistants.browser_tools import BROWSER, BrowserTool
 from productrecs.features.assistants.repository import AssistantCall
-from productrecs.http.pipeline.query_parser import BLANK_IS_FALSE
+from productrecs.http.pipeline.fast_query_reader import BLANK_IS_FALSE
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext

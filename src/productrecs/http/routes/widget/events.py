@@ -273,10 +273,10 @@ async def store_events_of_body(
     cached_store = context.stores.get(store) or await context.stores.open(store)
     body_warnings = BodyWarnings()
     if len(data) <= EVENT_LIMIT:
-        groups = _parse_event_groups(data, body_warnings)
+        groups = _parse_events_by_object(data, body_warnings)
     else:  # parsing a large body would block the event loop
         groups = await asyncio.get_running_loop().run_in_executor(
-            context.parser_pool, _parse_event_groups, data, body_warnings
+            context.parser_pool, _parse_events_by_object, data, body_warnings
         )
     groups, checks = _verify_identities(groups, store.secrets, context.clock())
     identity_warning_texts = identity_warnings(
@@ -316,7 +316,7 @@ def _host_of(origin: bytes) -> str:
         return ""
 
 
-def _parse_event_groups(data: bytes, warnings: BodyWarnings) -> Groups:
+def _parse_events_by_object(data: bytes, warnings: BodyWarnings) -> Groups:
     """Return the events of a body, a group for each of its objects.
 
     `warnings` counts what looks wrong in them.

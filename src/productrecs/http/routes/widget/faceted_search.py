@@ -34,7 +34,7 @@ from productrecs.features.search.results_page import (
 )
 from productrecs.features.widgets.widget_settings import translations
 from productrecs.http.openapi_responses import NULLABLE_TEXT
-from productrecs.http.pipeline.query_parser import BLANK_IS_FALSE
+from productrecs.http.pipeline.fast_query_reader import BLANK_IS_FALSE
 from productrecs.http.routes.widget.list_parameters import (
     parse_filter_parameters,
 )

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from productrecs.http.pipeline.authentication import Caller, SecretKeyRequiredError
-from productrecs.http.pipeline.query_parser import QueryParser
+from productrecs.http.pipeline.fast_query_reader import FastQueryReader
 from productrecs.http.pipeline.route_context import FastRouteCall
 from productrecs.http.pipeline.route_declaration import SECRET
 from productrecs.records.catalog.item_filters import (
@@ -207,17 +207,17 @@ def refuse_unknown_filters(names: Iterable[str]) -> None:
 
 
 def warn_of_unknown_parameters(
-    body: bytes, parser: QueryParser[Any], sent: Iterable[str]
+    body: bytes, reader: FastQueryReader[Any], sent: Iterable[str]
 ) -> bytes:
     """Return a reply with a warning for each parameter that its route lacks."""
-    unknown = parser.unknown_names(sent)
+    unknown = reader.unknown_names(sent)
     if not unknown:
         return body
     reply = msgspec.json.decode(body)
     reply["warnings"] = [
         *reply.get("warnings", ()),
         *(
-            describe_unknown_name("parameter", name, parser.names)
+            describe_unknown_name("parameter", name, reader.names)
             + (f"; {FILTER_FORMS}, as filter=..." if name in LOOKS_LIKE_FILTER else "")
             for name in unknown[:_MAX_UNKNOWN]
         ),

@@ -26,7 +26,7 @@ from productrecs.http.pipeline.route_declaration import (
     SECRET,
     Routes,
 )
-from productrecs.http.pipeline.url_decoding_and_base_url import base_url_of
+from productrecs.http.pipeline.url_decoding_and_base_url import base_url_for_reply
 from productrecs.http.routes.cursor_pages import (
     CURSOR_DESCRIPTION,
     DEFAULT_PAGE,
@@ -109,7 +109,7 @@ async def find_look_or_list_looks(
     look = cached_store.looks.newest.get(item_id)
     if look is None:
         return conditional_reply(request, NO_LOOK, 0)
-    address = look_image_url(base_url_of(request), store, look)
+    address = look_image_url(base_url_for_reply(request), store, look)
     reply = look_with_products_fields(look, address, cached_store, context.clock())
     # It holds current prices, so a browser must validate it each time.
     return conditional_reply(request, b'{"look":%b}' % _encode(reply), 0)
@@ -122,7 +122,7 @@ def _list_looks(request: Request, after: int, limit: int, since_ms: int) -> Resp
         repository = LookRepository(connection, store.store_id)
         found = repository.published_page(after, limit + 1, since_ms)
     looks = {(look.look_id,): look for look in found}
-    base_url = base_url_of(request)
+    base_url = base_url_for_reply(request)
 
     def load(keys: Sequence[tuple[int]]) -> Iterable[object]:
         for look in map(looks.__getitem__, keys):

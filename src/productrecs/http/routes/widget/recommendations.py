@@ -16,9 +16,9 @@ from productrecs.http.openapi_responses import (
     recommendations_response,
     ref,
 )
-from productrecs.http.pipeline.query_parser import (
+from productrecs.http.pipeline.fast_query_reader import (
     BLANK_IS_FALSE,
-    QueryParser,
+    FastQueryReader,
     as_dependency,
 )
 from productrecs.http.pipeline.route_context import FastRouteCall
@@ -205,7 +205,7 @@ def _read_list_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     return ListQuery(list_request, shopper_ids, price_list)
 
 
-_lists: Final = QueryParser(_read_list_query)
+_lists: Final = FastQueryReader(_read_list_query)
 
 
 def parse_list_request(
@@ -321,7 +321,7 @@ def _read_trending_query(
     return TrendingQuery(trending, price_list)
 
 
-_trending: Final = QueryParser(_read_trending_query)
+_trending: Final = FastQueryReader(_read_trending_query)
 
 
 def parse_trending_request(

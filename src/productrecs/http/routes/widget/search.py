@@ -28,9 +28,9 @@ from productrecs.features.search.results_page import (
     results_page,
 )
 from productrecs.http.openapi_responses import error_responses, search_response
-from productrecs.http.pipeline.query_parser import (
+from productrecs.http.pipeline.fast_query_reader import (
     BLANK_IS_FALSE,
-    QueryParser,
+    FastQueryReader,
     as_dependency,
 )
 from productrecs.http.pipeline.request_metrics import CounterMetric
@@ -195,7 +195,7 @@ def _read_search_query(  # noqa: PLR0913, PLR0917 - one a query parameter
     return SearchQuery(listing or search, shopper_ids, identity, price_list)
 
 
-_searches: Final = QueryParser(_read_search_query)
+_searches: Final = FastQueryReader(_read_search_query)
 
 
 def parse_search_request(

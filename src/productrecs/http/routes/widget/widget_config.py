@@ -20,7 +20,7 @@ from productrecs.http.openapi_responses import (
     titled,
 )
 from productrecs.http.pipeline.etag_responses import conditional_reply
-from productrecs.http.pipeline.query_parser import QueryParser, as_dependency
+from productrecs.http.pipeline.fast_query_reader import FastQueryReader, as_dependency
 from productrecs.http.pipeline.route_context import (
     FastRouteCall,
     ProcessContext,
@@ -93,13 +93,13 @@ def _read_config_request(
     return WidgetConfigRequest(type_, lang, price_list)
 
 
-_request_parser: Final = QueryParser(_read_config_request)
+_request_reader: Final = FastQueryReader(_read_config_request)
 
 
 async def _answer_config_quickly(call: FastRouteCall) -> QuickReply | None:
     store = call.caller.store
     cached_store = call.context.stores.get(store)
-    config_request = None if call.query is None else _request_parser.read(call.query)
+    config_request = None if call.query is None else _request_reader.read(call.query)
     if config_request is None or cached_store is None:
         return None
     body = await answer_config(call.context, store, cached_store, config_request)

@@ -1,4 +1,4 @@
-"""Query parser: plain values are read as FastAPI reads them, others are left to it."""
+"""Fast query reader: plain values are read as FastAPI reads them, others are left to it."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -7,7 +7,7 @@ import pytest
 from fastapi import Query
 from pydantic import AfterValidator
 
-from productrecs.http.pipeline.query_parser import BLANK_IS_FALSE, QueryParser
+from productrecs.http.pipeline.fast_query_reader import BLANK_IS_FALSE, FastQueryReader
 from productrecs.schemas.validation_errors import BodyError, ValidationProblem
 
 
@@ -33,7 +33,7 @@ def _read(
     return word, number, switch, colour, checked, open_number, strict, words
 
 
-PARSER = QueryParser(_read)
+READER = FastQueryReader(_read)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ PARSER = QueryParser(_read)
     ],
 )
 def test_plain_values_are_read(query: dict[str, str], values: tuple[object, ...]) -> None:
-    assert PARSER.read(query) == (*values, "", 0, False, [])
+    assert READER.read(query) == (*values, "", 0, False, [])
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_plain_values_are_read(query: dict[str, str], values: tuple[object, ...]
     ],
 )
 def test_whatever_else_is_left_to_fastapi(query: dict[str, str]) -> None:
-    assert PARSER.read(query) is None
+    assert READER.read(query) is None

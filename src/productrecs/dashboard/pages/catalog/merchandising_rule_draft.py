@@ -1,4 +1,4 @@
-"""Merchandising rule form: a rule as entered in a form, valid or not."""
+"""Merchandising rule draft: a rule as entered in its form, valid or not."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
