@@ -128,7 +128,7 @@ def test_days_ahead_come_from_the_calendar_before_a_forecast_knows_them(
     shown = flat(text_of(member.get(PAGE))).partition("Campaigns and closed days")[0]
 
     assert "No holiday, campaign or closed day." in before
-    assert "Summer sale the next nightly forecast uses it" in shown
+    assert "Summer sale the next forecast uses it" in shown
     assert "Too late" not in shown
 
 
