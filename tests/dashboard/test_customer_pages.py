@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from productrecs.services import build_eraser
 from productrecs.storage.sql.audit_log import AuditLogRepository
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.records.orders.import_support import import_text
-from tests.support.dashboard import Member, add_user, text_of
+from tests.support.dashboard import Member, add_user, flat_text, text_of
 from tests.support.filled_store import open_store
 
 if TYPE_CHECKING:
@@ -47,21 +46,17 @@ def buying(office: Office) -> Store:
     return made.store
 
 
-def flat(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
-
-
 def test_segments_and_who_is_due(office: Office, buying: Store) -> None:
     owner = office.member(buying)
 
-    text = flat(text_of(owner.get(CUSTOMERS)))
+    text = flat_text(owner.get(CUSTOMERS))
     assert "2 customers who ever bought" in text
     assert "Bought on one day" in text
     assert "anna Active 6" in text
-    once = flat(text_of(owner.get(f"{CUSTOMERS}?segment=once"))).split("All segments")[1]
+    once = flat_text(owner.get(f"{CUSTOMERS}?segment=once")).split("All segments")[1]
     assert "bert" in once
     assert "anna" not in once
-    due = flat(text_of(owner.get(f"{CUSTOMERS}?by=next"))).split("Next order due")[1]
+    due = flat_text(owner.get(f"{CUSTOMERS}?by=next")).split("Next order due")[1]
     assert "anna" in due
     assert "bert" not in due
 
@@ -69,7 +64,7 @@ def test_segments_and_who_is_due(office: Office, buying: Store) -> None:
 def test_an_unknown_customer_is_said_at_the_field(office: Office, buying: Store) -> None:
     reply = office.member(buying).get(f"{CUSTOMERS}/one?customer=nobody+%22")
 
-    text = flat(text_of(reply))
+    text = flat_text(reply)
     assert reply.status == 404
     assert "Nothing is stored of a customer with this id." in text
     assert "anna Active 6" in text
@@ -79,7 +74,7 @@ def test_an_unknown_customer_is_said_at_the_field(office: Office, buying: Store)
 def test_one_customer_is_shown_and_exported(office: Office, buying: Store) -> None:
     owner = office.member(buying)
 
-    text = flat(text_of(owner.get(f"{CUSTOMERS}/one?customer=anna")))
+    text = flat_text(owner.get(f"{CUSTOMERS}/one?customer=anna"))
     assert "Orders 6" in text
     assert "Order lines 6" in text
     assert "Ids of this customer anna Events" in text
@@ -172,4 +167,4 @@ def test_a_store_with_new_orders_sees_that_its_customers_are_being_counted(
 
     assert "Your customers are being counted" in text_of(member.get(CUSTOMERS))
     compute_and_store_segments(office.services.database, store, office.services.clock())
-    assert "1 customer who ever bought" in flat(text_of(member.get(CUSTOMERS)))
+    assert "1 customer who ever bought" in flat_text(member.get(CUSTOMERS))

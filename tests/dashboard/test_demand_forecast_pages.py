@@ -32,7 +32,7 @@ from productrecs.training.demand.forecast_run import forecast_and_publish
 from productrecs.training.demand.repository import track_stock_outs
 from tests.api.inside import Inside
 from tests.records.orders.import_support import import_text
-from tests.support.dashboard import Member, add_store, text_of
+from tests.support.dashboard import Member, add_store, flat_text, text_of
 from tests.support.filled_store import open_store
 
 if TYPE_CHECKING:
@@ -107,10 +107,6 @@ def owner(office: Office, selling: Store) -> Member:
     return office.member(selling)
 
 
-def flat(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
-
-
 def chart_rows(body: str) -> list[list[str]]:
     """Return the rows of the table below a page's first chart."""
     table = re.search(r"data-chart.*?<tbody>(.*?)</tbody>", body, re.S)
@@ -128,7 +124,7 @@ def test_a_history_without_last_years_season_says_so(
 def test_the_store_sees_history_band_and_error_in_words(owner: Member) -> None:
     page = owner.get("/dashboard/demand")
 
-    text, body = flat(text_of(page)), page.body.decode()
+    text, body = flat_text(page), page.body.decode()
     assert re.search(r"Expected in 7 days 3\d units", text)  # four a day, once eight
     assert re.search(r"was off by \d+ % of what was sold", text)
     assert re.search(r"\d+ % of the days were within the likely range; 80 %", text)
@@ -167,7 +163,7 @@ def test_products_to_order_come_first_and_overstock_is_shown(owner: Member) -> N
 def test_one_product_has_its_chart_its_pace_and_its_order(owner: Member) -> None:
     page = owner.get("/dashboard/demand/product?id=lamp")
 
-    text = flat(text_of(page))
+    text = flat_text(page)
     assert "The last 30 days 3.40 units a day" in text
     assert "In stock 2" in text
     assert re.search(r"Order \d+ today, for 14 \+ 7 days", text)
@@ -232,8 +228,8 @@ def test_home_counts_what_the_page_demand_counts_beyond_the_first_products(
 ) -> None:
     member = office.member(sold_daily(office, soon=103, gone=2))
 
-    home = flat(text_of(member.get("/dashboard")))
-    demand = flat(text_of(member.get("/dashboard/demand")))
+    home = flat_text(member.get("/dashboard"))
+    demand = flat_text(member.get("/dashboard/demand"))
 
     assert "2 sold out, 103 will sell out before new stock arrives" in demand
     assert re.search(r"and 1 more are sold out", home)
@@ -306,7 +302,7 @@ def test_a_short_history_is_a_warning_and_days_before_it_are_not_shown(
     try:
         pages = ("", "/orders", "/product?id=lamp")
         demand, orders, product = (
-            flat(text_of(member.get(f"/dashboard/demand{page}"))) for page in pages
+            flat_text(member.get(f"/dashboard/demand{page}")) for page in pages
         )
     finally:
         with database.transaction() as transaction:
@@ -319,7 +315,7 @@ def test_a_short_history_is_a_warning_and_days_before_it_are_not_shown(
     assert "The store has 15 days." in orders
     assert "61 to 90 days ago" not in product
     assert "31 to 60 days ago" not in product
-    assert "The shop has" not in flat(text_of(member.get("/dashboard/demand")))
+    assert "The shop has" not in flat_text(member.get("/dashboard/demand"))
 
 
 def test_turned_on_again_the_page_says_when_the_last_forecast_was_made(
@@ -360,8 +356,8 @@ def test_a_long_sold_out_product_says_since_when_and_what_is_expected(
     )
     member = office.member(store)
 
-    product = flat(text_of(member.get("/dashboard/demand/product?id=fork")))
-    sheets = flat(text_of(member.get("/dashboard/demand/orders")))
+    product = flat_text(member.get("/dashboard/demand/product?id=fork"))
+    sheets = flat_text(member.get("/dashboard/demand/orders"))
 
     first, last = (f"{day.day} {day:%b %Y}" for day in (now, now - timedelta(days=110)))
     assert f"In stock 0, sold out since {first} or before; last sold on {last}" in product
@@ -375,18 +371,18 @@ def test_a_product_gets_its_supplier_on_its_page(owner: Member) -> None:
     form = product.replace("?", "/supplier?")
 
     saved = owner.post(form, page=product, supplier="Lamps & Co", pack_size="12")
-    page, sheets = owner.get(product).body.decode(), text_of(owner.get(ORDERS))
+    page, sheets = owner.get(product).body.decode(), flat_text(owner.get(ORDERS))
     wrong = owner.post(form, page=product, supplier="Lamps & Co", pack_size="many")
     removed = owner.post(form, page=product, supplier="")
     ghost = owner.post(form.replace("lamp", "ghost"), page=product, supplier="A")
 
     assert (saved.status, wrong.status, removed.status) == (303, 422, 303)
     assert 'name="supplier" value="Lamps &amp; Co"' in page
-    assert re.search(r"A lamp lamp \d+ \d+ of 12", flat(sheets))
+    assert re.search(r"A lamp lamp \d+ \d+ of 12", sheets)
     assert "The pack size is a whole number" in text_of(wrong)
     assert 'name="supplier" value=""' in owner.get(product).body.decode()
     assert ghost.status == 404
-    log = flat(text_of(owner.get("/dashboard/audit")))
+    log = flat_text(owner.get("/dashboard/audit"))
     assert "Saved a product's supplier Lamps & Co: Products: 1" in log
     owner.post(f"{ORDERS}/remove", page=ORDERS, supplier="Lamps & Co")
 
@@ -485,9 +481,9 @@ def test_how_the_shop_orders_changes_what_to_order(
     sent = {"service_level": "95", "order_every_days": "7", "overstock_days": "90"}
 
     wrong = owner.post(f"{page}/ordering", page=page, lead_time_days="0", **sent)
-    before = flat(text_of(owner.get(f"{page}/product?id=lamp")))
+    before = flat_text(owner.get(f"{page}/product?id=lamp"))
     saved = owner.post(f"{page}/ordering", page=page, lead_time_days="20", **sent)
-    after = flat(text_of(owner.get(f"{page}/product?id=lamp")))
+    after = flat_text(owner.get(f"{page}/product?id=lamp"))
 
     assert (wrong.status, saved.status) == (422, 303)
     assert "Lead time, in days must be" in text_of(wrong)

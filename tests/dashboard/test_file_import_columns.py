@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.records.catalog.repository import CatalogRepository
-from tests.dashboard.test_file_imports_page import PAGE, flat, id_of, press, send, work
+from tests.dashboard.test_file_imports_page import PAGE, id_of, press, send, work
+from tests.support.dashboard import flat_text
 
 if TYPE_CHECKING:
     from productrecs.records.catalog.item import Item
@@ -28,7 +29,7 @@ def import_file(office: Office, member: Member, content: str) -> str:
     """Check and import a file; return the text of its check."""
     path = send(member, content, "products.csv", "items")
     work(office)
-    checked = flat(member.get(path))
+    checked = flat_text(member.get(path))
     press(member, path, "start")
     work(office)
     return checked
@@ -78,7 +79,7 @@ def test_a_column_at_which_nearly_all_rows_fail_gets_another_meaning_first(
     path = send(member, f"id,title,Price\n{rows}", "products.csv", "items")
     work(office)
 
-    page = flat(member.get(path))
+    page = flat_text(member.get(path))
 
     assert "Nearly all rows fail at the column “Price”. Choose another meaning" in page
     assert "Start the import" not in page
@@ -91,7 +92,7 @@ def test_chosen_columns_are_remembered_by_the_headings(
     member = office.member(store)
     path = send(member, UNKNOWN + "9;Kanne;teuer\n", "a.csv", "items")
     work(office)
-    assert "No column of this file was recognised" in flat(member.get(path))
+    assert "No column of this file was recognised" in flat_text(member.get(path))
     press(member, path, "file", kind="items", **CHOSEN)
     work(office)
     press(member, path, "start")
@@ -116,7 +117,7 @@ def test_the_check_compares_the_host_of_the_links_with_the_shops(
     path = send(member, f"id,title,link\na,A,https://{host}/a\n", "a.csv", "items")
     work(office)
 
-    page = flat(member.get(path))
+    page = flat_text(member.get(path))
 
     note = f"The product links lead to {host}, and your shop is registered as"
     assert (note in page) is is_noted
@@ -138,4 +139,4 @@ def test_a_merchant_may_have_the_columns_found_again(office: Office, store: Stor
         assert product(office, store, "mug").price == price
     work(office)
 
-    assert "as you chose" not in flat(member.get(path))
+    assert "as you chose" not in flat_text(member.get(path))

@@ -25,7 +25,7 @@ from productrecs.worker.file_import_jobs import (
     build_file_import_worker,
 )
 from productrecs.worker.job_worker import JobInterruptedError
-from tests.support.dashboard import Member, add_store, add_user, text_of
+from tests.support.dashboard import Member, add_store, add_user, flat_text, text_of
 
 if TYPE_CHECKING:
     from productrecs.records.uploads.file_import import FileImport
@@ -123,7 +123,7 @@ def test_the_check_shows_which_prices_a_file_of_products_changes(
 
     path = send(member, "id,title,price\nmug,Blue mug,8\nrope,Rope,4\n", "b.csv")
     work(office)
-    page = flat(member.get(path))
+    page = flat_text(member.get(path))
 
     assert "New products 0 Changed products 1 With a new price 1 No longer shown 0" in page
     assert re.search(r"mug Blue mug: \D*9\.50\D* → \D*8\.00", page), page
@@ -141,7 +141,7 @@ def test_the_check_of_orders_adds_up_units_and_sales(office: Office, store: Stor
     path = send(member, text, "sold.csv", "orders")
     work(office)
 
-    checked = flat(member.get(path))
+    checked = flat_text(member.get(path))
 
     assert "2 orders from 1 Oct 2026 to 2 Oct 2026: 3 units for 21.50 EUR in all" in checked
 
@@ -165,11 +165,6 @@ def test_orders_are_counted_and_a_second_time_already_stored(
 
     assert "New 2 Changed 0 Already stored 0 Added up 1 Left out 0 Failed 1" in pages[0]
     assert "New 0 Changed 0 Already stored 2 Added up 1 Left out 0 Failed 1" in pages[1]
-
-
-def flat(reply: Reply) -> str:
-    """Return the text of a page on one line."""
-    return " ".join(text_of(reply).split())
 
 
 @pytest.mark.parametrize(
@@ -196,7 +191,7 @@ def test_the_check_says_what_a_merchant_may_not_have_meant(
     member = office.member(store)
     path = send(member, content.encode("latin-1"), name)
     work(office)
-    assert message in flat(member.get(path))
+    assert message in flat_text(member.get(path))
 
 
 def test_the_history_says_that_a_file_cannot_start_and_the_log_names_it(
@@ -205,11 +200,11 @@ def test_the_history_says_that_a_file_cannot_start_and_the_log_names_it(
     member = office.member(store)
     path = send(member, "order_id,item_id\nA,mug\n", "no dates.csv", "orders")
     work(office)
-    assert "Cannot start yet" in flat(member.get(path))
-    history = flat(member.get(PAGE))
+    assert "Cannot start yet" in flat_text(member.get(path))
+    history = flat_text(member.get(PAGE))
     assert "Cannot start yet" in history
     assert "Ready to start" not in history
-    log = flat(member.get("/dashboard/audit"))
+    log = flat_text(member.get("/dashboard/audit"))
     assert "“no dates.csv”" in log
     assert id_of(path) not in log
 
@@ -248,7 +243,7 @@ def test_a_file_without_a_price_column_asks_which_one_it_is(
     path = send(member, table, "goods.csv")
     work(office)
     page = member.get(path)
-    text = flat(page)
+    text = flat_text(page)
     assert "No price was found" in text
     assert "Is What it costs your price? 9.50 · abc · 4" in text
     assert "Is Shelf your price?" not in text
@@ -261,7 +256,7 @@ def test_a_file_without_a_price_column_asks_which_one_it_is(
     del fields["csrf"], fields["file"]
     press(member, path, "file", **fields)
     work(office)
-    checked = flat(member.get(path))
+    checked = flat_text(member.get(path))
     assert "Is What it costs your price?" not in checked
     assert "abc" in checked, checked
     assert "all other rows will be imported" in checked

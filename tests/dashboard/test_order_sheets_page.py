@@ -13,7 +13,7 @@ import pytest
 
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.dashboard.test_demand_forecast_pages import selling
-from tests.support.dashboard import Member, text_of
+from tests.support.dashboard import Member, flat_text, text_of
 
 if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
@@ -29,10 +29,6 @@ def owner(office: Office, selling: Store) -> Member:
     return office.member(selling)
 
 
-def flat(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
-
-
 def test_a_supplier_has_a_sheet_with_its_file(owner: Member) -> None:
     saved = owner.post(f"{PAGE}/supplier", page=PAGE, supplier="Lamps & Co", lead_time="10")
     terms = b"product,supplier,pack_size\nlamp,Lamps & Co,12\nghost,Lamps & Co,1\n"
@@ -44,7 +40,7 @@ def test_a_supplier_has_a_sheet_with_its_file(owner: Member) -> None:
     )
 
     assert (saved.status, uploaded.status) == (303, 303)
-    text = flat(text_of(page))
+    text = flat_text(page)
     assert "Products to order 1 1 today, 0 before the next order" in text
     assert "of all sheets; 1 product without a cost, valued at the mean price" in text
     assert re.search(r"A lamp lamp \d+ \d+ of 12", text)
@@ -66,7 +62,7 @@ def test_a_supplier_has_a_sheet_with_its_file(owner: Member) -> None:
     assert int(row["quantity"]) == 12 * int(row["packs"]) > 0
     assert f"A lamp lamp {row['quantity']} {row['packs']} of 12" in text
 
-    product = flat(text_of(owner.get("/dashboard/demand/product?id=lamp")))
+    product = flat_text(owner.get("/dashboard/demand/product?id=lamp"))
     assert re.search(
         r"Days of cover \d, counted from tomorrow; stock runs out on \d", product
     )
@@ -97,7 +93,7 @@ def test_an_upload_names_new_suppliers_and_the_audit_log_what_changed(
     first = text_of(owner.get(PAGE))
     again = owner.send_file(f"{PAGE}/terms", terms, "terms.csv", page=PAGE)
     second = text_of(owner.get(PAGE))
-    log = flat(text_of(owner.get("/dashboard/audit")))
+    log = flat_text(owner.get("/dashboard/audit"))
 
     assert (uploaded.status, again.status) == (303, 303)
     assert "New supplier: Lamp & Co." in first
@@ -108,7 +104,7 @@ def test_an_upload_names_new_suppliers_and_the_audit_log_what_changed(
 
 def test_a_budget_cuts_the_sheets(office: Office, owner: Member, selling: Store) -> None:
     saved = owner.post(f"{PAGE}/budget", page=PAGE, order_budget="100")
-    text = flat(text_of(owner.get(PAGE)))
+    text = flat_text(owner.get(PAGE))
     wrong = owner.post(f"{PAGE}/budget", page=PAGE, order_budget="lots")
     reset = owner.post(f"{PAGE}/budget", page=PAGE, order_budget="")
 
@@ -127,7 +123,7 @@ def test_a_supplier_has_a_budget_of_its_own(owner: Member) -> None:
     page = owner.get(PAGE)
 
     assert saved.status == 303
-    text = flat(text_of(page))
+    text = flat_text(page)
     assert re.search(r"A lamp lamp 5 \D*100", text)  # at 20 each
     assert re.search(r"Together \S*100\S*, within the budget of \S*100\.50", text)
     assert 'name="budget" value="100.5"' in page.body.decode()
@@ -151,12 +147,12 @@ def test_a_sheet_is_recorded_as_ordered_and_the_next_one_subtracts_it(
     recorded = post(ordered="lamp", **fields)
     page = owner.get(PAGE)
     number = re.search(r'name="number" value="(\d+)"', page.body.decode())
-    log = flat(text_of(owner.get("/dashboard/audit")))
+    log = flat_text(owner.get("/dashboard/audit"))
 
     assert (unticked.status, recorded.status) == (303, 303)
     assert "Recorded 1 product as ordered." in text_of(page)
     assert "There is nothing to order before the next order." in text_of(page)
-    assert f"A lamp {fields['units']} " in flat(text_of(page))
+    assert f"A lamp {fields['units']} " in flat_text(page)
     assert "Recorded an order sheet as ordered Goods on order: Lines: 0 → 1" in log
     assert number is not None
     received = owner.post(f"{PAGE}/ordered/remove", page=PAGE, number=number[1])
@@ -191,11 +187,11 @@ def test_a_recorded_sheet_is_removed_as_a_whole(owner: Member) -> None:
         fields = {"item": product, "units": "7", "expected": "2030-01-01"}
         fields["ordered"] = product
         post(f"{PAGE}/ordered", supplier=supplier, **fields)
-    text = flat(text_of(owner.get(PAGE)))
+    text = flat_text(owner.get(PAGE))
     delivery = {"supplier": "A", "expected_day": "2030-01-01"}
     removed = post(f"{PAGE}/ordered/remove-delivery", **delivery)
     again = post(f"{PAGE}/ordered/remove-delivery", **delivery)
-    left = flat(text_of(owner.get(PAGE)))
+    left = flat_text(owner.get(PAGE))
     post(f"{PAGE}/ordered/remove-delivery", **delivery | {"supplier": "B"})
 
     assert re.search(r"A 2 14 Remove all", text)
@@ -213,7 +209,7 @@ def test_goods_on_order_are_added_by_hand_or_replaced_by_a_file(owner: Member) -
         expected_day="2020-01-01",
         ordered_from="Lamps & Co",
     )
-    late = flat(text_of(owner.get(PAGE)))
+    late = flat_text(owner.get(PAGE))
     ghost, wrong = (
         owner.post(
             f"{PAGE}/ordered/add",
@@ -227,12 +223,12 @@ def test_goods_on_order_are_added_by_hand_or_replaced_by_a_file(owner: Member) -
     )
     file = b"product,quantity,expected_day\nlamp,9,2030-01-01\nghost,1,2030-01-01\n"
     replaced = owner.send_file(f"{PAGE}/ordered/file", file, "ordered.csv", page=PAGE)
-    text = flat(text_of(owner.get(PAGE)))
+    text = flat_text(owner.get(PAGE))
     bad = owner.send_file(f"{PAGE}/ordered/file", b"a,b\n", "ordered.csv", page=PAGE)
 
     assert (added.status, replaced.status) == (303, 303)
     assert (ghost.status, wrong.status, bad.status) == (422, 422, 422)
-    product = flat(text_of(owner.get("/dashboard/demand/product?id=lamp")))
+    product = flat_text(owner.get("/dashboard/demand/product?id=lamp"))
     assert "On order 9, counted from the day on which they arrive." in product
     assert "late: not counted Lamps & Co" in late
     assert "Your catalog has no product ghost." in text_of(ghost)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from productrecs.records.sales_calendar.repository import SalesCalendarRepositor
 from productrecs.storage.sql.tables import jobs
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
-from tests.support.dashboard import add_store, text_of
+from tests.support.dashboard import add_store, flat_text, text_of
 
 if TYPE_CHECKING:
     from productrecs.tenancy.accounts.store import Store
@@ -36,15 +35,11 @@ SALE = {
 }
 
 
-def flat(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
-
-
 def test_a_campaign_is_entered_and_removed(office: Office, store: Store) -> None:
     member = office.member(store)
 
     added = member.post(f"{PAGE}/add", page=PAGE, **SALE)
-    shown = flat(text_of(member.get(PAGE)))
+    shown = flat_text(member.get(PAGE))
     removed = member.post(f"{PAGE}/remove", page=PAGE, number="1")
     again = member.post(f"{PAGE}/remove", page=PAGE, number="1")
 
@@ -59,7 +54,7 @@ def test_a_closed_day_takes_nothing_of_a_campaign(office: Office, store: Store) 
     of_campaign = {"entry_category": "Lamps", "expected_change": "x", "price_change": "y"}
 
     added = member.post(f"{PAGE}/add", page=PAGE, **SALE | closed | of_campaign)
-    shown = flat(text_of(member.get(PAGE)))
+    shown = flat_text(member.get(PAGE))
 
     assert added.status == 303
     assert "Inventory Closed all" in shown
@@ -95,7 +90,7 @@ def test_a_campaign_with_a_price_says_what_the_forecast_makes_of_it(
     days = {"first_day": tomorrow.isoformat(), "last_day": ""}
 
     member.post(f"{PAGE}/add", page=PAGE, **SALE | days | {"price_change": "-20"})
-    shown = flat(text_of(member.get(PAGE)))
+    shown = flat_text(member.get(PAGE))
 
     assert "Campaign all as past campaigns (prices -20 %)" in shown
     assert "a price change alone changes nothing yet" in shown
@@ -120,12 +115,12 @@ def test_days_ahead_come_from_the_calendar_before_a_forecast_knows_them(
     member = office.member(ahead)
     today = today_of(office.services.clock(), ahead.settings.zone)
     first, after = (today + timedelta(days=count) for count in (27, 28))
-    before = flat(text_of(member.get(PAGE)))
+    before = flat_text(member.get(PAGE))
     for name, day in (("Summer sale", first), ("Too late", after)):
         days = {"name": name, "first_day": day.isoformat(), "last_day": after.isoformat()}
         member.post(f"{PAGE}/add", page=PAGE, **SALE | days)
 
-    shown = flat(text_of(member.get(PAGE))).partition("Campaigns and closed days")[0]
+    shown = flat_text(member.get(PAGE)).partition("Campaigns and closed days")[0]
 
     assert "No holiday, campaign or closed day." in before
     assert "Summer sale the next forecast uses it" in shown

@@ -22,7 +22,7 @@ from productrecs.worker.file_import_jobs import (
     build_file_import_worker,
 )
 from productrecs.worker.scheduled_feed_jobs import build_feed_worker
-from tests.support.dashboard import Member, add_user, text_of
+from tests.support.dashboard import Member, add_user, flat_text, text_of
 from tests.support.feeds import HOST, FeedHost
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def host() -> Iterator[FeedHost]:
 
 def flat(member: Member, path: str = PAGE) -> str:
     """Return the text of a page in one line."""
-    return " ".join(text_of(member.get(path)).split())
+    return flat_text(member.get(path))
 
 
 def stored_feed(office: Office, store: Store) -> ScheduledFeed | None:

@@ -19,7 +19,7 @@ from productrecs.records.search_counts.repository import (
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search.indexer import Indexer
-from tests.support.dashboard import Member, add_user, text_of
+from tests.support.dashboard import Member, add_user, flat_text, text_of
 from tests.support.filled_store import open_store
 
 if TYPE_CHECKING:
@@ -72,10 +72,6 @@ def owner(office: Office, shop: Store) -> Member:
     return office.member(shop)
 
 
-def flat(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
-
-
 def test_a_search_without_results_leads_to_its_improvement(owner: Member) -> None:
     page = owner.get("/dashboard/search").body.decode()
 
@@ -100,25 +96,25 @@ def test_each_table_shows_five_searches_and_the_others_on_a_click(
 
 
 def test_the_page_shows_how_often_shoppers_answered_a_question(owner: Member) -> None:
-    page = flat(text_of(owner.get("/dashboard/search")))
+    page = flat_text(owner.get("/dashboard/search"))
 
     assert "Season 40 10 25 %" in page
 
 
 def test_the_preview_gives_the_results_and_why(owner: Member) -> None:
-    found = flat(text_of(owner.get("/dashboard/search?q=sofa")))
+    found = flat_text(owner.get("/dashboard/search?q=sofa"))
     assert "Sofa number 0" in found
     assert "Title: sofa" in found
 
-    corrected = flat(text_of(owner.get("/dashboard/search?q=numbr")))
+    corrected = flat_text(owner.get("/dashboard/search?q=numbr"))
     assert "numbr read as number" in corrected
-    nothing = flat(text_of(owner.get("/dashboard/search?q=davenport")))
+    nothing = flat_text(owner.get("/dashboard/search?q=davenport"))
     assert "davenport no product has this word" in nothing
     assert "No product is found" in nothing
 
 
 def test_the_preview_names_the_filter_that_words_are_read_as(owner: Member) -> None:
-    found = flat(text_of(owner.get("/dashboard/search?q=sofa+under+80")))
+    found = flat_text(owner.get("/dashboard/search?q=sofa+under+80"))
 
     assert "under 80 filters by price: up to" in found
     assert "sofa found as written" in found
@@ -157,17 +153,15 @@ def test_a_synonym_shows_its_effect_before_it_is_saved(
     wrong = owner.post(IMPROVE, **fields, texts="davenport")
     assert wrong.status == 422
     assert "A synonym is 2 to 20 different texts" in text_of(wrong)
-    assert "davenport 7 7 Still nothing" in flat(text_of(owner.get("/dashboard/search")))
+    assert "davenport 7 7 Still nothing" in flat_text(owner.get("/dashboard/search"))
     saved = owner.post(IMPROVE, **fields, texts="sofa")
     assert saved.header("location") == "/dashboard/search?q=davenport"
     assert [one.texts for one in editor.synonyms().values()] == [("davenport", "sofa")]
     assert "Sofa number 0" in text_of(owner.get("/dashboard/search?q=davenport"))
-    assert "davenport 7 7 Finds products now" in flat(
-        text_of(owner.get("/dashboard/search"))
-    )
+    assert "davenport 7 7 Finds products now" in flat_text(owner.get("/dashboard/search"))
 
-    assert "sofa zebra 1 1 Finds similar products" in flat(
-        text_of(owner.get("/dashboard/search"))
+    assert "sofa zebra 1 1 Finds similar products" in flat_text(
+        owner.get("/dashboard/search")
     )
 
     (number,) = editor.synonyms()
@@ -187,12 +181,12 @@ def test_a_synonym_is_searched_as_a_query_if_nothing_else_is_found(
     assert warning in text_of(previewed)
 
     assert owner.post(IMPROVE, **fields, texts="zebra, sofa bed").status == 303
-    found = flat(text_of(owner.get("/dashboard/search?q=davenport")))
+    found = flat_text(owner.get("/dashboard/search?q=davenport"))
     assert f"Saved. {warning}" in found
     assert "Sofa number 0" in found
     assert "Sofa number 0" in text_of(owner.get("/dashboard/search?q=sofa+bed"))
-    assert "davenport 7 7 Finds similar products" in flat(
-        text_of(owner.get("/dashboard/search"))
+    assert "davenport 7 7 Finds similar products" in flat_text(
+        owner.get("/dashboard/search")
     )
     for number in editor.synonyms():
         editor.remove_synonym(number)
@@ -219,13 +213,13 @@ def test_products_are_pinned_and_searches_redirected(
     assert refused.status == 422
     assert 'value="javascript:alert(1)"' in refused.body.decode()
     assert owner.post(IMPROVE, **away, address="/help").status == 303
-    listed = flat(text_of(owner.get("/dashboard/search")))
+    listed = flat_text(owner.get("/dashboard/search"))
     assert "Pin seat: sofa-2" in listed
     assert "Redirect help: /help" in listed
     assert "sofa zebra 1 1 Finds similar products" in listed
     away["q"] = "sofa zebra"
     assert owner.post(IMPROVE, **away, address="/zebra").status == 303
-    assert "sofa zebra 1 1 Redirects now" in flat(text_of(owner.get("/dashboard/search")))
+    assert "sofa zebra 1 1 Redirects now" in flat_text(owner.get("/dashboard/search"))
 
 
 def test_a_viewer_reads_and_changes_nothing(office: Office, shop: Store) -> None:

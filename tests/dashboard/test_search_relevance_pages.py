@@ -30,7 +30,7 @@ from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.training.search import index_in_another_language
 from productrecs.training.search.indexer import Indexer
-from tests.support.dashboard import Member, add_user, text_of
+from tests.support.dashboard import Member, add_user, flat_text, text_of
 from tests.support.filled_store import open_store
 
 if TYPE_CHECKING:
@@ -71,10 +71,6 @@ def owner(office: Office, shop: Store) -> Member:
     return office.member(shop)
 
 
-def flat(text: str) -> str:
-    return re.sub(r"\s+", " ", text)
-
-
 def measure(office: Office, store: Store) -> None:
     """Measure as the worker's child process does."""
     services = office.services
@@ -91,11 +87,11 @@ def grades(office: Office, store: Store) -> dict[str, RelevanceGrade]:
 def test_a_new_shop_reads_what_it_needs_and_judges_from_the_first_query_on(
     office: Office, shop: Store, owner: Member
 ) -> None:
-    empty = flat(text_of(owner.get(RELEVANCE)))
+    empty = flat_text(owner.get(RELEVANCE))
     wrong = owner.post(RELEVANCE, then="add", q="!?")
     added = owner.post(RELEVANCE, then="add", q="lamps")
     address = added.header("location") or ""
-    page = flat(text_of(owner.get(address)))
+    page = flat_text(owner.get(address))
     judged = owner.post(QUERY, page=address, q="lamp", item="00", grade="good")
     again = owner.get(address).body.decode()
 
@@ -195,9 +191,9 @@ def test_home_shows_a_loss_of_relevance_with_what_changed(
     office.now_ms += 60_000
     measure(office, shop)
 
-    home = flat(text_of(owner.get("/dashboard")))
+    home = flat_text(owner.get("/dashboard"))
     raw = owner.get(RELEVANCE).body.decode()
-    page = flat(text_of(owner.get(RELEVANCE)))
+    page = flat_text(owner.get(RELEVANCE))
 
     assert "Search relevance" in before
     assert "fell from" not in before
@@ -333,7 +329,7 @@ def test_the_effect_on_the_queries_is_shown_before_saving(
     shown = owner.post(f"{path}/effect", page=page, **fields)
 
     assert shown.status == 200, text_of(shown)[-600:]
-    text = flat(text_of(shown)).replace("\N{NO-BREAK SPACE}", " ")
+    text = flat_text(shown).replace("\N{NO-BREAK SPACE}", " ")
     for words in messages:
         assert words in text
     assert "Not saved yet. Of 3 queries" in text
@@ -347,7 +343,7 @@ def test_the_effect_of_reading_no_filters_in_words_is_shown(owner: Member) -> No
     del fields["search_query_filters"]  # an empty checkbox
 
     effects = [
-        flat(text_of(owner.post(f"{SETTINGS}/effect", page=SETTINGS, **sent)))
+        flat_text(owner.post(f"{SETTINGS}/effect", page=SETTINGS, **sent))
         for sent in (LIST_SETTINGS, fields)
     ]
 
@@ -369,7 +365,7 @@ def test_a_query_that_finds_products_at_last_improves_without_a_judgement(
         texts="chair",
     )
 
-    text = flat(text_of(shown))
+    text = flat_text(shown)
     assert "1 improve, 0 get worse, and 0 show other products" in text
     assert "1 query that found nothing finds products or a page." in text
     assert "Finds something now" in text
@@ -382,11 +378,11 @@ def test_relevance_is_no_figure_while_too_little_is_judged(
         owner.post(RELEVANCE, then="add", q=kind)
     judged(owner, "lamp")
     measure(office, shop)
-    few = flat(text_of(owner.get(RELEVANCE)))
+    few = flat_text(owner.get(RELEVANCE))
     judged(owner, "tent")
     office.now_ms += 60_000
     measure(office, shop)
-    enough = flat(text_of(owner.get(RELEVANCE)))
+    enough = flat_text(owner.get(RELEVANCE))
 
     assert "Too little is judged 1 of 3 queries are judged; 10 are needed" in few
     assert "100.0" not in few
@@ -439,7 +435,7 @@ def test_the_effect_of_another_language_is_shown_before_saving(
     shown = owner.post(f"{STORE}/effect", page=STORE, **fields)
 
     assert shown.status == 200, text_of(shown)[-600:]
-    assert message in flat(text_of(shown))
+    assert message in flat_text(shown)
     assert f'<option value="{language}" selected>' in shown.body.decode()
     assert 'action="/dashboard/settings"' in shown.body.decode()
     assert stored(office, shop) == before

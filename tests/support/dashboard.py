@@ -129,3 +129,8 @@ class Member:
 def text_of(reply: Reply) -> str:
     """Return a page's text without its tags."""
     return html.unescape(re.sub(r"<[^>]+>", " ", reply.body.decode()))
+
+
+def flat_text(reply: Reply) -> str:
+    """Return a page's text without its tags, in one line."""
+    return " ".join(text_of(reply).split())
