@@ -20,9 +20,9 @@ from benchmarks.quality.demand_groups import retail_groups
 from benchmarks.report import Figure
 from productrecs.engines.demand.backtest import run_backtest
 from productrecs.engines.demand.calendar_effects import (
-    CalendarDayKind,
     CalendarEffects,
     CalendarEvent,
+    SpecialDayKind,
 )
 from productrecs.engines.demand.demand_series import HORIZON, DemandOptions
 from productrecs.engines.demand.forecast import forecast_demand, with_calendar_effects
@@ -83,7 +83,7 @@ def _price_errors(
     found = price_elasticity(history(amounts[:, :origin], first), paid)
     last_day = first + ahead + _LENGTH - 1
     sale = CalendarEvent(
-        CalendarDayKind.CAMPAIGN, "Sale", first + ahead, last_day, price=0.7
+        SpecialDayKind.CAMPAIGN, "Sale", first + ahead, last_day, price=0.7
     )
     return _errors(amounts, first, origin, [sale], found)
 
@@ -110,7 +110,7 @@ def _with_campaigns(
         first = made_demand.FIRST_DAY + start
         name = f"Sale {start}"
         events.append(
-            CalendarEvent(CalendarDayKind.CAMPAIGN, name, first, first + _LENGTH - 1)
+            CalendarEvent(SpecialDayKind.CAMPAIGN, name, first, first + _LENGTH - 1)
         )
     return amounts, events
 

@@ -38,7 +38,7 @@ from productrecs.storage.sql.sequence_and_item_numbers import ItemNumberCache
 from productrecs.storage.sql.server_clock import ServerClock
 from productrecs.storage.sql.storage_usage import DataKind, Sizes, measure_stored_bytes
 from productrecs.tenancy.accounts.repository import AccountRepository
-from productrecs.tenancy.users.totp_secret_cipher import KEY_FILE, SecretCipher
+from productrecs.tenancy.users.stored_secret_cipher import KEY_FILE, StoredSecretCipher
 from productrecs.training.installed_models import InstalledModels
 from productrecs.training.repository import serving_snapshots
 from productrecs.training.search.multilingual_text_model import (
@@ -222,7 +222,7 @@ class Services:
         return self.settings.data / "builds"
 
     @property
-    def cipher(self) -> SecretCipher:
+    def cipher(self) -> StoredSecretCipher:
         """The cipher of secrets in the database.
 
         On PostgreSQL only with the operator's key: other machines need the same one.
@@ -230,7 +230,7 @@ class Services:
         settings = self.settings
         has_own_file = settings.database_url is None
         key_file = settings.data / KEY_FILE if has_own_file else None
-        return SecretCipher(settings.dashboard_key, key_file)
+        return StoredSecretCipher(settings.dashboard_key, key_file)
 
     def close(self) -> None:
         """Close the database."""

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from productrecs.storage.sql.tables import dashboard_second_factors
 from productrecs.tenancy.accounts.store_management import find_or_create_owner
 from productrecs.tenancy.users.login_and_sessions import create_reset_token
-from productrecs.tenancy.users.totp_secret_cipher import KEY_FILE, is_encrypted
+from productrecs.tenancy.users.stored_secret_cipher import KEY_FILE, is_encrypted
 from productrecs.tenancy.users.two_factor import CHALLENGE_MS, STEP_MS, totp_code
 from tests.support.dashboard import Member, text_of
 

@@ -250,9 +250,9 @@ def test_a_new_product_is_hidden_by_a_new_rule_from_its_first_moment(
         refresh(reader, seq)
         assert len(catalog) == 1
         shown = catalog.visible(system_ms(), hide_sold_out=False)
-        assert rules.book is not None
+        assert rules.in_force is not None
         between.append(
-            bool(rules.book.effects_on_list(ListKind.PRODUCT).shown_mask(shown)[0])
+            bool(rules.in_force.effects_on_list(ListKind.PRODUCT).shown_mask(shown)[0])
         )
 
     monkeypatch.setattr(catalog, "refresh", refresh_and_look)

@@ -60,7 +60,7 @@ class Outbox:
         secret = self.secrets[store.store_id] = new_secret()
         with database.transaction() as transaction:
             for place, url in enumerate(urls):
-                stored = self.services.cipher.encrypt(secret)
+                stored = self.services.cipher.encrypt_if_keyed(secret)
                 endpoint = WebhookEndpoint(
                     str(place), url, stored, WebhookEndpointState.ON, place
                 )

@@ -12,7 +12,7 @@ from demo_store.departments import ALL_PRODUCTS, DEPARTMENTS, DemoProduct
 from demo_store.pictures.drawing_files import find_product_drawing
 from demo_store.seasonality import season_factor
 from demo_store.storefront.assets import HOME
-from productrecs.core.time_window import window_end_ms, window_start_ms
+from productrecs.core.iso_dates import window_end_ms, window_start_ms
 from productrecs.records.catalog.availability import (
     Availability,
     effective_availability,

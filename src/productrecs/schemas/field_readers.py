@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from productrecs.core.ids import CONTROL_CHARACTERS, control_character
-from productrecs.core.time_window import InvalidDateError, normalise_timestamp
+from productrecs.core.iso_dates import InvalidDateError, normalise_timestamp
 from productrecs.records.catalog.availability import (
     Availability,
     UnknownAvailabilityError,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticKnownError
 
 from productrecs.core.clock import DAY_MS, MINUTE_MS
-from productrecs.core.time_window import window_start_ms
+from productrecs.core.iso_dates import window_start_ms
 from productrecs.records.orders.order_and_purchase_ledger import (
     NewOrder,
     NewOrderLine,

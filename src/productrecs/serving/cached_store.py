@@ -28,7 +28,7 @@ from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.events.shopper_history_cache import ShopperHistoryCache
 from productrecs.records.experiments.repository import RunningExperiments
 from productrecs.records.merchandising.rule import ListKind
-from productrecs.records.merchandising.rule_book import RulesView
+from productrecs.records.merchandising.rules_in_force import RulesView
 from productrecs.records.placements.repository import PlacementsAndBundles
 from productrecs.records.search_counts.repository import read_question_counts
 from productrecs.services import Services
@@ -339,17 +339,17 @@ def searchable_store(
     """Return the present search state of a store; `settings` are those of a variant."""
     state = cached_store.state
     settings = settings or state.settings
-    models, book = state.models, state.book
+    models, in_force = state.models, state.rules_in_force
     return SearchableStore(
         catalog=state.catalog,
         index=cached_store.index,
         ranks=models.ranks,
         trending_count=len(models.trending),
         search_rules=cached_store.search_rules,
-        rules=None if book is None else book.effects_on_list(ListKind.SEARCH),
+        rules=None if in_force is None else in_force.effects_on_list(ListKind.SEARCH),
         factors=None
-        if book is None
-        else book.effects_of_rules_naming(ListKind.SEARCH).factors,
+        if in_force is None
+        else in_force.effects_of_rules_naming(ListKind.SEARCH).factors,
         sold_out=settings.search_sold_out,
         by_meaning=settings.search_meaning,
         currency=state.catalog.list_currency or settings.currency,

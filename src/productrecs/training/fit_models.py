@@ -30,7 +30,7 @@ from productrecs.training.behaviour_summary import (
 from productrecs.training.interest_signals import (
     ChoicesAfterSignals,
     ItemInteractions,
-    fit_interest_indicators,
+    fit_items_chosen_after_signals,
 )
 from productrecs.training.order_and_cart_lines import order_and_cart_lines, order_lines
 from productrecs.training.training_inputs import (
@@ -155,4 +155,4 @@ def _fit_indicators(
         lines.items[is_purchase].astype(np.int64),
         np.full(int(is_purchase.sum()), PURCHASE),
     )
-    return fit_interest_indicators(inputs.indicators, choices, purchases, now_ms)
+    return fit_items_chosen_after_signals(inputs.indicators, choices, purchases, now_ms)

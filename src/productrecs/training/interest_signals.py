@@ -93,7 +93,7 @@ class ChoicesAfterSignals(NamedTuple):
     times: Ints
 
 
-def fit_interest_indicators(
+def fit_items_chosen_after_signals(
     inputs: InterestSignalInputs,
     visit_choices: Sequence[ChoicesAfterSignals],
     purchases: ItemInteractions,

@@ -197,17 +197,17 @@ def backup_schedule(services: Services) -> list[PeriodicJob]:
     """
     accounts = AccountDirectory(services.database)
 
-    def is_first_day() -> bool | None:
+    def is_first_day_of_installation() -> bool | None:
         """Return whether the first store is younger than a day; None without a store."""
         accounts.refresh()
         created = [store.created_at for store in accounts.all()]
         return services.clock() - min(created) < DAY_MS if created else None
 
     def once_in_first_day() -> Sequence[StoreId]:
-        return (INSTALLATION,) if is_first_day() else ()
+        return (INSTALLATION,) if is_first_day_of_installation() else ()
 
     def after_first_day(stores: Callable[[], Sequence[StoreId]]) -> Sequence[StoreId]:
-        return stores() if is_first_day() is False else ()
+        return stores() if is_first_day_of_installation() is False else ()
 
     hourly = PeriodicJob(BACKUP_JOB, every=timedelta(hours=1), stores=once_in_first_day)
     nightly = nightly_schedule(BACKUP_JOB, services.system_clock)

@@ -41,7 +41,7 @@ from productrecs.storage.jobs.job_queue import Job, NewJob
 from productrecs.storage.jobs.recurring_jobs import RecurringJobs
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
-from productrecs.tenancy.users.totp_secret_cipher import UnreadableSecretError
+from productrecs.tenancy.users.stored_secret_cipher import UnreadableSecretError
 from productrecs.worker.alert_mails import mail_feed_alarm
 from productrecs.worker.job_worker import (
     JobProgress,

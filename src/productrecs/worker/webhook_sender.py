@@ -20,7 +20,7 @@ from productrecs.features.webhooks.webhook import DeliveryAttemptResult, DueWebh
 from productrecs.services import Services
 from productrecs.storage.jobs.leases import LEASE_MS, Lease
 from productrecs.storage.sql.storage_failures import OutageLogLimiter
-from productrecs.tenancy.users.totp_secret_cipher import UnreadableSecretError
+from productrecs.tenancy.users.stored_secret_cipher import UnreadableSecretError
 
 _log = logging.getLogger(__name__)
 

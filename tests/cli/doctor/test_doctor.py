@@ -39,7 +39,7 @@ from productrecs.tenancy.billing.call_meter import month_at
 from productrecs.tenancy.billing.repository import add_calls
 from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
 from productrecs.tenancy.users.repository import SecondFactor
-from productrecs.tenancy.users.totp_secret_cipher import SecretCipher
+from productrecs.tenancy.users.stored_secret_cipher import StoredSecretCipher
 from productrecs.tenancy.users.two_factor import new_totp_secret
 from productrecs.worker.store_jobs import build_store_job_worker
 from tests.cli.conftest import BOTH, CommandLine
@@ -722,8 +722,8 @@ def test_second_factors_whose_key_is_missing_or_that_have_none(
     second = {key: "the second key, a wrong one"}
     store = find_store(services.database, healthy)
     user = find_or_create_owner(services.database, store)
-    cipher = SecretCipher(first[key], None)
-    for secret in (cipher.encrypt(new_totp_secret()), new_totp_secret()):
+    cipher = StoredSecretCipher(first[key], None)
+    for secret in (cipher.encrypt_if_keyed(new_totp_secret()), new_totp_secret()):
         with services.database.transaction() as transaction:
             factor = SecondFactor(user.user_id, secret, 1, 0, ())
             CrossStoreLoginRepository(transaction).put_factor(user, factor)

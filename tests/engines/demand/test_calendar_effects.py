@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from productrecs.engines.demand.calendar_effects import (
-    CalendarDayKind,
     CalendarEffects,
     CalendarEvent,
+    SpecialDayKind,
 )
 from productrecs.engines.demand.demand_series import HORIZON, DailyDemand
 from productrecs.engines.demand.forecast import with_calendar_effects
@@ -18,7 +18,7 @@ DAYS = 200
 
 
 def event(
-    kind: CalendarDayKind,
+    kind: SpecialDayKind,
     name: str,
     first: int,
     last: int,
@@ -29,14 +29,14 @@ def event(
 
 def campaigns(*starts: int, days: int = 7) -> list[CalendarEvent]:
     return [
-        event(CalendarDayKind.CAMPAIGN, f"Sale {start}", start, start + days - 1)
+        event(SpecialDayKind.CAMPAIGN, f"Sale {start}", start, start + days - 1)
         for start in starts
     ]
 
 
 def holidays(*days: int, name: str = "") -> list[CalendarEvent]:
     return [
-        event(CalendarDayKind.HOLIDAY, name or f"Holiday {day}", day, day) for day in days
+        event(SpecialDayKind.HOLIDAY, name or f"Holiday {day}", day, day) for day in days
     ]
 
 
@@ -95,7 +95,7 @@ def test_a_past_campaign_does_not_raise_the_level() -> None:
 def test_what_the_merchant_expects_counts_as_it_is() -> None:
     past = campaigns(50, 100, 150)
     ahead = CalendarEvent(
-        CalendarDayKind.CAMPAIGN, "Big", FIRST + DAYS, FIRST + DAYS, None, 2.5
+        SpecialDayKind.CAMPAIGN, "Big", FIRST + DAYS, FIRST + DAYS, None, 2.5
     )
 
     effects = CalendarEffects(with_factor(1.2, *past), [*past, ahead])
@@ -106,7 +106,7 @@ def test_what_the_merchant_expects_counts_as_it_is() -> None:
 def test_a_campaign_of_one_category_leaves_the_others_alone() -> None:
     items = np.arange(30) < 10
     ahead = CalendarEvent(
-        CalendarDayKind.CAMPAIGN, "Tents", FIRST + DAYS, FIRST + DAYS + 6, items, 2.0
+        SpecialDayKind.CAMPAIGN, "Tents", FIRST + DAYS, FIRST + DAYS + 6, items, 2.0
     )
     demand = with_factor(1.0)
     usual = forecast(demand)
@@ -151,7 +151,7 @@ def test_a_holiday_is_like_itself_a_year_before_and_not_like_the_others() -> Non
 
 
 def test_planned_closed_days_are_zero_and_the_days_after_as_usual() -> None:
-    closed = event(CalendarDayKind.CLOSURE, "Summer", DAYS + 3, DAYS + 9)
+    closed = event(SpecialDayKind.CLOSURE, "Summer", DAYS + 3, DAYS + 9)
     demand = with_factor(1.0)
     usual = forecast(demand)
 
@@ -165,7 +165,7 @@ def test_planned_closed_days_are_zero_and_the_days_after_as_usual() -> None:
 
 
 def test_past_closed_days_say_nothing_about_demand() -> None:
-    closed = [event(CalendarDayKind.CLOSURE, "Summer", 180, 193)]
+    closed = [event(SpecialDayKind.CLOSURE, "Summer", 180, 193)]
     demand = demand_of(with_factor(0.0, *closed).amounts)
 
     removed = CalendarEffects(demand, closed).history_without_events()

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from productrecs.engines.demand.calendar_effects import (
-    CalendarDayKind,
     CalendarEffects,
     CalendarEvent,
+    SpecialDayKind,
 )
 from productrecs.engines.demand.price_elasticity import PaidPrices, price_elasticity
 from tests.engines.demand.sample_stores import demand_of, drawn, rates
@@ -77,7 +77,7 @@ def test_a_campaign_ahead_has_the_factor_of_its_prices() -> None:
 
     def factor(elasticity: float, stated: float | None = None) -> float:
         event = CalendarEvent(
-            CalendarDayKind.CAMPAIGN, "Sale", ahead, ahead + 6, None, stated, price=0.8
+            SpecialDayKind.CAMPAIGN, "Sale", ahead, ahead + 6, None, stated, price=0.8
         )
         return CalendarEffects(demand, [event], elasticity).sales_factor(event)
 

@@ -20,7 +20,7 @@ from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.records.merchandising.rule import Rule, RuleContent, by_priority
-from productrecs.records.merchandising.rule_book import RuleBook, RulesView
+from productrecs.records.merchandising.rules_in_force import RulesInForce, RulesView
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import empty_models
 
@@ -103,14 +103,16 @@ def obey(shop: StoreState, *contents: RuleContent) -> list[Rule]:
         rule.rule_id: np.array([int(one) for one in rule.content.target.items], np.int64)
         for rule in rules
     }
-    shop.rules.book = RuleBook(tuple(by_priority(rules)), selected, len(shop.catalog))
+    shop.rules.in_force = RulesInForce(
+        tuple(by_priority(rules)), selected, len(shop.catalog)
+    )
     return rules
 
 
 def obey_nothing(shop: StoreState) -> None:
     """Let a shop have no rules."""
     assert shop.rules is not None
-    shop.rules.book = None
+    shop.rules.in_force = None
 
 
 def shopper(

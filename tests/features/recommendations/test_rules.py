@@ -25,7 +25,7 @@ from productrecs.records.merchandising.rule import (
     RuleListScope,
     RuleTarget,
 )
-from productrecs.records.merchandising.rule_book import ListRuleEffects
+from productrecs.records.merchandising.rules_in_force import ListRuleEffects
 from productrecs.records.placements.placement import Strategy
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import (

@@ -58,7 +58,7 @@ ELSEWHERE = (
     "productrecs.storage.sql.removed_rows",  # told by the dashboard
     "productrecs.storage.files.object_store_snapshots",  # fetching in the background
     "productrecs.records.catalog.availability",  # told as a 422 by the schema
-    "productrecs.core.time_window",  # likewise
+    "productrecs.core.iso_dates",  # likewise
     "productrecs.records.merchandising.",  # changed on the command line
     "productrecs.records.sales_calendar.",  # likewise, and by the dashboard
     "productrecs.records.suppliers.",  # likewise

@@ -16,15 +16,18 @@ from productrecs.records.merchandising.rule import (
     RuleContent,
     RuleTarget,
 )
-from productrecs.records.merchandising.rule_book import RulesView
 from productrecs.records.merchandising.rule_editor import RuleEditor
+from productrecs.records.merchandising.rules_in_force import RulesView
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from productrecs.records.merchandising.rule_book import ListRuleEffects, RuleBook
+    from productrecs.records.merchandising.rules_in_force import (
+        ListRuleEffects,
+        RulesInForce,
+    )
     from productrecs.storage.sql.database import Database
     from productrecs.storage.sql.dialects import RawReader
 
@@ -97,11 +100,11 @@ class RuledStore:
         self.catalog.refresh(self.reader, catalog_seq)
         self.view.refresh(self.reader, rules_seq, now_ms)
 
-    def book(self, now_ms: int = NOON) -> RuleBook:
+    def in_force(self, now_ms: int = NOON) -> RulesInForce:
         """Return what the rules say; there must be some."""
         self.follow(now_ms)
-        assert self.view.book is not None
-        return self.view.book
+        assert self.view.in_force is not None
+        return self.view.in_force
 
     def excluded(self, now_ms: int = NOON) -> list[str]:
         """Return the ids that are excluded from lists without a shopper."""
@@ -109,7 +112,7 @@ class RuledStore:
 
     def ruled(self, now_ms: int = NOON) -> ListRuleEffects:
         """Return what is ruled of lists without a shopper."""
-        return self.book(now_ms).effects_on_list(ListKind.NO_CONTEXT, ListKind.MIX)
+        return self.in_force(now_ms).effects_on_list(ListKind.NO_CONTEXT, ListKind.MIX)
 
     def names(self, numbers: Sequence[int]) -> list[str]:
         """Return ids by number."""
@@ -129,15 +132,15 @@ def exclude(**target: Any) -> RuleContent:
     return RuleContent(RuleAction.EXCLUDE, RuleTarget(**target))
 
 
-def test_without_rules_there_is_no_book(shop: RuledStore) -> None:
+def test_without_rules_nothing_is_in_force(shop: RuledStore) -> None:
     number = shop.add(exclude(items=("tent",)))
-    first = shop.view.book
+    first = shop.view.in_force
 
     shop.rules.remove(number)
     shop.follow()
 
     assert first is not None
-    assert shop.view.book is None
+    assert shop.view.in_force is None
 
 
 @pytest.mark.parametrize(
@@ -236,32 +239,32 @@ def test_a_schedule_begins_and_ends_by_itself(shop: RuledStore) -> None:
     start = parse_timestamp("2026-03-02T00:00:00+01:00")
     end = parse_timestamp("2026-03-03T00:00:00+01:00")
 
-    before = shop.book()
+    before = shop.in_force()
     assert shop.excluded() == ["peg"]
-    assert shop.book(start - 1) is before
-    during = shop.book(start)
+    assert shop.in_force(start - 1) is before
+    during = shop.in_force(start)
     assert shop.excluded(start) == ["tent", "peg"]
-    assert shop.book(end - 1) is during
+    assert shop.in_force(end - 1) is during
     assert shop.excluded(end) == ["peg"]
     assert shop.excluded(NOON) == ["peg"]  # a clock that is set back
 
 
 def test_the_book_stays_the_same_until_something_changes(shop: RuledStore) -> None:
     number = shop.add(exclude(items=("tent",)))
-    first = shop.book()
+    first = shop.in_force()
     shop.follow()
-    assert shop.book(NOON + 10**9) is first
+    assert shop.in_force(NOON + 10**9) is first
 
     shop.push({"peg": {"price": 2.0}})
-    assert shop.book() is first  # it says nothing else
+    assert shop.in_force() is first  # it says nothing else
 
     shop.push({"new": {"title": "Cup"}})
-    second = shop.book()
+    second = shop.in_force()
     assert second is not first
 
     shop.rules.change(number, enabled=False)
     shop.follow()
-    assert shop.book() is not second
+    assert shop.in_force() is not second
     assert shop.excluded() == []
 
 

@@ -32,8 +32,8 @@ from productrecs.records.merchandising.rule import (
     describe_rule,
     parse_attribute,
 )
-from productrecs.records.merchandising.rule_book import RulesView
 from productrecs.records.merchandising.rule_editor import RuleEditor
+from productrecs.records.merchandising.rules_in_force import RulesView
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import find_store
@@ -170,8 +170,9 @@ def _count_selected(services: Services, store: Store, content: RuleContent) -> i
     rule = Rule(0, replace(content, starts=None, ends=None, enabled=True), now_ms, now_ms)
     with contextlib.closing(services.database.raw_reader()) as reader:
         catalog.refresh(reader, 0)
-        book = RulesView(store.store_id, zone, catalog).preview(reader, [rule], now_ms).book
-    return 0 if book is None else len(book.selected[rule.rule_id])
+        view = RulesView(store.store_id, zone, catalog)
+        in_force = view.with_rules_replaced(reader, [rule], now_ms).in_force
+    return 0 if in_force is None else len(in_force.selected[rule.rule_id])
 
 
 @rules.command()

@@ -47,7 +47,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import PlanUsage, read_plan_usage
 from productrecs.tenancy.billing.call_meter import BillingStatus
 from productrecs.tenancy.billing.plans_and_subscriptions import NEAR_END_MS
-from productrecs.tenancy.users.totp_secret_cipher import (
+from productrecs.tenancy.users.stored_secret_cipher import (
     KEY_FILE,
     UnreadableSecretError,
     is_encrypted,

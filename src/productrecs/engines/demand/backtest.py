@@ -35,7 +35,7 @@ from productrecs.engines.demand.ensemble_and_calibration import (
     fit_interval_calibration,
     no_calibration,
     pinball_loss,
-    sale_classes,
+    sales_frequency_classes,
     statistical_only_weights,
 )
 from productrecs.engines.demand.forecast_features import (
@@ -203,7 +203,9 @@ def _add_origin_forecasts(
     daily_changes = np.diff(demand_so_far.amounts[evaluated_items], axis=1)
     change_scales = np.sqrt((daily_changes**2).mean(axis=1, dtype=np.float64))
     past_forecasts.jumps.append(np.where(change_scales > 0, change_scales, np.inf))
-    past_forecasts.classes.append(sale_classes(demand_so_far, origin)[evaluated_items])
+    past_forecasts.classes.append(
+        sales_frequency_classes(demand_so_far, origin)[evaluated_items]
+    )
     past_forecasts.origins.append(
         np.full(len(evaluated_items), len(past_forecasts.origins))
     )

@@ -30,8 +30,8 @@ _MAX_LENGTH: Final = 14
 _EPSILON: Final = 1e-9
 
 
-class CalendarDayKind(StrEnum):
-    """What a day of the calendar is."""
+class SpecialDayKind(StrEnum):
+    """What makes a day special; ordinary days have no kind."""
 
     HOLIDAY = "holiday"
     CAMPAIGN = "campaign"
@@ -47,7 +47,7 @@ class CalendarEvent:
     factor of the prices, None as usual.
     """
 
-    kind: CalendarDayKind
+    kind: SpecialDayKind
     name: str
     first: int
     last: int
@@ -146,7 +146,7 @@ class CalendarEffects:
         amounts, on_sale = self._demand.amounts.copy(), self._demand.on_sale.copy()
         for occurrence in self._occurrences:
             cells = _cells(occurrence.event, occurrence.days)
-            if occurrence.event.kind is CalendarDayKind.CLOSURE or occurrence.is_closed:
+            if occurrence.event.kind is SpecialDayKind.CLOSURE or occurrence.is_closed:
                 on_sale[cells] = False
             else:
                 change = _shrink(occurrence.change, occurrence.variance)
@@ -156,7 +156,7 @@ class CalendarEffects:
 
     def sales_factor(self, event: CalendarEvent) -> float:
         """Return the factor of an event's days ahead: 1 where nothing is known."""
-        if event.kind is CalendarDayKind.CLOSURE:
+        if event.kind is SpecialDayKind.CLOSURE:
             return 0.0
         if event.stated is not None:
             return event.stated
@@ -164,7 +164,7 @@ class CalendarEffects:
             return float(min(event.price**self._elasticity, _MAX_FACTOR))
         same_kind = [past for past in self._occurrences if past.event.kind is event.kind]
         same_name = [past for past in same_kind if past.event.name == event.name]
-        if event.kind is CalendarDayKind.HOLIDAY and _is_usually_closed(
+        if event.kind is SpecialDayKind.HOLIDAY and _is_usually_closed(
             same_kind, same_name
         ):
             return 0.0

@@ -126,11 +126,11 @@ class IntervalCalibration:
         ).with_sorted_quantiles()
 
 
-def sale_classes(demand: DailyDemand, origin: int) -> Ints:
-    """Return the sales frequency class of each item, in 0..CLASSES-1: [items]."""
-    start = max(0, origin - _LOOK_BACK)
-    sold = (demand.amounts[:, start:origin] > 0).sum(axis=1)
-    days_on_sale = demand.on_sale[:, start:origin].sum(axis=1)
+def sales_frequency_classes(demand: DailyDemand, until_day: int) -> Ints:
+    """Return the sales frequency class of each item from sales before a day: [items]."""
+    start = max(0, until_day - _LOOK_BACK)
+    sold = (demand.amounts[:, start:until_day] > 0).sum(axis=1)
+    days_on_sale = demand.on_sale[:, start:until_day].sum(axis=1)
     return np.asarray(
         np.searchsorted(_CLASS_LIMITS, sold / np.maximum(days_on_sale, 1)), np.int64
     )

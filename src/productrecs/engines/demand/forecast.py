@@ -17,7 +17,10 @@ from productrecs.engines.demand.demand_series import (
     WEEK,
     DemandOptions,
 )
-from productrecs.engines.demand.ensemble_and_calibration import ForecastPaths, sale_classes
+from productrecs.engines.demand.ensemble_and_calibration import (
+    ForecastPaths,
+    sales_frequency_classes,
+)
 from productrecs.engines.demand.forecast_features import item_levels, store_totals
 from productrecs.engines.demand.forecast_methods import method_forecasts
 from productrecs.engines.demand.store_total_forecast import (
@@ -92,7 +95,7 @@ def forecast_demand(
         days_before,
     )
     paths, uses_model = _uncalibrated_item_paths(demand, options, backtest, progress)
-    classes = sale_classes(demand, demand.days)
+    classes = sales_frequency_classes(demand, demand.days)
     paths = backtest.calibration.calibrate(paths, item_levels(demand, demand.days), classes)
     is_closed = ~on_sale[:, days_before:] | total.closed[None]
     paths = _paths_from_day(paths, days_before).with_closed_days(is_closed)
@@ -135,7 +138,7 @@ def _uncalibrated_item_paths(
         with suppress(BoostingLibraryMissingError):
             model = fit_boosted_model(demand, options, progress)
     methods, model_items = method_forecasts(demand, options, model)
-    classes = sale_classes(demand, demand.days)
+    classes = sales_frequency_classes(demand, demand.days)
     uses_model = np.zeros(demand.items, np.bool_)
     uses_model[model_items] = ensemble_weights.uses_model(classes[model_items])
     return ensemble_weights.blend(methods, classes), uses_model

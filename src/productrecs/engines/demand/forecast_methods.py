@@ -19,7 +19,7 @@ from productrecs.engines.demand.ensemble_and_calibration import (
     MIN_SALES_A_WEEK,
     ForecastPaths,
     MethodForecasts,
-    sale_classes,
+    sales_frequency_classes,
 )
 from productrecs.engines.demand.forecast_features import (
     SALES_RATE_HALF_LIFE,
@@ -202,7 +202,7 @@ def _recent_growth(demand: DailyDemand) -> Floats:
         for half_life in (_RECENT_HALF_LIFE, SALES_RATE_HALF_LIFE)
     )
     growth = np.clip(recent / usual, 1 / _MAX_RECENT_GROWTH, _MAX_RECENT_GROWTH)
-    is_frequent = sale_classes(demand, demand.days) >= MIN_SALES_A_WEEK
+    is_frequent = sales_frequency_classes(demand, demand.days) >= MIN_SALES_A_WEEK
     return np.where(is_frequent, growth, 1.0)
 
 

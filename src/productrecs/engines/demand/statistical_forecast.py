@@ -29,7 +29,7 @@ from productrecs.engines.demand.demand_series import (
 from productrecs.engines.demand.ensemble_and_calibration import (
     MIN_SALES_A_WEEK,
     ForecastPaths,
-    sale_classes,
+    sales_frequency_classes,
 )
 from productrecs.engines.demand.forecast_features import (
     SALES_RATE_HALF_LIFE,
@@ -133,7 +133,7 @@ def _levels_and_bulk_growth(
 
     `without_bulk` excludes bulk orders; [items] each.
     """
-    frequency_classes = sale_classes(without_bulk, without_bulk.days)
+    frequency_classes = sales_frequency_classes(without_bulk, without_bulk.days)
     recent_rates = sales_rates(without_bulk, profile, SALES_RATE_HALF_LIFE)
     levels = np.where(
         frequency_classes >= MIN_SALES_A_WEEK,

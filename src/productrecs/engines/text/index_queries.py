@@ -34,7 +34,7 @@ _FIELDS: Final = (
     (TITLE, WEIGHTS.title),
     (CATEGORIES, WEIGHTS.categories),
     (DESCRIPTION, WEIGHTS.description),
-)  # order of StemDocumentCounts
+)  # order of ProductCountsByField
 _SHORT_FIELDS: Final = _FIELDS[:2]
 Fields = Sequence[tuple[str, float]]
 _SLOP: Final = 1

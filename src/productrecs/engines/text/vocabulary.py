@@ -196,7 +196,7 @@ _COUNTS_BYTES: Final = 300
 _CODE_BYTES: Final = 120
 
 
-class StemDocumentCounts(NamedTuple):
+class ProductCountsByField(NamedTuple):
     """The number of products with a stem, by field."""
 
     title: int
@@ -214,19 +214,19 @@ class DocumentFrequencies:
         self._words: BoundedCache[str, int] = BoundedCache(
             RegisteredCache.TERM_FREQUENCIES, _CODE_BYTES
         )
-        self._stems: BoundedCache[str, StemDocumentCounts] = BoundedCache(
+        self._stems: BoundedCache[str, ProductCountsByField] = BoundedCache(
             RegisteredCache.TERM_FREQUENCIES, _COUNTS_BYTES
         )
         self._codes: BoundedCache[str, int] = BoundedCache(
             RegisteredCache.TERM_FREQUENCIES, _CODE_BYTES
         )
 
-    def counts(self, stem: str) -> StemDocumentCounts:
+    def counts(self, stem: str) -> ProductCountsByField:
         """Return the number of titles, categories, descriptions and heads with a stem."""
         cached = self._stems.get(stem)
         if cached is None:
             count = self._count
-            cached = StemDocumentCounts(
+            cached = ProductCountsByField(
                 count(TITLE, stem),
                 count(CATEGORIES, stem),
                 count(DESCRIPTION, stem),

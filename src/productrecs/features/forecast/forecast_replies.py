@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from productrecs.core.clock import DAY_MS
-from productrecs.core.time_window import window_end_ms, window_start_ms
+from productrecs.core.iso_dates import window_end_ms, window_start_ms
 from productrecs.core.timestamps import iso
 from productrecs.engines.array_types_and_sorting import Bools, Floats
 from productrecs.features.forecast.repository import (

@@ -238,12 +238,12 @@ def explain_trending(
     store: StoreState, num: int, now_ms: int, filters: Filters = NO_FILTERS
 ) -> ListExplanation:
     """Return the list of `trending_list` for the same arguments, with its reasons."""
-    book, place = store.book, ListKind(PLACE)
+    in_force, place = store.rules_in_force, ListKind(PLACE)
     picks = trending_list(store, num, now_ms, filters=filters)
     ids = store.catalog.ids
     products = []
     for pick in picks:
-        rules = [] if book is None else book.rules_about_item(pick.item, place)
+        rules = [] if in_force is None else in_force.rules_about_item(pick.item, place)
         products.append(
             ExplainedProduct(
                 item_id=ids[pick.item] or "",
@@ -258,10 +258,10 @@ def explain_trending(
         HiddenProduct(
             ids[item],
             CandidateRefusalReason.EXCLUDED,
-            rules=_applied_rules(book.rules_about_item(item, place)),
+            rules=_applied_rules(in_force.rules_about_item(item, place)),
         )
         for item in store.models.trending[:num].tolist()
-        if book is not None and item in book.effects_on_list(place).excluded
+        if in_force is not None and item in in_force.effects_on_list(place).excluded
     ]
     return ListExplanation(PLACE, PLACE, tuple(products), tuple(struck), {}, {}, 0)
 
@@ -408,8 +408,8 @@ class _DecisionExplainer:
         return hidden or CandidateRefusalReason.EXCLUDED
 
     def _rules_about(self, item: int) -> list[Rule]:
-        book = self._store.book
-        return [] if book is None else book.rules_about_item(item, *self._places)
+        in_force = self._store.rules_in_force
+        return [] if in_force is None else in_force.rules_about_item(item, *self._places)
 
     def _engine_votes(self, item: int) -> tuple[EngineVote, ...]:
         decision = self._decision

@@ -23,7 +23,11 @@ from productrecs.records.catalog.item import NarrowestCategories
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters, filter_masks
 from productrecs.records.catalog.price_lists import parse_list_name
 from productrecs.records.merchandising.rule import ListKind
-from productrecs.records.merchandising.rule_book import ListRuleEffects, RuleBook, RulesView
+from productrecs.records.merchandising.rules_in_force import (
+    ListRuleEffects,
+    RulesInForce,
+    RulesView,
+)
 from productrecs.records.placements.bundle import Bundle
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels
@@ -41,7 +45,7 @@ _MIN_OWN_SHARE: Final = 0.05  # minimum share of a category among its own co-pur
 
 @dataclass(slots=True, eq=False)
 class EligibleItems:
-    """Items that one kind of list may show, for one catalog, model and rule book.
+    """Items that one kind of list may show, for one catalog, model and rules in force.
 
     `visible` is a mask by item number, without excluded items. The backfill orders are
     computed on first use and cached, as are the replacements of sold-out items. Their key
@@ -196,7 +200,7 @@ _LIST_KINDS: Final[Mapping[str, ListKind]] = MappingProxyType(
 class _EligibleItemsCache(NamedTuple):
     visible: Mask
     models: TrainedModels
-    book: RuleBook | None
+    rules_in_force: RulesInForce | None
     by_rules: BoundedCache[ListRuleEffects | None, EligibleItems]
     by_filters: BoundedCache[
         tuple[ListRuleEffects | None, tuple[Filters, ...]], EligibleItems
@@ -247,9 +251,9 @@ class StoreState:
         return self.catalog.visible(now_ms, hide_sold_out=self.settings.hide_out_of_stock)
 
     @property
-    def book(self) -> RuleBook | None:
+    def rules_in_force(self) -> RulesInForce | None:
         """Return the store's active rules; None without any."""
-        return None if self.rules is None else self.rules.book
+        return None if self.rules is None else self.rules.in_force
 
     def eligible(
         self,
@@ -263,26 +267,26 @@ class StoreState:
 
         They pass `filters` and those of `plan`, and follow the rules of its placement.
         """
-        visible, models, book = self.visible(now_ms), self.models, self.book
+        visible, models, in_force = self.visible(now_ms), self.models, self.rules_in_force
         cache = self._eligible_cache
         if (
             cache is None
             or cache.visible is not visible
             or cache.models is not models
-            or cache.book is not book
+            or cache.rules_in_force is not in_force
         ):
             cache = self._eligible_cache = _EligibleItemsCache(
                 visible,
                 models,
-                book,
+                in_force,
                 BoundedCache(RegisteredCache.ELIGIBLE_ITEMS),
                 BoundedCache(RegisteredCache.FILTERED_ITEMS),
             )
         rules = None
-        if book is not None:
+        if in_force is not None:
             kind = None if source is None else _LIST_KINDS[source]
             placement = "" if plan is None else plan.placement
-            rules = book.effects_on_list(_LIST_KINDS[page_type], kind, placement)
+            rules = in_force.effects_on_list(_LIST_KINDS[page_type], kind, placement)
         eligible = cache.by_rules.get(rules)
         if eligible is None:
             eligible = EligibleItems(self.catalog, models, visible, rules)

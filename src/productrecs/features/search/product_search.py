@@ -47,7 +47,7 @@ from productrecs.features.search.search_rules import SearchRule, SearchRuleActio
 from productrecs.records.catalog.catalog_view import CatalogView, Mask
 from productrecs.records.catalog.title_words import fold_text
 from productrecs.records.catalog.variant_groups import NO_GROUPS, CatalogVariantGroups
-from productrecs.records.merchandising.rule_book import ListRuleEffects
+from productrecs.records.merchandising.rules_in_force import ListRuleEffects
 from productrecs.training.search.served_index import ServedIndex
 
 LONGEST_QUERY: Final = 256

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.time_window import (
+from productrecs.core.iso_dates import (
     InvalidDateError,
     normalise_timestamp,
     window_end_ms,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from fastapi import Query, Response
 
-from productrecs.core.time_window import (
+from productrecs.core.iso_dates import (
     InvalidDateError,
     normalise_timestamp,
     window_start_ms,

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from productrecs.core.ids import StoreId
-from productrecs.core.time_window import window_end_ms, window_start_ms
+from productrecs.core.iso_dates import window_end_ms, window_start_ms
 from productrecs.records.catalog.attribute_index import AttributeIndex
 from productrecs.records.catalog.availability import (
     Availability,

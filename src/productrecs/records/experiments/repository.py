@@ -98,13 +98,12 @@ class RunningExperiments:
             one for one in map(_experiment, rows) if one.state is ExperimentState.RUNNING
         ]
         served = (
-            (one.content.placement, _to_served_experiment(one, placements))
-            for one in running
+            (one.content.placement, _resolve_arms(one, placements)) for one in running
         )
         return cls({name: one for name, one in served if one is not None})
 
 
-def _to_served_experiment(
+def _resolve_arms(
     experiment: Experiment, placements: PlacementsAndBundles
 ) -> RunningExperiment | None:
     """Return what the arms get; None if that cannot be made any more."""

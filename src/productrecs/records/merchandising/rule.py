@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.time_window import (
+from productrecs.core.iso_dates import (
     InvalidDateError,
     normalise_timestamp,
     window_end_ms,

@@ -331,7 +331,7 @@ def _find_boxes(pixels: Pixels) -> tuple[list[_FoundBox], list[_FoundBox], int]:
     operator's detector has the last word; without one, what `objects` finds is looked at
     beside our proposals.
     """
-    garments = _find_garments(pixels)
+    garments = _find_garments_of_person(pixels)
     if _DETECTORS and garments is None:
         return [*_DETECTORS[0].detect(pixels)], [], 0
     proposed, garment_count = propose_regions(pixels, garments)
@@ -373,7 +373,7 @@ def _describe_boxes(
     ]
 
 
-def _find_garments(pixels: Pixels) -> Boxes | None:
+def _find_garments_of_person(pixels: Pixels) -> Boxes | None:
     """Return the places of a person's garments; None where nobody was found."""
     for finder in _GARMENT_FINDERS:
         if len(places := finder.find_garments(pixels)):

@@ -22,8 +22,8 @@ from productrecs.tenancy.users.repository import (
     SecondFactor,
     SecondFactorRepository,
 )
-from productrecs.tenancy.users.totp_secret_cipher import (
-    SecretCipher,
+from productrecs.tenancy.users.stored_secret_cipher import (
+    StoredSecretCipher,
     UnreadableSecretError,
     is_encrypted,
 )
@@ -96,7 +96,7 @@ def has_second_factor(database: Database, user: DashboardUser) -> bool:
 
 
 def begin_second_factor(
-    database: Database, cipher: SecretCipher, user: DashboardUser
+    database: Database, cipher: StoredSecretCipher, user: DashboardUser
 ) -> str:
     """Return a new secret, which a code must confirm.
 
@@ -110,13 +110,13 @@ def begin_second_factor(
         if found is not None and found.enabled_at is not None:
             message = "turn off the second factor that you have first"
             raise SecondFactorError(message)
-        stored = cipher.encrypt(secret)
+        stored = cipher.encrypt_if_keyed(secret)
         logins.put_factor(user, SecondFactor(user.user_id, stored, None, 0, ()))
     return secret
 
 
 def pending_secret(
-    database: Database, cipher: SecretCipher, user: DashboardUser
+    database: Database, cipher: StoredSecretCipher, user: DashboardUser
 ) -> str | None:
     """Return the secret that waits for its first code; None if it cannot be decrypted."""
     with database.reading() as connection:
@@ -131,7 +131,7 @@ def pending_secret(
 
 def confirm_second_factor(
     database: Database,
-    cipher: SecretCipher,
+    cipher: StoredSecretCipher,
     user: DashboardUser,
     code: str,
     now_ms: int,
@@ -161,7 +161,7 @@ def confirm_second_factor(
 
 def use_second_factor_code(
     database: Database,
-    cipher: SecretCipher,
+    cipher: StoredSecretCipher,
     user: DashboardUser,
     code: str,
     now_ms: int,
@@ -185,7 +185,7 @@ def use_second_factor_code(
         if step is None:
             raise WrongCodeError(_WRONG)
         if not is_encrypted(factor.secret):  # an earlier release stored it
-            factor = replace(factor, secret=cipher.encrypt(secret))
+            factor = replace(factor, secret=cipher.encrypt_if_keyed(secret))
         logins.put_factor(user, factor.used_at(step))
 
 
@@ -222,7 +222,7 @@ def complete_challenge(database: Database, user: DashboardUser, token: str) -> b
         return factors.remove_challenge(hash_token(token))
 
 
-def _decrypt_secret(cipher: SecretCipher, factor: SecondFactor) -> str:
+def _decrypt_secret(cipher: StoredSecretCipher, factor: SecondFactor) -> str:
     try:
         return cipher.decrypt(factor.secret)
     except UnreadableSecretError as error:

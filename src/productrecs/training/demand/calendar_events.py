@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from productrecs.engines.demand.calendar_effects import CalendarDayKind, CalendarEvent
+from productrecs.engines.demand.calendar_effects import CalendarEvent, SpecialDayKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ def public_holidays(country: str, first: date, last: date) -> list[CalendarEvent
     years = range(first.year, last.year + 1)
     names_by_day = holidays.country_holidays(code, subdiv=region or None, years=years)
     return [
-        CalendarEvent(CalendarDayKind.HOLIDAY, name, day.toordinal(), day.toordinal())
+        CalendarEvent(SpecialDayKind.HOLIDAY, name, day.toordinal(), day.toordinal())
         for day, name in sorted(names_by_day.items())
         if first <= day <= last
     ]
@@ -42,7 +42,7 @@ def planned_events(
     """Return the merchant's entries as events; `categories` are those of each item."""
     return [
         CalendarEvent(
-            CalendarDayKind(entry.kind.value),
+            SpecialDayKind(entry.kind.value),
             entry.name,
             date.fromisoformat(entry.first_day).toordinal(),
             date.fromisoformat(entry.last_day).toordinal(),

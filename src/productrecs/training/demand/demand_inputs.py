@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 import numpy as np
 
 from productrecs.core.clock import DAY_MS
-from productrecs.core.time_window import window_end_ms, window_start_ms
+from productrecs.core.iso_dates import window_end_ms, window_start_ms
 from productrecs.engines.demand.demand_series import (
     HORIZON,
     Amounts,

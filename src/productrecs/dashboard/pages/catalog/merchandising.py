@@ -178,8 +178,8 @@ def _unknown_rule_as_not_found() -> Iterator[None]:
 
 def _rule_row(visit: Visit, rule: Rule, titles: Mapping[str, str]) -> RuleRow:
     content, zone = rule.content, visit.store.settings.zone
-    book = visit.cached_store.state.book
-    selected = None if book is None else book.selected.get(rule.rule_id)
+    in_force = visit.cached_store.state.rules_in_force
+    selected = None if in_force is None else in_force.selected.get(rule.rule_id)
     state, tone = _STATES[content.state(visit.now_ms, zone)]
     return RuleRow(
         rule=rule,

@@ -117,7 +117,9 @@ def selected_product_count(state: StoreState, rule_id: int) -> int:
 
 
 def _selected_items(state: StoreState, rule_id: int) -> list[int]:
-    items = None if state.book is None else state.book.selected.get(rule_id)
+    items = (
+        None if state.rules_in_force is None else state.rules_in_force.selected.get(rule_id)
+    )
     return [] if items is None else items.tolist()
 
 

@@ -241,7 +241,11 @@ def _what_if_choices(state: StoreState) -> list[tuple[str, str]]:
     hidden = state.settings.hide_out_of_stock
     stock = ("stock", "With products out of stock" if hidden else "Without them")
     found = [("", "As shoppers see them now"), stock]
-    return [*found, ("rules", "Without your rules")] if state.book is not None else found
+    return (
+        [*found, ("rules", "Without your rules")]
+        if state.rules_in_force is not None
+        else found
+    )
 
 
 def _what_if_state(visit: Visit, what_if: str, without: str) -> StoreState | None:

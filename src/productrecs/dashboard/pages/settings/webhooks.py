@@ -62,7 +62,7 @@ def add_endpoint(visit: Visit) -> Reply:
         endpoint = WebhookEndpoint(
             new_endpoint_id(),
             url,
-            visit.services.cipher.encrypt(secret),
+            visit.services.cipher.encrypt_if_keyed(secret),
             WebhookEndpointState.ON,
             visit.now_ms,
         )
@@ -82,7 +82,7 @@ def add_endpoint(visit: Visit) -> Reply:
 def replace_secret(visit: Visit) -> Reply:
     """Replace an address's secret, and show the new one once."""
     endpoint, secret = _chosen_endpoint(visit), new_secret()
-    stored = visit.services.cipher.encrypt(secret)
+    stored = visit.services.cipher.encrypt_if_keyed(secret)
     with visit.database.transaction() as transaction:
         webhooks = WebhookRepository(transaction, visit.store.store_id)
         webhooks.set_secret(endpoint.endpoint_id, stored)

@@ -6,7 +6,7 @@ from typing import Final
 
 from productrecs.core.csv_reader import CsvLayout
 from productrecs.core.html_text import html_to_text, html_to_title
-from productrecs.core.time_window import (
+from productrecs.core.iso_dates import (
     InvalidDateError,
     normalise_timestamp,
     window_end_ms,

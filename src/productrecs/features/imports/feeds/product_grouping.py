@@ -12,7 +12,7 @@ from zlib import crc32
 
 import msgspec
 
-from productrecs.core.time_window import (
+from productrecs.core.iso_dates import (
     InvalidDateError,
     normalise_timestamp,
     window_end_ms,

@@ -23,7 +23,7 @@ from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.sql.database import Database
-from productrecs.tenancy.users.totp_secret_cipher import SecretCipher
+from productrecs.tenancy.users.stored_secret_cipher import StoredSecretCipher
 
 
 class NoFeedError(ProductRecsError):
@@ -49,7 +49,7 @@ class ScheduledFeedEditor:
 
     database: Database
     queue: JobQueue
-    cipher: SecretCipher
+    cipher: StoredSecretCipher
     uploads: UploadFolder
     trusted: Collection[str]
     store_id: StoreId
@@ -71,7 +71,7 @@ class ScheduledFeedEditor:
             message = f"Choose how often: {', '.join(map(str, INTERVALS))} minutes."
             raise FeedAddressError(message)
         before, _ = self.find_with_last_import()
-        stored_header = self.cipher.encrypt(header) if header else ""
+        stored_header = self.cipher.encrypt_if_keyed(header) if header else ""
         if before and not header and not form.drops_header and _is_same_host(before, url):
             stored_header = before.header
         hour = before.hour if form.keeps_hour and before else form.hour

@@ -376,7 +376,11 @@ def _cached_or_computed_body(
     """Return the cached reply for `key`, or compute and cache it."""
     state = cached_store.state
     inputs = CachedListInputs(
-        state.visible(now_ms), state.models, state.settings, state.book, state.earnings
+        state.visible(now_ms),
+        state.models,
+        state.settings,
+        state.rules_in_force,
+        state.earnings,
     )
     now = time.monotonic()
     body = cached_store.recommendation_cache.get(

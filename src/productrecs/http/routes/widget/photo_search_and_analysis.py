@@ -113,10 +113,10 @@ def _photo_search_body(
     photo_client: PhotoWorkerClient,
 ) -> bytes:
     photo = parse_photo_search(parse_json(data))
-    catalog, rule_book = cached_store.state.catalog, cached_store.state.book
+    catalog, in_force = cached_store.state.catalog, cached_store.state.rules_in_force
     visible = catalog.visible(context.clock(), hide_sold_out=photo.in_stock)
-    if rule_book is not None:
-        visible = rule_book.effects_on_list(ListKind.SEARCH).shown_mask(visible)
+    if in_force is not None:
+        visible = in_force.effects_on_list(ListKind.SEARCH).shown_mask(visible)
     photo_search = photo_client.search_in(cached_store.pictures)
     regions: bytes | None = None
     try:

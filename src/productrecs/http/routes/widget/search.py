@@ -553,4 +553,12 @@ def _search_state(cached_store: CachedStore, now_ms: int) -> SearchState:
     shown = state.catalog.visible(now_ms, hide_sold_out=False)
     buyable = state.catalog.visible(now_ms, hide_sold_out=True)
     version, rules = cached_store.index.version, cached_store.search_rules
-    return (shown, buyable, state.models, state.settings, version, rules, state.book)
+    return (
+        shown,
+        buyable,
+        state.models,
+        state.settings,
+        version,
+        rules,
+        state.rules_in_force,
+    )

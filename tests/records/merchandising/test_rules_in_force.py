@@ -1,4 +1,4 @@
-"""Rule book: several rules for one list, with defined conflicts."""
+"""Rules in force: several rules for one list, with defined conflicts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from productrecs.records.merchandising.rule import (
     RuleTarget,
     by_priority,
 )
-from productrecs.records.merchandising.rule_book import PinnedItem, RuleBook
+from productrecs.records.merchandising.rules_in_force import PinnedItem, RulesInForce
 
 SIZE = 8
 
@@ -29,8 +29,8 @@ def rule(
     return Rule(number, content, 0, 0), items
 
 
-def book(*rules: tuple[Rule, list[int]]) -> RuleBook:
-    return RuleBook(
+def resolved(*rules: tuple[Rule, list[int]]) -> RulesInForce:
+    return RulesInForce(
         rules=tuple(by_priority(one for one, _ in rules)),
         selected={one.rule_id: np.array(items, np.int64) for one, items in rules},
         size=SIZE,
@@ -38,13 +38,13 @@ def book(*rules: tuple[Rule, list[int]]) -> RuleBook:
 
 
 def factors(*rules: tuple[Rule, list[int]]) -> list[float]:
-    found = book(*rules).effects_on_list(ListKind.NO_CONTEXT, ListKind.MIX).factors
+    found = resolved(*rules).effects_on_list(ListKind.NO_CONTEXT, ListKind.MIX).factors
     assert found is not None
     return [round(factor, 4) for factor in found[:3].tolist()]
 
 
 def test_what_is_excluded_is_struck_out_of_what_is_visible() -> None:
-    rules = book(
+    rules = resolved(
         rule(1, RuleAction.EXCLUDE, [3, 1]),
         rule(2, RuleAction.EXCLUDE, [1, 5]),
         rule(3, RuleAction.BOOST, [2]),
@@ -63,8 +63,8 @@ def test_what_came_after_the_rules_were_resolved_waits_where_something_is_exclud
     None
 ):
     larger = np.ones(SIZE + 2, bool)
-    excluding = book(rule(1, RuleAction.EXCLUDE, []), rule(2, RuleAction.BOOST, [0]))
-    boosting = book(rule(2, RuleAction.BOOST, [0]))
+    excluding = resolved(rule(1, RuleAction.EXCLUDE, []), rule(2, RuleAction.BOOST, [0]))
+    boosting = resolved(rule(2, RuleAction.BOOST, [0]))
 
     assert (
         excluding.effects_on_list(ListKind.CART).shown_mask(larger).tolist()
@@ -74,7 +74,9 @@ def test_what_came_after_the_rules_were_resolved_waits_where_something_is_exclud
 
 
 def test_nothing_is_weighted_where_nothing_is_boosted_or_buried() -> None:
-    rules = book(rule(1, RuleAction.EXCLUDE, [0]), rule(2, RuleAction.PIN, [1], position=1))
+    rules = resolved(
+        rule(1, RuleAction.EXCLUDE, [0]), rule(2, RuleAction.PIN, [1], position=1)
+    )
 
     assert rules.effects_on_list(ListKind.CART).factors is None
 
@@ -110,9 +112,9 @@ def test_a_factor_has_bounds_however_many_rules_agree() -> None:
 
 
 def test_the_last_factor_is_for_all_that_came_later() -> None:
-    rules = book(rule(1, RuleAction.BOOST, [0, SIZE - 1], strength=2.0)).effects_on_list(
-        ListKind.CART
-    )
+    rules = resolved(
+        rule(1, RuleAction.BOOST, [0, SIZE - 1], strength=2.0)
+    ).effects_on_list(ListKind.CART)
     assert rules.factors is not None
 
     found = rules.factors.take([0, 1, SIZE - 1, SIZE, 99], mode="clip")
@@ -121,7 +123,7 @@ def test_the_last_factor_is_for_all_that_came_later() -> None:
 
 
 def test_pins_come_by_rank_and_an_item_is_pinned_once() -> None:
-    rules = book(
+    rules = resolved(
         rule(1, RuleAction.PIN, [5], position=1),
         rule(2, RuleAction.PIN, [6, 5], position=3, priority=1),
     ).effects_on_list(ListKind.CART)
@@ -130,7 +132,7 @@ def test_pins_come_by_rank_and_an_item_is_pinned_once() -> None:
 
 
 def test_lists_that_obey_the_same_rules_share_what_was_made() -> None:
-    made = book(
+    made = resolved(
         rule(1, RuleAction.BOOST, [0]),
         rule(2, RuleAction.EXCLUDE, [1], places=RuleListScope(only_in=(ListKind.CART,))),
     )
@@ -146,7 +148,7 @@ def test_lists_that_obey_the_same_rules_share_what_was_made() -> None:
 
 
 def test_the_rules_of_an_item_are_listed_by_rank() -> None:
-    made = book(
+    made = resolved(
         rule(1, RuleAction.EXCLUDE, [1, 2]),
         rule(2, RuleAction.BOOST, [2], priority=3),
         rule(3, RuleAction.BURY, [2], places=RuleListScope(only_in=(ListKind.CART,))),
@@ -173,7 +175,7 @@ def test_the_rules_of_an_item_are_listed_by_rank() -> None:
 def test_every_factor_is_what_the_rules_of_the_highest_priority_make_of_it(
     said: list[tuple[RuleAction, list[int], int, float]],
 ) -> None:
-    made = book(
+    made = resolved(
         *(
             rule(number, action, items, priority=priority, strength=strength)
             for number, (action, items, priority, strength) in enumerate(said)

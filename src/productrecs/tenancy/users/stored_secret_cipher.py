@@ -1,4 +1,4 @@
-"""Encryption of TOTP secrets with a key that is in neither the database nor its backups."""
+"""Encryption of stored secrets (TOTP, webhooks, feeds) with a key outside the database."""
 
 import base64
 import hmac
@@ -32,7 +32,7 @@ def is_encrypted(stored: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class SecretCipher:
+class StoredSecretCipher:
     """Encrypts secrets with the operator's key, else with the key of a file.
 
     Without either, as on replicas that share no key, secrets stay as they are: another
@@ -47,8 +47,8 @@ class SecretCipher:
         """Whether new secrets are encrypted."""
         return self.key is not None or self.key_file is not None
 
-    def encrypt(self, secret: str) -> str:
-        """Return the form of a secret that is stored.
+    def encrypt_if_keyed(self, secret: str) -> str:
+        """Return a secret as it is stored: encrypted, or in plain text without a key.
 
         Raises:
             OSError: when the key's file cannot be written or read.

@@ -1,6 +1,7 @@
-"""Rule book: the rules in force, resolved to item numbers, factors and positions.
+"""Rules in force, resolved to item numbers, factors and positions.
 
-The rules view keeps a store's book in memory, updated by rules, catalog and clock.
+The rules view follows a store: it resolves them again after a change of rules, catalog or
+time.
 """
 
 import threading
@@ -66,7 +67,7 @@ class ListRuleEffects:
         """Return `visible` without excluded items; read-only.
 
         The same `visible` gives the same mask. An item that was added after the rules were
-        resolved is hidden until the next book, which may exclude it.
+        resolved is hidden until the next resolution, which may exclude it.
         """
         if self.known is None:
             return visible
@@ -81,7 +82,7 @@ class ListRuleEffects:
 
 
 @dataclass(slots=True, eq=False)
-class RuleBook:
+class RulesInForce:
     """The rules in force at one time, resolved to item numbers; immutable.
 
     `rules` are in the order of application; `selected` has the items of each.
@@ -122,7 +123,7 @@ class RuleBook:
             found = self._cache[key] = self._build_list_effects(applicable)
         return found
 
-    def is_equivalent(self, other: "RuleBook") -> bool:
+    def is_equivalent(self, other: "RulesInForce") -> bool:
         """Return whether both have the same effect on every item."""
         return (
             self.rules == other.rules
@@ -287,8 +288,8 @@ _FOREVER: Final = 2**62
 class RulesView:
     """The rules of one store, resolved against its catalog.
 
-    `book` is None while the store has no rules. It is replaced only when a change of the
-    rules, the catalog or the time affects it; readers take no lock.
+    `in_force` is None while the store has no rules. It is replaced only when a change of
+    the rules, the catalog or the time affects it; readers take no lock.
     """
 
     def __init__(self, store_id: StoreId, zone: tzinfo, catalog: CatalogView) -> None:
@@ -297,9 +298,9 @@ class RulesView:
         self._zone = zone
         self._catalog = catalog
         self._titles = TitleMatcher(store_id)
-        self.book: RuleBook | None = None
+        self.in_force: RulesInForce | None = None
         self._rules: tuple[Rule, ...] = ()
-        self._book_inputs: tuple[object, ...] = (None, None, None)
+        self._resolved_inputs: tuple[object, ...] = (None, None, None)
         self._window = (-_FOREVER, _FOREVER)  # during which the same rules are in force
         self._seq = 0
         self._refreshing = threading.Lock()
@@ -307,10 +308,10 @@ class RulesView:
         self._names_read = 0
 
     def refresh(self, reader: RawReader, rules_seq: int, now_ms: int) -> None:
-        """Build the book for `now_ms`; call it after the catalog's refresh.
+        """Resolve the rules in force at `now_ms`; call it after the catalog's refresh.
 
-        Reads the rules if they changed, and the titles that they match. Without changes the
-        book stays the same object.
+        Reads the rules if they changed, and the titles that they match. Without changes,
+        `in_force` stays the same object.
         """
         with self._refreshing:
             rules = self._rules
@@ -323,10 +324,12 @@ class RulesView:
             }
             self._titles.refresh(reader, title_word_sets, self._catalog.seq)
             self._rules, self._seq = rules, rules_seq
-            self._refresh_book_if_due(now_ms)
+            self._resolve_again_if_due(now_ms)
 
-    def preview(self, reader: RawReader, rules: Iterable[Rule], now_ms: int) -> "RulesView":
-        """Return a fixed view of other rules for the same catalog, as of now.
+    def with_rules_replaced(
+        self, reader: RawReader, rules: Iterable[Rule], now_ms: int
+    ) -> "RulesView":
+        """Return a fixed view of `rules` alone for the same catalog, as of now.
 
         Reads titles if the rules match words that no rule of this view matches.
         """
@@ -336,20 +339,20 @@ class RulesView:
         view._titles = self._titles.for_phrases(
             reader, {words for words in active_rules if words}
         )
-        view._refresh_book_if_due(now_ms)
+        view._resolve_again_if_due(now_ms)
         return view
 
-    def _refresh_book_if_due(self, now_ms: int) -> None:
+    def _resolve_again_if_due(self, now_ms: int) -> None:
         inputs = (self._rules, self._titles.matches, self._catalog.version)
-        is_same = all(a is b for a, b in zip(inputs, self._book_inputs, strict=True))
+        is_same = all(a is b for a, b in zip(inputs, self._resolved_inputs, strict=True))
         first_ms, last_ms = self._window
         if is_same and first_ms <= now_ms <= last_ms:
             return
-        book = self._build_book(now_ms) if self._rules else None
-        old = self.book
-        if book is None or old is None or not book.is_equivalent(old):
-            self.book = book
-        self._book_inputs, self._window = inputs, self._window_at(now_ms)
+        in_force = self._resolve(now_ms) if self._rules else None
+        old = self.in_force
+        if in_force is None or old is None or not in_force.is_equivalent(old):
+            self.in_force = in_force
+        self._resolved_inputs, self._window = inputs, self._window_at(now_ms)
 
     def _window_at(self, now_ms: int) -> tuple[int, int]:
         """Return the time range in which the rules in force are the same as at `now_ms`."""
@@ -361,7 +364,7 @@ class RulesView:
         after = min((edge for edge in edges if edge > now_ms), default=_FOREVER)
         return first_ms, after - 1
 
-    def _build_book(self, now_ms: int) -> RuleBook:
+    def _resolve(self, now_ms: int) -> RulesInForce:
         size = len(self._catalog)
         in_force = by_priority(
             rule
@@ -369,9 +372,9 @@ class RulesView:
             if rule.content.state(now_ms, self._zone) is RuleState.ON
         )
         selected = {rule.rule_id: self._target_items(rule) for rule in in_force}
-        return RuleBook(
+        return RulesInForce(
             rules=tuple(in_force),
-            # An item may be added right now: the next book will include it.
+            # An item may be added right now: the next resolution will include it.
             selected={rule_id: items[items < size] for rule_id, items in selected.items()},
             size=size,
         )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from productrecs.core.time_window import (
+from productrecs.core.iso_dates import (
     InvalidDateError,
     normalise_timestamp,
     window_end_ms,

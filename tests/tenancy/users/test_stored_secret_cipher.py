@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.tenancy.users.totp_secret_cipher import (
+from productrecs.tenancy.users.stored_secret_cipher import (
     KEY_FILE,
-    SecretCipher,
+    StoredSecretCipher,
     UnreadableSecretError,
     is_encrypted,
 )
@@ -24,16 +24,16 @@ KEY = "a key of the operator that nobody guesses"
 
 def test_the_first_secret_makes_a_key_that_only_its_owner_reads(tmp_path: Path) -> None:
     file = tmp_path / KEY_FILE
-    cipher = SecretCipher(None, file)
+    cipher = StoredSecretCipher(None, file)
     assert cipher.decrypt(SECRET) == SECRET, "it is one of an earlier release"
     assert not file.exists()
 
-    stored = cipher.encrypt(SECRET)
+    stored = cipher.encrypt_if_keyed(SECRET)
 
     assert is_encrypted(stored)
     assert SECRET not in stored
     assert len(stored) <= 255
-    assert SecretCipher(None, file).decrypt(stored) == SECRET
+    assert StoredSecretCipher(None, file).decrypt(stored) == SECRET
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [file]
 
@@ -43,17 +43,19 @@ def test_processes_that_begin_together_agree_on_one_key(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         stored = list(
-            pool.map(lambda _: SecretCipher(None, file).encrypt(SECRET), range(32))
+            pool.map(
+                lambda _: StoredSecretCipher(None, file).encrypt_if_keyed(SECRET), range(32)
+            )
         )
 
-    assert {SecretCipher(None, file).decrypt(one) for one in stored} == {SECRET}
+    assert {StoredSecretCipher(None, file).decrypt(one) for one in stored} == {SECRET}
 
 
 def test_the_text_of_the_file_is_a_key_for_the_setting(tmp_path: Path) -> None:
     file = tmp_path / KEY_FILE
-    stored = SecretCipher(None, file).encrypt(SECRET)
+    stored = StoredSecretCipher(None, file).encrypt_if_keyed(SECRET)
 
-    assert SecretCipher(file.read_text().strip(), None).decrypt(stored) == SECRET
+    assert StoredSecretCipher(file.read_text().strip(), None).decrypt(stored) == SECRET
 
 
 @pytest.mark.parametrize(
@@ -71,19 +73,19 @@ def test_without_its_key_a_secret_is_unreadable(
     tmp_path: Path, key: str | None, file_text: bytes | None
 ) -> None:
     file = tmp_path / KEY_FILE
-    stored = SecretCipher(KEY, None).encrypt(SECRET)
+    stored = StoredSecretCipher(KEY, None).encrypt_if_keyed(SECRET)
     if file_text is not None:
         file.write_bytes(file_text)
 
     with pytest.raises(UnreadableSecretError):
-        SecretCipher(key, file).decrypt(stored)
+        StoredSecretCipher(key, file).decrypt(stored)
     with pytest.raises(UnreadableSecretError):
-        SecretCipher(None, None).decrypt(stored)
+        StoredSecretCipher(None, None).decrypt(stored)
 
 
 def test_a_changed_secret_is_refused() -> None:
-    cipher = SecretCipher(KEY, None)
-    stored = cipher.encrypt(SECRET)
+    cipher = StoredSecretCipher(KEY, None)
+    stored = cipher.encrypt_if_keyed(SECRET)
     flipped = "A" if stored[40] != "A" else "B"
 
     with pytest.raises(UnreadableSecretError):
@@ -91,4 +93,4 @@ def test_a_changed_secret_is_refused() -> None:
 
 
 def test_replicas_without_a_common_key_store_secrets_as_they_are() -> None:
-    assert SecretCipher(None, None).encrypt(SECRET) == SECRET
+    assert StoredSecretCipher(None, None).encrypt_if_keyed(SECRET) == SECRET

@@ -1,4 +1,4 @@
-"""Time window: opening and closing dates in ISO, read in a store's time zone."""
+"""ISO dates: the first and the last millisecond of a date in a store's time zone."""
 
 from __future__ import annotations
 

@@ -1,1 +1,0 @@
-"""Searchable texts: the changes of a catalog that a search index reads."""
