@@ -452,7 +452,7 @@ def test_sql_is_written_in_repositories_and_storage_only() -> None:
     elsewhere = [
         f"{path}: {text}"
         for path, tree in modules(having=f"{'|'.join(SQL_CALLS)}|sa.text|{SQL_WORD}")
-        if "/storage/" not in path and not path.endswith("/repository.py")
+        if "/storage/" not in path and not path.endswith("repository.py")
         for text in sql_of(tree)
     ]
 

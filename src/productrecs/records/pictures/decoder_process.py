@@ -5,7 +5,6 @@ an operation with the bytes of a file attached. The process ends itself after a 
 CPU time, not of elapsed time: on a busy machine a valid photo may wait long.
 """
 
-import functools
 import io
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -229,9 +228,14 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT
     is_scene = is_upright = False
     if is_own or not _EMBEDDERS or _EMBEDDERS[0].is_fused:
         picture = describe(_shrink(pixels)).tobytes()
-        find_things = functools.cache(lambda: _find_things_of_scene(pixels))
+        things = list[_FoundBox]()
+
+        def finds_things() -> bool:
+            things.extend(_find_things_of_scene(pixels))
+            return bool(things)
+
         view_descriptors, region_descriptors, foreground, windows, is_scene, is_upright = (
-            describe_photo_and_regions(pixels, lambda: bool(find_things()))
+            describe_photo_and_regions(pixels, finds_things)
         )
         views = [descriptor.tobytes() for descriptor in view_descriptors]
         region_bytes = [descriptor.tobytes() for descriptor in region_descriptors]
@@ -248,8 +252,7 @@ def _describe_views(data: bytes, is_own: bool) -> PhotoDescription:  # noqa: FBT
                 descriptor + feature
                 for descriptor, feature in zip(region_bytes, features, strict=True)
             ]
-        if is_scene:
-            region_bytes += _describe_things(data, find_things(), is_own=is_own)
+        region_bytes += _describe_things(data, things, is_own=is_own)
     else:
         lab = to_lab(pixels)
         window, _ = foreground_window_and_share(lab, find_foreground(lab))
