@@ -205,7 +205,9 @@ def test_an_ended_holdout_test_stays_when_a_new_one_starts(
     assert "Earlier tests: spring" in " ".join(summer.split())
     assert "--test" not in summer
 
-    assert "Its result so far" not in text_of(owner.get("/dashboard"))
+    home = text_of(owner.get("/dashboard"))
+    assert "So far:" not in home
+    assert "The last one:" not in home
 
     earlier = text_of(owner.get(f"{page}?test=spring"))
     assert "4 visitors saw no recommendations, 4 did" in earlier

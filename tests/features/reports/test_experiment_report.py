@@ -218,7 +218,7 @@ def test_a_test_that_is_off_says_since_when_and_estimates_nothing(
 
     figures = {one.definition.name: one.value for one in made.figures}
     assert figures["ended"] == figures["worked_out"]
-    assert str(figures["advice"]).startswith("The test is off before it could decide")
+    assert str(figures["advice"]).startswith("The test ended before it could decide")
     assert not re.search("days, at|Collecting data|more visitors", " ".join(made.notes))
 
 

@@ -353,7 +353,7 @@ def advice(result: dict[str, Any], *, is_running: bool = True) -> str:
     if is_running:
         return text
     if text.startswith("Go on"):
-        return "The test is off before it could decide. Start a new one for longer."
+        return "The test ended before it could decide. Let a new one run longer."
     rest = text.removeprefix("Stop and ").removeprefix("Stop: ")
     return f"{rest[:1].upper()}{rest[1:]}"
 
