@@ -55,14 +55,14 @@ from productrecs.core.errors import StorageError
 from productrecs.core.ids import random_text, visitor_hash
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.experiments.experiment_result import (
+from productrecs.features.experiments.experiment_measurement import (
     holdout_test,
     measure_and_store_test,
 )
 from productrecs.features.imports.event_import import CHUNK
 from productrecs.features.imports.import_source import ImportSource
 from productrecs.features.imports.item_import import import_items
-from productrecs.features.search.relevance.relevance_history import (
+from productrecs.features.search.relevance.relevance_monitoring import (
     measure_and_store_relevance,
 )
 from productrecs.records.events.repository import EventRepository

@@ -36,12 +36,12 @@ from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
 from productrecs.http.pipeline.login_thread_pool import LoginThreadPool
 from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
 from productrecs.http.pipeline.photo_worker_pool import PhotoSearchPool
-from productrecs.http.pipeline.readiness_checks import DependencyMonitor, Readiness
-from productrecs.http.pipeline.request_metrics import (
+from productrecs.http.pipeline.process_metrics import (
     CounterMetric,
     GaugeMetric,
-    RequestMetrics,
+    ProcessMetrics,
 )
+from productrecs.http.pipeline.readiness_checks import DependencyMonitor, Readiness
 from productrecs.http.pipeline.route_context import ProcessContext
 from productrecs.http.pipeline.search_count_recorder import SearchCountRecorder
 from productrecs.http.pipeline.search_thread_pool import SearchThreadPool
@@ -162,7 +162,7 @@ class _ApiProcess:
         self._named_customers = slot.memory.named_customers
         self._write_socket = write_socket
         self._draining = draining
-        self._request_metrics = RequestMetrics(slot)
+        self._process_metrics = ProcessMetrics(slot)
         self._admission = admission
         self._peers = PeerConnections(slot)
         admission.set_peers(self._peers)
@@ -172,7 +172,7 @@ class _ApiProcess:
             create_declared_application(self._lifespan),
             self._readiness,
             draining,
-            self._request_metrics,
+            self._process_metrics,
         )
 
     @contextlib.asynccontextmanager
@@ -195,7 +195,7 @@ class _ApiProcess:
             write_client=write_client,
             activity=ActivityCounter(services),
             arm_assigner=ArmAssigner(background.add, services.clock),
-            request_metrics=self._request_metrics,
+            process_metrics=self._process_metrics,
             reader=database.raw_reader(),
             parser_pool=ThreadPoolExecutor(1, "parsing"),
             budget=ByteBudget(services.settings.request_memory * MIB),
@@ -263,18 +263,18 @@ class _ApiProcess:
         """Publish gauges, metrics and readiness of this process once a second."""
         unfit_checks = 0
         while True:
-            self._request_metrics.set(
+            self._process_metrics.set(
                 GaugeMetric.WRITES_WAITING, context.write_client.depth
             )
-            self._request_metrics.set(GaugeMetric.OPEN_STORES, context.stores.count)
-            self._request_metrics.set(GaugeMetric.CONNECTIONS, self._admission.count)
-            self._request_metrics.add_recorded_durations()
+            self._process_metrics.set(GaugeMetric.OPEN_STORES, context.stores.count)
+            self._process_metrics.set(GaugeMetric.CONNECTIONS, self._admission.count)
+            self._process_metrics.add_recorded_durations()
             refused_connections = self._admission.pop_refused_count()
-            self._request_metrics.add(
+            self._process_metrics.add(
                 CounterMetric.CONNECTIONS_REFUSED, refused_connections
             )
             reasons = self._readiness().reasons
-            self._request_metrics.set(GaugeMetric.READY, not reasons)
+            self._process_metrics.set(GaugeMetric.READY, not reasons)
             self._peers.publish(self._admission.count, is_ready=not reasons)
             unfit_checks = unfit_checks + 1 if reasons else 0
             if unfit_checks == _MAX_UNFIT_SECONDS:

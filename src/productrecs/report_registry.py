@@ -12,13 +12,13 @@ from typing import Final
 from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.report import FigureDefinition, Report, ReportError, ReportQuery
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.experiments.experiment_report import (
-    experiment_report,
-)
-from productrecs.features.experiments.experiment_result import (
+from productrecs.features.experiments.experiment_measurement import (
     design_of,
     holdout_test,
     measure_and_store_test,
+)
+from productrecs.features.experiments.experiment_report import (
+    experiment_report,
 )
 from productrecs.features.forecast.demand_reports import (
     daily_forecast_report,

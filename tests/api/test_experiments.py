@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from productrecs.cli.main import productrecs
 from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
-from productrecs.features.experiments.experiment_result import (
+from productrecs.features.experiments.experiment_measurement import (
     find_tests_to_measure,
     measure_and_store_test,
 )

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from productrecs.core.clock import system_ms
-from productrecs.features.search.search_rule_book import SearchRuleEditor
+from productrecs.features.search.search_rule_editor import SearchRuleEditor
 from productrecs.tenancy.accounts.store_management import find_store
 
 if TYPE_CHECKING:

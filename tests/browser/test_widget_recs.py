@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from playwright.sync_api import expect
 
-from productrecs.features.widgets.widget_settings import price_pattern
+from productrecs.features.widgets.price_format import price_pattern
 from productrecs.records.placements.placement import PlacementContent, Strategy
 from tests.support.browser import a_minute_later, watched
 from tests.support.service import add_placement, eventually

@@ -20,7 +20,7 @@ NO_CACHES: Final = {
     "records/pictures/packaged_encoder.py": "an OrderedDict is a type in the model's file",
     "records/search_counts/search_counter.py": "searches in typing, which get counted",
     "storage/files/snapshot_cache.py": "copies of snapshots on disk",
-    "http/pipeline/request_metrics.py": "times until they are counted",
+    "http/pipeline/process_metrics.py": "times until they are counted",
 }
 """Modules with a bounded collection that is no cache, and what it is."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from productrecs.dashboard.audited_changes import run_audited_change
-from productrecs.features.search.search_rule_book import SearchRuleEditor
+from productrecs.features.search.search_rule_editor import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.placements.placement import PlacementContent

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.features.experiments.experiment_result import (
+from productrecs.features.experiments.experiment_measurement import (
     design_of,
     measure_and_store_test,
 )

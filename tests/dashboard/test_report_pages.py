@@ -14,7 +14,7 @@ from productrecs.core.report import FigureDefinition, Report
 from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.pages.analyse.report_csv_download import spreadsheet_csv
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.experiments.experiment_result import (
+from productrecs.features.experiments.experiment_measurement import (
     holdout_test,
     measure_and_store_test,
 )

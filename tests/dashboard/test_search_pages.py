@@ -10,7 +10,7 @@ import pytest
 
 from productrecs.dashboard.pages.analyse.search_report_and_preview import relaxation_text
 from productrecs.engines.text.search_index import QueryRelaxation
-from productrecs.features.search.search_rule_book import SearchRuleEditor
+from productrecs.features.search.search_rule_editor import SearchRuleEditor
 from productrecs.records.search_counts.repository import (
     QuestionCount,
     SearchCount,

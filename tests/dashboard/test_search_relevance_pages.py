@@ -10,13 +10,13 @@ import sqlalchemy as sa
 
 from productrecs.dashboard.page_registry import PAGES
 from productrecs.features.search.relevance.configuration_changes import AUDITED_ACTIONS
-from productrecs.features.search.relevance.relevance_history import (
+from productrecs.features.search.relevance.relevance_measure import RelevanceGrade
+from productrecs.features.search.relevance.relevance_monitoring import (
     measure_and_store_relevance,
     read_measures,
 )
-from productrecs.features.search.relevance.relevance_measure import RelevanceGrade
 from productrecs.features.search.relevance.repository import RelevanceRepository
-from productrecs.features.search.search_rule_book import SearchRuleEditor
+from productrecs.features.search.search_rule_editor import SearchRuleEditor
 from productrecs.serving.cached_store import load_store, searchable_store
 from productrecs.storage.sql.tables import (
     audit_log,

@@ -26,7 +26,7 @@ from productrecs.features.search.relevance.query_set import (
     store_or_delete_judgement,
 )
 from productrecs.features.search.relevance.relevance_measure import RelevanceGrade
-from productrecs.features.search.search_rule_book import SearchRuleEditor
+from productrecs.features.search.search_rule_editor import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import (

@@ -13,7 +13,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.search_index import IndexWriter, SearchIndex
 from productrecs.features.search.product_search import SearchableStore
-from productrecs.features.search.search_rule_book import SearchRuleBook
+from productrecs.features.search.search_rule_set import SearchRuleSet
 from productrecs.records.catalog.catalog_view import CatalogView
 
 if TYPE_CHECKING:
@@ -78,6 +78,6 @@ def make_store(
         index=cast("ServedIndex", SearchIndex(folder, language)),
         ranks=np.zeros(0, np.int32),
         trending_count=0,
-        search_rules=SearchRuleBook(),
+        search_rules=SearchRuleSet(),
         currency=currency,
     )

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from productrecs.cli.main import productrecs
 from productrecs.core.clock import fixed_clock, system_ms
 from productrecs.features.attribution.attributor import Attributor
-from productrecs.features.experiments.experiment_result import (
+from productrecs.features.experiments.experiment_measurement import (
     holdout_test,
     measure_and_store_test,
 )

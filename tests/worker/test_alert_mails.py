@@ -13,7 +13,7 @@ from productrecs.core.clock import system_ms
 from productrecs.core.timestamps import iso
 from productrecs.features.forecast.forecast_replies import HORIZON_DAYS
 from productrecs.features.search.relevance.query_set import add_query
-from productrecs.features.search.relevance.relevance_history import read_measures
+from productrecs.features.search.relevance.relevance_monitoring import read_measures
 from productrecs.features.search.relevance.repository import (
     ConfigurationChange,
     RelevanceRepository,

@@ -8,12 +8,12 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.report import parse_report_query
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import Visit
-from productrecs.dashboard.report_period import as_number, figures_by_name
+from productrecs.dashboard.report_values import as_number, figures_by_name
 from productrecs.features.imports.scheduled_feeds.repository import ScheduledFeedRepository
 from productrecs.features.reports.tracking_health.tracking_issues import (
     find_tracking_issues,
 )
-from productrecs.features.search.relevance.relevance_history import (
+from productrecs.features.search.relevance.relevance_monitoring import (
     ALARM_DAYS,
     alarm_text,
     read_measures,

@@ -39,7 +39,7 @@ from productrecs.dashboard.pages.settings import (
     webhooks,
 )
 from productrecs.dashboard.product_table import titles_of
-from productrecs.features.search.search_rule_book import SearchRuleEditor
+from productrecs.features.search.search_rule_editor import SearchRuleEditor
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.records.purchase_orders.repository import (

@@ -5,8 +5,7 @@ from datetime import UTC, date, datetime, tzinfo
 from typing import Final, Self
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.features.widgets.price_format import PriceFormat
-from productrecs.features.widgets.widget_settings import price_locales
+from productrecs.features.widgets.price_format import PriceFormat, price_locales
 from productrecs.storage.sql.storage_usage import to_readable_unit
 from productrecs.tenancy.accounts.currency_language_and_zone_codes import known_codes
 from productrecs.tenancy.accounts.store_settings import StoreSettings

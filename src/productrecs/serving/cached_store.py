@@ -22,7 +22,7 @@ from productrecs.features.recommendations.earnings.repository import (
 from productrecs.features.recommendations.serving_state import StoreState
 from productrecs.features.search.product_search import SearchableStore
 from productrecs.features.search.refinement_question import question_weights
-from productrecs.features.search.search_rule_book import SearchRuleBook
+from productrecs.features.search.search_rule_set import SearchRuleSet
 from productrecs.features.widgets.widget_config import WidgetConfig
 from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.events.shopper_history_cache import ShopperHistoryCache
@@ -71,7 +71,7 @@ class CachedStore:
     histories: ShopperHistoryCache
     index: ServedIndex
     pictures: ServedVisualModel
-    search_rules: SearchRuleBook = field(default_factory=SearchRuleBook)  # of search
+    search_rules: SearchRuleSet = field(default_factory=SearchRuleSet)  # of search
     looks: PublishedLooks = field(default_factory=PublishedLooks)
     placements: PlacementsAndBundles = field(default_factory=PlacementsAndBundles)
     experiments: RunningExperiments = field(default_factory=RunningExperiments)
@@ -171,7 +171,7 @@ def refresh_changed_views(
     )
     _reject_damaged_and_refresh_index(services, store_id, cached_store, versions.index_id)
     if cached_store.search_rules.seq != versions.search_seq:
-        cached_store.search_rules = SearchRuleBook.load(
+        cached_store.search_rules = SearchRuleSet.load(
             reader, store_id, versions.search_seq
         )
     _open_serving_models(services, store_id, cached_store, model_id)

@@ -15,7 +15,7 @@ from productrecs.features.forecast.stock_actions import (
     StockAlert,
     plan_stock_actions,
 )
-from productrecs.features.search.relevance.relevance_history import (
+from productrecs.features.search.relevance.relevance_monitoring import (
     alarm_text,
     read_measures,
 )

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.features.search.relevance.relevance_history import stores_to_measure
+from productrecs.features.search.relevance.relevance_monitoring import stores_to_measure
 from productrecs.processes.child_process import ChildProcess, start_program
 from productrecs.processes.process_messages import FROM_CHILD, ProgressMessage
 from productrecs.services import Services

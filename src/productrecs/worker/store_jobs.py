@@ -18,7 +18,7 @@ from productrecs.features.attribution.event_purge import (
     retention_days,
 )
 from productrecs.features.attribution.repository import last_purges
-from productrecs.features.experiments.experiment_result import (
+from productrecs.features.experiments.experiment_measurement import (
     find_tests_to_measure,
     measure_and_store_test,
     stores_with_tests_to_measure,

@@ -10,9 +10,9 @@ import pytest
 from productrecs.features.recommendations.backtest import (
     BacktestTask,
     BacktestTaskResult,
-    CaseMetrics,
     EvaluationCase,
     MethodMetrics,
+    MetricsByCase,
     RankingVerdict,
     method_metrics,
     paired_difference,
@@ -143,7 +143,7 @@ def test_a_score_is_what_its_definition_says() -> None:
         EvaluationCase(n, (0,), frozenset(right))
         for n, right in enumerate([{3, 8}, {4}, {9}])
     ]
-    answers = CaseMetrics.of(cases, [[1, 3], [4, 2], [1, 2]])
+    answers = MetricsByCase.of(cases, [[1, 3], [4, 2], [1, 2]])
     known = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
 
     found = method_metrics("ours", answers, known)
@@ -162,19 +162,19 @@ def test_twenty_places_count_and_ten_for_their_order() -> None:
     lists = [list(range(30))] * len(wanted)
     cases = [EvaluationCase(n, (), frozenset({item})) for n, item in enumerate(wanted)]
 
-    answers = CaseMetrics.of(cases, lists)
+    answers = MetricsByCase.of(cases, lists)
 
     assert answers.recalls.tolist() == [1.0, 1.0, 0.0]
     assert answers.reciprocal_ranks.tolist() == pytest.approx([1 / 11, 1 / 20, 0.0])
     assert answers.ndcg.tolist() == [0.0, 0.0, 0.0]
-    many = CaseMetrics.of([EvaluationCase(0, (), frozenset(range(40)))], lists[:1])
+    many = MetricsByCase.of([EvaluationCase(0, (), frozenset(range(40)))], lists[:1])
     assert many.ndcg.tolist() == [pytest.approx(1.0)]  # no order of ten is better
 
 
 def test_the_interval_knows_that_a_visit_is_one_sign() -> None:
     nothing = np.zeros(200), np.zeros(200), np.zeros(0, np.int64)
-    ours = CaseMetrics(np.repeat([1.0, 0.0, 1.0, 1.0], 50), *nothing)
-    theirs = CaseMetrics(np.zeros(200), *nothing)
+    ours = MetricsByCase(np.repeat([1.0, 0.0, 1.0, 1.0], 50), *nothing)
+    theirs = MetricsByCase(np.zeros(200), *nothing)
 
     by_step = paired_difference(ours, theirs, np.arange(200))
     by_visit = paired_difference(ours, theirs, np.repeat(np.arange(4), 50))
@@ -199,11 +199,11 @@ def test_a_method_that_is_wrong_whenever_it_speaks_is_worse() -> None:
     silent = [[2] if n < 49 else [] for n in range(100)]
     wrong = [[2] if n < 50 else [] for n in range(100)]
     gain = paired_difference(
-        CaseMetrics.of(cases, wrong), CaseMetrics.of(cases, [[1]] * 100), GROUPS
+        MetricsByCase.of(cases, wrong), MetricsByCase.of(cases, [[1]] * 100), GROUPS
     )
 
     verdicts = [
-        method_metrics("it", CaseMetrics.of(cases, lists), np.ones(3), gain).verdict
+        method_metrics("it", MetricsByCase.of(cases, lists), np.ones(3), gain).verdict
         for lists in (silent, wrong)
     ]
 

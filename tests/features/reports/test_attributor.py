@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from productrecs.features.attribution.last_touch import (
-        AttributionQueries,
         LastTouchpoints,
+        OutcomesToAttribute,
         TouchpointSegment,
     )
     from productrecs.storage.sql.database import Database
@@ -439,7 +439,7 @@ def test_an_attribution_that_forgets_old_stretches_is_caught(
     sqlite_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forgetful(
-        stretches: Sequence[TouchpointSegment], wanted: AttributionQueries
+        stretches: Sequence[TouchpointSegment], wanted: OutcomesToAttribute
     ) -> LastTouchpoints:
         return attribute_last_touch(stretches[-1:], wanted)
 

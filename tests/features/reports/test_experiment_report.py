@@ -9,11 +9,11 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Report, ReportError, ReportQuery
-from productrecs.features.experiments.experiment_report import advice, experiment_report
-from productrecs.features.experiments.experiment_result import (
+from productrecs.features.experiments.experiment_measurement import (
     holdout_test,
     measure_and_store_test,
 )
+from productrecs.features.experiments.experiment_report import advice, experiment_report
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.repository import store_exposures

@@ -6,13 +6,9 @@ import re
 
 import pytest
 
+from productrecs.features.widgets.price_format import choose_price_locale, price_pattern
 from productrecs.features.widgets.widget_config import WidgetConfig
-from productrecs.features.widgets.widget_settings import (
-    LANGUAGES,
-    choose_price_locale,
-    price_pattern,
-    translations,
-)
+from productrecs.features.widgets.widget_settings import LANGUAGES, translations
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 TYPES = ("recs", "search", "look")

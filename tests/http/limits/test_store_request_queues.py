@@ -14,8 +14,8 @@ from productrecs.http.limits.load_shedding import (
     MAX_WAIT_SECONDS,
     MIN_SERVED,
     REJECT_SECONDS,
+    ListRequestQueue,
     LoadShedder,
-    RequestQueue,
 )
 
 LIST: Final = b"GET /v1/recommendations?key=pk_1 HTTP/1.1\r\n\r\n"
@@ -31,7 +31,7 @@ class QueueSimulation:
         """Begin with an empty queue, in an iteration that was just started."""
         self.now = 0.0
         self.shedder = LoadShedder(lambda: self.now)
-        self.queue = RequestQueue(self.shedder, store_of, lambda: self.now)
+        self.queue = ListRequestQueue(self.shedder, store_of, lambda: self.now)
         self.read: list[tuple[str, bytes, bool]] = []
 
     def slow_down(self) -> None:

@@ -10,8 +10,8 @@ from unittest import mock
 import pytest
 from uvicorn.config import Config
 
+from productrecs.http.limits.load_shedding import ListRequestQueue as Waiting
 from productrecs.http.limits.load_shedding import LoadShedder
-from productrecs.http.limits.load_shedding import RequestQueue as Waiting
 from productrecs.http.transport import request_parser
 from productrecs.http.transport.connection import (
     ClientTimeouts,

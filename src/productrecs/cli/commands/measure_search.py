@@ -10,7 +10,7 @@ from productrecs.cli.open_services import open_services
 from productrecs.cli.options import data_option, json_option, parent_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
-from productrecs.features.search.relevance.relevance_history import (
+from productrecs.features.search.relevance.relevance_monitoring import (
     measure_and_store_relevance,
 )
 from productrecs.features.search.relevance.repository import StoredMeasure

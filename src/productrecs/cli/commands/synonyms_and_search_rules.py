@@ -10,7 +10,7 @@ import click
 from productrecs.cli.open_services import database_with_audit_entry, open_services
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
-from productrecs.features.search.search_rule_book import SearchRuleEditor
+from productrecs.features.search.search_rule_editor import SearchRuleEditor
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.services import Services
 from productrecs.storage.sql.database import Database

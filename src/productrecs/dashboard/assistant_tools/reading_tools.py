@@ -27,7 +27,7 @@ from productrecs.dashboard.pages.catalog.placements import (
     show_placement_form,
 )
 from productrecs.dashboard.product_table import find_product_ids_and_titles
-from productrecs.dashboard.report_period import (
+from productrecs.dashboard.report_values import (
     column_meanings,
     figures_by_name,
     rows_by_column,

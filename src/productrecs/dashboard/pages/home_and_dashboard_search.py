@@ -18,9 +18,9 @@ from productrecs.dashboard.pages.catalog.merchandising import (
 )
 from productrecs.dashboard.pages.connect.setup_checklist import setup_progress
 from productrecs.dashboard.product_table import find_product_ids_and_titles
-from productrecs.dashboard.report_period import (
+from productrecs.dashboard.report_period import chosen_period
+from productrecs.dashboard.report_values import (
     as_number,
-    chosen_period,
     figures_by_name,
     recount_note,
     relative_change,

@@ -28,7 +28,7 @@ from productrecs.features.attribution.daily_sums import (
     sum_by_day,
 )
 from productrecs.features.attribution.last_touch import (
-    AttributionQueries,
+    OutcomesToAttribute,
     attribute_last_touch,
     last_search_clicks,
     pair_codes,
@@ -352,10 +352,10 @@ def _attribute_outcomes(
     if not outcome_rows:
         return []
     rows_with_owner = _rows_under_all_ids(repository, outcome_rows)
-    queries = _attribution_queries(index, [row for _, row in rows_with_owner])
+    outcomes = _outcomes_to_attribute(index, [row for _, row in rows_with_owner])
     owners = np.array([owner for owner, _ in rows_with_owner])
-    touchpoints = attribute_last_touch(index.segments, queries).best_of(owners)
-    search_clicks = last_search_clicks(index.segments, queries).best_of(owners)
+    touchpoints = attribute_last_touch(index.segments, outcomes).best_of(owners)
+    search_clicks = last_search_clicks(index.segments, outcomes).best_of(owners)
     places = repository.log.touchpoint_places(
         touchpoints.seqs[touchpoints.seqs >= 0].tolist()
     )
@@ -412,11 +412,11 @@ def _rows_under_all_ids(
     return rows
 
 
-def _attribution_queries(
+def _outcomes_to_attribute(
     index: TouchpointIndex, outcome_rows: Sequence[Row]
-) -> AttributionQueries:
+) -> OutcomesToAttribute:
     _, seqs, times, items, shoppers, *_ = zip(*outcome_rows, strict=True)
-    return AttributionQueries(
+    return OutcomesToAttribute(
         pair_codes(index.codes.of(shoppers), np.array(items, np.int64)),
         np.array(seqs, np.int64),
         np.array(times, np.int64),

@@ -90,7 +90,7 @@ EMPTY_SEGMENT: Final = segment_of(NO_TOUCHPOINTS, NO_TOUCHPOINTS, NO_TOUCHPOINTS
 
 
 @dataclass(frozen=True, slots=True)
-class AttributionQueries:
+class OutcomesToAttribute:
     """Carts and sales to attribute: parallel arrays, `seqs` in the order of receipt.
 
     A pair's code is meaningless where `has_shopper` is false: the shopper is unknown.
@@ -121,37 +121,37 @@ class LastTouchpoints:
 
 
 def attribute_last_touch(
-    segments: Sequence[TouchpointSegment], queries: AttributionQueries
+    segments: Sequence[TouchpointSegment], outcomes: OutcomesToAttribute
 ) -> LastTouchpoints:
     """Return the touchpoint of each cart or sale; `segments` are in the log's order.
 
     It is the last click received before the outcome, at most 30 days older and not newer;
     without a click, the last such impression.
     """
-    last_touchpoints = _without_touchpoints(queries)
+    last_touchpoints = _without_touchpoints(outcomes)
     _fill_last_touchpoints(
-        last_touchpoints, [segment.clicks for segment in segments], segments, queries
+        last_touchpoints, [segment.clicks for segment in segments], segments, outcomes
     )
     last_touchpoints.clicked[:] = last_touchpoints.seqs >= 0
     _fill_last_touchpoints(
-        last_touchpoints, [segment.impressions for segment in segments], segments, queries
+        last_touchpoints, [segment.impressions for segment in segments], segments, outcomes
     )
     return last_touchpoints
 
 
 def last_search_clicks(
-    segments: Sequence[TouchpointSegment], queries: AttributionQueries
+    segments: Sequence[TouchpointSegment], outcomes: OutcomesToAttribute
 ) -> LastTouchpoints:
     """Return the last click on a search result before each cart or sale, likewise."""
-    last_clicks = _without_touchpoints(queries)
+    last_clicks = _without_touchpoints(outcomes)
     _fill_last_touchpoints(
-        last_clicks, [segment.searches for segment in segments], segments, queries
+        last_clicks, [segment.searches for segment in segments], segments, outcomes
     )
     return last_clicks
 
 
-def _without_touchpoints(queries: AttributionQueries) -> LastTouchpoints:
-    count = len(queries.pairs)
+def _without_touchpoints(outcomes: OutcomesToAttribute) -> LastTouchpoints:
+    count = len(outcomes.pairs)
     seqs, times = np.full(count, -1, np.int64), np.full(count, -1, np.int64)
     return LastTouchpoints(seqs, times, np.zeros(count, np.bool_))
 
@@ -160,16 +160,16 @@ def _fill_last_touchpoints(
     last_touchpoints: LastTouchpoints,
     touchpoints_by_segment: Sequence[Touchpoints],
     segments: Sequence[TouchpointSegment],
-    queries: AttributionQueries,
+    outcomes: OutcomesToAttribute,
 ) -> None:
     """Fill in the last touchpoint of one kind (per segment) where none is found yet."""
     for segment, touchpoints in zip(
         reversed(segments), reversed(touchpoints_by_segment), strict=True
     ):
-        waiting = np.flatnonzero(queries.has_shopper & (last_touchpoints.seqs < 0))
+        waiting = np.flatnonzero(outcomes.has_shopper & (last_touchpoints.seqs < 0))
         if not len(waiting):
             return
-        subset = _subset(queries, waiting)
+        subset = _subset(outcomes, waiting)
         if not _may_contain(segment, subset):
             continue
         indexes = _last_touchpoint_indexes(touchpoints, subset, segment.last_seq)
@@ -178,41 +178,43 @@ def _fill_last_touchpoints(
         last_touchpoints.times[waiting[is_found]] = touchpoints.times[indexes[is_found]]
 
 
-def _subset(queries: AttributionQueries, rows: npt.NDArray[np.intp]) -> AttributionQueries:
-    return AttributionQueries(
-        queries.pairs[rows],
-        queries.seqs[rows],
-        queries.times[rows],
-        queries.has_shopper[rows],
+def _subset(
+    outcomes: OutcomesToAttribute, rows: npt.NDArray[np.intp]
+) -> OutcomesToAttribute:
+    return OutcomesToAttribute(
+        outcomes.pairs[rows],
+        outcomes.seqs[rows],
+        outcomes.times[rows],
+        outcomes.has_shopper[rows],
     )
 
 
-def _may_contain(segment: TouchpointSegment, queries: AttributionQueries) -> bool:
+def _may_contain(segment: TouchpointSegment, outcomes: OutcomesToAttribute) -> bool:
     return bool(
-        segment.earliest <= queries.times.max()
-        and segment.latest >= queries.times.min() - WINDOW_MS
+        segment.earliest <= outcomes.times.max()
+        and segment.latest >= outcomes.times.min() - WINDOW_MS
     )
 
 
 def _last_touchpoint_indexes(
-    touchpoints: Touchpoints, queries: AttributionQueries, last_seq: int
+    touchpoints: Touchpoints, outcomes: OutcomesToAttribute, last_seq: int
 ) -> Ints:
-    """Return for each query the index of its last touchpoint in `touchpoints`, or -1."""
+    """Return for each outcome the index of its last touchpoint in `touchpoints`, or -1."""
     if not len(touchpoints.pairs):
-        return np.full(len(queries.pairs), -1, np.int64)
-    low = np.searchsorted(touchpoints.pairs, queries.pairs, "left").astype(np.int64)
-    end = np.searchsorted(touchpoints.pairs, queries.pairs, "right").astype(np.int64)
-    inside = np.flatnonzero((queries.seqs <= last_seq) & (low < end))
+        return np.full(len(outcomes.pairs), -1, np.int64)
+    low = np.searchsorted(touchpoints.pairs, outcomes.pairs, "left").astype(np.int64)
+    end = np.searchsorted(touchpoints.pairs, outcomes.pairs, "right").astype(np.int64)
+    inside = np.flatnonzero((outcomes.seqs <= last_seq) & (low < end))
     if len(inside):  # in the same segment: ignore touchpoints received later
         end[inside] = _lower_bounds(
-            touchpoints.seqs, low[inside], end[inside], queries.seqs[inside]
+            touchpoints.seqs, low[inside], end[inside], outcomes.seqs[inside]
         )
     indexes = end - 1
     pending = np.flatnonzero(indexes >= low)
     while len(
         pending
     ):  # clocks of machines differ: the last received may not be the newest
-        ages = queries.times[pending] - touchpoints.times[indexes[pending]]
+        ages = outcomes.times[pending] - touchpoints.times[indexes[pending]]
         wrong = pending[(ages < 0) | (ages > WINDOW_MS)]
         indexes[wrong] -= 1
         pending = wrong[indexes[wrong] >= low[wrong]]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from productrecs.core.clock import DAY_MS
-from productrecs.features.experiments.experiment_result import (
+from productrecs.features.experiments.experiment_measurement import (
     ExperimentDesign,
     VisitorIndex,
     VisitorPurchases,

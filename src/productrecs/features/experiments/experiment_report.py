@@ -15,7 +15,7 @@ from productrecs.core.report import (
     define_figure,
 )
 from productrecs.core.timestamps import iso
-from productrecs.features.experiments.experiment_result import (
+from productrecs.features.experiments.experiment_measurement import (
     TARGET_LIFT,
     ExperimentDesign,
     design_of,

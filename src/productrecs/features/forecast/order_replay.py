@@ -21,8 +21,8 @@ from productrecs.core.report import (
 from productrecs.core.timestamps import iso
 from productrecs.features.forecast.order_rule_simulation import (
     MEAN_DAYS,
+    OrderRuleOutcome,
     OrderTerms,
-    SimulatedStock,
     StockScenario,
     average_sales_rule,
     simulate_order_rule,
@@ -211,7 +211,10 @@ def _replay_report_rows(
 
 
 def _rule_row(
-    rule: str, simulated: SimulatedStock, replay: OrderReplayInputs, scenario: StockScenario
+    rule: str,
+    simulated: OrderRuleOutcome,
+    replay: OrderReplayInputs,
+    scenario: StockScenario,
 ) -> list[Any]:
     prices, values = _prices_and_values(replay.items)
     counted = scenario.demand.shape[1] - scenario.counted_from

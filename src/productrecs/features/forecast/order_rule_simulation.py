@@ -23,7 +23,7 @@ MEAN_DAYS: Final = 28
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SimulatedStock:
+class OrderRuleOutcome:
     """What a rule leads to on the counted days: [items] each."""
 
     days_out: Ints  # days on which there was less stock than demand, or none
@@ -43,7 +43,7 @@ class StockScenario:
     counted_from: int  # the days before depend on the first stock
 
 
-def simulate_order_rule(scenario: StockScenario, rule: OrderRule) -> SimulatedStock:
+def simulate_order_rule(scenario: StockScenario, rule: OrderRule) -> OrderRuleOutcome:
     """Return the stock and lost sales that `rule` leads to.
 
     What is ordered on the evening of a day can be sold `lead_days` days later.
@@ -69,7 +69,7 @@ def simulate_order_rule(scenario: StockScenario, rule: OrderRule) -> SimulatedSt
             lines += ordered > 0
             order_days += bool((ordered > 0).any())
     counted = max(days - scenario.counted_from, 1)
-    return SimulatedStock(days_out, lost, stock_sum / counted, lines, order_days)
+    return OrderRuleOutcome(days_out, lost, stock_sum / counted, lines, order_days)
 
 
 def average_sales_rule(

@@ -25,7 +25,7 @@ from productrecs.features.imports.feeds.format_detection import UnknownItemForma
 from productrecs.features.imports.feeds.value_parsing import FeedReadState
 from productrecs.features.imports.feeds.xml_feed import BrokenFeedError, NotAFeedError
 from productrecs.features.imports.import_services import ImportServices
-from productrecs.features.imports.import_source import NotAnArrayError
+from productrecs.features.imports.json_array_reader import NotAnArrayError
 from productrecs.features.imports.order_file_reader import (
     EmptyCatalogError,
     NoOrderTimesError,

@@ -32,7 +32,8 @@ from productrecs.features.imports.feeds.stock_columns import (
     with_stock_column_by_values,
 )
 from productrecs.features.imports.feeds.value_parsing import FeedReadState
-from productrecs.features.imports.import_source import ImportSource, JsonArrayReader
+from productrecs.features.imports.import_source import ImportSource
+from productrecs.features.imports.json_array_reader import JsonArrayReader
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.catalog.item import FIELD_DEFAULTS, ItemPatch
 from productrecs.schemas.items import (

@@ -97,7 +97,7 @@ class MethodMetrics:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseMetrics:
+class MetricsByCase:
     """Metrics of each list, case by case, and the shown items."""
 
     recalls: Floats  # shares of the answers among the first 20
@@ -109,7 +109,7 @@ class CaseMetrics:
     @classmethod
     def of(
         cls, cases: Sequence[EvaluationCase], lists: Sequence[Sequence[int]]
-    ) -> "CaseMetrics":
+    ) -> "MetricsByCase":
         """Return the metrics of lists; of each the first 20 products count."""
         lists = [ranked[:LENGTH] for ranked in lists]
         metrics = np.zeros((3, len(lists)))
@@ -132,7 +132,7 @@ class CaseMetrics:
 
 def method_metrics(
     method: str,
-    metrics: CaseMetrics,
+    metrics: MetricsByCase,
     popularity: Floats,
     difference: PairedDifference | None = None,
 ) -> MethodMetrics:
@@ -157,7 +157,7 @@ def method_metrics(
 
 
 def paired_difference(
-    metrics: CaseMetrics, baseline: CaseMetrics, groups: Ints
+    metrics: MetricsByCase, baseline: MetricsByCase, groups: Ints
 ) -> PairedDifference:
     """Return the difference of recall@20, paired by case; the bootstrap draws groups.
 
@@ -340,7 +340,7 @@ def _metrics_by_method(
     cases: list[EvaluationCase], methods: Mapping[str, Lists], popularity: Floats
 ) -> tuple[MethodMetrics, ...]:
     metrics = {
-        name: CaseMetrics.of(cases, [lists(case.context) for case in cases])
+        name: MetricsByCase.of(cases, [lists(case.context) for case in cases])
         for name, lists in methods.items()
     }
     groups = np.array([case.group for case in cases], dtype=np.int64)

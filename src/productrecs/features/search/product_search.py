@@ -38,8 +38,8 @@ from productrecs.features.search.query_filters import (
     QueryWordFilter,
     possible_readings,
 )
-from productrecs.features.search.search_rule_book import (
-    SearchRuleBook,
+from productrecs.features.search.search_rule_set import (
+    SearchRuleSet,
     item_ids_of,
     redirect_address,
 )
@@ -108,7 +108,7 @@ class SearchableStore:
     index: ServedIndex
     ranks: Items  # popularity rank of each item number
     trending_count: int  # number of trending items
-    search_rules: SearchRuleBook
+    search_rules: SearchRuleSet
     rules: ListRuleEffects | None = None  # exclusions, boosts and buries
     factors: Floats | None = None  # score factors by item; the last one is for newer items
     sold_out: SoldOut = "mixed"

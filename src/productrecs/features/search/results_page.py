@@ -69,7 +69,7 @@ class PriceFacet:
 
 
 @dataclass(frozen=True, slots=True)
-class InStockCounts:
+class InStockFacet:
     """The numbers of results in stock and out of stock."""
 
     yes: int
@@ -173,7 +173,7 @@ MAX_FILTERED: Final = 20_000
 """Maximum number of results, by rank, that are filtered, counted and sorted."""
 
 AttributeCounts = dict[str, list[ValueCount]]
-Counts = list[ValueCount] | AttributeCounts | PriceFacet | InStockCounts
+Counts = list[ValueCount] | AttributeCounts | PriceFacet | InStockFacet
 Trending = Callable[[Mask], Iterable[int]]
 
 
@@ -443,7 +443,7 @@ def _facet_counts(
     if facet is Facet.IN_STOCK or facet is Facet.ON_SALE:
         mask = buyable if facet is Facet.IN_STOCK else catalog.is_on_sale()
         match_count = len(filter_items(items, [mask]))
-        return InStockCounts(match_count, len(items) - match_count)
+        return InStockFacet(match_count, len(items) - match_count)
     if facet is not Facet.ATTRIBUTES:
         return catalog.attributes.value_counts(items).get(facet.value, [])
     return _attribute_counts(catalog, results, masks)

@@ -1,12 +1,44 @@
-"""Price format: how a store writes prices, read from a sample such as `1.234,00 €`."""
+"""Price format: how prices are written in a locale, or as in a sample like `1.234,00 €`."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from typing import Final, Self
 
-from productrecs.features.widgets.widget_settings import price_pattern
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 _SAMPLE_WHOLE: Final = ("1", "234")
+_PRICES_FILE: Final = resources.files(__package__) / "prices.json"
+_BY_LOCALE: Final[Mapping[str, Mapping[str, str | None]]] = json.loads(
+    _PRICES_FILE.read_text("utf-8")
+)
+
+
+def price_pattern(locale: str, currency: str) -> str | None:
+    """Return 1234 written as a price, such as `1.234,00 €`; None for unknown locales."""
+    language, _, place = locale.partition("-")
+    by_language = _BY_LOCALE.get(language.lower())
+    by_locale = _BY_LOCALE.get(f"{language.lower()}-{place.upper()}") if place else {}
+    if by_language is None or by_locale is None:
+        return None
+    name = currency.upper()
+    return by_locale.get(name, by_language.get(name))
+
+
+def price_locales() -> list[str]:
+    """Return the language tags whose prices are known, such as de and de-CH."""
+    return list(_BY_LOCALE)
+
+
+def choose_price_locale(page_locale: str, fallback_locale: str) -> str:
+    """Return the locale for prices, as widgets choose it: the page's, else the other.
+
+    If both have the same language, a locale with a region takes precedence.
+    """
+    page, fallback = page_locale.replace("_", "-"), fallback_locale.replace("_", "-")
+    is_vaguer = bool(page) and fallback.lower().startswith(f"{page.lower()}-")
+    return fallback if is_vaguer or not page else page
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from PIL import ImageColor
 
+from productrecs.features.widgets.price_format import choose_price_locale, price_pattern
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 _FALLBACK: Final = "en"
@@ -139,38 +140,6 @@ def default_title(widget_type: str, locale: str) -> str:
     titles = _TITLES.get(language, _TITLES[_FALLBACK])
     shown_type = widget_type if widget_type in _TYPES else _TYPES[0]
     return titles[_TYPES.index(shown_type)]
-
-
-_PRICES_FILE: Final = resources.files(__package__) / "prices.json"
-_BY_LOCALE: Final[Mapping[str, Mapping[str, str | None]]] = json.loads(
-    _PRICES_FILE.read_text("utf-8")
-)
-
-
-def price_pattern(locale: str, currency: str) -> str | None:
-    """Return 1234 written as a price, such as `1.234,00 €`; None for unknown locales."""
-    language, _, place = locale.partition("-")
-    by_language = _BY_LOCALE.get(language.lower())
-    by_locale = _BY_LOCALE.get(f"{language.lower()}-{place.upper()}") if place else {}
-    if by_language is None or by_locale is None:
-        return None
-    name = currency.upper()
-    return by_locale.get(name, by_language.get(name))
-
-
-def price_locales() -> list[str]:
-    """Return the language tags whose prices are known, such as de and de-CH."""
-    return list(_BY_LOCALE)
-
-
-def choose_price_locale(page_locale: str, fallback_locale: str) -> str:
-    """Return the locale for prices, as widgets choose it: the page's, else the other.
-
-    If both have the same language, a locale with a region takes precedence.
-    """
-    page, fallback = page_locale.replace("_", "-"), fallback_locale.replace("_", "-")
-    is_vaguer = bool(page) and fallback.lower().startswith(f"{page.lower()}-")
-    return fallback if is_vaguer or not page else page
 
 
 _WORDS_FILE: Final = resources.files(__package__) / "words.json"

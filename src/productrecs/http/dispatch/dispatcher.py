@@ -24,13 +24,13 @@ from productrecs.http.dispatch.http_exchange import (
 )
 from productrecs.http.limits.bot_detection import crawler_name
 from productrecs.http.limits.client_address import address_of_client, peer_of
-from productrecs.http.limits.load_shedding import LoadShedder, RequestQueue
+from productrecs.http.limits.load_shedding import ListRequestQueue, LoadShedder
 from productrecs.http.pipeline.authentication import SecretKeyInUrlError, keys_of
 from productrecs.http.pipeline.cors import PREFLIGHT_HEADERS
 from productrecs.http.pipeline.error_responses import ROUTER_CODES
 from productrecs.http.pipeline.live_view_recorder import EventRequestContext
+from productrecs.http.pipeline.process_metrics import ProcessMetrics
 from productrecs.http.pipeline.readiness_checks import Readiness
-from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.route_context import (
     HEAD_ONLY,
     FastRouteCall,
@@ -72,11 +72,11 @@ class Dispatcher:
         declared_application: Application,
         readiness: Callable[[], Readiness],
         draining: object,
-        request_metrics: RequestMetrics,
+        process_metrics: ProcessMetrics,
     ) -> None:
         """Wrap the declared routes; `draining` is true while shutting down."""
         self._declared_application = declared_application
-        self._request_metrics = request_metrics
+        self._process_metrics = process_metrics
         self._readiness = readiness
         self._draining = draining
         self._context: ProcessContext | None = None
@@ -84,8 +84,8 @@ class Dispatcher:
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
         self.new_request_id = request_id_generator()
         self.load_shedder = LoadShedder()
-        self.fast_path = FastPath(self.load_shedder, request_metrics, self.new_request_id)
-        self.request_queue = RequestQueue(
+        self.fast_path = FastPath(self.load_shedder, process_metrics, self.new_request_id)
+        self.request_queue = ListRequestQueue(
             self.load_shedder, self.fast_path.store_id_of_unparsed_request
         )
 
@@ -124,7 +124,7 @@ class Dispatcher:
         if self.logs_requests:
             _log.info("request answered", extra=exchange.log_fields(status))
         method, began = exchange.scope["method"], exchange.started_at
-        self._request_metrics.record(exchange.route, method, status, began)
+        self._process_metrics.record(exchange.route, method, status, began)
 
     async def _admit_and_answer(self, exchange: HttpExchange, receive: Receive) -> None:
         scope, context = exchange.scope, self._context

@@ -27,7 +27,7 @@ from productrecs.http.dispatch.http_exchange import (
 )
 from productrecs.http.limits.client_address import address_of_client, public_network_of
 from productrecs.http.limits.load_shedding import LoadShedder, OverloadedError
-from productrecs.http.pipeline.request_metrics import RequestMetrics
+from productrecs.http.pipeline.process_metrics import ProcessMetrics
 from productrecs.http.pipeline.route_context import ProcessContext
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_by_headers
 from productrecs.http.route_table import ROUTES
@@ -64,12 +64,12 @@ class FastPath:
     def __init__(
         self,
         load_shedder: LoadShedder,
-        request_metrics: RequestMetrics,
+        process_metrics: ProcessMetrics,
         new_request_id: Callable[[], bytes],
     ) -> None:
         """Start closed: until `open`, all requests are left to the dispatcher."""
         self._load_shedder = load_shedder
-        self._request_metrics = request_metrics
+        self._process_metrics = process_metrics
         self._new_request_id = new_request_id
         self._rng = random.Random()  # noqa: S311 - spreads retries, guards nothing
         self._context: ProcessContext | None = None
@@ -109,7 +109,7 @@ class FastPath:
             admission.count_against_rate_limits()
             headers = (*headers, *admission.limit_headers)
         request_id = head.request_id or self._new_request_id()
-        self._request_metrics.record(_LIST_ROUTE, "GET", 200, began)
+        self._process_metrics.record(_LIST_ROUTE, "GET", 200, began)
         return raw_ok_response(body, request_id, headers)
 
     def store_id_of_unparsed_request(self, data: bytes) -> str:
@@ -141,7 +141,7 @@ class FastPath:
         error_body = ErrorBody(body_start + request_id + body_end, content_type)
         retry_header = (b"retry-after", random_retry_after(self._rng))
         headers = (*admission.cors_headers, *admission.limit_headers, retry_header)
-        self._request_metrics.record(arrival.route, "GET", OVERLOADED.status, began)
+        self._process_metrics.record(arrival.route, "GET", OVERLOADED.status, began)
         return raw_error_response(OVERLOADED, error_body, request_id, headers)
 
 

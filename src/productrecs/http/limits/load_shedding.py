@@ -149,7 +149,7 @@ class QueuedConnection(Protocol):
         """Close at once."""
 
 
-class RequestQueue:
+class ListRequestQueue:
     """The list requests that wait in one process, by store."""
 
     def __init__(

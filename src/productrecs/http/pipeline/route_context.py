@@ -19,8 +19,8 @@ from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
 from productrecs.http.pipeline.login_thread_pool import LoginThreadPool
 from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
 from productrecs.http.pipeline.photo_worker_pool import PhotoSearchPool
+from productrecs.http.pipeline.process_metrics import ProcessMetrics
 from productrecs.http.pipeline.readiness_checks import DependencyMonitor, Readiness
-from productrecs.http.pipeline.request_metrics import RequestMetrics
 from productrecs.http.pipeline.search_count_recorder import SearchCountRecorder
 from productrecs.http.pipeline.search_thread_pool import SearchThreadPool
 from productrecs.services import Services
@@ -51,7 +51,7 @@ class ProcessContext:
     write_client: WriteClient
     activity: ActivityCounter
     arm_assigner: ArmAssigner
-    request_metrics: RequestMetrics
+    process_metrics: ProcessMetrics
     reader: RawReader  # used by the event loop, or by the thread of `reading` if it is set
     reading: ThreadPoolExecutor | None
     parser_pool: ThreadPoolExecutor  # large bodies, one at a time

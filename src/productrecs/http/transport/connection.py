@@ -43,7 +43,7 @@ from productrecs.http.transport.request_parser import (
 )
 
 if TYPE_CHECKING:
-    from productrecs.http.limits.load_shedding import RequestQueue
+    from productrecs.http.limits.load_shedding import ListRequestQueue
 
 
 SINGLE_WRITE_KEY: Final = "productrecs.whole"
@@ -198,7 +198,7 @@ class SharedTransportState(ServerState):
         self.admission = ConnectionLimiter(limits)
         self.fast_path: FastPathHandler = _no_reply
         self.heads = HeaderCache()
-        self.request_queue: RequestQueue | None = None
+        self.request_queue: ListRequestQueue | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,8 @@ from productrecs.dashboard.page import (
     Visit,
 )
 from productrecs.dashboard.product_table import titles_of
-from productrecs.dashboard.report_period import (
-    REPORT_FILE_PATH,
-    figures_by_name,
-    rows_by_column,
-)
+from productrecs.dashboard.report_period import REPORT_FILE_PATH
+from productrecs.dashboard.report_values import figures_by_name, rows_by_column
 from productrecs.features.privacy.shopper_export import (
     exported_shopper_records,
     shopper_names,

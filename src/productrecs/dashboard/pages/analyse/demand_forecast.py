@@ -28,11 +28,9 @@ from productrecs.dashboard.pages.catalog.recommendation_and_search_settings impo
 from productrecs.dashboard.report_period import (
     REPORT_FILE_PATH,
     ChartDays,
-    as_number,
     chosen_chart_days,
-    figures_by_name,
-    rows_by_column,
 )
+from productrecs.dashboard.report_values import as_number, figures_by_name, rows_by_column
 from productrecs.features.forecast.forecast_replies import (
     store_forecast_summary,
     today_of,

@@ -15,13 +15,13 @@ from productrecs.features.experiments.experiment_duration import (
     traffic_before_test,
     traffic_of_test,
 )
-from productrecs.features.experiments.experiment_report import DURATION_NOTES, is_decided
-from productrecs.features.experiments.experiment_result import (
+from productrecs.features.experiments.experiment_measurement import (
     ExperimentDesign,
     conversion_metric,
     design_of,
     holdout_test,
 )
+from productrecs.features.experiments.experiment_report import DURATION_NOTES, is_decided
 from productrecs.features.experiments.repository import ExperimentResultRepository
 from productrecs.records.experiments.experiment import (
     Experiment,

@@ -26,11 +26,7 @@ from productrecs.dashboard.pages.catalog.placements import (
     placement_editor_of,
     to_code_name,
 )
-from productrecs.dashboard.report_period import (
-    as_number,
-    figures_by_name,
-    rows_by_column,
-)
+from productrecs.dashboard.report_values import as_number, figures_by_name, rows_by_column
 from productrecs.features.experiments.experiment_report import SHARES
 from productrecs.records.experiments.experiment import (
     MAX_VARIANTS,

@@ -20,11 +20,8 @@ from productrecs.dashboard.pages.catalog.recommendation_and_search_settings impo
     setting_errors,
 )
 from productrecs.dashboard.product_table import titles_of
-from productrecs.dashboard.report_period import (
-    REPORT_FILE_PATH,
-    figures_by_name,
-    rows_by_column,
-)
+from productrecs.dashboard.report_period import REPORT_FILE_PATH
+from productrecs.dashboard.report_values import figures_by_name, rows_by_column
 from productrecs.features.forecast.forecast_replies import today_of
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.records.purchase_orders.purchase_order_line import (

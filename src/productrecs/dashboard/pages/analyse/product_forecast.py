@@ -31,7 +31,7 @@ from productrecs.dashboard.pages.analyse.demand_forecast import (
     stock_status_and_colour,
 )
 from productrecs.dashboard.product_table import known_product_rows
-from productrecs.dashboard.report_period import as_number, column_meanings, rows_by_column
+from productrecs.dashboard.report_values import as_number, column_meanings, rows_by_column
 from productrecs.engines.demand.demand_series import DemandOptions
 from productrecs.features.forecast.forecast_replies import item_forecast_reply, today_of
 from productrecs.features.forecast.repository import ForecastRepository

@@ -7,11 +7,8 @@ from typing import Final
 from productrecs.core.report import Report, ReportQuery, ReportValue
 from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.page import Page, PageNotFoundError, Reply, Visit
-from productrecs.dashboard.report_period import (
-    REPORT_FILE_PATH,
-    chosen_period,
-    with_max_rows,
-)
+from productrecs.dashboard.report_period import REPORT_FILE_PATH, chosen_period
+from productrecs.dashboard.report_values import with_max_rows
 from productrecs.report_registry import (
     CUSTOMERS,
     FORECASTS,

@@ -26,10 +26,9 @@ from productrecs.dashboard.pages.catalog.recommendation_and_search_settings impo
     setting_errors,
 )
 from productrecs.dashboard.pages.connect.widgets import WIDGET_NAMES
-from productrecs.dashboard.report_period import (
-    ReportPeriod,
+from productrecs.dashboard.report_period import ReportPeriod, chosen_period
+from productrecs.dashboard.report_values import (
     as_number,
-    chosen_period,
     figures_by_name,
     recount_note,
     relative_change,

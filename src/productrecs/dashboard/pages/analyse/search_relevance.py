@@ -39,16 +39,16 @@ from productrecs.features.search.relevance.query_set import (
     remove_query,
     store_or_delete_judgement,
 )
-from productrecs.features.search.relevance.relevance_history import (
-    loss_text,
-    read_measures,
-    unresolved_alarm,
-)
 from productrecs.features.search.relevance.relevance_measure import (
     MIN_JUDGED,
     RelevanceGrade,
     is_enough_judged,
     measure_relevance,
+)
+from productrecs.features.search.relevance.relevance_monitoring import (
+    loss_text,
+    read_measures,
+    unresolved_alarm,
 )
 from productrecs.features.search.relevance.repository import (
     HAND,

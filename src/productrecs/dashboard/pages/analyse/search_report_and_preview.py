@@ -24,8 +24,8 @@ from productrecs.dashboard.relevance_effect import (
     EffectOnQueries,
     measure_effect_on_queries,
 )
-from productrecs.dashboard.report_period import (
-    chosen_period,
+from productrecs.dashboard.report_period import chosen_period
+from productrecs.dashboard.report_values import (
     figures_by_name,
     recount_note,
     rows_by_column,
@@ -46,7 +46,8 @@ from productrecs.features.search.product_search import (
     truncate_query,
 )
 from productrecs.features.search.query_filters import FilterField, QueryWordFilter
-from productrecs.features.search.search_rule_book import SearchRuleBook, SearchRuleEditor
+from productrecs.features.search.search_rule_editor import SearchRuleEditor
+from productrecs.features.search.search_rule_set import SearchRuleSet
 from productrecs.features.search.search_rules import (
     SearchRule,
     SearchRuleAction,
@@ -122,7 +123,7 @@ class SearchPreviewer:
 
     def preview_now(self, query: str) -> SearchPreview:
         """Return the present results."""
-        return self._preview_search(query, SearchRuleBook(1, self.synonyms, self.rules), ())
+        return self._preview_search(query, SearchRuleSet(1, self.synonyms, self.rules), ())
 
     def preview_with_change(self, query: str, added: Synonym | SearchRule) -> SearchPreview:
         """Return the results with one more synonym or rule."""
@@ -132,7 +133,7 @@ class SearchPreviewer:
     def find_outcome(self, query: str) -> QueryOutcome:
         """Return what the query finds now."""
         searchable = replace(
-            self._searchable, search_rules=SearchRuleBook(1, self.synonyms, self.rules)
+            self._searchable, search_rules=SearchRuleSet(1, self.synonyms, self.rules)
         )
         request = SearchRequest(f"{truncate_query(query).strip()} ", 1)
         results = find_products(searchable, request, self._visit.now_ms)
@@ -157,28 +158,28 @@ class SearchPreviewer:
     def measure_effect(self, added: Synonym | SearchRule) -> EffectOnQueries:
         """Return the effect of one more synonym or rule on the query set."""
         now = replace(
-            self._searchable, search_rules=SearchRuleBook(1, self.synonyms, self.rules)
+            self._searchable, search_rules=SearchRuleSet(1, self.synonyms, self.rules)
         )
         changed = replace(self._searchable, search_rules=self._rules_with(added))
         return measure_effect_on_queries(self._visit, now, changed)
 
-    def _rules_with(self, added: Synonym | SearchRule) -> SearchRuleBook:
+    def _rules_with(self, added: Synonym | SearchRule) -> SearchRuleSet:
         synonyms, rules = dict(self.synonyms), dict(self.rules)
         if isinstance(added, Synonym):
             synonyms[max(synonyms, default=0) + 1] = added
         else:
             rules[max(rules, default=0) + 1] = added
-        return SearchRuleBook(1, synonyms, rules)
+        return SearchRuleSet(1, synonyms, rules)
 
     def _preview_search(
         self,
         query: str,
-        rule_book: SearchRuleBook,
+        rule_set: SearchRuleSet,
         ids_before: Sequence[str],
         *,
         has_before: bool = False,
     ) -> SearchPreview:
-        visit, searchable = self._visit, replace(self._searchable, search_rules=rule_book)
+        visit, searchable = self._visit, replace(self._searchable, search_rules=rule_set)
         request = SearchRequest(f"{truncate_query(query).strip()} ", SHOWN)
         resolved = resolve_query(searchable, request, visit.now_ms)
         results = find_products(searchable, request, visit.now_ms)

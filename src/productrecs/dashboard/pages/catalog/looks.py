@@ -14,7 +14,7 @@ from productrecs.dashboard.page import (
     Visit,
 )
 from productrecs.dashboard.product_table import titles_of
-from productrecs.dashboard.report_period import recount_note
+from productrecs.dashboard.report_values import recount_note
 from productrecs.features.looks.look import (
     Look,
     LookContent,

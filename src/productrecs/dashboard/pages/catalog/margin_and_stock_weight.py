@@ -6,11 +6,8 @@ from productrecs.dashboard.page import NavigationGroup, Page, Reply, Visit, form
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
-from productrecs.dashboard.report_period import (
-    chosen_period,
-    figures_by_name,
-    rows_by_column,
-)
+from productrecs.dashboard.report_period import chosen_period
+from productrecs.dashboard.report_values import figures_by_name, rows_by_column
 from productrecs.report_registry import EARNINGS, make_report
 from productrecs.tenancy.accounts.store_management import find_store
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from productrecs.core.report import ReportValue
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.widgets import WIDGETS_PATH
-from productrecs.dashboard.report_period import (
+from productrecs.dashboard.report_values import (
     SalesAfterClicks,
     recount_note,
     sales_after_clicks,

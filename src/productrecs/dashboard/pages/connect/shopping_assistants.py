@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from productrecs.dashboard.page import Page, Reply, Visit
 from productrecs.dashboard.pages.connect.file_imports import IMPORTS_PATH
-from productrecs.dashboard.report_period import (
+from productrecs.dashboard.report_values import (
     SalesAfterClicks,
     recount_note,
     sales_after_clicks,

@@ -87,7 +87,7 @@ class MetricsCollector:
         build = (__version__, REVISION, self._context.services.database.dialect.name)
         labels = ("version", "revision", "database")
         yield _gauge("build_info", "Always 1.", [(build, 1)], *labels)
-        for family in self._context.request_metrics.collect():
+        for family in self._context.process_metrics.collect():
             if family.name == PROCESS_ID:
                 yield from _process_metrics(family)
             else:
@@ -277,7 +277,7 @@ async def metrics(request: Request) -> Response:
     Requires the operator's token; no metric is about a shopper or a product.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    exchange.context.request_metrics.add_recorded_durations()
+    exchange.context.process_metrics.add_recorded_durations()
     accept = request.headers.get("accept", "")
     body, kind = await asyncio.to_thread(_render_metrics, exchange.context, accept)
     return Response(body, headers={"content-type": kind})

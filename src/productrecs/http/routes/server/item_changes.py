@@ -22,7 +22,7 @@ from productrecs.http.pipeline.idempotency import (
     run_once_or_replay,
 )
 from productrecs.http.pipeline.json_responses import json_reply
-from productrecs.http.pipeline.request_metrics import CounterMetric
+from productrecs.http.pipeline.process_metrics import CounterMetric
 from productrecs.http.pipeline.route_context import RequestContext
 from productrecs.http.pipeline.route_declaration import SECRET, Routes
 from productrecs.http.pipeline.url_decoding_and_base_url import id_of_path
@@ -135,8 +135,8 @@ async def push_items(
     pushed = await _change_catalog(exchange, change)
     if is_replay:
         return _push_reply(pushed, warnings, REPLAYED_HEADERS)
-    exchange.context.request_metrics.add(CounterMetric.ITEMS_CREATED, pushed.created)
-    exchange.context.request_metrics.add(CounterMetric.ITEMS_UPDATED, pushed.updated)
+    exchange.context.process_metrics.add(CounterMetric.ITEMS_CREATED, pushed.created)
+    exchange.context.process_metrics.add(CounterMetric.ITEMS_UPDATED, pushed.updated)
     return _push_reply(pushed, warnings)
 
 
@@ -188,7 +188,7 @@ async def delete_item(
     await _change_catalog(
         exchange, lambda log, now_ms, _: remove_item(log, item_id_in_path, now_ms)
     )
-    exchange.context.request_metrics.add(CounterMetric.ITEMS_DELETED)
+    exchange.context.process_metrics.add(CounterMetric.ITEMS_DELETED)
     return json_reply({"ok": True, "id": item_id_in_path})
 
 

@@ -22,7 +22,7 @@ from productrecs.http.openapi_responses import (
 )
 from productrecs.http.pipeline.json_responses import json_reply
 from productrecs.http.pipeline.live_view_recorder import EventRequestContext
-from productrecs.http.pipeline.request_metrics import CounterMetric
+from productrecs.http.pipeline.process_metrics import CounterMetric
 from productrecs.http.pipeline.route_declaration import EITHER, SECRET, Routes
 from productrecs.http.routes.widget.shopper_history_access import (
     record_refused_identities,
@@ -102,7 +102,7 @@ async def receive_order(request: Request) -> Response:
         raise
     _record_for_live_view(request, data, is_repeated=receipt.duplicate)
     metric = CounterMetric.ORDERS_REPEATED if receipt.duplicate else CounterMetric.ORDERS
-    context.request_metrics.add(metric)
+    context.process_metrics.add(metric)
     content = {
         "ok": True,
         "order_id": receipt.order_id,

@@ -28,7 +28,7 @@ from productrecs.http.openapi_responses import (
     with_warnings,
 )
 from productrecs.http.pipeline.live_view_recorder import EventRequestContext
-from productrecs.http.pipeline.request_metrics import CounterMetric
+from productrecs.http.pipeline.process_metrics import CounterMetric
 from productrecs.http.pipeline.route_declaration import PUBLISHABLE, QuickReply, Routes
 from productrecs.http.routes.widget.shopper_history_access import (
     record_refused_identities,
@@ -299,7 +299,7 @@ async def store_events_of_body(
         )
     del groups  # parsed events take up to 100 times the size of the body
     await write
-    context.request_metrics.add(CounterMetric.EVENTS, count)
+    context.process_metrics.add(CounterMetric.EVENTS, count)
     host = _host_of(headers.get(b"origin", b""))
     if host:
         used_at_ms = context.services.system_clock()

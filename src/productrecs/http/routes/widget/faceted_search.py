@@ -26,7 +26,7 @@ from productrecs.features.search.results_page import (
     MAX_OFFSET,
     Counts,
     Facet,
-    InStockCounts,
+    InStockFacet,
     PriceFacet,
     ResultsPage,
     ResultsPageRequest,
@@ -327,7 +327,7 @@ def _suggestion_text(
 
 
 def _facet_fields(counts: Counts) -> object:
-    if isinstance(counts, InStockCounts):
+    if isinstance(counts, InStockFacet):
         return {"true": counts.yes, "false": counts.no}
     if isinstance(counts, PriceFacet):
         return {

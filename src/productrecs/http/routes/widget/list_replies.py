@@ -289,7 +289,7 @@ def _list_maker(
             picks = recommend(state, list_request, histories, now_ms)
         else:
             picks = recommend_placement(state, placed_requests, histories, now_ms)
-        context.request_metrics.count_list(list_request.source, is_empty=not picks)
+        context.process_metrics.count_list(list_request.source, is_empty=not picks)
         return picks
 
     def write_body(picks: Sequence[Pick]) -> bytes:

@@ -33,7 +33,7 @@ from productrecs.http.pipeline.fast_query_reader import (
     FastQueryReader,
     as_dependency,
 )
-from productrecs.http.pipeline.request_metrics import CounterMetric
+from productrecs.http.pipeline.process_metrics import CounterMetric
 from productrecs.http.pipeline.route_context import (
     FastRouteCall,
     ProcessContext,
@@ -361,8 +361,8 @@ async def _cached_or_computed_reply(
     state = _search_state(cached_store, context.clock())
     searchable = searchable_store(cached_store, arm.settings)
     reply = await _compute_reply(context, cached_store, search, searchable)
-    context.request_metrics.add(CounterMetric.SEARCHES)
-    context.request_metrics.add(
+    context.process_metrics.add(CounterMetric.SEARCHES)
+    context.process_metrics.add(
         CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_EMPTY_BODY)
     )
     _count_search(context, cached_store, search, reply, searcher)

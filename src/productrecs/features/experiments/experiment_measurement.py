@@ -1,4 +1,4 @@
-"""Experiment result: computes the result of a test in the background and stores it."""
+"""Experiment measurement: computes the result of a test in the background and stores it."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

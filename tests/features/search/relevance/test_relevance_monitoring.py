@@ -26,13 +26,6 @@ from productrecs.features.search.relevance.query_set import (
     remove_query,
     store_or_delete_judgement,
 )
-from productrecs.features.search.relevance.relevance_history import (
-    alarm_text,
-    measure_and_store_relevance,
-    read_measures,
-    stores_to_measure,
-    unresolved_alarm,
-)
 from productrecs.features.search.relevance.relevance_measure import (
     MIN_JUDGED,
     JudgedQuery,
@@ -40,6 +33,13 @@ from productrecs.features.search.relevance.relevance_measure import (
     RelevanceMeasure,
     compare_configurations,
     measure_relevance,
+)
+from productrecs.features.search.relevance.relevance_monitoring import (
+    alarm_text,
+    measure_and_store_relevance,
+    read_measures,
+    stores_to_measure,
+    unresolved_alarm,
 )
 from productrecs.features.search.relevance.repository import (
     HAND,
@@ -49,7 +49,8 @@ from productrecs.features.search.relevance.repository import (
     QuerySetEntry,
     RelevanceRepository,
 )
-from productrecs.features.search.search_rule_book import SearchRuleBook, SearchRuleEditor
+from productrecs.features.search.search_rule_editor import SearchRuleEditor
+from productrecs.features.search.search_rule_set import SearchRuleSet
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction
 from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
@@ -464,7 +465,7 @@ def test_an_effect_names_wins_losses_and_moves_and_saves_nothing(
         3: SearchRule(SearchRuleAction.REDIRECT, "bag", address="/bags"),
     }
     now = shop.search()
-    changed = replace(now, search_rules=SearchRuleBook(1, {}, rules))
+    changed = replace(now, search_rules=SearchRuleSet(1, {}, rules))
 
     effect = compare_configurations(now, changed, queries, NOON)
 

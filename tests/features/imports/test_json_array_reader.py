@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from productrecs.features.imports import import_source
-from productrecs.features.imports.import_source import JsonArrayReader, NotAnArrayError
+from productrecs.features.imports import json_array_reader
+from productrecs.features.imports.json_array_reader import JsonArrayReader, NotAnArrayError
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -33,7 +33,7 @@ def test_every_member_comes_out_as_it_is(
     text = json.dumps(whole, indent=indent, ensure_ascii=False)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(import_source, "BLOCK", block)
+        patch.setattr(json_array_reader, "BLOCK", block)
         found = members(text.encode("utf-8", "surrogatepass"))
 
     assert found == values

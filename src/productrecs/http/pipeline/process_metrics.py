@@ -1,4 +1,4 @@
-"""Request metrics: durations of requests, other counters and gauges of one process.
+"""Process metrics: durations of requests, other counters and gauges of one process.
 
 They are metric families of prometheus_client. In a supervised process its multiprocess mode
 stores them in files, and any process can read the sums. Only the event loop counts. A
@@ -90,7 +90,7 @@ class _BatchHistogram(Histogram):
         self._sum.inc(float(amounts.sum()))
 
 
-class RequestMetrics:
+class ProcessMetrics:
     """The metrics of this process; call it from the event loop only."""
 
     def __init__(self, slot: ProcessSlot) -> None:

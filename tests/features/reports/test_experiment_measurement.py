@@ -10,8 +10,7 @@ import pytest
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import ReportQuery
-from productrecs.features.experiments.experiment_report import advice, experiment_report
-from productrecs.features.experiments.experiment_result import (
+from productrecs.features.experiments.experiment_measurement import (
     ExperimentDesign,
     VisitorOutcomes,
     find_tests_to_measure,
@@ -19,6 +18,7 @@ from productrecs.features.experiments.experiment_result import (
     result_fields,
     stores_with_tests_to_measure,
 )
+from productrecs.features.experiments.experiment_report import advice, experiment_report
 from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.events.event import EventKind, NewEvent

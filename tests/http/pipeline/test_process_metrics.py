@@ -1,4 +1,4 @@
-"""Request metrics: counted in the right series, and summed over all processes."""
+"""Process metrics: counted in the right series, and summed over all processes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.features.recommendations.recommendation_request import Source
-from productrecs.http.pipeline.request_metrics import (
+from productrecs.http.pipeline.process_metrics import (
     BUCKETS,
     CounterMetric,
     GaugeMetric,
-    RequestMetrics,
+    ProcessMetrics,
 )
 from productrecs.http.route_table import ROUTES
 from productrecs.processes.process_slot_and_shared_memory import ProcessSlot, SharedMemory
@@ -32,9 +32,9 @@ ITEMS = ROUTES["/v1/items"]
 COUNT_IN_A_CHILD = """
 import json, sys, time
 from productrecs.http.route_table import ROUTES
-from productrecs.http.pipeline.request_metrics import *
+from productrecs.http.pipeline.process_metrics import *
 from productrecs.processes.process_slot_and_shared_memory import ProcessSlot
-traffic = RequestMetrics(ProcessSlot.parse(sys.argv[1]))
+traffic = ProcessMetrics(ProcessSlot.parse(sys.argv[1]))
 def samples():
     return [one for family in traffic.collect() for one in family.samples]
 gauges = {one.labels["process"]: one.value
@@ -48,23 +48,23 @@ print(json.dumps([gauges, [[one.name, one.labels, one.value] for one in samples(
 
 
 @pytest.fixture
-def traffic() -> RequestMetrics:
-    return RequestMetrics(ProcessSlot.standalone("api"))
+def traffic() -> ProcessMetrics:
+    return ProcessMetrics(ProcessSlot.standalone("api"))
 
 
 def answer(
-    traffic: RequestMetrics, route: Route | None, method: str, status: int, seconds: float
+    traffic: ProcessMetrics, route: Route | None, method: str, status: int, seconds: float
 ) -> None:
     """Note an answer that took so long."""
     traffic.record(route, method, status, time.monotonic() - seconds)
 
 
-def family(traffic: RequestMetrics, name: str) -> Metric:
+def family(traffic: ProcessMetrics, name: str) -> Metric:
     """Return one family."""
     return next(one for one in traffic.collect() if one.name == name)
 
 
-def samples(traffic: RequestMetrics, name: str) -> dict[tuple[str, ...], float]:
+def samples(traffic: ProcessMetrics, name: str) -> dict[tuple[str, ...], float]:
     """Return the values of the sample `name` by the values of its labels."""
     return {
         tuple(one.labels.values()): one.value
@@ -74,7 +74,7 @@ def samples(traffic: RequestMetrics, name: str) -> dict[tuple[str, ...], float]:
     }
 
 
-def test_requests_are_counted_by_route_method_and_status(traffic: RequestMetrics) -> None:
+def test_requests_are_counted_by_route_method_and_status(traffic: ProcessMetrics) -> None:
     for route, method, status, seconds in [
         (ITEMS, "POST", 200, 0.003),
         (ITEMS, "POST", 200, 0.03),
@@ -102,7 +102,7 @@ def test_requests_are_counted_by_route_method_and_status(traffic: RequestMetrics
     assert samples(traffic, f"{DURATION}_sum")[pushed] == pytest.approx(0.033, abs=0.02)
 
 
-def test_each_counter_and_gauge_has_a_series_of_its_own(traffic: RequestMetrics) -> None:
+def test_each_counter_and_gauge_has_a_series_of_its_own(traffic: ProcessMetrics) -> None:
     for number, count in enumerate(CounterMetric):
         traffic.add(count, 10 + number)
     for number, gauge in enumerate(GaugeMetric):
@@ -142,7 +142,7 @@ def test_processes_add_up_and_a_successor_counts_on(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 6  # of two processes, not of three
 
 
-def test_recorded_times_are_counted_once(traffic: RequestMetrics) -> None:
+def test_recorded_times_are_counted_once(traffic: ProcessMetrics) -> None:
     for _ in range(1_000):
         answer(traffic, None, "GET", 404, 0.3)
     assert family(traffic, DURATION).samples == []
@@ -156,7 +156,7 @@ def test_recorded_times_are_counted_once(traffic: RequestMetrics) -> None:
     assert samples(traffic, f"{DURATION}_sum")[other] == pytest.approx(300, rel=0.1)
 
 
-def test_methods_that_somebody_makes_up_take_no_memory(traffic: RequestMetrics) -> None:
+def test_methods_that_somebody_makes_up_take_no_memory(traffic: ProcessMetrics) -> None:
     for number in range(5_000):
         answer(traffic, ITEMS, f"M{number}", 405, 0)
         if number % 500 == 0:

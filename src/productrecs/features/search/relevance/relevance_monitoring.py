@@ -1,4 +1,4 @@
-"""Relevance history: measures a store's search, stores it, and finds what got worse.
+"""Relevance monitoring: measures a store's search, stores it, and finds what got worse.
 
 An alarm compares like with like: the results of the measure before are scored again with
 the present judgements. So new judgements alone raise none, nor does a product that left

@@ -13,9 +13,9 @@ from productrecs.engines.text.language_detection_and_stemming import (
     AnalysedQuery,
     LanguageAnalyzer,
 )
-from productrecs.features.search.search_rule_book import (
-    SearchRuleBook,
-    SearchRuleEditor,
+from productrecs.features.search.search_rule_editor import SearchRuleEditor
+from productrecs.features.search.search_rule_set import (
+    SearchRuleSet,
     item_ids_of,
     redirect_address,
 )
@@ -99,7 +99,7 @@ def test_a_synonym_says_that_something_means_something_else(
 
 
 def test_synonyms_go_both_ways_unless_one_way() -> None:
-    said = SearchRuleBook(
+    said = SearchRuleSet(
         1,
         {
             1: Synonym(("sofas", "couch")),
@@ -116,7 +116,7 @@ def test_synonyms_go_both_ways_unless_one_way() -> None:
 
 def test_a_rule_is_for_its_query_in_every_form_and_for_no_other() -> None:
     rule = SearchRule(SearchRuleAction.REDIRECT, "winter coats", address="/coats")
-    said = SearchRuleBook(1, {}, {1: rule})
+    said = SearchRuleSet(1, {}, {1: rule})
 
     for query in ("winter coat", "WINTER coats ", "coats for the winter"):
         found = said.rules_for(AnalysedQuery.of(query, ENGLISH), NOW, UTC)
@@ -131,7 +131,7 @@ def test_a_rule_is_in_force_on_its_days() -> None:
     rule = SearchRule(
         SearchRuleAction.HIDE, "tent", ("t",), starts="2026-05-01", ends="2026-05-05"
     )
-    said = SearchRuleBook(1, {}, {1: rule})
+    said = SearchRuleSet(1, {}, {1: rule})
 
     for moment, is_on in (
         ("2026-04-30T23:59:59Z", False),
