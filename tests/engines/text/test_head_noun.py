@@ -73,6 +73,37 @@ def test_what_is_searched_for_comes_first_of_partial_matches_too(tmp_path: Path)
     assert next(one for one in found.items if one != 1) == 3
 
 
+@pytest.mark.parametrize(
+    ("query", "first", "same_head_noun"),
+    [
+        ("coffee table", [1], 1),
+        ("xylophone table", [1], 1),  # a word that no product has
+        ("table coffee", [2], 1),
+        ("table lamp", [3], 0),  # a product has both words
+        ("hot coffee table", [2], 0),  # three words
+        ("table", [1], 0),
+    ],
+)
+def test_of_two_words_that_no_product_has_both_of_the_head_noun_comes_first(
+    tmp_path: Path, query: str, first: list[int], same_head_noun: int
+) -> None:
+    products = [
+        ProductText(0, "Table runner, jute", categories=("Table linen",)),
+        ProductText(1, "Camp table, roll-up", categories=("Camping",)),
+        ProductText(2, "Ground coffee"),
+        ProductText(3, "Table lamp"),
+    ]
+    with IndexWriter(tmp_path, "en") as writer:
+        writer.put(products, are_new=True)
+        writer.commit()
+    index, visible = SearchIndex(tmp_path, "en"), np.ones(len(products), dtype=np.bool_)
+
+    hits = index.find(IndexQuery(index.analyse(f"{query} "), 5, visible))
+
+    assert (hits.items[:1], hits.same_head_noun) == (first, same_head_noun)
+    assert hits.scores == sorted(hits.scores, reverse=True)
+
+
 def test_a_known_word_is_not_completed_where_others_are_missing(tmp_path: Path) -> None:
     products = [
         ProductText(0, "Bee hotel"),

@@ -184,6 +184,20 @@ def test_similar_products_rank_below_those_with_every_word(
     assert fuse_with_similar_products(found, similar, limit).items == fused[:limit]
 
 
+@pytest.mark.parametrize(
+    ("is_meant", "fused"), [(False, [2, 1, 3, 9]), (True, [3, 2, 9, 1])]
+)
+def test_products_with_the_head_noun_of_a_word_pair_stay_above_similar_ones(
+    *, is_meant: bool, fused: list[int]
+) -> None:
+    found = IndexHits([1, 2, 3], [3.0, 2.0, 1.0], same_head_noun=2)
+
+    hits = fuse_with_similar_products(found, [3, 9, 2], 10, is_meant=is_meant)
+
+    assert hits.items == fused
+    assert hits.scores == sorted(hits.scores, reverse=True)
+
+
 def test_the_scan_by_signs_finds_nearly_all_products_above_the_threshold() -> None:
     vectors = around(60, 400)
     rng = np.random.default_rng(4)

@@ -62,6 +62,18 @@ def all_words_query(interpreter: QueryInterpreter, terms: Sequence[QueryTerm]) -
     return _with_optional_clauses(Query.boolean_query(required), optional)
 
 
+def same_head_noun_query(
+    interpreter: QueryInterpreter, terms: Sequence[QueryTerm]
+) -> Query | None:
+    """Return the query for products with the head noun of the terms; None without any."""
+    build = _IndexQueryBuilder(interpreter)
+    head_noun = build.head_noun_query(terms[_head_index(interpreter, terms)])
+    if head_noun is None:
+        return None
+    words = [build.term_query(term, _SHORT_FIELDS) for term in terms if term.readings]
+    return _with_optional_clauses(head_noun, words)
+
+
 def some_words_queries(
     interpreter: QueryInterpreter,
     terms: Sequence[QueryTerm],
@@ -244,6 +256,12 @@ class _IndexQueryBuilder:
             if known_queries:
                 bonus_queries.append(_disjunction(known_queries))
         return bonus_queries
+
+    def head_noun_query(self, term: QueryTerm) -> Query | None:
+        """Return the query of the products whose head noun is a word; None without any."""
+        heads = [self._head_noun_query(reading, 1.0) for reading in term.readings]
+        known_queries = [query for query in heads if query is not None]
+        return _disjunction(known_queries) if known_queries else None
 
     def _head_noun_query(self, reading: WordReading, weight: float) -> Query | None:
         stem = reading.stems[-1]

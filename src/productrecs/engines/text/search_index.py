@@ -26,6 +26,7 @@ from productrecs.engines.text.index_queries import (
     WORD_SCORE,
     all_words_query,
     exact_query,
+    same_head_noun_query,
     some_words_queries,
     title_query,
 )
@@ -80,6 +81,7 @@ _MIN_DOCUMENTS: Final = 2  # minimum number of feedback documents with a stem
 _MAX_STEMS: Final = 60
 _TOO_COMMON: Final = 0.1  # maximum document frequency of a stem, as a share of products
 _MIN_LEAD: Final = 5
+_PAIR: Final = 2
 
 
 def feedback_scores(
@@ -195,6 +197,7 @@ class IndexHits:
     exact: int = 0  # number of leading hits by id, SKU or GTIN
     with_every_word: int = 0  # number of leading hits by id or sku, or with every word
     complete: int = 0  # ... with every word, if all of them are known
+    same_head_noun: int = 0  # number of leading hits with the head noun of a word pair
     words: tuple[InterpretedWord, ...] = ()  # of the query
     is_code: bool = False  # whether the query is the code of these products alone
 
@@ -215,6 +218,7 @@ class SearchRun:
         self._addresses: list[tantivy.DocAddress] = []
         self._found_items: set[int] = set()
         self._every_word_count = 0
+        self._same_head_noun_count = 0
 
     def run(self) -> IndexHits:
         """Return the hits."""
@@ -260,7 +264,11 @@ class SearchRun:
             else exact
         )
         words = interpreted_words(query_terms)
-        return IndexHits(items, scores, relaxed, exact, with_every_word, complete, words)
+        return IndexHits(
+            *(items, scores, relaxed, exact, with_every_word, complete),
+            same_head_noun=min(self._same_head_noun_count, limit),
+            words=words,
+        )
 
     def _add_word_hits(
         self, query_terms: Sequence[QueryTerm], known_words: Sequence[QueryTerm], limit: int
@@ -271,13 +279,29 @@ class SearchRun:
         relaxed = QueryRelaxation.NOTHING
         if len(known_words) < len(query_terms):
             relaxed = QueryRelaxation.WORDS
+            self._add_products_with_same_head_noun(query_terms, limit)
         self._add_hits_of(all_words_query(self._interpreter, known_words), limit)
+        if self._same_head_noun_count:
+            self._scale_tiers(self._same_head_noun_count)
         self._every_word_count = len(self._items)
+        if not self._items:
+            self._add_products_with_same_head_noun(query_terms, limit)
         if self._every_word_count < self._min_complete and self._add_partial_matches(
             known_words, limit
         ):
             relaxed = QueryRelaxation.WORDS
         return relaxed
+
+    def _add_products_with_same_head_noun(
+        self, query_terms: Sequence[QueryTerm], limit: int
+    ) -> None:
+        """Add products with the head noun of two words: a "coffee table" is a table."""
+        if self._items or len(query_terms) != _PAIR:
+            return
+        query = same_head_noun_query(self._interpreter, query_terms)
+        if query is not None:
+            self._add_hits_of(query, limit)
+            self._same_head_noun_count = len(self._items)
 
     def _add_partial_matches(self, known_words: Sequence[QueryTerm], limit: int) -> bool:
         """Add products with some of the words; return whether there are any.

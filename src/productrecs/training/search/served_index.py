@@ -59,6 +59,7 @@ FUSED_BELOW: Final = 20
 MAX_SIMILAR: Final = 100
 _RANK_OFFSET: Final = 20
 _SIMILAR_WEIGHT: Final = 0.7  # of similar products beside partial matches
+_HIGHEST_RANK_SCORE: Final = (1.0 + _SIMILAR_WEIGHT) / _RANK_OFFSET
 _BELOW_COMPLETE: Final = 0.9  # relative to the last score above, as for partial matches
 
 
@@ -69,8 +70,8 @@ def fuse_with_similar_products(
 
     Hits by id and hits with every word stay first. Below them, partial matches and similar
     products are merged by reciprocal rank fusion; with `is_meant`, a word was read as
-    another although it was meant as typed, and similar products come first. Hits without
-    any match by word are marked as such.
+    another although it was meant as typed, and similar products come first; otherwise those
+    with the head noun of a word pair do. Hits without any match by word are marked as such.
     """
     complete = hits.items[: hits.complete]
     complete_items = set(complete)
@@ -84,6 +85,8 @@ def fuse_with_similar_products(
     for first_rank, share, ranked in ((begin, 1.0, partial), (0, weight, similar)):
         for rank, item in enumerate(ranked, first_rank):
             ranks[item] = ranks.get(item, 0.0) + share / (_RANK_OFFSET + rank)
+    for item in () if is_meant else hits.items[: hits.same_head_noun]:
+        ranks[item] += _HIGHEST_RANK_SCORE
     order = sorted(ranks, key=lambda item: (-ranks[item], item))[: limit - len(complete)]
     if not order:
         return hits
