@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from productrecs.engines.text import search_index
+from productrecs.engines.text import relevance_feedback, search_index
 from productrecs.engines.text.index_schema import ProductText
 from productrecs.engines.text.search_index import IndexQuery, IndexWriter, SearchIndex
 
@@ -52,7 +52,7 @@ def test_what_is_like_the_best_comes_before_what_only_has_the_word(
 def test_control_without_likeness_the_words_alone_decide(
     index: SearchIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search_index, "_MAX_BONUS", 0.0)
+    monkeypatch.setattr(relevance_feedback, "_MAX_BONUS", 0.0)
     found = index.find(IndexQuery(index.analyse("lamp "), 80, VISIBLE))
     assert set(found.items[: len(DESK)]) != set(DESK)
 
