@@ -33,7 +33,6 @@ from productrecs.http.pipeline.error_responses import (
     retry_after_of,
 )
 from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
-from productrecs.http.pipeline.login_thread_pool import LoginThreadPool
 from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
 from productrecs.http.pipeline.photo_worker_pool import PhotoSearchPool
 from productrecs.http.pipeline.process_metrics import (
@@ -45,6 +44,7 @@ from productrecs.http.pipeline.readiness_checks import DependencyMonitor, Readin
 from productrecs.http.pipeline.route_context import ProcessContext
 from productrecs.http.pipeline.search_count_recorder import SearchCountRecorder
 from productrecs.http.pipeline.search_thread_pool import SearchThreadPool
+from productrecs.http.pipeline.signed_out_form_pool import SignedOutFormPool
 from productrecs.http.route_table import ALL_ROUTES
 from productrecs.http.routes.public import health, widget_scripts
 from productrecs.http.transport.error_body import (
@@ -215,7 +215,7 @@ class _ApiProcess:
                 services.objects,
             ),
             dashboard_pool=ThreadPoolExecutor(_DASHBOARD_THREADS, "dashboard"),
-            login_pool=LoginThreadPool(),
+            signed_out_form_pool=SignedOutFormPool(),
             login_limits=LoginAttemptLimits(
                 database, services.system_clock, _LOGIN_BURST, _LOGIN_SECONDS
             ),
@@ -299,7 +299,7 @@ def _close_pools(context: ProcessContext) -> None:
     """Wait for the running body parsing, searches and photos."""
     context.parser_pool.shutdown()
     context.dashboard_pool.shutdown()
-    context.login_pool.close()
+    context.signed_out_form_pool.close()
     context.search_pool.close()
     context.photo_pool.close()
     context.mail_pictures.close()

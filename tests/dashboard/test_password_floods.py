@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.dashboard.pages.account import login
-from productrecs.http.pipeline import login_thread_pool
+from productrecs.http.pipeline import signed_out_form_pool
 from productrecs.tenancy.accounts.team_members import accept_invitation
 from productrecs.tenancy.users.dashboard_user import new_token
 from productrecs.tenancy.users.login_and_sessions import (
@@ -106,7 +106,7 @@ def test_pages_open_while_passwords_are_checked(
 def test_a_form_behind_too_many_others_is_refused_at_once(
     monkeypatch: pytest.MonkeyPatch, guesses: Callable[[int], list[int]], office: Office
 ) -> None:
-    monkeypatch.setattr(login_thread_pool, "MAX_WAITING", 2)
+    monkeypatch.setattr(signed_out_form_pool, "MAX_WAITING", 2)
     answered = guesses(5)
     until = time.monotonic() + 20
     while len(answered) < 3 and time.monotonic() < until:

@@ -252,7 +252,7 @@ async def _handle_request(request: Request) -> Response:
 
     if request.method == "POST" and page is not None and page.is_public:
         try:
-            return await exchange.context.login_pool.run(respond)
+            return await exchange.context.signed_out_form_pool.run(respond)
         except QueueFullError:
             return PlainTextResponse(_TOO_MANY_LOGINS, 503, {"retry-after": "60"})
     return await exchange.context.run_in_dashboard_pool(respond)

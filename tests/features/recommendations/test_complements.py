@@ -18,7 +18,7 @@ from productrecs.engines.copurchase import CopurchaseModel, fit_copurchase
 from productrecs.engines.registry import BUY, COMPLEMENTARY
 from productrecs.features.recommendations.explain import (
     BoughtTogetherCount,
-    ComplementaryCategories,
+    ComplementaryCategoryPair,
     explain_recommendations,
 )
 from productrecs.features.recommendations.recommend import recommend
@@ -105,7 +105,7 @@ def test_an_item_without_purchases_is_completed_by_what_goes_with_its_kind(
 
     assert found[0] == (STOVE, EngineName.COMPLEMENTARY, found[0].score)
     assert stove.completes == ()
-    assert isinstance(stove.goes_with, ComplementaryCategories)
+    assert isinstance(stove.goes_with, ComplementaryCategoryPair)
     assert (stove.goes_with.category, stove.goes_with.beside) == ("Stoves", "Tents")
     assert stove.goes_with.baskets >= 60
     assert stove.goes_with.lift > 1

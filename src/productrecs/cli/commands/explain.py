@@ -13,7 +13,7 @@ from productrecs.cli.output import print_json
 from productrecs.engines.registry import BY_NAME
 from productrecs.features.recommendations.explain import (
     AppliedRule,
-    ComplementaryCategories,
+    ComplementaryCategoryPair,
     EngineVote,
     ExplainedProduct,
     HiddenProduct,
@@ -318,7 +318,7 @@ def _visit_lines(product: ExplainedProduct) -> Iterator[str]:
         yield "follows the products that such visits see next"
 
 
-def _category_pair_text(pair: ComplementaryCategories) -> str:
+def _category_pair_text(pair: ComplementaryCategoryPair) -> str:
     cooccurrence = f"{pair.baskets} times together, {pair.lift:.1f} x chance"
     return f"{pair.category} go with {pair.beside}: {cooccurrence}"
 

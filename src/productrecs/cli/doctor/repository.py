@@ -17,7 +17,7 @@ from productrecs.storage.sql.tables.account_and_job_tables import duties
 
 
 @dataclass(frozen=True, slots=True)
-class PurchaseSample:
+class PurchaseSampleCounts:
     """A sample of a store's newest purchases that were not imported."""
 
     buys: int  # from buy events
@@ -73,13 +73,13 @@ class DoctorRepository(StoreRepository):
         row = head_fields(self._connection, self._store_id, "model_id")
         return None if row is None else row[0]
 
-    def purchase_sample(self) -> PurchaseSample:
+    def purchase_sample_counts(self) -> PurchaseSampleCounts:
         """Return how the newest purchases are identified."""
         lines = SoldLineRepository(self._connection, self._store_id)
         buys, without_order, shoppers = lines.purchase_identification()
         newest = NewestEventRepository(self._connection, self._store_id)
         without_events = sum(not newest.has_events_of(one) for one in shoppers)
-        return PurchaseSample(buys, without_order, len(shoppers), without_events)
+        return PurchaseSampleCounts(buys, without_order, len(shoppers), without_events)
 
 
 def failed_jobs(connection: sa.Connection) -> list[FailedJobs]:

@@ -17,7 +17,7 @@ from productrecs.cli.doctor.feed_and_webhook_checks import (
 from productrecs.cli.doctor.repository import (
     DoctorRepository,
     IncompleteItemCounts,
-    PurchaseSample,
+    PurchaseSampleCounts,
     totp_secrets,
 )
 from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS, Clock, system_ms
@@ -275,7 +275,7 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
             events.newest_live_at(),
             events.summarize_newest_product_events(),
         )
-        purchases, model_id = sampler.purchase_sample(), sampler.model_id()
+        purchases, model_id = sampler.purchase_sample_counts(), sampler.model_id()
         gaps, delay_ms = sampler.count_incomplete_items(), sold_lines.order_delay_ms()
     if size == 0:
         remedy = f"POST /v1/items, or productrecs import-items {store.domain} FILE"
@@ -383,7 +383,7 @@ def _result_of_data_issue(store: Store, symptom: TrackingIssue) -> CheckResult:
 
 
 def _check_identities(
-    store: Store, sample: PurchaseSample, *, has_reported_ids: bool
+    store: Store, sample: PurchaseSampleCounts, *, has_reported_ids: bool
 ) -> Iterator[CheckResult]:
     if (
         sample.buys >= MIN_SAMPLE

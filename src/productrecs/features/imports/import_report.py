@@ -21,8 +21,8 @@ from productrecs.core.outbound_http import url_host
 from productrecs.core.plural import counted
 from productrecs.features.imports.feeds.column_mapping import ColumnMappingError
 from productrecs.features.imports.feeds.column_synonyms import FIELD_TITLES
+from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.format_detection import UnknownItemFormatError
-from productrecs.features.imports.feeds.value_parsing import FeedReadState
 from productrecs.features.imports.feeds.xml_feed import BrokenFeedError, NotAFeedError
 from productrecs.features.imports.import_services import ImportServices
 from productrecs.features.imports.json_array_reader import NotAnArrayError

@@ -17,6 +17,7 @@ from productrecs.core.csv_reader import (
 )
 from productrecs.core.written_numbers import normalise_number
 from productrecs.features.imports.feeds.column_mapping import SYNONYMS, ColumnMapping
+from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.format_detection import (
     NAMED_CATALOG,
     ItemFileFormat,
@@ -31,7 +32,6 @@ from productrecs.features.imports.feeds.stock_columns import (
     translate_availability,
     with_stock_column_by_values,
 )
-from productrecs.features.imports.feeds.value_parsing import FeedReadState
 from productrecs.features.imports.import_source import ImportSource
 from productrecs.features.imports.json_array_reader import JsonArrayReader
 from productrecs.records.catalog.availability import Availability

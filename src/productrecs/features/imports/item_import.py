@@ -20,8 +20,8 @@ from productrecs.features.imports.catalog_diff import (
     restoring_patch,
 )
 from productrecs.features.imports.feeds.column_mapping import ColumnMapping
+from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
-from productrecs.features.imports.feeds.value_parsing import FeedReadState
 from productrecs.features.imports.import_report import (
     DryRunSample,
     ItemImportReport,

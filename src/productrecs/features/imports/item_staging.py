@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from productrecs.features.imports.feeds.value_parsing import FeedReadState
+from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.import_report import (
     ItemImportReport,
     catalog_limit_error,

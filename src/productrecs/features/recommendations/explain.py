@@ -76,7 +76,7 @@ class BoughtTogetherCount:
 
 
 @dataclass(frozen=True, slots=True)
-class ComplementaryCategories:
+class ComplementaryCategoryPair:
     """Two categories that are bought together: the number of baskets, and the lift.
 
     The first is the product's, the second that of the list's anchors.
@@ -110,7 +110,7 @@ class ExplainedProduct:
     completes: tuple[
         BoughtTogetherCount, ...
     ] = ()  # co-occurrences with anchors of other categories, in baskets or converted carts
-    goes_with: ComplementaryCategories | None = (
+    goes_with: ComplementaryCategoryPair | None = (
         None  # if the categories are the only evidence
     )
     seen_by: SimilarVisitViews | None = None
@@ -359,9 +359,11 @@ class _DecisionExplainer:
             return False
         return labels[item] != 0 and labels.count(labels[item]) > 1
 
-    def _category_names(self, item: int, pair: CategoryPairLift) -> ComplementaryCategories:
+    def _category_names(
+        self, item: int, pair: CategoryPairLift
+    ) -> ComplementaryCategoryPair:
         narrowest = self._decision.call.eligible.narrowest
-        return ComplementaryCategories(
+        return ComplementaryCategoryPair(
             narrowest[item], narrowest[pair.anchor], pair.baskets, pair.lift
         )
 

@@ -16,13 +16,13 @@ from productrecs.http.limits.rate_limits import RateLimits
 from productrecs.http.limits.usage_metering import UsageMetering
 from productrecs.http.pipeline.authentication import Caller
 from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
-from productrecs.http.pipeline.login_thread_pool import LoginThreadPool
 from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
 from productrecs.http.pipeline.photo_worker_pool import PhotoSearchPool
 from productrecs.http.pipeline.process_metrics import ProcessMetrics
 from productrecs.http.pipeline.readiness_checks import DependencyMonitor, Readiness
 from productrecs.http.pipeline.search_count_recorder import SearchCountRecorder
 from productrecs.http.pipeline.search_thread_pool import SearchThreadPool
+from productrecs.http.pipeline.signed_out_form_pool import SignedOutFormPool
 from productrecs.services import Services
 from productrecs.serving.activity_counts import ActivityCounter
 from productrecs.serving.arm_assigner import ArmAssigner
@@ -62,7 +62,7 @@ class ProcessContext:
     mail_pictures: MailPicturePool
     dependencies: DependencyMonitor
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages
-    login_pool: LoginThreadPool  # answers forms with passwords
+    signed_out_form_pool: SignedOutFormPool  # answers forms with passwords
     login_limits: LoginAttemptLimits
     live_view_recorder: LiveViewRecorder  # the live view of events
     bots: BotDetector

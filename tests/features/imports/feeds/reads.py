@@ -5,8 +5,8 @@ from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.format_detection import ItemFileFormat
-from productrecs.features.imports.feeds.value_parsing import FeedReadState
 from productrecs.features.imports.import_source import ImportSource
 from productrecs.features.imports.item_file_reader import ReadItem, RejectedItem, read_items
 from productrecs.records.orders.order_history_line import row_message

@@ -12,13 +12,13 @@ from productrecs.core.iso_dates import (
     window_end_ms,
     window_start_ms,
 )
+from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.product_grouping import (
     FeedOffer,
     OfferedVariant,
     Value,
 )
 from productrecs.features.imports.feeds.value_parsing import (
-    FeedReadState,
     InvalidOfferError,
     ParsedPrice,
     category_levels,

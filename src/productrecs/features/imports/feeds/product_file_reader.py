@@ -22,6 +22,7 @@ from productrecs.features.imports.feeds import (
     shopify_products,
     woocommerce_products,
 )
+from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.format_detection import (
     FORMAT_TITLES,
     ItemFileFormat,
@@ -33,10 +34,7 @@ from productrecs.features.imports.feeds.product_grouping import (
     RejectedRow,
     group_by_product,
 )
-from productrecs.features.imports.feeds.value_parsing import (
-    FeedReadState,
-    InvalidOfferError,
-)
+from productrecs.features.imports.feeds.value_parsing import InvalidOfferError
 from productrecs.features.imports.feeds.xml_feed import MAX_ITEM_BYTES, read_feed_items
 
 Cells: TypeAlias = Mapping[str, str]

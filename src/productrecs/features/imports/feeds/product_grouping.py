@@ -20,8 +20,8 @@ from productrecs.core.iso_dates import (
 )
 from productrecs.core.timestamps import written_date_to_iso
 from productrecs.features.imports.feeds.column_mapping import SYNONYMS
+from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.value_parsing import (
-    FeedReadState,
     ParsedPrice,
     parse_price,
     with_regular_price,

@@ -7,13 +7,13 @@ from urllib.parse import quote
 
 from productrecs.core.csv_reader import CsvLayout
 from productrecs.core.html_text import html_to_text, html_to_title
+from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.product_grouping import (
     FeedOffer,
     OfferedVariant,
     Value,
 )
 from productrecs.features.imports.feeds.value_parsing import (
-    FeedReadState,
     InvalidOfferError,
     category_levels,
     collect_attributes,

@@ -14,6 +14,7 @@ from productrecs.core.csv_reader import (
 )
 from productrecs.core.currency_digits import digits_after_point
 from productrecs.core.html_text import html_to_text, html_to_title
+from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.product_grouping import (
     FeedOffer,
     OfferedVariant,
@@ -21,7 +22,6 @@ from productrecs.features.imports.feeds.product_grouping import (
     current_price,
 )
 from productrecs.features.imports.feeds.value_parsing import (
-    FeedReadState,
     InvalidOfferError,
     ParsedPrice,
     category_levels,

@@ -1,4 +1,4 @@
-"""Earnings: what a store earns by each product, and a replay on its own past orders.
+"""Earnings replay: past orders replayed with lists ranked by earnings, at several weights.
 
 The mix list of each product page is made from the earlier data, at several weights. What
 the same order held besides counts where the first places of the list show it. Shoppers of

@@ -1,4 +1,4 @@
-"""Login thread pool: forms of people without a session, apart from the dashboard's pages.
+"""Signed-out form pool: answers forms of people without a session, in its own thread.
 
 A password costs 20 ms of CPU time, so a flood of guesses must not take the threads that
 render pages, nor the processor that searches need: the thread pauses as long as it worked.
@@ -20,7 +20,7 @@ MAX_WAITING: Final = 64
 _LONGEST_REST: Final = 0.25
 
 
-class LoginThreadPool:
+class SignedOutFormPool:
     """One thread, and a limited queue."""
 
     def __init__(self) -> None:
