@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from benchmarks.quality import bought_together, next_item
 from benchmarks.quality.datasets import earlier, online_retail, retailrocket, serenade_bol
 from benchmarks.report import Figure
-from productrecs.engines.browse import SessionOptions
+from productrecs.engines.browse import SessionKnnOptions
 from productrecs.engines.copurchase import CopurchaseOptions
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def measure(report: Report) -> None:
 
 def _sessions(report: Report, name: str, split: Split) -> None:
     for changed in SESSIONS:
-        options = replace(SessionOptions(), **changed)
+        options = replace(SessionKnnOptions(), **changed)
         outcome = next_item.ask(split, next_item.ours(split, options))
         note = f"MRR@20 {outcome.mean('MRR@20'):.4f}"
         title = f"chosen on: {name} HR@20 {_named(changed)}"

@@ -34,7 +34,7 @@ from benchmarks.quality import basket_completion, bought_together, next_item
 from benchmarks.quality.datasets import online_retail, retailrocket, serenade_bol
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
-from productrecs.engines.browse import SessionOptions
+from productrecs.engines.browse import SessionKnnOptions
 from productrecs.engines.copurchase import CopurchaseOptions
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def _orders(report: Report) -> None:
 def _visits(report: Report, name: str, split: Split) -> None:
     sessions, items, times = split.train.events()
     others = _others(report, name, sessions, items, times, split.n_items)
-    mine = next_item.ask(split, next_item.ours(split, SessionOptions()))
+    mine = next_item.ask(split, next_item.ours(split, SessionKnnOptions()))
     for other, lists in others:
         found = next_item.ask(
             split, lambda visit, _, of=lists: _without(of(visit[-9:]), visit[-1:], SHOWN)

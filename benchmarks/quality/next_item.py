@@ -25,7 +25,7 @@ from benchmarks.quality.datasets import (
 from benchmarks.quality.peers import PlainVmis, count_together
 from benchmarks.quality.statistics import difference
 from benchmarks.report import Figure
-from productrecs.engines.browse import SessionOptions, fit_sessions
+from productrecs.engines.browse import SessionKnnOptions, fit_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ class Outcome:
         return float(self.scores(metric).mean())
 
 
-def ours(split: Split, options: SessionOptions) -> Lists:
+def ours(split: Split, options: SessionKnnOptions) -> Lists:
     """Return our engine's lists."""
     sessions, items, times = split.train.events()
     index = fit_sessions(sessions, items, times, split.n_items, options)
@@ -145,7 +145,7 @@ def _measure(
     reach: float | None,
 ) -> None:
     """Add figures beside the best floor; `reach` None: not below it, by the interval."""
-    mine = ask(split, ours(split, SessionOptions()))
+    mine = ask(split, ours(split, SessionKnnOptions()))
     is_new = np.array(
         [
             visit[step] not in visit[:step]

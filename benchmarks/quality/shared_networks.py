@@ -16,7 +16,7 @@ from benchmarks.quality.datasets import Sessions, rees46, retailrocket, serenade
 from benchmarks.quality.next_item import ask, ours
 from benchmarks.report import Figure
 from productrecs.core.ids import StoreId
-from productrecs.engines.browse import SessionOptions
+from productrecs.engines.browse import SessionKnnOptions
 from productrecs.records.events.daily_network_caps import (
     DailyNetworkCounts,
     NetworkActivity,
@@ -43,7 +43,7 @@ def measure(report: Report) -> None:
     for name, split in sets.items():
         limited, left_out = _limited(split)
         for what, chosen in (("no limit", split), ("limited", limited)):
-            places = ask(chosen, ours(chosen, SessionOptions())).places
+            places = ask(chosen, ours(chosen, SessionKnnOptions())).places
             found = (places > 0) & (places <= _LONGEST)
             note = f"{len(places)} steps"
             if chosen is limited:

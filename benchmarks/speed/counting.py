@@ -17,8 +17,8 @@ from productrecs.core.clock import system_ms
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store_management import find_store
 from productrecs.tenancy.billing.call_meter import CallMeter, month_at
+from productrecs.tenancy.billing.metered_calls.repository import add_calls
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS, Subscription
-from productrecs.tenancy.billing.repository import add_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

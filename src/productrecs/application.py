@@ -53,7 +53,7 @@ from productrecs.http.transport.error_body import (
     ErrorCode,
 )
 from productrecs.processes.process_slot_and_shared_memory import (
-    PeerConnections,
+    PeerConnectionCounts,
     ProcessSlot,
 )
 from productrecs.schemas.validation_errors import (
@@ -164,7 +164,7 @@ class _ApiProcess:
         self._draining = draining
         self._process_metrics = ProcessMetrics(slot)
         self._admission = admission
-        self._peers = PeerConnections(slot)
+        self._peers = PeerConnectionCounts(slot)
         admission.set_peers(self._peers)
         self._context: ProcessContext | None = None
         self._preloaded = False

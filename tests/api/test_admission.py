@@ -25,7 +25,7 @@ from productrecs.http.pipeline.authentication import (
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
-from productrecs.tenancy.accounts.repository import MisuseKind
+from productrecs.tenancy.accounts.key_misuse.repository import MisuseKind
 from productrecs.tenancy.accounts.store_management import (
     Registration,
     change_origins,

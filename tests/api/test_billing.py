@@ -32,8 +32,11 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.tenancy.billing.call_meter import month_at
+from productrecs.tenancy.billing.metered_calls.repository import (
+    MeteredCallRepository,
+    add_calls,
+)
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS, TRIAL
-from productrecs.tenancy.billing.repository import MeteredCallRepository, add_calls
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import (
     EITHER,

@@ -16,7 +16,10 @@ from productrecs.http.route_table import ROUTES
 from productrecs.services import build_services
 from productrecs.settings import Settings
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
-from productrecs.tenancy.accounts.repository import KeyMisuseRepository, MisuseKind
+from productrecs.tenancy.accounts.key_misuse.repository import (
+    KeyMisuseRepository,
+    MisuseKind,
+)
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.api.inside import Inside, of_our_own
 from tests.api.routes import TABLE

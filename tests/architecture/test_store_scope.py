@@ -50,11 +50,11 @@ SEVERAL_STORES = {
     ),
     "pictures/repository.py: stores_with_due_pictures": READS_ALL,
     "scheduled_feeds/repository.py: stores_with_due_feed": READS_ALL,
-    "uploads/repository.py: fail_old_imports": "old files of all stores, once in six hours",
+    "file_imports/repository.py: fail_old_imports": "old files, once in six hours",
     "undo/repository.py: expire_changes": "old changes of every store, once in six hours",
     "uploads/repository.py: files_needed": "a file's name decides whether it is needed",
-    "uploads/repository.py: files_of_open_imports": READS_ALL,
-    "uploads/repository.py: stores_with_imports_in": READS_ALL,
+    "file_imports/repository.py: files_of_open_imports": READS_ALL,
+    "file_imports/repository.py: stores_with_imports_in": READS_ALL,
     "uploads/repository.py: stores_with_uploads": READS_ALL,
     "storage/backup/create_backup.py: count_rows": OPERATOR,
     "storage/backup/create_backup.py: delete_rows": OPERATOR,
@@ -75,10 +75,10 @@ SEVERAL_STORES = {
     "accounts/repository.py: get_or_create_installation_number": ACCOUNTS,
     "logins/repository.py: lock": ATTEMPTS,
     "logins/repository.py: _find": "a login in all its stores, while somebody logs in",
-    "users/repository.py: latest_refill_ms": ATTEMPTS,
-    "users/repository.py: count_failure": ATTEMPTS,
-    "users/repository.py: delete": ATTEMPTS,
-    "users/repository.py: purge": ATTEMPTS,
+    "login_attempts/repository.py: latest_refill_ms": ATTEMPTS,
+    "login_attempts/repository.py: count_failure": ATTEMPTS,
+    "login_attempts/repository.py: delete": ATTEMPTS,
+    "login_attempts/repository.py: purge": ATTEMPTS,
     "demand/repository.py: last_forecast_times": READS_ALL,
     "training/repository.py: training_progress": READS_ALL,
     "training/repository.py: serving_snapshots": READS_ALL,
@@ -452,7 +452,7 @@ def test_sql_is_written_in_repositories_and_storage_only() -> None:
     elsewhere = [
         f"{path}: {text}"
         for path, tree in modules(having=f"{'|'.join(SQL_CALLS)}|sa.text|{SQL_WORD}")
-        if "/storage/" not in path and not path.endswith("repository.py")
+        if "/storage/" not in path and not path.endswith("/repository.py")
         for text in sql_of(tree)
     ]
 

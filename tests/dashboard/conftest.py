@@ -12,7 +12,7 @@ from productrecs.application import create_application
 from productrecs.core.clock import system_ms
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.tenancy.users import dashboard_user
+from productrecs.tenancy.users import passwords
 from tests.api.inside import Inside
 from tests.support.dashboard import Member, add_store
 from tests.support.feeds import HOST as FEED_HOST
@@ -50,7 +50,7 @@ def quick_password_hashes() -> Iterator[None]:
     """Hash passwords with the least cost; what services pay is 30 ms for each login."""
     quick = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(dashboard_user, "_HASHER", quick)
+        patched.setattr(passwords, "_HASHER", quick)
         yield
 
 

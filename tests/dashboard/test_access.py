@@ -14,12 +14,12 @@ from productrecs.dashboard.page_registry import PAGES
 from productrecs.dashboard.pages.settings.security import browser_name
 from productrecs.services import build_services
 from productrecs.settings import Settings
-from productrecs.tenancy.users import dashboard_user, login_and_sessions
+from productrecs.tenancy.users import login_and_sessions, passwords
 from productrecs.tenancy.users.login_and_sessions import ABSOLUTE_MS, IDLE_MS
-from productrecs.tenancy.users.repository import (
+from productrecs.tenancy.users.repository import UserRepository
+from productrecs.tenancy.users.second_factors.repository import (
     SecondFactor,
     SecondFactorRepository,
-    UserRepository,
 )
 from tests.api.inside import Inside
 from tests.support.dashboard import PASSWORD, Member, add_store, text_of
@@ -272,7 +272,7 @@ def test_a_login_costs_the_same_hashes_whatever_the_name_has(
 
     def is_password(password_hash: str | None, password: str) -> bool:
         verified.append(password_hash)
-        return dashboard_user.is_password(password_hash, password)
+        return passwords.is_password(password_hash, password)
 
     monkeypatch.setattr(login_and_sessions, "is_password", is_password)
     work, replies = [], []

@@ -15,7 +15,7 @@ from productrecs.core.clock import DAY_MS, HOUR_MS, system_ms
 from productrecs.core.errors import StorageBusyError
 from productrecs.services import build_services
 from productrecs.settings import Settings
-from productrecs.tenancy.accounts.repository import KeyUseRepository
+from productrecs.tenancy.accounts.key_uses.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store_management import (
     KeyOverlapError,
     all_stores,

@@ -12,7 +12,7 @@ from productrecs.core.ids import INSTALLATION
 from productrecs.features.imports.dashboard_file_import import DashboardFileImporter
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads.file_import import OPEN_LIMIT
-from productrecs.records.uploads.repository import (
+from productrecs.records.uploads.file_imports.repository import (
     FileImportRepository,
     files_of_open_imports,
 )

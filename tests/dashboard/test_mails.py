@@ -13,7 +13,7 @@ from productrecs.core.clock import system_ms
 from productrecs.services import build_services
 from productrecs.settings import Settings, SettingsError, SmtpServer, from_environment
 from productrecs.tenancy.accounts.team_members import create_registration_invitation
-from productrecs.tenancy.users.dashboard_user import validate_and_hash_password
+from productrecs.tenancy.users.passwords import validate_and_hash_password
 from productrecs.tenancy.users.repository import UserRepository
 from tests.api.inside import Inside
 from tests.dashboard.conftest import Office

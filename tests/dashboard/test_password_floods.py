@@ -12,12 +12,12 @@ import pytest
 from productrecs.dashboard.pages.account import login
 from productrecs.http.pipeline import signed_out_form_pool
 from productrecs.tenancy.accounts.team_members import accept_invitation
-from productrecs.tenancy.users.dashboard_user import new_token
+from productrecs.tenancy.users.invitations.repository import InvitationError
 from productrecs.tenancy.users.login_and_sessions import (
     ResetLinkError,
     reset_password_and_join_logins,
 )
-from productrecs.tenancy.users.repository import InvitationError
+from productrecs.tenancy.users.random_tokens import new_token
 from tests.support.dashboard import Member, text_of
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from productrecs.features.experiments.experiment_measurement import (
 from productrecs.features.privacy.repository import ShopperRecordRepository
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
 from productrecs.records.experiments.repository import store_exposures
-from productrecs.storage.sql.attribution_backlog import UnattributedRecords
+from productrecs.storage.sql.attribution_backlog import UnattributedRecordCount
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.dashboard import add_store, text_of
 from tests.support.service import Account, Merchant, eventually
@@ -297,4 +297,4 @@ def test_figures_that_are_counted_again_are_not_compared(owner: Member) -> None:
 def test_a_busy_store_is_not_said_to_be_counted_again(
     uncounted: int, log_length: int, *, distorts: bool
 ) -> None:
-    assert UnattributedRecords(uncounted, log_length).distorts_figures is distorts
+    assert UnattributedRecordCount(uncounted, log_length).distorts_figures is distorts

@@ -13,8 +13,9 @@ from productrecs.tenancy.accounts.store_management import (
     delete_store,
     find_store,
 )
-from productrecs.tenancy.users.dashboard_user import Role, validate_and_hash_password
+from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.login_and_sessions import create_reset_token
+from productrecs.tenancy.users.passwords import validate_and_hash_password
 from productrecs.tenancy.users.repository import UserRepository
 from tests.dashboard.test_security_pages import challenge, code_now, send, set_up
 from tests.dashboard.test_sign_in_link import follow, link

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from productrecs.engines.browse import SessionOptions
+    from productrecs.engines.browse import SessionKnnOptions
     from productrecs.engines.copurchase import CopurchaseOptions
 
 Scored = list[tuple[int, float]]
@@ -87,7 +87,7 @@ def _votes(
     kept: dict[int, list[int]],
     recent_items: Sequence[int],
     voters: dict[int, tuple[int, float]],
-    options: SessionOptions,
+    options: SessionKnnOptions,
 ) -> dict[int, float]:
     """Return each item's votes; `voters` have the newest place they share, and a weight."""
     scores: dict[int, float] = defaultdict(float)
@@ -101,7 +101,7 @@ def _votes(
 
 
 def next_items(
-    events: Sequence[tuple[int, int, int]], visit: Sequence[int], options: SessionOptions
+    events: Sequence[tuple[int, int, int]], visit: Sequence[int], options: SessionKnnOptions
 ) -> Scored:
     """Return all items after `visit`, from events (session, item, time)."""
     kept, ends = _kept_sessions(events, options.longest)

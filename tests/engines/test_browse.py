@@ -11,7 +11,7 @@ import pytest
 from productrecs.engines.browse import (
     InteractionType,
     SessionIndex,
-    SessionOptions,
+    SessionKnnOptions,
     fit_sessions,
     session_knn,
     sessionize,
@@ -35,7 +35,7 @@ SCORERS: Final = (reference_next_items, session_knn.next_items_scores_and_neighb
 
 Event = tuple[int, int, int]
 HOUR = 3_600_000
-SMALL = SessionOptions(
+SMALL = SessionKnnOptions(
     prefix=4, recent_sessions=12, neighbours=5, sessions_per_item=9, longest=6, backward=0.6
 )
 
@@ -43,7 +43,7 @@ SMALL = SessionOptions(
 def fitted(
     events: Sequence[Event],
     n_items: int,
-    options: SessionOptions | None = None,
+    options: SessionKnnOptions | None = None,
     owners: Sequence[int] | None = None,
 ) -> SessionIndex:
     sessions, items, times = (np.array(column) for column in zip(*events, strict=True))
@@ -82,7 +82,10 @@ NOBODY: Final = np.zeros(0, dtype=np.int64)
 
 
 def random_question(
-    rng: np.random.Generator, n_items: int, options: SessionOptions, owners: Ints = NOBODY
+    rng: np.random.Generator,
+    n_items: int,
+    options: SessionKnnOptions,
+    owners: Ints = NOBODY,
 ) -> SessionQuery:
     length = rng.integers(0, options.prefix + 1)
     items = rng.permutation(n_items)[:length].astype(np.int32)
@@ -95,9 +98,11 @@ def random_question(
     )
 
 
-@pytest.mark.parametrize("options", [SMALL, SessionOptions()])
+@pytest.mark.parametrize("options", [SMALL, SessionKnnOptions()])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_every_answer_is_what_the_formula_says(seed: int, options: SessionOptions) -> None:
+def test_every_answer_is_what_the_formula_says(
+    seed: int, options: SessionKnnOptions
+) -> None:
     rng = np.random.default_rng(seed + 100)
     events = traffic(seed, n_sessions=150, n_items=40)
     index = fitted(events, 45, options)
@@ -114,10 +119,10 @@ def test_every_answer_is_what_the_formula_says(seed: int, options: SessionOption
         assert all(np.diff(scores) <= 1e-9)
 
 
-@pytest.mark.parametrize("options", [SMALL, SessionOptions()])
+@pytest.mark.parametrize("options", [SMALL, SessionKnnOptions()])
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_the_kernel_equals_its_twin_to_the_last_bit(
-    seed: int, options: SessionOptions
+    seed: int, options: SessionKnnOptions
 ) -> None:
     rng = np.random.default_rng(seed)
     events = traffic(seed, n_sessions=400, n_items=30)
@@ -143,7 +148,7 @@ def test_the_newer_of_equally_similar_sessions_vote(
     evaluate: Callable[..., tuple[Items, Floats, Items]],
 ) -> None:
     # Without fading all five are alike; only the two newest may vote.
-    options = SessionOptions(neighbours=2, days_scale=1e15)
+    options = SessionKnnOptions(neighbours=2, days_scale=1e15)
     index = fitted(walks([0, 1], [0, 2], [0, 3], [0, 4], [0, 5]), 6, options)
     layout, weights = (
         read_only_layout(index.to_arrays()),
@@ -265,7 +270,7 @@ def test_of_a_very_long_session_only_the_newest_items_count() -> None:
 
 
 def test_of_a_popular_item_only_the_newest_sessions_count() -> None:
-    options = SessionOptions(sessions_per_item=3)
+    options = SessionKnnOptions(sessions_per_item=3)
     index = fitted(walks(*([0, item] for item in range(1, 8))), 8, options)
 
     assert set(index.next_items([0], 0, 10).items.tolist()) == {5, 6, 7}
@@ -329,7 +334,7 @@ def test_an_earlier_item_gains_as_much_as_the_stores_visitors_return() -> None:
 
 def test_neighbours_found_by_an_earlier_item_count_less_for_it() -> None:
     visits = walks(*[[0, 1, 2]] * 9, *[[0, 1]] * 2)
-    usual, full = fitted(visits, 3), fitted(visits, 3, SessionOptions(seen=1.0))
+    usual, full = fitted(visits, 3), fitted(visits, 3, SessionKnnOptions(seen=1.0))
 
     assert usual.next_items([0, 1], 0, 9).items.tolist() == [2, 0]
     assert full.next_items([0, 1], 0, 9).items.tolist() == [0, 2]
@@ -414,7 +419,7 @@ def test_what_was_carted_counts_for_more_than_what_was_looked_at_since(
 ) -> None:
     monkeypatch.setattr(index_module, "next_items_scores_and_neighbours", answer)
     seen = walks(*[[0, 5]] * 3, *[[1, 6]] * 3, *[[2, 7]] * 3)
-    plain, weighing = fitted(seen, 8), fitted(seen, 8, SessionOptions(carted=6.0))
+    plain, weighing = fitted(seen, 8), fitted(seen, 8, SessionKnnOptions(carted=6.0))
     carted = {0: InteractionType.CARTED}
 
     usual = plain.next_items([0, 1], HOUR, 4)
@@ -436,8 +441,8 @@ def test_what_was_carted_counts_for_more_than_what_was_looked_at_since(
 
 
 def test_an_older_models_constants_weigh_all_deeds_alike() -> None:
-    constants = SessionOptions(carted=6.0).to_array()
+    constants = SessionKnnOptions(carted=6.0).to_array()
 
     assert not fitted(walks([0, 1]), 2).weights_interactions
-    assert SessionOptions.from_array(constants).carted == 6.0
-    assert SessionOptions.from_array(constants[:-4]) == SessionOptions()
+    assert SessionKnnOptions.from_array(constants).carted == 6.0
+    assert SessionKnnOptions.from_array(constants[:-4]) == SessionKnnOptions()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.processes.process_slot_and_shared_memory import (
-    PeerConnections,
+    PeerConnectionCounts,
     ProcessSlot,
     SharedMemory,
     metrics_folder,
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 CHANGE_IN_A_CHILD = """
 import sys
 from productrecs.processes.process_slot_and_shared_memory import (
-    PeerConnections,
+    PeerConnectionCounts,
     ProcessSlot,
 )
 slot = ProcessSlot.parse(sys.argv[1])
 assert slot.name == "api 2"
 slot.memory.buckets[3] += 2.5
-PeerConnections(slot).publish(7, is_ready=True)
+PeerConnectionCounts(slot).publish(7, is_ready=True)
 """
 
 
@@ -36,7 +36,7 @@ def test_a_child_opens_the_slot_that_it_is_given(tmp_path: Path) -> None:
     memory = SharedMemory.create(2)
     slot = ProcessSlot("api 2", 1, memory, tmp_path / "with:colon")
     assert ProcessSlot.parse(str(slot)).metrics == slot.metrics
-    ours = PeerConnections(ProcessSlot("api 1", 0, memory))
+    ours = PeerConnectionCounts(ProcessSlot("api 1", 0, memory))
 
     command = [sys.executable, "-c", CHANGE_IN_A_CHILD, str(slot)]
     subprocess.run(command, pass_fds=[memory.file], check=True)
@@ -48,7 +48,7 @@ def test_a_child_opens_the_slot_that_it_is_given(tmp_path: Path) -> None:
 def test_only_other_processes_that_are_ready_count_as_peers() -> None:
     memory = SharedMemory.create(3)
     first, second, third = (
-        PeerConnections(ProcessSlot("api", number, memory)) for number in range(3)
+        PeerConnectionCounts(ProcessSlot("api", number, memory)) for number in range(3)
     )
 
     first.publish(1, is_ready=True)
@@ -66,7 +66,9 @@ def test_only_other_processes_that_are_ready_count_as_peers() -> None:
         second.fewest_connections_elsewhere(),
         third.fewest_connections_elsewhere(),
     ) == (math.inf, 1, 1)
-    PeerConnections(ProcessSlot("api", 0, memory))  # a successor, which is not ready yet
+    PeerConnectionCounts(
+        ProcessSlot("api", 0, memory)
+    )  # a successor, which is not ready yet
     assert second.fewest_connections_elsewhere() == math.inf
 
 
@@ -82,7 +84,7 @@ def test_a_process_alone_shares_nothing() -> None:
 
     alone.store_metrics_in_folder()
 
-    assert PeerConnections(alone).fewest_connections_elsewhere() == math.inf
+    assert PeerConnectionCounts(alone).fewest_connections_elsewhere() == math.inf
     assert alone.metrics is None
 
 

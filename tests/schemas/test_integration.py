@@ -12,7 +12,7 @@ from productrecs.schemas.integration import (
     parse_recommender_settings,
 )
 from productrecs.schemas.validation_errors import BodyError
-from productrecs.tenancy.accounts.store import PluginDetails, ShopPlatform
+from productrecs.tenancy.accounts.shop_connection import PluginDetails, ShopPlatform
 from tests.http.hostile import MISSHAPEN
 
 if TYPE_CHECKING:

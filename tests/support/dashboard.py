@@ -15,11 +15,8 @@ from urllib.parse import urlencode
 
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
-from productrecs.tenancy.users.dashboard_user import (
-    DashboardUser,
-    Role,
-    validate_and_hash_password,
-)
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
+from productrecs.tenancy.users.passwords import validate_and_hash_password
 from productrecs.tenancy.users.repository import UserRepository
 from tests.support.uploads import BOUNDARY
 from tests.support.uploads import part as form_part

@@ -21,11 +21,8 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
-from productrecs.tenancy.users.dashboard_user import (
-    DashboardUser,
-    Role,
-    validate_and_hash_password,
-)
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
+from productrecs.tenancy.users.passwords import validate_and_hash_password
 from productrecs.tenancy.users.repository import UserRepository
 from tests.support.browser import BARRIERS, WAIT_MS, PageLog, watched
 from tests.support.dashboard import PASSWORD

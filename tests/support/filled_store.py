@@ -57,11 +57,11 @@ from productrecs.records.search_counts.repository import (
     SearchCountRepository,
 )
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.order_upload import new_upload_id
-from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.storage.sql.audit_log import AuditEntry, AuditLogRepository
 from productrecs.storage.sql.removed_rows import RemovedRows
-from productrecs.tenancy.accounts.repository import (
+from productrecs.tenancy.accounts.key_misuse.repository import (
     KeyMisuse,
     KeyMisuseRepository,
     MisuseKind,
@@ -77,14 +77,10 @@ from productrecs.tenancy.users.access_tokens.access_token import (
     AccessTokenError,
     create_access_token,
 )
-from productrecs.tenancy.users.dashboard_user import (
-    DashboardUser,
-    Role,
-    hash_token,
-    normalise_email,
-    validate_and_hash_password,
-)
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role, normalise_email
 from productrecs.tenancy.users.login_and_sessions import begin_session
+from productrecs.tenancy.users.passwords import validate_and_hash_password
+from productrecs.tenancy.users.random_tokens import hash_token
 from productrecs.tenancy.users.repository import SessionBrowser, UserRepository
 from tests.support.dashboard import PASSWORD
 from tests.support.service import Account, Merchant

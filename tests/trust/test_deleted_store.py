@@ -20,7 +20,7 @@ from productrecs.features.experiments.experiment_measurement import (
 )
 from productrecs.features.reports.customer_segments_report import compute_and_store_segments
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
-from productrecs.storage.jobs.recurring_jobs import RecurringJobs
+from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.storage.sql.postgres_dialect import PostgresDialect
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.tables import metadata
@@ -72,7 +72,7 @@ def work(database: Database, folder: Path, store: Store) -> list[Callable[[], ob
         lambda: measure_and_store_test(
             database, store, holdout_test(store, "a-test"), NOON
         ),
-        lambda: RecurringJobs(database, queue, system_ms).enqueue_due(
+        lambda: RecurringJobEnqueuer(database, queue, system_ms).enqueue_due(
             "train", 1, [NewJob(store.store_id, "train")]
         ),
     ]

@@ -17,8 +17,11 @@ from productrecs.core.clock import system_ms
 from productrecs.core.ids import StoreId
 from productrecs.tenancy.accounts.store_management import change_subscription, find_store
 from productrecs.tenancy.billing.call_meter import month_at
+from productrecs.tenancy.billing.metered_calls.repository import (
+    MeteredCallRepository,
+    add_calls,
+)
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
-from productrecs.tenancy.billing.repository import MeteredCallRepository, add_calls
 from tests.support.service import Merchant, Service, eventually
 
 if TYPE_CHECKING:

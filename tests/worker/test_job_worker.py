@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import HOUR_MS, system_ms
 from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.storage.jobs.job_queue import Job, JobQueue, NewJob, RetryPolicy
-from productrecs.storage.jobs.recurring_jobs import RecurringJobs
+from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.tables import jobs
@@ -40,7 +40,7 @@ class Shift:
         chance = random.Random(3)  # noqa: S311 - spreads retries, keeps no secret
         self.queue = JobQueue(database, system_ms, chance, QUICK)
         self._database = database
-        turns = RecurringJobs(database, self.queue, system_ms)
+        turns = RecurringJobEnqueuer(database, self.queue, system_ms)
         self.worker = JobWorker(self.queue, {"work": handler}, JobSchedule(turns, ()))
         with database.transaction() as transaction:
             self.queue.enqueue(transaction, NewJob(StoreId("st_one"), "work"))
@@ -170,9 +170,9 @@ def test_a_handler_stops_when_another_worker_has_taken_over_its_job(
 HOURLY = timedelta(hours=1)
 
 
-def turns_in(database: Database) -> RecurringJobs:
+def turns_in(database: Database) -> RecurringJobEnqueuer:
     chance = random.Random(1)  # noqa: S311 - spreads retries, keeps no secret
-    return RecurringJobs(database, JobQueue(database, system_ms, chance), system_ms)
+    return RecurringJobEnqueuer(database, JobQueue(database, system_ms, chance), system_ms)
 
 
 def enqueued(database: Database) -> list[tuple[str, str]]:
@@ -291,7 +291,7 @@ def test_a_nightly_job_runs_each_night_and_makes_up_for_a_missed_one(
         return hour * HOUR_MS
 
     queue = JobQueue(sqlite_database, clock, random.Random(3))  # noqa: S311 - no secret
-    turns = RecurringJobs(sqlite_database, queue, clock)
+    turns = RecurringJobEnqueuer(sqlite_database, queue, clock)
     tasks = nightly_schedule("measure", clock)
     schedule = JobSchedule(turns, tasks, lambda: clock() / 1_000)
     ran: list[int] = []

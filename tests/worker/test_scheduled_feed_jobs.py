@@ -29,7 +29,7 @@ from productrecs.records.uploads.file_import import (
     ImportOptions,
     ImportStatus,
 )
-from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.services import build_services
 from productrecs.settings import Settings, SmtpServer
 from productrecs.storage.jobs.job_queue import NewJob

@@ -24,19 +24,19 @@ from productrecs.features.webhooks.webhook import (
 )
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.order_upload import new_upload_id
-from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.tenancy.accounts.repository import (
-    AccountRepository,
+from productrecs.tenancy.accounts.key_misuse.repository import (
     KeyMisuse,
     KeyMisuseRepository,
     MisuseKind,
 )
+from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_management import find_store
+from productrecs.tenancy.billing.metered_calls.repository import add_calls
 from productrecs.tenancy.billing.plans_and_subscriptions import parse_plans
-from productrecs.tenancy.billing.repository import add_calls
 from productrecs.worker import webhook_events
 from productrecs.worker.webhook_events import write_webhook_messages
 from tests.support.dashboard import add_store

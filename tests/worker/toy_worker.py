@@ -16,7 +16,7 @@ from typing import Final
 from productrecs.core.clock import system_ms
 from productrecs.processes.child_process import stop_at_signals
 from productrecs.storage.jobs.job_queue import Job, JobQueue, RetryPolicy
-from productrecs.storage.jobs.recurring_jobs import RecurringJobs
+from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.storage.sql.database import Database
 from productrecs.worker.job_worker import (
     JobInterruptedError,
@@ -51,7 +51,7 @@ def main(folder: Path, url: str, *, forgetful: bool) -> None:
             time.sleep(0.01)
 
     duties = (PeriodicJob("tick", every=timedelta(hours=1)),)
-    schedule = JobSchedule(RecurringJobs(database, queue, system_ms), duties)
+    schedule = JobSchedule(RecurringJobEnqueuer(database, queue, system_ms), duties)
     worker = JobWorker(
         queue, {"slow": slow, "tick": lambda _job, _progress: None}, schedule
     )

@@ -21,7 +21,10 @@ from productrecs.features.search.relevance.relevance_monitoring import (
 )
 from productrecs.report_registry import make_report
 from productrecs.storage.jobs.job_queue import JobState, count_jobs
-from productrecs.tenancy.accounts.repository import KeyMisuseRepository, MisuseKind
+from productrecs.tenancy.accounts.key_misuse.repository import (
+    KeyMisuseRepository,
+    MisuseKind,
+)
 from productrecs.tenancy.accounts.store_management import read_plan_usage
 from productrecs.tenancy.billing.call_meter import BillingStatus
 

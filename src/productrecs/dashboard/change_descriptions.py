@@ -47,9 +47,10 @@ from productrecs.records.purchase_orders.repository import (
 )
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.records.suppliers.repository import SupplierRepository
-from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.tenancy.users.repository import InvitationRepository, UserRepository
+from productrecs.tenancy.users.invitations.repository import InvitationRepository
+from productrecs.tenancy.users.repository import UserRepository
 
 Value: TypeAlias = str | tuple[str, ...]
 """A text, or the ids of products."""

@@ -98,8 +98,8 @@ class ProcessSlot:
         ).labels(self.name).set(os.getpid())
 
 
-class PeerConnections:
-    """The connections of the API processes that listen on one socket."""
+class PeerConnectionCounts:
+    """The connection counts of the API processes that listen on one socket."""
 
     def __init__(self, slot: ProcessSlot) -> None:
         """Publish the connections of the process in `slot`, which is not ready yet."""

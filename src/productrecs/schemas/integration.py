@@ -42,7 +42,7 @@ from productrecs.schemas.validation_errors import (
     ValidationProblem,
     validate_body,
 )
-from productrecs.tenancy.accounts.store import PluginDetails, ShopPlatform
+from productrecs.tenancy.accounts.shop_connection import PluginDetails, ShopPlatform
 from productrecs.tenancy.accounts.store_settings import (
     MAX_PRICE_FORMAT,
     WEEKDAYS,

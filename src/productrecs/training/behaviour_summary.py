@@ -19,7 +19,7 @@ from productrecs.engines.array_types_and_sorting import (
 from productrecs.engines.browse import (
     PartitionSessions,
     SessionIndex,
-    SessionOptions,
+    SessionKnnOptions,
     build_session_index,
     gather_visits,
 )
@@ -40,8 +40,8 @@ from productrecs.training.partitioned_shopper_events import (
 )
 
 
-class BehaviourTask(NamedTuple):
-    """What the summary of every partition is made for."""
+class BehaviourSummaryOptions(NamedTuple):
+    """The limits of a summary, the same for every partition."""
 
     n_items: int
     longest: int  # items of a session
@@ -70,8 +70,8 @@ class _PartitionSummary(NamedTuple):
 def summarize_behaviour(
     events: ShopperEvents,
     signals: InterestSignals,
-    task: BehaviourTask,
-    options: SessionOptions,
+    task: BehaviourSummaryOptions,
+    options: SessionKnnOptions,
 ) -> BehaviourSummary:
     """Return what training needs of all events, read partition by partition."""
     sessions: list[PartitionSessions] = []
@@ -106,7 +106,7 @@ def _partitions(
 
 
 def _summarize_partition(
-    task: BehaviourTask, events: ShopperEventArrays, signals: InterestSignals
+    task: BehaviourSummaryOptions, events: ShopperEventArrays, signals: InterestSignals
 ) -> _PartitionSummary:
     check_item_numbers(events.items, task.n_items)
     in_cart = events.kinds == EventKind.ADD_TO_CART

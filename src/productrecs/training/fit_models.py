@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from productrecs.core.clock import DAY_MS
 from productrecs.engines.array_types_and_sorting import Arrays, prefixed
-from productrecs.engines.browse import SessionOptions
+from productrecs.engines.browse import SessionKnnOptions
 from productrecs.engines.click_boosts import (
     PURCHASE,
     ClickBoostModel,
@@ -24,7 +24,7 @@ from productrecs.engines.text.language_detection_and_stemming import LanguageAna
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.behaviour_summary import (
     BehaviourSummary,
-    BehaviourTask,
+    BehaviourSummaryOptions,
     summarize_behaviour,
 )
 from productrecs.training.interest_signals import (
@@ -52,11 +52,11 @@ def fit_all_models(
     Co-purchases use the default hyperparameters unless there are `tuned` ones.
     """
     since_ms = now_ms - settings.trending_days * DAY_MS
-    visits = SessionOptions()
+    visits = SessionKnnOptions()
     behaviour = summarize_behaviour(
         inputs.events,
         inputs.indicators.signals,
-        BehaviourTask(n_items, visits.longest, since_ms, now_ms),
+        BehaviourSummaryOptions(n_items, visits.longest, since_ms, now_ms),
         visits,
     )
     # First what needs much memory for small results: the models below stay in memory.

@@ -21,7 +21,7 @@ from productrecs.processes.child_process import ChildProcess, start_program
 from productrecs.processes.process_messages import FROM_CHILD, ProgressMessage
 from productrecs.services import Services
 from productrecs.storage.jobs.job_queue import Job, NewJob
-from productrecs.storage.jobs.recurring_jobs import RecurringJobs
+from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.training.demand.repository import (
@@ -209,7 +209,9 @@ def build_command_job_worker(services: Services) -> JobWorker:
             stores=forecast_jobs.stores_with_tracked_stock,
         ),
     )
-    periodic_tasks = RecurringJobs(services.database, services.queue, services.system_clock)
+    periodic_tasks = RecurringJobEnqueuer(
+        services.database, services.queue, services.system_clock
+    )
     return JobWorker(services.queue, handlers, JobSchedule(periodic_tasks, tasks))
 
 

@@ -27,21 +27,19 @@ from productrecs.records.uploads.file_import import (
     FileImport,
     ImportStatus,
 )
-from productrecs.records.uploads.order_upload_import import OrderUploadImporter
-from productrecs.records.uploads.repository import (
-    JOB,
+from productrecs.records.uploads.file_imports.repository import (
     FileImportRepository,
     fail_old_imports,
-    files_needed,
     files_of_open_imports,
     stores_with_imports_in,
-    stores_with_uploads,
 )
+from productrecs.records.uploads.order_upload_import import OrderUploadImporter
+from productrecs.records.uploads.repository import JOB, files_needed, stores_with_uploads
 from productrecs.records.uploads.undo.repository import expire_changes
 from productrecs.records.uploads.undo.undo_import import complete_undo_and_store_outcome
 from productrecs.services import Services, claim_or_check_shared_objects
 from productrecs.storage.jobs.job_queue import Job, NewJob
-from productrecs.storage.jobs.recurring_jobs import RecurringJobs
+from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
     LockedStoreLog,
@@ -372,7 +370,9 @@ def build_file_import_worker(
 
 
 def _schedule(services: Services, tasks: Sequence[PeriodicJob]) -> JobSchedule:
-    periodic_tasks = RecurringJobs(services.database, services.queue, services.system_clock)
+    periodic_tasks = RecurringJobEnqueuer(
+        services.database, services.queue, services.system_clock
+    )
     return JobSchedule(periodic_tasks, tasks)
 
 
@@ -435,7 +435,9 @@ def build_order_upload_worker(services: Services) -> JobWorker:
         PeriodicJob(JOB, every=timedelta(seconds=30), stores=uploads.stores_to_import),
         PeriodicJob("sweep-uploads", every=timedelta(hours=1)),
     )
-    periodic_tasks = RecurringJobs(services.database, services.queue, services.system_clock)
+    periodic_tasks = RecurringJobEnqueuer(
+        services.database, services.queue, services.system_clock
+    )
     return JobWorker(services.queue, handlers, JobSchedule(periodic_tasks, tasks))
 
 

@@ -14,7 +14,7 @@ from productrecs.core.errors import ProductRecsError, StorageError, operator_tex
 from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.processes.child_process import release_freed_memory
 from productrecs.storage.jobs.job_queue import Job, JobQueue, JobState, NewJob
-from productrecs.storage.jobs.recurring_jobs import RecurringJobs
+from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -75,7 +75,7 @@ class JobSchedule:
 
     def __init__(
         self,
-        periodic_tasks: RecurringJobs,
+        periodic_tasks: RecurringJobEnqueuer,
         tasks: Sequence[PeriodicJob],
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -41,7 +41,7 @@ from productrecs.records.pictures.stored_pictures import (
 from productrecs.services import Services
 from productrecs.storage.files.object_store_snapshots import PICTURES, SnapshotName
 from productrecs.storage.jobs.job_queue import Job
-from productrecs.storage.jobs.recurring_jobs import RecurringJobs
+from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.training.repository import serving_snapshots
 from productrecs.training.visual.build_visual_model import (
@@ -385,7 +385,9 @@ def build_picture_worker(services: Services) -> JobWorker:
             JOB, every=timedelta(seconds=1), stores=pictures.stores_with_due_pictures
         ),
     )
-    periodic_tasks = RecurringJobs(services.database, services.queue, services.system_clock)
+    periodic_tasks = RecurringJobEnqueuer(
+        services.database, services.queue, services.system_clock
+    )
     return JobWorker(
         services.queue, handlers, JobSchedule(periodic_tasks, tasks), on_end=pictures.close
     )

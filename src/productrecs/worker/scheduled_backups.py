@@ -20,8 +20,9 @@ from productrecs.core.ids import INSTALLATION, StoreId
 from productrecs.core.private_folders import temp_folder
 from productrecs.core.program_version import PROGRAM_VERSION
 from productrecs.features.privacy.shopper_erasure import copy_erasure_ledger_to_backups
+from productrecs.records.uploads.file_imports.repository import files_of_open_imports
 from productrecs.records.uploads.order_upload import UploadFolder
-from productrecs.records.uploads.repository import files_needed, files_of_open_imports
+from productrecs.records.uploads.repository import files_needed
 from productrecs.services import Services, claim_or_check_object_store
 from productrecs.storage.backup.backup_archive import Advance, BackupManifest
 from productrecs.storage.backup.create_backup import (
@@ -31,7 +32,7 @@ from productrecs.storage.backup.create_backup import (
 )
 from productrecs.storage.files.object_store import ObjectStore
 from productrecs.storage.jobs.job_queue import Job
-from productrecs.storage.jobs.recurring_jobs import RecurringJobs
+from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.worker.job_worker import (
     JobProgress,
@@ -185,7 +186,9 @@ def build_backup_worker(services: Services) -> JobWorker:
         backup = make_scheduled_backup_and_delete_old(services, begin)
         _log.info("backup stored", extra={"backup": backup.name, "bytes": backup.size})
 
-    periodic_tasks = RecurringJobs(services.database, services.queue, services.system_clock)
+    periodic_tasks = RecurringJobEnqueuer(
+        services.database, services.queue, services.system_clock
+    )
     schedule = JobSchedule(periodic_tasks, backup_schedule(services))
     return JobWorker(services.queue, {BACKUP_JOB: back_up}, schedule)
 

@@ -34,11 +34,11 @@ from productrecs.records.uploads.file_import import (
     NewFileImport,
     TooManyImportsError,
 )
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.order_upload import new_upload_id
-from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.services import Services
 from productrecs.storage.jobs.job_queue import Job, NewJob
-from productrecs.storage.jobs.recurring_jobs import RecurringJobs
+from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.users.stored_secret_cipher import UnreadableSecretError
@@ -244,7 +244,9 @@ def build_feed_worker(
         services, downloader or FeedDownloader(services.settings.feed_hosts)
     )
     task = PeriodicJob(FETCH_JOB, every=timedelta(minutes=1), stores=feeds.stores_to_fetch)
-    periodic_tasks = RecurringJobs(services.database, services.queue, services.system_clock)
+    periodic_tasks = RecurringJobEnqueuer(
+        services.database, services.queue, services.system_clock
+    )
     return JobWorker(
         services.queue,
         {FETCH_JOB: feeds.fetch_feed},

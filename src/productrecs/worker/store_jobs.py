@@ -58,7 +58,7 @@ from productrecs.records.search_counts.repository import (
 )
 from productrecs.services import Services, build_eraser, measure_data
 from productrecs.storage.jobs.job_queue import Job, JobQueue, NewJob
-from productrecs.storage.jobs.recurring_jobs import RecurringJobs
+from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.storage.sql.audit_log import AuditLogRepository
 from productrecs.storage.sql.idempotency_keys import IdempotencyRepository
 from productrecs.storage.sql.storage_usage import replace_sizes_of_day
@@ -441,7 +441,7 @@ def build_store_job_worker(services: Services) -> JobWorker:
         # Lists are at most a minute behind: the interval, the pause and the training.
         PeriodicJob("train", every=timedelta(seconds=8), stores=stores.stores_to_train),
     )
-    periodic_tasks = RecurringJobs(services.database, queue, services.system_clock)
+    periodic_tasks = RecurringJobEnqueuer(services.database, queue, services.system_clock)
     return JobWorker(queue, handlers, JobSchedule(periodic_tasks, tasks))
 
 

@@ -27,17 +27,15 @@ from productrecs.features.webhooks.repository import WebhookRepository
 from productrecs.features.webhooks.webhook import WebhookEvent
 from productrecs.records.experiments.repository import ExperimentRepository
 from productrecs.records.uploads.file_import import ImportStatus
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.order_upload import OrderUploadStatus
-from productrecs.records.uploads.repository import (
-    FileImportRepository,
-    OrderUploadRepository,
-)
+from productrecs.records.uploads.repository import OrderUploadRepository
 from productrecs.services import Services
-from productrecs.tenancy.accounts.repository import (
-    AccountRepository,
+from productrecs.tenancy.accounts.key_misuse.repository import (
     KeyMisuseRepository,
     MisuseKind,
 )
+from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import read_plan_usage
 from productrecs.tenancy.billing.call_meter import BillingStatus

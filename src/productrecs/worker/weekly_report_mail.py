@@ -22,7 +22,7 @@ from productrecs.features.widgets.price_format import PriceFormat
 from productrecs.mail import MailError, send_mail
 from productrecs.report_registry import make_report
 from productrecs.services import Services
-from productrecs.tenancy.accounts.api_keys import SecretKeys, sign_address
+from productrecs.tenancy.accounts.api_keys import SecretKeyHashes, sign_address
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.tenancy.users.dashboard_user import DashboardUser
@@ -189,7 +189,7 @@ def _stop_link(services: Services, store: Store, user: DashboardUser) -> str | N
 
 
 def is_stop_link_valid(
-    secrets: SecretKeys, user_id: str, signature: str, now_ms: int
+    secrets: SecretKeyHashes, user_id: str, signature: str, now_ms: int
 ) -> bool:
     """Return whether a link to turn a user's report off was signed for this user."""
     subject = _stop_link_subject(user_id)

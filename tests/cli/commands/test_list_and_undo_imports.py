@@ -9,7 +9,7 @@ from productrecs.core.ids import StoreId
 from productrecs.features.imports.order_import import OrderImport
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads.file_import import ImportStatus
-from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.services import Services
 from productrecs.storage.sql.tables import purchase_lines, stores
 from tests.cli.conftest import BOTH, CommandLine

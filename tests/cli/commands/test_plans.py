@@ -8,7 +8,7 @@ import pytest
 from productrecs.core.timestamps import parse_timestamp
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store_management import find_store
-from productrecs.tenancy.billing.repository import add_calls
+from productrecs.tenancy.billing.metered_calls.repository import add_calls
 from tests.cli.conftest import BOTH, CommandLine
 
 NOW = {"PRODUCTRECS_NOW": "2026-03-10T12:00:00Z"}

@@ -33,12 +33,16 @@ from productrecs.storage.sql.storage_usage import (
 )
 from productrecs.storage.sql.tables import jobs, stores
 from productrecs.storage.sql.tables.account_and_job_tables import duties
-from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind, store_key_misuse
+from productrecs.tenancy.accounts.key_misuse.repository import (
+    KeyMisuse,
+    MisuseKind,
+    store_key_misuse,
+)
 from productrecs.tenancy.accounts.store_management import find_or_create_owner, find_store
 from productrecs.tenancy.billing.call_meter import month_at
-from productrecs.tenancy.billing.repository import add_calls
+from productrecs.tenancy.billing.metered_calls.repository import add_calls
 from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
-from productrecs.tenancy.users.repository import SecondFactor
+from productrecs.tenancy.users.second_factors.repository import SecondFactor
 from productrecs.tenancy.users.stored_secret_cipher import StoredSecretCipher
 from productrecs.tenancy.users.two_factor import new_totp_secret
 from productrecs.worker.store_jobs import build_store_job_worker

@@ -10,7 +10,7 @@ from productrecs.features.live_events.live_event import LiveEvent, LiveEventVerd
 from productrecs.features.live_events.repository import LiveEventRepository
 from productrecs.features.privacy.repository import ShopperRecordRepository
 from productrecs.records.uploads.file_import import ImportStatus, NewFileImport
-from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from tests.features.reports.shop import NOON
 from tests.records.orders.import_support import new_store_id
 

@@ -13,7 +13,7 @@ from productrecs.http.limits.bot_detection import (
     crawler_name,
 )
 from productrecs.records.events.event import INHUMAN_RATE, EventKind, NewEvent
-from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind
+from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuse, MisuseKind
 
 CRAWLERS = {
     "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)": "Googlebot",

@@ -22,8 +22,11 @@ from productrecs.tenancy.accounts.store_management import (
     register_store,
 )
 from productrecs.tenancy.billing.call_meter import BillingStatus, QuotaNotice
+from productrecs.tenancy.billing.metered_calls.repository import (
+    MeteredCallRepository,
+    add_calls,
+)
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
-from productrecs.tenancy.billing.repository import MeteredCallRepository, add_calls
 from tests.support.migrated import bring
 from tests.support.service import eventually
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from productrecs.application import create_application
 from productrecs.core.clock import HOUR_MS, system_ms
 from productrecs.services import Services, build_services
-from productrecs.tenancy.accounts.repository import (
+from productrecs.tenancy.accounts.key_misuse.repository import (
     MAX_STORED,
     KeyMisuse,
     KeyMisuseRepository,

@@ -23,7 +23,7 @@ from productrecs.records.orders.unconfirmed_purchases import exclude_excess_chun
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
 from productrecs.storage.sql.tables import bot_events, events, purchase_lines
 from productrecs.tenancy.accounts.api_keys import KeyUse
-from productrecs.tenancy.accounts.repository import KeyUseRepository
+from productrecs.tenancy.accounts.key_uses.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store_management import (
     change_settings,
     find_store,

@@ -15,6 +15,7 @@ from productrecs.records.orders import order_history_import
 from productrecs.records.orders.order_history_import import OrderHistoryImport, SkippedRow
 from productrecs.records.uploads import order_upload_import
 from productrecs.records.uploads.file_import import ImportStatus
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.order_upload import (
     NewOrderUpload,
     OrderUpload,
@@ -30,7 +31,6 @@ from productrecs.records.uploads.order_upload_import import (
 )
 from productrecs.records.uploads.repository import (
     QUEUE_LIMIT,
-    FileImportRepository,
     OrderUploadRepository,
     files_needed,
     stores_with_uploads,

@@ -25,7 +25,7 @@ from productrecs.storage.jobs.job_queue import (
     RetryPolicy,
     describe_error_without_secrets,
 )
-from productrecs.storage.jobs.recurring_jobs import RecurringJobs
+from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.tables import jobs
 from tests.support.clock import FakeClock
@@ -353,7 +353,9 @@ def test_the_text_of_an_error_is_short_and_holds_no_secret() -> None:
 def test_a_duty_is_enqueued_once_a_turn_by_however_many_workers(bench: Bench) -> None:
     wanted = [TRAIN, replace(TRAIN, store_id=OTHER)]
     add_stores(bench.database, TRAIN.store_id, OTHER)
-    turns = [RecurringJobs(bench.database, bench.queue, bench.clock) for _ in range(2)]
+    turns = [
+        RecurringJobEnqueuer(bench.database, bench.queue, bench.clock) for _ in range(2)
+    ]
 
     def ask() -> list[int]:
         counts = [one.enqueue_due("train", 15_000, wanted) for one in turns]
@@ -370,7 +372,7 @@ def test_a_duty_is_enqueued_once_a_turn_by_however_many_workers(bench: Bench) ->
 
 
 def test_a_store_whose_job_waits_for_a_worker_is_not_enqueued_again(bench: Bench) -> None:
-    turns = RecurringJobs(bench.database, bench.queue, bench.clock)
+    turns = RecurringJobEnqueuer(bench.database, bench.queue, bench.clock)
     wanted = [NewJob(StoreId(f"st_{number}"), "train") for number in range(3)]
     add_stores(bench.database, *(job.store_id for job in wanted))
     assert turns.enqueue_due("train", 15_000, wanted) == 3
@@ -383,7 +385,7 @@ def test_a_store_whose_job_waits_for_a_worker_is_not_enqueued_again(bench: Bench
 
 
 def test_first_runs_of_housekeeping_are_spread_over_the_interval(bench: Bench) -> None:
-    turns = RecurringJobs(bench.database, bench.queue, bench.clock)
+    turns = RecurringJobEnqueuer(bench.database, bench.queue, bench.clock)
     wanted = [NewJob(StoreId(f"st_{number}"), "train") for number in range(40)]
     add_stores(bench.database, *(job.store_id for job in wanted))
 
@@ -401,7 +403,7 @@ def test_first_runs_of_housekeeping_are_spread_over_the_interval(bench: Bench) -
 
 
 def test_a_turn_from_before_the_clock_was_set_back_is_forgotten(bench: Bench) -> None:
-    turns = RecurringJobs(bench.database, bench.queue, bench.clock)
+    turns = RecurringJobEnqueuer(bench.database, bench.queue, bench.clock)
     add_stores(bench.database, TRAIN.store_id)
     assert turns.enqueue_due("train", 15_000, [TRAIN]) == 1
 
@@ -411,7 +413,7 @@ def test_a_turn_from_before_the_clock_was_set_back_is_forgotten(bench: Bench) ->
 
 
 def test_a_store_that_is_deleted_has_no_turn(bench: Bench) -> None:
-    turns = RecurringJobs(bench.database, bench.queue, bench.clock)
+    turns = RecurringJobEnqueuer(bench.database, bench.queue, bench.clock)
 
     assert turns.enqueue_due("train", 15_000, [TRAIN]) == 0
     assert turns.enqueue_due("train", 15_000, [NewJob(INSTALLATION, "train")]) == 1
@@ -425,7 +427,7 @@ def test_turns_requested_at_once_are_taken_once(bench: Bench) -> None:
 
     def ask() -> None:
         with closing(Database(bench.database.dialect)) as own:
-            turns = RecurringJobs(own, queue_on(own), system_ms)
+            turns = RecurringJobEnqueuer(own, queue_on(own), system_ms)
             ready.wait()
             counts.append(turns.enqueue_due("train", 60_000, wanted))
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
-from productrecs.tenancy.accounts.repository import (
-    AccountRepository,
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.shop_connection import ShopConnection, ShopPlatform
+from productrecs.tenancy.accounts.shop_connections.repository import (
     ShopConnectionRepository,
 )
-from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 from productrecs.tenancy.accounts.store_management import (
     change_origins,
     change_settings,

@@ -14,7 +14,7 @@ from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     delete_store,
 )
-from productrecs.tenancy.billing.repository import (
+from productrecs.tenancy.billing.metered_calls.repository import (
     MeteredCallRepository,
     add_calls,
     read_calls,

@@ -24,7 +24,7 @@ from productrecs.training.tuning.repository import (
 from productrecs.training.tuning.tune_store import (
     RETUNE_AFTER_MS,
     RETUNE_GROWN_AFTER_MS,
-    TuningTrial,
+    TrialScores,
     is_significantly_better,
     stores_to_tune,
     tune_copurchase_options,
@@ -115,10 +115,10 @@ def test_no_choice_makes_an_answer_slower() -> None:
     assert not any({"considered", "neighbours"} & set(one) for one in tune_store.GRID)
 
 
-def tried(values: list[float]) -> TuningTrial:
+def tried(values: list[float]) -> TrialScores:
     rng = np.random.default_rng(7)
     noise = rng.normal(0.0, 0.3, size=(2, 400))
-    return TuningTrial(tuple(0.5 + one + noise[at] for at, one in enumerate(values)))
+    return TrialScores(tuple(0.5 + one + noise[at] for at, one in enumerate(values)))
 
 
 def test_better_is_better_in_each_stretch_by_more_than_chance() -> None:
@@ -135,9 +135,9 @@ def best_of_many(times: int) -> int:
     taken = 0
     for _ in range(times):
         usual = rng.random((2, 300))
-        others = [TuningTrial(tuple(rng.random((2, 300)))) for _ in range(15)]
+        others = [TrialScores(tuple(rng.random((2, 300)))) for _ in range(15)]
         taken += any(
-            is_significantly_better(one, TuningTrial(tuple(usual))) for one in others
+            is_significantly_better(one, TrialScores(tuple(usual))) for one in others
         )
     return taken
 

@@ -31,8 +31,8 @@ from productrecs.records.uploads.file_import import (
     ImportStatus,
     NewFileImport,
 )
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.order_upload import new_upload_id
-from productrecs.records.uploads.repository import FileImportRepository
 from productrecs.records.uploads.undo.repository import ImportChangeRepository
 from productrecs.records.uploads.undo.undo_import import (
     ImportChangeJournal,

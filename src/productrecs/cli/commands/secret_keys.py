@@ -10,7 +10,7 @@ from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.timestamps import iso
-from productrecs.tenancy.accounts.repository import KeyUseRepository
+from productrecs.tenancy.accounts.key_uses.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store_management import (
     revoke_secret_keys,
     rotate_secret,

@@ -16,7 +16,7 @@ from productrecs.features.webhooks.webhook import (
     WebhookMessageState,
 )
 from productrecs.records.uploads.file_import import ImportStatus
-from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.services import Services
 from productrecs.tenancy.accounts.store import Store
 

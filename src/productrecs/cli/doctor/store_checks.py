@@ -37,12 +37,12 @@ from productrecs.services import Services
 from productrecs.storage.files.model_files import BrokenModelError, open_arrays
 from productrecs.storage.files.object_store_snapshots import MODELS, SnapshotName
 from productrecs.storage.files.snapshot_cache import SHARE_MODELS
-from productrecs.tenancy.accounts.refused_keys.repository import recent_refused_key_calls
-from productrecs.tenancy.accounts.repository import (
+from productrecs.tenancy.accounts.key_misuse.repository import (
     KeyMisuse,
     KeyMisuseRepository,
     MisuseKind,
 )
+from productrecs.tenancy.accounts.refused_keys.repository import recent_refused_key_calls
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import PlanUsage, read_plan_usage
 from productrecs.tenancy.billing.call_meter import BillingStatus

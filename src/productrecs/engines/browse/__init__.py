@@ -1,7 +1,7 @@
 """Session-based kNN engine (`browse`): predicts next items from similar past sessions."""
 
 from productrecs.engines.browse.session_index import SessionIndex
-from productrecs.engines.browse.session_knn import InteractionType, SessionOptions
+from productrecs.engines.browse.session_knn import InteractionType, SessionKnnOptions
 from productrecs.engines.browse.sessionization import (
     PartitionSessions,
     build_session_index,
@@ -14,7 +14,7 @@ __all__ = [
     "InteractionType",
     "PartitionSessions",
     "SessionIndex",
-    "SessionOptions",
+    "SessionKnnOptions",
     "build_session_index",
     "fit_sessions",
     "gather_visits",

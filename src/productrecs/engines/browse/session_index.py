@@ -23,7 +23,7 @@ from productrecs.engines.array_types_and_sorting import (
 from productrecs.engines.browse import session_knn
 from productrecs.engines.browse.session_knn import (
     SessionArrays,
-    SessionOptions,
+    SessionKnnOptions,
     SessionQuery,
     SessionWeightTables,
     next_items_scores_and_neighbours,
@@ -66,7 +66,7 @@ class SessionIndex:
         self,
         layout: SessionArrays,
         newest_ms: int,
-        options: SessionOptions,
+        options: SessionKnnOptions,
         by_owner: Ints | None = None,
         returns: Floats = _NO_RETURNS,
     ) -> None:
@@ -75,8 +75,8 @@ class SessionIndex:
         `by_owner` is `stable_argsort(layout.owners)`, if already computed. `returns[k]` is
         the share of steps that returned to the item k positions before the current one (0
         is the current item). The visit's item there gets this share of all votes, times
-        `SessionOptions.returns`. Neighbours are found by the visit's items, so they
-        contain them: their votes for these items count only `SessionOptions.seen`.
+        `SessionKnnOptions.returns`. Neighbours are found by the visit's items, so they
+        contain them: their votes for these items count only `SessionKnnOptions.seen`.
         """
         self._layout = layout
         self._newest_ms = newest_ms
@@ -102,7 +102,9 @@ class SessionIndex:
             none,
             no_scores,
         )
-        return cls(read_only_layout(SessionArrays(*columns)._asdict()), 0, SessionOptions())
+        return cls(
+            read_only_layout(SessionArrays(*columns)._asdict()), 0, SessionKnnOptions()
+        )
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
@@ -112,7 +114,7 @@ class SessionIndex:
             KeyError: when one is missing.
             ValueError: when the number of constants or owners is wrong.
         """
-        options = SessionOptions.from_array(arrays["constants"].tolist())
+        options = SessionKnnOptions.from_array(arrays["constants"].tolist())
         layout, by_owner = read_only_layout(arrays), arrays.get("by_owner")
         if by_owner is not None:  # missing in older releases
             if by_owner.shape != layout.owners.shape:
@@ -158,9 +160,10 @@ class SessionIndex:
         earlier ones may be. Unknown items are ignored; without a common session the list is
         empty. Sessions of `exclude_session` (see `fit_sessions`) are left out, because a
         live visit would match itself. `interactions` has each item's strongest
-        `InteractionType` above a view. If `extend` and fewer than `SessionOptions.enough`
-        items are found, the next items of the best ones are added below them. Scores are
-        above 0 and decay with the index's age at `now_ms` (UTC milliseconds).
+        `InteractionType` above a view. If `extend` and fewer items than
+        `SessionKnnOptions.enough` are found, the next items of the best ones are added
+        below them. Scores are above 0 and decay with the index's age at `now_ms` (UTC
+        milliseconds).
 
         Source: VMIS-kNN's index with VSTAN's weights, requirements/algorithms.md 1.1.
         """

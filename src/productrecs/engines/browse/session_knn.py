@@ -54,7 +54,7 @@ class SessionArrays(_SessionArrays):
 
 
 class _SessionWeightTables(NamedTuple):
-    """Decay weights of `SessionOptions`, as tables."""
+    """Decay weights of `SessionKnnOptions`, as tables."""
 
     match: Floats  # [prefix] by position in the visit, newest first
     vote: Floats  # [prefix] by visit position of the newest matching item
@@ -90,7 +90,7 @@ class MatchingSessions(NamedTuple):
     matches: Ints  # newest matching visit position
 
 
-def weight_tables(options: SessionOptions, returns: Floats) -> SessionWeightTables:
+def weight_tables(options: SessionKnnOptions, returns: Floats) -> SessionWeightTables:
     """Return the tables of `options`; `returns` is cut or padded to `prefix`."""
     positions = np.arange(options.prefix)
     offsets = np.arange(-options.longest, options.longest + 1)
@@ -135,7 +135,7 @@ class InteractionType(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionOptions:
+class SessionKnnOptions:
     """Hyperparameters, tuned on the last days of two training sets.
 
     Every other `..._scale` is the distance (in visit positions, newest first, or in days)

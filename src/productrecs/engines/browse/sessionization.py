@@ -27,7 +27,7 @@ from productrecs.engines.array_types_and_sorting import (
 from productrecs.engines.browse.session_index import SessionIndex
 from productrecs.engines.browse.session_knn import (
     SessionArrays,
-    SessionOptions,
+    SessionKnnOptions,
     read_only_layout,
 )
 
@@ -78,7 +78,7 @@ def fit_sessions(
     items: Items,
     times: Ints,
     n_items: int,
-    options: SessionOptions | None = None,
+    options: SessionKnnOptions | None = None,
     owners: Ints | None = None,
 ) -> SessionIndex:
     """Return the session index of parallel arrays, one entry an event, in any order.
@@ -92,7 +92,7 @@ def fit_sessions(
         ValueError: when an item number lies outside 0..n_items-1.
     """
     check_item_numbers(items, n_items)
-    options = options or SessionOptions()
+    options = options or SessionKnnOptions()
     order = grouped_argsort(sessions, times)
     codes = sessions[order]
     is_start = np.ones(len(codes), dtype=np.bool_)
@@ -120,7 +120,7 @@ def gather_visits(
 def build_session_index(
     parts: Sequence[PartitionSessions],
     n_items: int,
-    options: SessionOptions,
+    options: SessionKnnOptions,
     allocate: Allocate = allocate_in_memory,
 ) -> SessionIndex:
     """Return the session index of the sessions of all parts.

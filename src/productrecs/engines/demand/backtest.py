@@ -70,7 +70,7 @@ class DemandBacktestResult:
     ensemble_weights: EnsembleWeights
     calibration: IntervalCalibration
     sum_overdispersion: Floats  # [CLASSES] of sums of days
-    item_backtest: ItemForecastBacktest | None
+    item_backtest: ItemForecastAccuracy | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class MethodAccuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemForecastBacktest:
+class ItemForecastAccuracy:
     """Accuracy of the items' forecasts, compared with two baselines."""
 
     items: int  # with sales on at least 28 days; rmsse and pinball are theirs
@@ -269,7 +269,7 @@ def _sum_overdispersion(history: PastForecasts) -> Floats:
 
 def _item_accuracy(
     past: PastForecasts, demand: DailyDemand, evaluated_items: Ints
-) -> ItemForecastBacktest:
+) -> ItemForecastAccuracy:
     """Return the newest origins' accuracy; each interval is calibrated on the others."""
     history, past = past, past.of(past.origins < _ORIGINS_REPORTED)
     paths = past.paths
@@ -322,7 +322,7 @@ def _item_accuracy(
         _concatenate([method(demand, start, evaluated_items) for start in starts])
         for method in (_seasonal_naive, _moving_average_of_days)
     )
-    return ItemForecastBacktest(
+    return ItemForecastAccuracy(
         items=int(is_measured.sum()) // count,
         origins=count,
         ours=score_forecast(mean, quantiles),

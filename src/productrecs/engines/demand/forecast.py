@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from productrecs.engines.array_types_and_sorting import Bools, Floats
     from productrecs.engines.demand.backtest import (
         DemandBacktestResult,
-        ItemForecastBacktest,
+        ItemForecastAccuracy,
     )
     from productrecs.engines.demand.calendar_effects import CalendarEffects
     from productrecs.engines.demand.demand_series import DailyDemand
@@ -67,7 +67,7 @@ class DemandForecast:
     sum_overdispersion: Floats  # [items] of sums of days
     total: StoreTotalForecast
     accuracy: StoreTotalAccuracy | None  # None when the history is too short
-    item_backtest: ItemForecastBacktest | None
+    item_backtest: ItemForecastAccuracy | None
 
 
 def forecast_demand(

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, control_character, visitor_hash
-from productrecs.tenancy.accounts.api_keys import SecretKeys, sign_address
+from productrecs.tenancy.accounts.api_keys import SecretKeyHashes, sign_address
 
 MAX_POSITIONS: Final = 12
 KEPT_DAYS: Final = 7
@@ -148,7 +148,7 @@ def sign_slot(secret_hash: str, slot: str) -> str:
 
 
 def is_slot_signature_valid(
-    secrets: SecretKeys, slot: str, signature: str, now_ms: int
+    secrets: SecretKeyHashes, slot: str, signature: str, now_ms: int
 ) -> bool:
     """Return whether a slot's signature is right; a replaced key counts while accepted."""
     return secrets.accepts_signature(_subject(slot), signature, now_ms, _SIGNATURE_DIGITS)

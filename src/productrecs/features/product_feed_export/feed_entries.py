@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from productrecs.records.catalog.item import Item
-    from productrecs.tenancy.accounts.api_keys import SecretKeys
+    from productrecs.tenancy.accounts.api_keys import SecretKeyHashes
 
 _BEST_SHARE: Final = 0.1
 _EXAMPLES: Final = 5
@@ -231,7 +231,7 @@ def feed_path(secret_hash: str, domain: str, feed: FeedFormat) -> str:
 
 
 def is_feed_signature_valid(
-    secrets: SecretKeys, feed: FeedFormat, signature: str, now_ms: int
+    secrets: SecretKeyHashes, feed: FeedFormat, signature: str, now_ms: int
 ) -> bool:
     """Return whether a feed's signature is right; a replaced key counts while accepted."""
     return secrets.accepts_signature(_subject(feed), signature, now_ms)

@@ -38,7 +38,7 @@ from productrecs.http.pipeline.route_declaration import (
     Route,
 )
 from productrecs.http.transport.request_parser import Header
-from productrecs.tenancy.accounts.repository import MisuseKind
+from productrecs.tenancy.accounts.key_misuse.repository import MisuseKind
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.billing.call_meter import CallMeter
 

@@ -53,8 +53,8 @@ from productrecs.schemas.validation_errors import (
     validation_error_body,
 )
 from productrecs.tenancy.accounts.api_keys import KeyUse
+from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuse, MisuseKind
 from productrecs.tenancy.accounts.refused_keys.repository import RefusedKeyCall
-from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from productrecs.core.cache_registry import BoundedCache, RegisteredCache, memoi
 from productrecs.core.clock import Clock
 from productrecs.core.ids import StoreId
 from productrecs.records.events.event import INHUMAN_RATE, EventKind, NewEvent
-from productrecs.tenancy.accounts.repository import KeyMisuse, MisuseKind
+from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuse, MisuseKind
 
 BURST: Final = 30
 """The most actions of a shopper at once: a restored browser window has that many tabs."""

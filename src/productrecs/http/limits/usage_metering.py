@@ -25,7 +25,7 @@ from productrecs.tenancy.billing.call_meter import (
     QuotaNotice,
     month_at,
 )
-from productrecs.tenancy.billing.repository import add_calls, read_calls
+from productrecs.tenancy.billing.metered_calls.repository import add_calls, read_calls
 
 _log = logging.getLogger(__name__)
 

@@ -40,7 +40,7 @@ from productrecs.serving.writes.background_writes import (
 )
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.storage_failures import OutageLogLimiter
-from productrecs.tenancy.accounts.api_keys import SecretKeys
+from productrecs.tenancy.accounts.api_keys import SecretKeyHashes
 from productrecs.tenancy.accounts.shopper_identity import check_identity
 
 _log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ class EventRequestContext:
     is_order: bool = False
     is_repeated: bool = False  # the order is a duplicate
     bots: BotDetector | None = None  # recognises a page's visitors
-    secrets: SecretKeys | None = None  # check the signed identities; None skips them
+    secrets: SecretKeyHashes | None = None  # check the signed identities; None skips them
 
 
 class LiveViewRecorder:

@@ -16,7 +16,8 @@ from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.tenancy.accounts.repository import AccountRepository, KeyUseRepository
+from productrecs.tenancy.accounts.key_uses.repository import KeyUseRepository
+from productrecs.tenancy.accounts.repository import AccountRepository
 
 SHARE_OF_DAY: Final = 0.02
 """A network of a large store, such as a mobile carrier's, may add this share of a day."""

@@ -85,7 +85,7 @@ class BoxFinder(Protocol):
 
 
 class GarmentFinder(Protocol):
-    """A model that finds a person in a photo."""
+    """A model that finds the garments of a person in a photo."""
 
     def find_garments(self, pixels: Pixels) -> Boxes:
         """Return the places of the person's garments; none without a person."""

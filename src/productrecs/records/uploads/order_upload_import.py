@@ -26,11 +26,9 @@ from productrecs.records.uploads.file_import import (
     ImportStatus,
     NewFileImport,
 )
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.order_upload import OrderUpload, UploadFolder
-from productrecs.records.uploads.repository import (
-    FileImportRepository,
-    OrderUploadRepository,
-)
+from productrecs.records.uploads.repository import OrderUploadRepository
 from productrecs.records.uploads.undo.undo_import import ImportChangeJournal
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (

@@ -35,14 +35,11 @@ from productrecs.records.experiments.repository import (
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.api_keys import KeyUse
+from productrecs.tenancy.accounts.key_misuse.repository import KeyMisuse, store_key_misuse
+from productrecs.tenancy.accounts.key_uses.repository import store_key_uses
 from productrecs.tenancy.accounts.refused_keys.repository import (
     RefusedKeyCall,
     store_and_purge_refused_keys,
-)
-from productrecs.tenancy.accounts.repository import (
-    KeyMisuse,
-    store_key_misuse,
-    store_key_uses,
 )
 
 _log = logging.getLogger(__name__)

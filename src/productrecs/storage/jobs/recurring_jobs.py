@@ -18,8 +18,8 @@ from productrecs.storage.sql.tables import stores
 from productrecs.storage.sql.tables.account_and_job_tables import duties
 
 
-class RecurringJobs:
-    """Periodic tasks of all stores. Uses the machine's clock."""
+class RecurringJobEnqueuer:
+    """Enqueues the jobs of periodic tasks, for all stores. Uses the machine's clock."""
 
     def __init__(self, database: Database, queue: JobQueue, clock: Clock) -> None:
         """Record runs in `database` and enqueue jobs in `queue`."""

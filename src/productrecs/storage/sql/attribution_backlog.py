@@ -12,7 +12,7 @@ _USUAL_COUNT: Final = 1_000
 _USUAL_SHARE: Final = 0.01
 
 
-class UnattributedRecords(NamedTuple):
+class UnattributedRecordCount(NamedTuple):
     """The newest records of a log that attribution has not read, and the log's length."""
 
     uncounted: int
@@ -40,7 +40,7 @@ class UnattributedRecords(NamedTuple):
 
 def attribution_backlog(
     connection: sa.Connection, store_id: StoreId
-) -> UnattributedRecords:
+) -> UnattributedRecordCount:
     """Return a store's attribution backlog."""
     progress = sa.select(attribution_marks.c.seq).where(
         attribution_marks.c.store_id == store_id
@@ -48,4 +48,4 @@ def attribution_backlog(
     counted = connection.execute(progress).scalar()
     log_length = log_seq(connection, store_id)
     uncounted = log_length - max(0, counted or 0)
-    return UnattributedRecords(uncounted, log_length, was_counted=counted is not None)
+    return UnattributedRecordCount(uncounted, log_length, was_counted=counted is not None)

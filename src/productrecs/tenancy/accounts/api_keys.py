@@ -33,8 +33,8 @@ class ActiveSecretKey:
 
 
 @dataclass(frozen=True, slots=True)
-class SecretKeys:
-    """The stored form of a store's secret key, and of the replaced one during overlap."""
+class SecretKeyHashes:
+    """The hashes of a store's secret key, and of the replaced one during overlap."""
 
     secret_hash: str | None = None
     end: str | None = None  # its last four letters; None: made before they were stored
@@ -44,12 +44,14 @@ class SecretKeys:
     old_made_at: int | None = None
     old_expires_at: int | None = None
 
-    def replaced_by(self, secret: SecretKey, now_ms: int, overlap_ms: int) -> "SecretKeys":
+    def replaced_by(
+        self, secret: SecretKey, now_ms: int, overlap_ms: int
+    ) -> "SecretKeyHashes":
         """Return the keys with a new one; the current one works for `overlap_ms` more."""
-        new = SecretKeys(hash_secret(secret), secret[-_END:], now_ms)
+        new = SecretKeyHashes(hash_secret(secret), secret[-_END:], now_ms)
         if overlap_ms <= 0 or self.secret_hash is None:
             return new
-        return SecretKeys(
+        return SecretKeyHashes(
             new.secret_hash,
             new.end,
             new.made_at,
@@ -99,9 +101,9 @@ class SecretKeys:
         return secret_hash == self.old_hash and self.is_old_active(now_ms)
 
 
-def first_secret(secret: SecretKey, now_ms: int) -> SecretKeys:
+def first_secret(secret: SecretKey, now_ms: int) -> SecretKeyHashes:
     """Return the stored form of a store's first secret key."""
-    return SecretKeys().replaced_by(secret, now_ms, 0)
+    return SecretKeyHashes().replaced_by(secret, now_ms, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,33 +1,26 @@
-"""Account repository: SQL of stores, their keys, key misuse and shop connections."""
+"""Account repository: SQL of stores, with their keys, settings and subscriptions."""
 
 import json
-import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import groupby
-from typing import Final, Protocol, Self, TypeVar
+from typing import Protocol, TypeVar
 
 import sqlalchemy as sa
 
-from productrecs.core.clock import HOUR_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import StoreDeletedError
 from productrecs.storage.sql.store_counters_and_versions import add_head
-from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
     counters,
-    key_uses,
     metadata,
-    sightings,
-    store_connections,
     stores,
 )
-from productrecs.tenancy.accounts.api_keys import KeyUse, SecretKeys
-from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform, Store
+from productrecs.tenancy.accounts.api_keys import SecretKeyHashes
+from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import (
     SettingValue,
     StoreSettings,
@@ -158,7 +151,7 @@ class AccountRepository:
         add_head(self._connection, store.store_id)
         self._increment_version()
 
-    def set_secrets(self, store_id: StoreId, secrets: SecretKeys) -> None:
+    def set_secrets(self, store_id: StoreId, secrets: SecretKeyHashes) -> None:
         """Replace the secret keys; processes reject others once they see the version."""
         self._update(store_id, **_secret_key_columns(secrets))
 
@@ -208,66 +201,6 @@ class AccountRepository:
             self._connection.execute(counters.insert().values(name=_ACCOUNTS, value=1))
 
 
-class KeyUseRepository(StoreRepository):
-    """The last uses of one store's secret keys; never commits."""
-
-    def last_uses(self) -> dict[str, int]:
-        """Return the last use of each key by its id; unused keys are missing."""
-        query = sa.select(key_uses.c.key_id, key_uses.c.used_at).where(
-            key_uses.c.store_id == self._store_id
-        )
-        return {row.key_id: row.used_at for row in self._connection.execute(query)}
-
-    def last_addresses(self) -> dict[str, str]:
-        """Return the address of each key's last use by its id, if known."""
-        query = sa.select(key_uses.c.key_id, key_uses.c.address).where(
-            key_uses.c.store_id == self._store_id, key_uses.c.address.is_not(None)
-        )
-        return {row.key_id: row.address for row in self._connection.execute(query)}
-
-    def record(self, uses: Iterable[KeyUse]) -> None:
-        """Store uses; the last use of each key counts."""
-        for use in sorted(uses, key=lambda use: use.used_at):
-            self._put_row(
-                key_uses,
-                key_id=use.key_id,
-                used_at=use.used_at,
-                address=use.address[:64] or None,
-            )
-
-
-def store_key_uses(transaction: sa.Connection, batch: Sequence[KeyUse]) -> None:
-    """Store uses of keys of any stores."""
-    for store_id, uses in AccountRepository(transaction).lock_each_store(batch):
-        KeyUseRepository(transaction, store_id).record(uses)
-
-
-class ShopConnectionRepository(StoreRepository):
-    """One store's connection to its shop system, in one transaction; never commits."""
-
-    def find(self) -> ShopConnection:
-        """Return the state of the connection; empty before the first call."""
-        query = sa.select(store_connections).where(
-            store_connections.c.store_id == self._store_id
-        )
-        row = self._connection.execute(query).mappings().first()
-        if row is None:
-            return ShopConnection()
-        platform = row["platform"]
-        return ShopConnection(
-            platform=None if platform is None else ShopPlatform(platform),
-            platform_chosen=bool(row["platform_chosen"]),
-            plugin_version=row["plugin_version"],
-            store_url=row["store_url"],
-            first_connected_at=row["first_connected_at"],
-        )
-
-    def put(self, connection: ShopConnection) -> None:
-        """Store the connection; lock the store first."""
-        values = asdict(connection)
-        self._put_row(store_connections, **values)
-
-
 def _subscription_columns(subscription: Subscription) -> dict[str, object]:
     return {
         "plan": subscription.plan,
@@ -276,7 +209,7 @@ def _subscription_columns(subscription: Subscription) -> dict[str, object]:
     }
 
 
-def _secret_key_columns(secrets: SecretKeys) -> dict[str, object]:
+def _secret_key_columns(secrets: SecretKeyHashes) -> dict[str, object]:
     return {
         "secret_hash": secrets.secret_hash,
         "secret_end": secrets.end,
@@ -300,7 +233,7 @@ def _store_from_row(row: sa.RowMapping) -> Store:
             suspended_at=row["suspended_at"],
         ),
         publishable_key=row["publishable_key"],
-        secrets=SecretKeys(
+        secrets=SecretKeyHashes(
             row["secret_hash"],
             row["secret_end"],
             row["secret_made_at"],
@@ -320,87 +253,3 @@ def accounts_version(reader: RawReader) -> int:
     """Return the number that grows with every change of an account."""
     rows = reader.all("SELECT value FROM counters WHERE name = 'accounts'", ())
     return int(rows[0][0]) if rows else 0
-
-
-_ORIGIN: Final = re.compile(r"https?://[^\s/?#@\x00-\x20]{1,240}", re.ASCII)
-
-
-class MisuseKind(StrEnum):
-    """The kinds of key misuse."""
-
-    FOREIGN_ORIGIN = "foreign_origin"  # a page whose origin is not in the allowlist
-    LEAKED_SECRET = "leaked_secret"  # noqa: S105 - a secret key in a URL or a page
-    INHUMAN_RATE = "inhuman_rate"  # a program that acts as a shopper
-    UNKNOWN_KEY = "unknown_key"  # of the installation: no store has the key
-
-
-@dataclass(frozen=True, slots=True)
-class KeyMisuse:
-    """One observed misuse, with the origin or page if known."""
-
-    store_id: StoreId
-    kind: MisuseKind
-    value: str
-    seen_at: int
-
-    @classmethod
-    def of(
-        cls, store_id: StoreId, kind: MisuseKind, origin: bytes | None, now_ms: int
-    ) -> Self:
-        """Return a misuse with the origin of its page, or without it if invalid."""
-        text = "" if origin is None else origin.decode("latin-1")
-        return cls(store_id, kind, text if _ORIGIN.fullmatch(text) else "", now_ms)
-
-    @property
-    def key(self) -> tuple[StoreId, str, str, int]:
-        """The deduplication key."""
-        return self.store_id, self.kind.value, self.value, self.seen_at // HOUR_MS
-
-
-MAX_STORED: Final = 50
-"""The most misuses stored per store: third parties choose the origins they send."""
-
-
-def store_key_misuse(transaction: sa.Connection, batch: Sequence[KeyMisuse]) -> None:
-    """Store misuses of any stores, with the first and the last time of each."""
-    # All processes write rows in the same order, which prevents deadlocks.
-    ordered = sorted(batch, key=lambda one: one.key)
-    for store_id, rows in AccountRepository(transaction).lock_each_store(ordered):
-        KeyMisuseRepository(transaction, store_id).add(rows)
-
-
-class KeyMisuseRepository(StoreRepository):
-    """The recorded misuses of one store, inside one transaction; never commits."""
-
-    def all(self, since_ms: int = 0) -> list[KeyMisuse]:
-        """Return the misuses since then, each with its last time, newest first."""
-        query = (
-            sa.select(sightings)
-            .where(sightings.c.store_id == self._store_id, sightings.c.last_at >= since_ms)
-            .order_by(sightings.c.last_at.desc(), sightings.c.value)
-        )
-        return [
-            KeyMisuse(self._store_id, MisuseKind(row.kind), row.value, row.last_at)
-            for row in self._connection.execute(query)
-        ]
-
-    def add(self, batch: Sequence[KeyMisuse]) -> None:
-        """Store misuses; new ones only up to the limit."""
-        stored = {(misuse.kind, misuse.value) for misuse in self.all()}
-        for misuse in batch:
-            if (misuse.kind, misuse.value) not in stored and len(stored) >= MAX_STORED:
-                continue
-            stored.add((misuse.kind, misuse.value))
-            self._put_row(
-                sightings,
-                keeps=("first_at",),
-                kind=misuse.kind.value,
-                value=misuse.value,
-                first_at=misuse.seen_at,
-                last_at=misuse.seen_at,
-            )
-
-    def delete(self, kind: MisuseKind, before_ms: int | None = None) -> None:
-        """Delete the records of one kind, or those last seen before a time."""
-        is_old = sa.true() if before_ms is None else sightings.c.last_at < before_ms
-        self._delete_rows(sightings, is_old, kind=kind.value)

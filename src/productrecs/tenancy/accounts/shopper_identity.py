@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from productrecs.core.clock import DAY_MS
-from productrecs.tenancy.accounts.api_keys import SecretKeys
+from productrecs.tenancy.accounts.api_keys import SecretKeyHashes
 
 MAX_DAYS_AHEAD: Final = 400
 """An identity may not be valid for longer."""
@@ -49,7 +49,7 @@ def sign_identity(secret_hash: str, customer_id: str, expires: int) -> str:
 
 
 def check_identity(
-    secrets: SecretKeys, identity: str | None, customer_id: str | None, now_ms: int
+    secrets: SecretKeyHashes, identity: str | None, customer_id: str | None, now_ms: int
 ) -> IdentityVerdict:
     """Return what an identity proves about an id; a replaced key counts while accepted."""
     if not identity:

@@ -10,7 +10,7 @@ from productrecs.core.ids import StoreId, new_store_id
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.api_keys import (
     SecretKey,
-    SecretKeys,
+    SecretKeyHashes,
     first_secret,
     new_publishable_key,
     new_secret_key,
@@ -20,15 +20,15 @@ from productrecs.tenancy.accounts.domains_and_origins import (
     normalise_origin,
     validate_new_domain,
 )
-from productrecs.tenancy.accounts.repository import (
-    AccountRepository,
-    DomainTakenError,
+from productrecs.tenancy.accounts.key_misuse.repository import (
     KeyMisuseRepository,
     MisuseKind,
 )
+from productrecs.tenancy.accounts.repository import AccountRepository, DomainTakenError
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_settings import parse_setting, resolve_settings
 from productrecs.tenancy.billing.call_meter import QuotaNotice, month_at, quota_notice
+from productrecs.tenancy.billing.metered_calls.repository import MeteredCallRepository
 from productrecs.tenancy.billing.plans_and_subscriptions import (
     UNLIMITED,
     Plan,
@@ -36,21 +36,16 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
     Subscription,
     first_subscription,
 )
-from productrecs.tenancy.billing.repository import MeteredCallRepository
-from productrecs.tenancy.users.dashboard_user import (
-    DashboardUser,
-    Role,
-    hash_token,
-    normalise_email,
-    validate_and_hash_password,
-)
-from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
-from productrecs.tenancy.users.repository import (
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role, normalise_email
+from productrecs.tenancy.users.invitations.repository import (
     NEW_STORE,
     STARTUP,
     InvitationRepository,
-    UserRepository,
 )
+from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
+from productrecs.tenancy.users.passwords import validate_and_hash_password
+from productrecs.tenancy.users.random_tokens import hash_token
+from productrecs.tenancy.users.repository import UserRepository
 
 OWNER_ID: Final = "owner"
 """The user who registered the store."""
@@ -241,8 +236,10 @@ def revoke_secret_keys(
     with database.transaction() as transaction:
         accounts = AccountRepository(transaction)
         secrets = accounts.lock(store.store_id).secrets
-        without_old = SecretKeys(secrets.secret_hash, secrets.end, secrets.made_at)
-        accounts.set_secrets(store.store_id, without_old if only_replaced else SecretKeys())
+        without_old = SecretKeyHashes(secrets.secret_hash, secrets.end, secrets.made_at)
+        accounts.set_secrets(
+            store.store_id, without_old if only_replaced else SecretKeyHashes()
+        )
 
 
 def change_origins(

@@ -9,26 +9,20 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId, random_text
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.repository import AccountRepository
-from productrecs.tenancy.users.dashboard_user import (
-    DashboardUser,
-    Role,
-    hash_token,
-    new_token,
-    normalise_email,
-    store_id_of_token,
-    validate_and_hash_password,
-)
-from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
-from productrecs.tenancy.users.repository import (
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role, normalise_email
+from productrecs.tenancy.users.invitations.repository import (
     NEW_STORE,
     OVER,
     STARTUP,
     Invitation,
     InvitationError,
     InvitationRepository,
-    SecondFactorRepository,
-    UserRepository,
 )
+from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
+from productrecs.tenancy.users.passwords import validate_and_hash_password
+from productrecs.tenancy.users.random_tokens import hash_token, new_token, store_id_of_token
+from productrecs.tenancy.users.repository import UserRepository
+from productrecs.tenancy.users.second_factors.repository import SecondFactorRepository
 
 INVITATION_MS: Final = 7 * DAY_MS
 MAX_MEMBERS: Final = 100  # users and invitations of one store

@@ -18,23 +18,20 @@ from productrecs.core.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.database import Database
-from productrecs.tenancy.users.dashboard_user import (
-    DashboardUser,
-    Role,
-    hash_token,
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
+from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
+from productrecs.tenancy.users.passwords import (
     is_password,
-    new_token,
     rehashed,
-    store_id_of_token,
     validate_and_hash_password,
 )
-from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
+from productrecs.tenancy.users.random_tokens import hash_token, new_token, store_id_of_token
 from productrecs.tenancy.users.repository import (
-    SecondFactorRepository,
     SessionBrowser,
     StoredSession,
     UserRepository,
 )
+from productrecs.tenancy.users.second_factors.repository import SecondFactorRepository
 
 IDLE_MS: Final = 12 * HOUR_MS
 ABSOLUTE_MS: Final = 7 * DAY_MS

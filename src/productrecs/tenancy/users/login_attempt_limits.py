@@ -12,7 +12,7 @@ from typing import Final
 from productrecs.core.clock import Clock
 from productrecs.core.errors import ProductRecsError
 from productrecs.storage.sql.database import Database
-from productrecs.tenancy.users.repository import LoginAttemptRepository
+from productrecs.tenancy.users.login_attempts.repository import LoginAttemptRepository
 
 _SITE: Final = 64  # IPv6 prefix length that one customer of a provider has
 

@@ -11,14 +11,10 @@ from urllib.parse import quote, urlencode
 from productrecs.core.clock import MINUTE_MS
 from productrecs.core.errors import ProductRecsError
 from productrecs.storage.sql.database import Database
-from productrecs.tenancy.users.dashboard_user import (
-    DashboardUser,
-    hash_token,
-    new_token,
-    store_id_of_token,
-)
+from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.logins.repository import CrossStoreLoginRepository
-from productrecs.tenancy.users.repository import (
+from productrecs.tenancy.users.random_tokens import hash_token, new_token, store_id_of_token
+from productrecs.tenancy.users.second_factors.repository import (
     SecondFactor,
     SecondFactorRepository,
 )

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class StoreDays:
+class StoreDayRange:
     """`count` days of a store from the date `first` on, by midnight in its time zone."""
 
     first: date
@@ -57,17 +57,17 @@ class StoreDays:
         return (self.first + timedelta(days=number)).isoformat()
 
 
-def days_between(first: date, until: date, zone: tzinfo) -> StoreDays:
+def days_between(first: date, until: date, zone: tzinfo) -> StoreDayRange:
     """Return the days from `first` to the one before `until`."""
     count = max(0, (until - first).days)
     dates = [first + timedelta(days=number) for number in range(count + 1)]
-    return StoreDays(
+    return StoreDayRange(
         first, np.array([window_start_ms(day.isoformat(), zone) for day in dates], np.int64)
     )
 
 
 def window_day_range(
-    days: StoreDays, zone: tzinfo, starts: str | None, ends: str | None
+    days: StoreDayRange, zone: tzinfo, starts: str | None, ends: str | None
 ) -> tuple[int, int]:
     """Return a window's first day number and the one after its last: within 0..count.
 
@@ -104,7 +104,7 @@ class DemandInputs:
     demand: DailyDemand
     on_sale: Bools  # [items, DAYS_AHEAD]
     numbers: Ints  # [items] catalog numbers
-    days: StoreDays  # of the history
+    days: StoreDayRange  # of the history
     events: Sequence[CalendarEvent]  # past ones, and those ahead
     target_mode: TargetMode
     seq: int
@@ -219,7 +219,7 @@ def _unit_prices(totals: Sequence[float | None], quantities: Ints) -> Floats:
 
 
 def _highest_paid_prices(
-    lines: _SoldLineArrays, numbers: Ints, days: StoreDays
+    lines: _SoldLineArrays, numbers: Ints, days: StoreDayRange
 ) -> PaidPrices:
     """Return the highest price paid for each item on each day with a known one."""
     known = select_rows(lines, np.isfinite(lines.prices))
@@ -264,8 +264,8 @@ def _forecast_item_numbers(
 
 
 def _shorten_history(
-    days: StoreDays, lines: _SoldLineArrays, items: int
-) -> tuple[StoreDays, _SoldLineArrays]:
+    days: StoreDayRange, lines: _SoldLineArrays, items: int
+) -> tuple[StoreDayRange, _SoldLineArrays]:
     """Drop the days before the first sale and those above the memory limit."""
     day_numbers = days.numbers(lines.times)
     first = int(day_numbers.min()) if len(day_numbers) else days.count
@@ -273,12 +273,12 @@ def _shorten_history(
     first = max(first, days.count - max_days)
     first = min(first, days.count - 1)
     is_recent = day_numbers >= first
-    kept_days = StoreDays(days.first + timedelta(days=first), days.midnights[first:])
+    kept_days = StoreDayRange(days.first + timedelta(days=first), days.midnights[first:])
     return kept_days, select_rows(lines, is_recent)
 
 
 def _daily_net_amounts(
-    lines: _SoldLineArrays, numbers: Ints, days: StoreDays, mode: TargetMode
+    lines: _SoldLineArrays, numbers: Ints, days: StoreDayRange, mode: TargetMode
 ) -> Amounts:
     values = lines.quantities if mode == "units" else np.sign(lines.quantities)
     rows = np.searchsorted(numbers, lines.items)
@@ -291,7 +291,7 @@ def _daily_net_amounts(
 def _past_days_on_sale(
     amounts: Amounts,
     item_facts: Sequence[ForecastItemFacts | None],
-    days: StoreDays,
+    days: StoreDayRange,
     zone: tzinfo,
 ) -> Bools:
     """Return the days on which each item was on sale: from its first day, in its window."""
@@ -326,7 +326,7 @@ def _exclude_stock_out_days(
     amounts: Amounts,
     stock_outs: Sequence[StockOutPeriod],
     numbers: Ints,
-    days: StoreDays,
+    days: StoreDayRange,
 ) -> None:
     """Mask days without stock: their sales do not show demand.
 
@@ -360,7 +360,7 @@ def _first_day_of_silence(amounts: Amounts, on_sale: Bools, recorded_day: int) -
 
 
 def _future_days_on_sale(
-    item_facts: Sequence[ForecastItemFacts | None], days_ahead: StoreDays, zone: tzinfo
+    item_facts: Sequence[ForecastItemFacts | None], days_ahead: StoreDayRange, zone: tzinfo
 ) -> Bools:
     """Return the future days on which each item is on sale, in stock or not."""
     is_on_sale = np.zeros((len(item_facts), days_ahead.count), np.bool_)

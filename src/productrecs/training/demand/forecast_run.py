@@ -18,7 +18,7 @@ import numpy as np
 from productrecs.core.clock import DAY_MS, Clock
 from productrecs.engines.demand.backtest import (
     DemandBacktestResult,
-    ItemForecastBacktest,
+    ItemForecastAccuracy,
     MethodAccuracy,
     run_backtest,
 )
@@ -173,11 +173,11 @@ def _backtest_from_dict(draft: Mapping[str, Any]) -> DemandBacktestResult:
     )
 
 
-def _item_backtest_from_dict(stored: Mapping[str, Any]) -> ItemForecastBacktest:
+def _item_backtest_from_dict(stored: Mapping[str, Any]) -> ItemForecastAccuracy:
     ours, naive, moving_average = (
         MethodAccuracy(**stored[method]) for method in ("ours", "naive", "moving")
     )
-    return ItemForecastBacktest(
+    return ItemForecastAccuracy(
         stored["items"], stored["origins"], ours, naive, moving_average
     )
 

@@ -10,7 +10,7 @@ from productrecs.core.ids import StoreId
 from productrecs.core.private_folders import temp_folder
 from productrecs.engines.text.index_schema import FORMAT
 from productrecs.engines.text.language_detection_and_stemming import detect_language
-from productrecs.records.catalog.searchable_text_change_repository import (
+from productrecs.records.catalog.searchable_text_changes.repository import (
     read_catalog_heads,
     sample_texts,
 )

@@ -18,7 +18,7 @@ from productrecs.engines.text.index_schema import FORMAT, BrokenIndexError, Prod
 from productrecs.engines.text.language_detection_and_stemming import detect_language
 from productrecs.engines.text.search_index import IndexWriter
 from productrecs.processes.child_process import release_freed_memory
-from productrecs.records.catalog.searchable_text_change_repository import (
+from productrecs.records.catalog.searchable_text_changes.repository import (
     CatalogChangePosition,
     CatalogVersion,
     read_catalog_changes,

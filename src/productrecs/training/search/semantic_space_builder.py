@@ -29,7 +29,7 @@ from productrecs.engines.text.semantic_space import (
 )
 from productrecs.engines.text.tokenizer import query_words
 from productrecs.processes.child_process import release_freed_memory
-from productrecs.records.catalog.searchable_text_change_repository import (
+from productrecs.records.catalog.searchable_text_changes.repository import (
     CatalogChangePosition,
     CatalogVersion,
     read_catalog_changes,

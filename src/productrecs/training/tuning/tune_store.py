@@ -65,7 +65,7 @@ MIN_GAIN: Final = 0.005  # minimum gain of the score
 
 
 @dataclass(frozen=True, slots=True)
-class TuningTrial:
+class TrialScores:
     """Scores of one set of options, by time split and test case, and catalog coverage."""
 
     scores: tuple[Floats, ...]
@@ -77,10 +77,10 @@ class TuningTrial:
         return float(np.concatenate(self.scores).mean())
 
 
-Evaluate = Callable[[CopurchaseOptions], TuningTrial]
+Evaluate = Callable[[CopurchaseOptions], TrialScores]
 
 
-def is_significantly_better(trial: TuningTrial, baseline: TuningTrial) -> bool:
+def is_significantly_better(trial: TrialScores, baseline: TrialScores) -> bool:
     """Return whether a trial is significantly better than another, in each split."""
     gains = [
         own_score - baseline_score
@@ -159,7 +159,7 @@ def tune_copurchase_options(
     if not splits:
         return None
 
-    def evaluate(options: CopurchaseOptions) -> TuningTrial:
+    def evaluate(options: CopurchaseOptions) -> TrialScores:
         scores, shown_count, item_count = [], 0, 0
         for split, before in splits:
             lines = order_lines(before, split.since_ms)
@@ -174,7 +174,7 @@ def tune_copurchase_options(
             shown_count += len(shown_items)
             item_count += len(np.unique(before.items))
             on_trial()
-        return TuningTrial(tuple(scores), shown_count / max(item_count, 1))
+        return TrialScores(tuple(scores), shown_count / max(item_count, 1))
 
     return grid_search(evaluate, evaluate(_PLAIN_COUNTS).coverage)
 

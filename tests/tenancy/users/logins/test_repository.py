@@ -14,7 +14,6 @@ from productrecs.tenancy.accounts.store_management import (
     find_store,
     register_store,
 )
-from productrecs.tenancy.users.dashboard_user import is_password
 from productrecs.tenancy.users.login_and_sessions import (
     active_sessions,
     begin_session,
@@ -27,7 +26,11 @@ from productrecs.tenancy.users.logins.repository import (
     EmailTakenError,
     LoginRemovedError,
 )
-from productrecs.tenancy.users.repository import SecondFactor, SecondFactorRepository
+from productrecs.tenancy.users.passwords import is_password
+from productrecs.tenancy.users.second_factors.repository import (
+    SecondFactor,
+    SecondFactorRepository,
+)
 
 if TYPE_CHECKING:
     from productrecs.storage.sql.database import Database

@@ -15,7 +15,6 @@ from productrecs.dashboard.pages.account.login import start_session_or_ask_for_c
 from productrecs.mail import send_mail
 from productrecs.services import Services
 from productrecs.settings import SmtpServer
-from productrecs.tenancy.users.dashboard_user import WeakPasswordError
 from productrecs.tenancy.users.login_and_sessions import (
     ResetLinkError,
     create_reset_token,
@@ -24,6 +23,7 @@ from productrecs.tenancy.users.login_and_sessions import (
     reset_password_and_join_logins,
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
+from productrecs.tenancy.users.passwords import WeakPasswordError
 
 RESET_PATH: Final = "/dashboard/reset"
 _TEXT: Final = """Somebody asked for a new password for your ProductRecs dashboard.

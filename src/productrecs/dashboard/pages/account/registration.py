@@ -34,19 +34,12 @@ from productrecs.tenancy.billing.plans_and_subscriptions import (
     Plan,
     find_plan,
 )
-from productrecs.tenancy.users.dashboard_user import (
-    DashboardUser,
-    EmailError,
-    Role,
-    WeakPasswordError,
-)
+from productrecs.tenancy.users.dashboard_user import DashboardUser, EmailError, Role
+from productrecs.tenancy.users.invitations.repository import NEW_STORE, InvitationError
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.logins.repository import EmailTakenError, LoginRemovedError
-from productrecs.tenancy.users.repository import (
-    NEW_STORE,
-    InvitationError,
-    UserRepository,
-)
+from productrecs.tenancy.users.passwords import WeakPasswordError
+from productrecs.tenancy.users.repository import UserRepository
 
 START_PATH: Final = "/dashboard/start"
 OPEN: Final = "open"

@@ -25,15 +25,13 @@ from productrecs.records.uploads.file_import import (
     NewFileImport,
     TooManyImportsError,
 )
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.order_upload import (
     MAX_UPLOAD_BYTES,
     OrderUpload,
     new_upload_id,
 )
-from productrecs.records.uploads.repository import (
-    FileImportRepository,
-    OrderUploadRepository,
-)
+from productrecs.records.uploads.repository import OrderUploadRepository
 from productrecs.records.uploads.undo.repository import ImportChangeRepository
 from productrecs.storage.jobs.job_queue import NewJob
 

@@ -23,7 +23,7 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     ScheduledFetchOutcome,
 )
 from productrecs.records.uploads.file_import import FileImport, ImportStatus
-from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
     MailTopic,

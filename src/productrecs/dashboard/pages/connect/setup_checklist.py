@@ -28,8 +28,8 @@ from productrecs.http.routes.public.embed_code import live_script_tags, widget_e
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.activity_counts import WINDOW_MS
 from productrecs.tenancy.accounts.api_keys import PAGES_KEY_ID
-from productrecs.tenancy.accounts.repository import (
-    KeyUseRepository,
+from productrecs.tenancy.accounts.key_uses.repository import KeyUseRepository
+from productrecs.tenancy.accounts.shop_connections.repository import (
     ShopConnectionRepository,
 )
 from productrecs.tenancy.accounts.store import Store

@@ -18,7 +18,7 @@ from productrecs.tenancy.accounts.api_keys import (
     TEST_KEY_PREFIX,
 )
 from productrecs.tenancy.accounts.domains_and_origins import OriginError
-from productrecs.tenancy.accounts.repository import KeyUseRepository
+from productrecs.tenancy.accounts.key_uses.repository import KeyUseRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import (
     change_origins,

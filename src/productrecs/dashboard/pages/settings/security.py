@@ -19,12 +19,7 @@ from productrecs.dashboard.page import (
     form_pages,
 )
 from productrecs.dashboard.pages.account.login import safe_path, start_session_and_redirect
-from productrecs.tenancy.users.dashboard_user import (
-    DashboardUser,
-    Role,
-    WeakPasswordError,
-    hash_token,
-)
+from productrecs.tenancy.users.dashboard_user import DashboardUser, Role
 from productrecs.tenancy.users.login_and_sessions import (
     ABSOLUTE_MS,
     Session,
@@ -35,6 +30,8 @@ from productrecs.tenancy.users.login_and_sessions import (
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.mail_subscriptions.repository import MailTopic
+from productrecs.tenancy.users.passwords import WeakPasswordError
+from productrecs.tenancy.users.random_tokens import hash_token
 from productrecs.tenancy.users.two_factor import (
     SecondFactorError,
     WrongCodeError,

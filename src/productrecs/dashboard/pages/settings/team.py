@@ -30,11 +30,12 @@ from productrecs.tenancy.accounts.team_members import (
     mark_invitation_mailed,
     remove_member,
 )
-from productrecs.tenancy.users.dashboard_user import (
-    DashboardUser,
-    EmailError,
-    Role,
-    WeakPasswordError,
+from productrecs.tenancy.users.dashboard_user import DashboardUser, EmailError, Role
+from productrecs.tenancy.users.invitations.repository import (
+    NEW_STORE,
+    Invitation,
+    InvitationError,
+    InvitationRepository,
 )
 from productrecs.tenancy.users.login_and_sessions import (
     WrongPasswordError,
@@ -42,13 +43,8 @@ from productrecs.tenancy.users.login_and_sessions import (
 )
 from productrecs.tenancy.users.login_attempt_limits import TooManyAttemptsError
 from productrecs.tenancy.users.logins.repository import EmailTakenError, LoginRemovedError
-from productrecs.tenancy.users.repository import (
-    NEW_STORE,
-    Invitation,
-    InvitationError,
-    InvitationRepository,
-    UserRepository,
-)
+from productrecs.tenancy.users.passwords import WeakPasswordError
+from productrecs.tenancy.users.repository import UserRepository
 
 TEAM_PATH: Final = "/dashboard/team"
 INVITATION_PATH: Final = "/dashboard/invitation"

@@ -17,7 +17,7 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
     ScheduledFetchOutcome,
 )
 from productrecs.records.uploads.file_import import FileImport, ImportOptions
-from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import scheduled_feed_fetches, scheduled_feeds
 

@@ -23,7 +23,7 @@ from productrecs.features.reports.impact.repository import (
     PeriodTotals,
     ShopperReach,
 )
-from productrecs.storage.sql.attribution_backlog import UnattributedRecords
+from productrecs.storage.sql.attribution_backlog import UnattributedRecordCount
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
@@ -230,7 +230,7 @@ def sum_totals(parts: Iterable[GroupCurrencyTotals]) -> GroupCurrencyTotals:
     return GroupCurrencyTotals._make(map(sum, zip(NO_TOTALS, *parts, strict=True)))
 
 
-def attribution_notes(omitted: int, backlog: UnattributedRecords) -> list[str]:
+def attribution_notes(omitted: int, backlog: UnattributedRecordCount) -> list[str]:
     """Return notes on a table that is truncated or not up to date."""
     notes = []
     if omitted > 0:

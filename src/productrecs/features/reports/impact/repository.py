@@ -13,7 +13,7 @@ from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.purchases.sold_lines.repository import orders_of_lines
 from productrecs.storage.sql.attribution_backlog import (
-    UnattributedRecords,
+    UnattributedRecordCount,
     attribution_backlog,
 )
 from productrecs.storage.sql.store_repository import StoreRepository
@@ -140,7 +140,7 @@ class AttributionReportRepository(StoreRepository):
         super().__init__(connection, store_id)
         self._currency = currency
 
-    def backlog(self) -> UnattributedRecords:
+    def backlog(self) -> UnattributedRecordCount:
         """Return how much of the log attribution has not read yet."""
         return attribution_backlog(self._connection, self._store_id)
 

@@ -13,7 +13,7 @@ from productrecs.engines.hyperloglog import (
     cardinality,
 )
 from productrecs.storage.sql.attribution_backlog import (
-    UnattributedRecords,
+    UnattributedRecordCount,
     attribution_backlog,
 )
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER
@@ -157,6 +157,6 @@ class SearchFigureRepository(StoreRepository):
         keys = [[day, intent] for intent, day in days.items()]
         return dict(self._raw.all(sql, (self._store_id, keys))) if keys else {}
 
-    def backlog(self) -> UnattributedRecords:
+    def backlog(self) -> UnattributedRecordCount:
         """Return how much of the log is not counted yet."""
         return attribution_backlog(self._connection, self._store_id)

@@ -40,7 +40,7 @@ from productrecs.records.search_counts.repository import (
     SearchCountRepository,
     SearchTotals,
 )
-from productrecs.storage.sql.attribution_backlog import UnattributedRecords
+from productrecs.storage.sql.attribution_backlog import UnattributedRecordCount
 from productrecs.storage.sql.database import Database
 from productrecs.tenancy.accounts.store import Store
 
@@ -102,7 +102,7 @@ class SearchInsights:
     image_clicks: int
     queries: list[QueryInsight]
     omitted: int  # queries beyond the limit
-    backlog: UnattributedRecords  # records whose clicks and sales are not counted yet
+    backlog: UnattributedRecordCount  # records whose clicks and sales are not counted yet
 
 
 def searchers_who_clicked(days: Sequence[DailyIntentSearches]) -> list[int]:

@@ -31,8 +31,8 @@ from productrecs.schemas.integration import (
 )
 from productrecs.storage.jobs.job_queue import NewJob
 from productrecs.storage.sql.group_commit import WriteTransaction
-from productrecs.tenancy.accounts.repository import (
-    AccountRepository,
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.shop_connections.repository import (
     ShopConnectionRepository,
 )
 from productrecs.tenancy.accounts.store_settings import SettingError, parse_setting

@@ -34,16 +34,17 @@ from productrecs.schemas.integration import (
     parse_dashboard_link_email,
 )
 from productrecs.storage.sql.group_commit import WriteTransaction
-from productrecs.tenancy.accounts.repository import (
-    AccountRepository,
+from productrecs.tenancy.accounts.repository import AccountRepository
+from productrecs.tenancy.accounts.shop_connection import ShopConnection, ShopPlatform
+from productrecs.tenancy.accounts.shop_connections.repository import (
     ShopConnectionRepository,
 )
-from productrecs.tenancy.accounts.store import ShopConnection, ShopPlatform
 from productrecs.tenancy.users.login_and_sessions import (
     create_sign_in_token,
     find_login_or_first_owner,
 )
-from productrecs.tenancy.users.repository import SecondFactorRepository, UserRepository
+from productrecs.tenancy.users.repository import UserRepository
+from productrecs.tenancy.users.second_factors.repository import SecondFactorRepository
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext

@@ -22,7 +22,9 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.pictures.repository import PictureRepository
 from productrecs.storage.jobs.job_queue import JobState, count_jobs
 from productrecs.storage.sql.database import Database
-from productrecs.tenancy.accounts.repository import ShopConnectionRepository
+from productrecs.tenancy.accounts.shop_connections.repository import (
+    ShopConnectionRepository,
+)
 from productrecs.training.repository import TrainingRepository
 
 if TYPE_CHECKING:

@@ -88,7 +88,7 @@ if TYPE_CHECKING:
         RequestContext,
     )
     from productrecs.serving.cached_store import CachedStore
-    from productrecs.tenancy.accounts.api_keys import SecretKeys
+    from productrecs.tenancy.accounts.api_keys import SecretKeyHashes
     from productrecs.tenancy.accounts.store import Store
 
 _Id: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_ID)]
@@ -345,7 +345,7 @@ _IdAndIdentity = tuple[str | None, str | None]
 
 
 def _verify_identities(
-    groups: Groups, secrets: SecretKeys, now_ms: int
+    groups: Groups, secrets: SecretKeyHashes, now_ms: int
 ) -> tuple[Groups, Mapping[_IdAndIdentity, IdentityVerdict]]:
     """Return the events, `signed` where an identity proves it; and what each proves."""
     if not any(group and group[0].identity for group in groups):

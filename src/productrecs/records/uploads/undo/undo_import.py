@@ -20,7 +20,7 @@ from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.records.erasures.repository import erased_names_in
 from productrecs.records.purchases.repository import PurchaseLine, PurchaseRepository
 from productrecs.records.uploads.file_import import FileImport, ImportStatus
-from productrecs.records.uploads.repository import FileImportRepository
+from productrecs.records.uploads.file_imports.repository import FileImportRepository
 from productrecs.records.uploads.undo.repository import (
     Before,
     ImportChange,

@@ -12,7 +12,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import INSTALLATION
 from productrecs.storage.sql.dialects import put_row
 from productrecs.storage.sql.tables import refused_identities
-from productrecs.tenancy.accounts.repository import (
+from productrecs.tenancy.accounts.key_misuse.repository import (
     KeyMisuse,
     KeyMisuseRepository,
     MisuseKind,

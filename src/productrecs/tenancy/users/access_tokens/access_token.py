@@ -13,12 +13,8 @@ from productrecs.tenancy.users.access_tokens.repository import (
     AccessToken,
     AccessTokenRepository,
 )
-from productrecs.tenancy.users.dashboard_user import (
-    Role,
-    hash_token,
-    new_token,
-    store_id_of_token,
-)
+from productrecs.tenancy.users.dashboard_user import Role
+from productrecs.tenancy.users.random_tokens import hash_token, new_token, store_id_of_token
 
 TOKEN_PREFIX: Final = "at_"  # noqa: S105 - the prefix that all tokens share
 MAX_TOKENS: Final = 20

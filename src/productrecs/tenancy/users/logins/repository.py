@@ -14,12 +14,10 @@ from productrecs.core.ids import random_text
 from productrecs.storage.sql.dialects import put_row
 from productrecs.storage.sql.tables import counters, dashboard_users
 from productrecs.tenancy.users.dashboard_user import DashboardUser
-from productrecs.tenancy.users.repository import (
+from productrecs.tenancy.users.repository import StoredSession, UserRepository, user_of_row
+from productrecs.tenancy.users.second_factors.repository import (
     SecondFactor,
     SecondFactorRepository,
-    StoredSession,
-    UserRepository,
-    user_of_row,
 )
 
 _ID_LENGTH: Final = 16

@@ -1,0 +1,1 @@
+"""Changes of the texts that a search index reads."""

@@ -1,0 +1,1 @@
+"""File imports, of the dashboard and of scheduled feeds."""

@@ -1,0 +1,1 @@
+"""Key misuse: leaked keys, foreign pages and programs."""

@@ -1,0 +1,1 @@
+"""Key uses: when and from where a secret key was used last."""

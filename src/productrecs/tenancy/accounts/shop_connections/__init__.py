@@ -1,0 +1,1 @@
+"""Connections of stores to their shop systems."""

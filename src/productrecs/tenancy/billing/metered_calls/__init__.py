@@ -1,0 +1,1 @@
+"""Metered calls, counted by store and month."""

@@ -1,0 +1,1 @@
+"""Invitations to a store's team."""

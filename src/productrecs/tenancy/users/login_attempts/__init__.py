@@ -1,0 +1,1 @@
+"""Failed logins, counted by account and by address."""

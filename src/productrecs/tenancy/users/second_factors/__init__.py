@@ -1,0 +1,1 @@
+"""Second factors of users, and logins that wait for a code."""
