@@ -31,11 +31,7 @@ from productrecs.engines.visual.visual_similarity import (
     fit_match_confidence,
     similarity_floor,
 )
-from productrecs.features.looks.hotspot_proposals import (
-    MAX_PRODUCTS,
-    PhotoSpot,
-    find_photo_spots,
-)
+from productrecs.features.looks.photo_spots import MAX_PRODUCTS, PhotoSpot, find_photo_spots
 from productrecs.training.visual.photo_matcher import RegionMatch
 
 if TYPE_CHECKING:

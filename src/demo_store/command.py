@@ -22,7 +22,7 @@ from demo_store.generator import (
     GeneratedStore,
     generate_demo_store,
 )
-from demo_store.picture_index import (
+from demo_store.picture_indexing import (
     index_in_own_process,
     list_unindexed_pictures,
     queue_pictures,

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from demo_store.looks import LOOKS
-from demo_store.picture_index import index_pictures, list_unindexed_pictures, queue_pictures
+from demo_store.picture_indexing import (
+    index_pictures,
+    list_unindexed_pictures,
+    queue_pictures,
+)
 from demo_store.publish_looks import publish_looks_and_set_title
 from demo_store.storefront.picture_files import PictureFileCache
 from productrecs.features.looks.look import LookState

@@ -15,7 +15,7 @@ from demo_store import command
 from demo_store.departments import DEPARTMENTS
 from demo_store.generator import DOMAIN
 from demo_store.looks import LOOKS
-from demo_store.picture_index import index_pictures
+from demo_store.picture_indexing import index_pictures
 from demo_store.pictures.colours import COLOURS
 from demo_store.storefront.picture_files import PictureFileCache, pictures_folder
 from productrecs.features.attribution.attributor import Attributor

@@ -16,7 +16,6 @@ from productrecs.features.looks.hotspot_proposals import (
     HotspotProposal,
     load_or_fetch_look_picture,
     propose_hotspots,
-    spots_in_picture,
 )
 from productrecs.features.looks.look import (
     Hotspot,
@@ -26,6 +25,7 @@ from productrecs.features.looks.look import (
     validate_box,
 )
 from productrecs.features.looks.look_editor import LookEditor
+from productrecs.features.looks.photo_spots import spots_in_picture
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import (
     NotAPictureError,

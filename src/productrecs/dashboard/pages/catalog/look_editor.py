@@ -36,7 +36,6 @@ from productrecs.features.looks.hotspot_proposals import (
     HotspotProposal,
     load_or_fetch_look_picture,
     propose_hotspots,
-    spots_in_picture,
 )
 from productrecs.features.looks.look import (
     Hotspot,
@@ -46,6 +45,7 @@ from productrecs.features.looks.look import (
     LookState,
     UnknownLookError,
 )
+from productrecs.features.looks.photo_spots import spots_in_picture
 from productrecs.records.merchandising.rule import ListKind
 from productrecs.records.pictures.decode_picture import MAX_BYTES
 from productrecs.training.visual.photo_search_client import PhotoWorkerClient

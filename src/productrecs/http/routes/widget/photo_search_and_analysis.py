@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from fastapi import Request, Response
 
-from productrecs.features.looks.hotspot_proposals import PhotoSpot, spots_in_picture
+from productrecs.features.looks.photo_spots import PhotoSpot, spots_in_picture
 from productrecs.features.search.hits_and_variant_collapse import Hit
 from productrecs.features.search.photo_search import find_by_photo
 from productrecs.http.openapi_responses import (

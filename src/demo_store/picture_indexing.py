@@ -1,4 +1,4 @@
-"""Picture index: draws and indexes the demo's pictures, in a process beside the service.
+"""Picture indexing: draws and indexes the demo's pictures, in a process beside the service.
 
 A shop's pictures are fetched from their URLs. The demo's are drawn, and indexed without a
 fetch; everything else is the same as for any shop. Drawing takes longer than the rest of

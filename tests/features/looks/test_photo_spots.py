@@ -1,4 +1,4 @@
-"""Photo analysis: labels only where the nearest products agree."""
+"""Photo spots: labels only where the nearest products agree."""
 
 from __future__ import annotations
 
@@ -14,11 +14,7 @@ from productrecs.engines.visual.visual_similarity import (
     NeighbourTable,
     PicturedItems,
 )
-from productrecs.features.looks.hotspot_proposals import (
-    MAX_PRODUCTS,
-    PhotoSpot,
-    find_photo_spots,
-)
+from productrecs.features.looks.photo_spots import MAX_PRODUCTS, PhotoSpot, find_photo_spots
 from productrecs.training.visual.photo_matcher import Box, RegionMatch
 
 if TYPE_CHECKING:
