@@ -121,7 +121,7 @@ class SearchIndexerLoop:
         reader: RawReader | None = None
         indexer: Indexer | None = None
         try:
-            reader = self._services.database.raw_reader()
+            reader = self._services.database.raw_reader(is_scan=True)
             accounts = AccountDirectory(self._services.database)
             indexer = Indexer(self._services.indexes, accounts)
             while not self._is_over(uploader):
@@ -218,7 +218,8 @@ class SearchIndexerLoop:
     def _run_builder(self, builder: SemanticSpaceBuilder, over: threading.Event) -> None:
         while not over.is_set() and not builder.is_off:
             try:
-                with contextlib.closing(self._services.database.raw_reader()) as reader:
+                reader = self._services.database.raw_reader(is_scan=True)
+                with contextlib.closing(reader):
                     builder.run(reader, over)
             except StorageError as error:
                 self._log_outage(error)

@@ -193,10 +193,14 @@ class Database:
         """Insert many rows, each holding a value for every column of `table` in order."""
         raw_connection(transaction).insert(table, rows)
 
-    def raw_reader(self) -> RawReader:
-        """Return a raw read-only connection; use it from one thread, then close it."""
+    def raw_reader(self, *, is_scan: bool = False) -> RawReader:
+        """Return a raw read-only connection; use it from one thread, then close it.
+
+        With `is_scan`, few pages are cached: it reads whole tables, and no page twice.
+        """
         try:
-            return self.dialect.raw_reader(self.failures.record_read_failure)
+            failed = self.failures.record_read_failure
+            return self.dialect.raw_reader(failed, is_scan=is_scan)
         except StorageError as error:
             self.failures.record_read_failure(error)
             raise

@@ -175,8 +175,13 @@ class SqlDialect(Protocol):
     def begin_read(self, connection: sa.Connection) -> None:
         """Start a transaction that only reads."""
 
-    def raw_reader(self, failed: Callable[[StorageError], None]) -> RawReader:
-        """Open a raw connection for reads on a hot path; pass failures to `failed`."""
+    def raw_reader(
+        self, failed: Callable[[StorageError], None], *, is_scan: bool = False
+    ) -> RawReader:
+        """Open a raw connection for reads on a hot path; pass failures to `failed`.
+
+        One for a scan caches fewer pages.
+        """
 
     def lock_migrations(self, connection: sa.Connection) -> None:
         """Lock migrations: one process at a time."""

@@ -119,7 +119,12 @@ class PostgresDialect:
             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
         )
 
-    def raw_reader(self, failed: Callable[[StorageError], None]) -> RawReader:
+    def raw_reader(
+        self,
+        failed: Callable[[StorageError], None],
+        *,
+        is_scan: bool = False,  # noqa: ARG002 - the server has the cache
+    ) -> RawReader:
         """Open a read-only connection that reconnects when it was lost."""
         return _PostgresHotReader(self.url, failed)
 

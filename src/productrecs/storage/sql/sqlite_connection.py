@@ -24,6 +24,7 @@ from productrecs.storage.sql import apsw_dbapi
 LOCK_WAIT_MS: Final = 5_000
 WAL_PAGES: Final = 8_000
 WAL_LIMIT_BYTES: Final = 160 * 1024 * 1024
+PAGE_CACHE_KIB: Final = 4_096
 
 _BUSY = (StorageBusyError, "the database is busy; retry")
 _FULL = (StorageFullError, "the disk is full; free some space, nothing is lost")
@@ -65,7 +66,9 @@ class SqliteBusyHandler:
 
 
 def configure_connection(
-    connection: apsw_dbapi.ApswConnection, log_pages: int = WAL_PAGES
+    connection: apsw_dbapi.ApswConnection,
+    log_pages: int = WAL_PAGES,
+    page_cache_kib: int = PAGE_CACHE_KIB,
 ) -> None:
     """Configure a new connection as requirements R1 to R4 say.
 
@@ -87,7 +90,7 @@ def configure_connection(
         "foreign_keys = ON",
         f"wal_autocheckpoint = {log_pages}",
         f"journal_size_limit = {WAL_LIMIT_BYTES}",
-        "cache_size = -4096",
+        f"cache_size = -{page_cache_kib}",
         "temp_store = MEMORY",
     ):
         try:

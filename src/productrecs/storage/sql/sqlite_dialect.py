@@ -43,6 +43,7 @@ from productrecs.storage.sql.dialects import (
 )
 from productrecs.storage.sql.sqlite_connection import (
     LOCK_WAIT_MS,
+    PAGE_CACHE_KIB,
     WAL_LIMIT_BYTES,
     WAL_PAGES,
     SqliteBusyHandler,
@@ -67,6 +68,7 @@ _TABLE_BYTES: Final = (
 _INCREMENTAL: Final = 2  # SQLite's number of this kind of vacuum
 _RELEASED_PAGES: Final = 500  # at a time: writes wait for about 10 ms
 _LOG_AGAIN_SECONDS: Final = 60.0
+_SCAN_PAGE_CACHE_KIB: Final = 1_024
 
 
 class WalCheckpointer:
@@ -313,10 +315,13 @@ class SqliteDialect:
         """Read one snapshot of the database for the whole transaction."""
         connection.exec_driver_sql("BEGIN")
 
-    def raw_reader(self, failed: Callable[[StorageError], None]) -> RawReader:
+    def raw_reader(
+        self, failed: Callable[[StorageError], None], *, is_scan: bool = False
+    ) -> RawReader:
         """Open a read-only connection."""
         connection = apsw_dbapi.connect(str(self.path.resolve()))
-        configure_connection(connection)
+        page_cache_kib = _SCAN_PAGE_CACHE_KIB if is_scan else PAGE_CACHE_KIB
+        configure_connection(connection, page_cache_kib=page_cache_kib)
         connection.apsw.execute("PRAGMA query_only = ON")
         return SqliteRawConnection(connection, failed)
 
