@@ -101,7 +101,7 @@ def open_session(path: Path, *, keeps_memory: bool = True) -> "InferenceSession"
     """
     import onnxruntime  # noqa: PLC0415 - optional, and slow to import
 
-    options = onnxruntime.SessionKnnOptions()
+    options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = keeps_memory
     return onnxruntime.InferenceSession(

@@ -31,7 +31,7 @@ class SsdDetector:
 
     def __init__(self, model: OnnxModelFile) -> None:
         """Load the model's file."""
-        options = onnxruntime.SessionKnnOptions()
+        options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._model = model
         self._session = onnxruntime.InferenceSession(
