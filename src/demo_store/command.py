@@ -72,7 +72,7 @@ from productrecs.records.experiments.arm_assignment import (
     arm_of,
     holdout_split,
 )
-from productrecs.records.experiments.repository import store_exposures
+from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.records.merchandising.rule import RuleAction, RuleContent, RuleTarget
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.orders.ingest_events_and_orders import ingest_events

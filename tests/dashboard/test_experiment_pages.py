@@ -12,7 +12,7 @@ from productrecs.features.experiments.experiment_measurement import (
 )
 from productrecs.records.experiments.arm_assignment import Exposure, arm_of
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
-from productrecs.records.experiments.repository import store_exposures
+from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.tenancy.users.dashboard_user import Role
 from tests.support.dashboard import Member, add_user, text_of
 from tests.support.filled_store import Filled, open_store

@@ -20,7 +20,7 @@ from productrecs.features.experiments.experiment_measurement import (
 )
 from productrecs.features.privacy.repository import ShopperRecordRepository
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
-from productrecs.records.experiments.repository import store_exposures
+from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.storage.sql.attribution_backlog import UnattributedRecordCount
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.support.dashboard import add_store, text_of

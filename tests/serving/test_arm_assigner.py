@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from productrecs.core.ids import StoreId
-    from productrecs.records.experiments.repository import StoredIdentity
+    from productrecs.records.experiments.exposures.repository import StoredIdentity
     from productrecs.storage.sql.database import Database
     from productrecs.storage.sql.dialects import RawReader
 

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from productrecs.worker.child_process_jobs import (
-    CommandProcessError,
-    ParallelLoops,
-    run_command_process,
-)
+from productrecs.worker.child_process_jobs import CommandProcessError, run_command_process
 from productrecs.worker.job_worker import JobInterruptedError, JobProgress
+from productrecs.worker.parallel_loops import ParallelLoops
 from tests.support.migrated import bring
 
 if TYPE_CHECKING:

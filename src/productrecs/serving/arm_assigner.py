@@ -19,7 +19,7 @@ from productrecs.records.experiments.arm_assignment import (
     Exposure,
     arm_of,
 )
-from productrecs.records.experiments.repository import (
+from productrecs.records.experiments.exposures.repository import (
     NOBODY,
     StoredIdentity,
     read_stored_identity,

@@ -8,11 +8,10 @@ import logging
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
@@ -213,50 +212,3 @@ def build_command_job_worker(services: Services) -> JobWorker:
         services.database, services.queue, services.system_clock
     )
     return JobWorker(services.queue, handlers, JobSchedule(periodic_tasks, tasks))
-
-
-class BackgroundLoop(Protocol):
-    """A background loop that runs until `stop`."""
-
-    def run(self) -> None:
-        """Work until `stop` is called."""
-
-    def stop(self) -> None:
-        """Let `run` return; thread-safe."""
-
-
-class ParallelLoops:
-    """Two loops in one process; the second one is mostly idle.
-
-    When one ends, the other ends too, so that a supervisor restarts both.
-    """
-
-    def __init__(self, first: BackgroundLoop, second: BackgroundLoop) -> None:
-        """Start no loop yet."""
-        self._first = first
-        self._second = second
-
-    def run(self) -> None:
-        """Work until `stop` is called."""
-        second_thread = threading.Thread(
-            target=self._run_second_loop, name="second loop", daemon=True
-        )
-        second_thread.start()
-        try:
-            self._first.run()
-        finally:
-            self._second.stop()
-            second_thread.join()
-
-    def _run_second_loop(self) -> None:
-        try:
-            self._second.run()
-        except Exception:
-            _log.exception("background loop crashed")
-        finally:
-            self._first.stop()
-
-    def stop(self) -> None:
-        """Let both end after their current work."""
-        self._first.stop()
-        self._second.stop()

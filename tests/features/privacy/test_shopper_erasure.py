@@ -25,7 +25,7 @@ from productrecs.features.reports.customer_segments_report import (
 from productrecs.records.erasures.repository import ERASURE_GRACE_MS
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
-from productrecs.records.experiments.repository import store_exposures
+from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.storage.sql.tables import (

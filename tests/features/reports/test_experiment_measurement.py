@@ -32,7 +32,7 @@ from productrecs.records.experiments.experiment import (
     Treatment,
 )
 from productrecs.records.experiments.experiment_editor import ExperimentEditor
-from productrecs.records.experiments.repository import store_exposures
+from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor

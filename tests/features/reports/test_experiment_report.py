@@ -16,7 +16,7 @@ from productrecs.features.experiments.experiment_measurement import (
 from productrecs.features.experiments.experiment_report import advice, experiment_report
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
-from productrecs.records.experiments.repository import store_exposures
+from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.tenancy.accounts.store_management import (
     change_settings,

@@ -16,8 +16,8 @@ from productrecs.features.privacy.shopper_export import shopper_names, shopper_r
 from productrecs.features.reports.tracking_health.repository import TrackingIssueRepository
 from productrecs.records.events.event import INHUMAN_RATE, EventKind, NewEvent
 from productrecs.records.events.event_log.repository import EventLogRepository
-from productrecs.records.events.repository import (
-    EventRepository,
+from productrecs.records.events.repository import EventRepository
+from productrecs.records.events.shopper_histories.repository import (
     facts_after,
     facts_of_person,
 )

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 
 from productrecs.core.clock import DAY_MS
-from productrecs.records.events.repository import ACTION_LIMIT, SHOWN_LIMIT
+from productrecs.records.events.shopper_histories.repository import (
+    ACTION_LIMIT,
+    SHOWN_LIMIT,
+)
 from productrecs.records.events.shopper_history_cache import RecentImpressions
 
 NOW = 1_772_366_400_000

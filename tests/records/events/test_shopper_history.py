@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from productrecs.records.events import shopper_history_cache as history_module
 from productrecs.records.events.event import EventKind, NewEvent
-from productrecs.records.events.repository import SHOWN_LIMIT
+from productrecs.records.events.shopper_histories.repository import SHOWN_LIMIT
 from productrecs.records.events.shopper_history_cache import (
     ShopperHistory,
     ShopperHistoryCache,

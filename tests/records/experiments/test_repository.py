@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
-from productrecs.records.experiments.repository import (
+from productrecs.records.experiments.exposures.repository import (
     StoredIdentity,
     read_stored_identity,
     store_exposures,

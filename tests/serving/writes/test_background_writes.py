@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from productrecs.core.errors import StorageBusyError
 from productrecs.core.ids import StoreId
 from productrecs.records.experiments.arm_assignment import Exposure, HoldoutArm
-from productrecs.records.experiments.repository import store_exposures
+from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.serving.writes import background_writes as module
 from productrecs.serving.writes.background_writes import (
     BackgroundRecordKind,

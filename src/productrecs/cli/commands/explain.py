@@ -35,7 +35,7 @@ from productrecs.records.experiments.arm_assignment import (
     arm_of,
     holdout_split,
 )
-from productrecs.records.experiments.repository import read_stored_identity
+from productrecs.records.experiments.exposures.repository import read_stored_identity
 from productrecs.services import Services
 from productrecs.serving.cached_store import load_store
 from productrecs.tenancy.accounts.store import Store

@@ -25,9 +25,7 @@ from productrecs.processes.process_slot_and_shared_memory import ProcessSlot
 
 if TYPE_CHECKING:
     from productrecs.services import Services
-    from productrecs.worker.child_process_jobs import (
-        BackgroundLoop,
-    )
+    from productrecs.worker.parallel_loops import BackgroundLoop
 
 NICENESS: Final = 5
 """The nice value: under load, API processes get three times the worker's CPU share."""
@@ -98,18 +96,16 @@ def _prepare_background_loop(
 
         return SearchIndexerLoop(services)
     if lane == PICTURES:
-        from productrecs.worker.child_process_jobs import ParallelLoops  # noqa: PLC0415
+        from productrecs.worker.parallel_loops import ParallelLoops  # noqa: PLC0415
         from productrecs.worker.picture_jobs import build_picture_worker  # noqa: PLC0415
         from productrecs.worker.webhook_sender import WebhookSender  # noqa: PLC0415
 
         # Both wait for other hosts; the second is idle nearly always.
         return ParallelLoops(build_picture_worker(services), WebhookSender(services))
     if lane == UPLOADS:
-        from productrecs.worker.child_process_jobs import (  # noqa: PLC0415
-            ParallelLoops,
-            build_command_job_worker,
-        )
+        from productrecs.worker.child_process_jobs import build_command_job_worker  # noqa: PLC0415
         from productrecs.worker.file_import_jobs import build_order_upload_worker  # noqa: PLC0415
+        from productrecs.worker.parallel_loops import ParallelLoops  # noqa: PLC0415
         from productrecs.worker.scheduled_backups import build_backup_worker  # noqa: PLC0415
 
         # The forecaster only waits for child processes, so it shares this process.
@@ -132,13 +128,11 @@ def _build_file_workers(services: "Services") -> "BackgroundLoop":
     from productrecs.features.imports.dashboard_file_import import (  # noqa: PLC0415
         DashboardFileImporter,
     )
-    from productrecs.worker.child_process_jobs import (  # noqa: PLC0415
-        ParallelLoops,
-    )
     from productrecs.worker.file_import_jobs import (  # noqa: PLC0415
         build_file_check_worker,
         build_file_import_worker,
     )
+    from productrecs.worker.parallel_loops import ParallelLoops  # noqa: PLC0415
     from productrecs.worker.scheduled_feed_jobs import build_feed_worker  # noqa: PLC0415
 
     files = DashboardFileImporter(services.imports)

@@ -112,8 +112,8 @@ def quantize(rows: Vectors) -> Codes:
     return codes
 
 
-class RandomRotationSigns:
-    """The signs of vectors in a random rotation, one bit for each dimension.
+class RandomRotationHasher:
+    """Hashes vectors to their signs in a random rotation, one bit for each dimension.
 
     Two vectors differ in a share of the bits that is their angle divided by pi, with the
     deviation of as many coin tosses. Source: Charikar, Similarity Estimation Techniques
@@ -162,7 +162,7 @@ class SemanticSpace:
         self.codes = np.ascontiguousarray(codes)
         self.threshold = threshold
         is_large = len(self.codes) >= _COMPARED_WHOLE
-        self._signs = RandomRotationSigns(self.codes.shape[1]) if is_large else None
+        self._signs = RandomRotationHasher(self.codes.shape[1]) if is_large else None
         lengths = np.zeros(len(self.codes), np.float32)
         words = 0 if self._signs is None else self._signs.words
         self._row_signs = np.zeros((words, len(self.codes)), np.uint64)

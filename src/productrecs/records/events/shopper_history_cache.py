@@ -17,7 +17,7 @@ from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.event import EventKind
-from productrecs.records.events.repository import (
+from productrecs.records.events.shopper_histories.repository import (
     ACTION_LIMIT,
     LINK,
     SHOWN_LIMIT,

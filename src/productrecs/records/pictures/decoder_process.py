@@ -128,7 +128,7 @@ class PictureRequest(msgspec.Struct, array_like=True):
     card: ProductCard | None = None  # to draw with the picture; no other operation then
 
 
-class PictureDescription(msgspec.Struct, array_like=True, tag="description"):
+class PictureDescriptor(msgspec.Struct, array_like=True, tag="description"):
     """The descriptor of a picture."""
 
     descriptor: bytes
@@ -180,7 +180,7 @@ class RewrittenPicture(msgspec.Struct, array_like=True, tag="rewritten"):
 
 
 PictureReply = (
-    PictureDescription
+    PictureDescriptor
     | PhotoDescription
     | PhotoRegions
     | RewrittenPicture
@@ -394,8 +394,8 @@ def _shrink(part: Pixels) -> Pixels:
     return np.ascontiguousarray(part.astype(np.uint8))
 
 
-def _describe(data: bytes, _is_own: bool) -> PictureDescription:  # noqa: FBT001 - as above
-    return PictureDescription(_descriptor(decode_to_pixels(data, _description_side())))
+def _describe(data: bytes, _is_own: bool) -> PictureDescriptor:  # noqa: FBT001 - as above
+    return PictureDescriptor(_descriptor(decode_to_pixels(data, _description_side())))
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[bytes, bool], PictureReply]]] = MappingProxyType(

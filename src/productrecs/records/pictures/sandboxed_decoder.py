@@ -19,7 +19,7 @@ from productrecs.records.pictures.decoder_process import (
     DrawnCard,
     PhotoDescription,
     PhotoRegions,
-    PictureDescription,
+    PictureDescriptor,
     PictureRequest,
     RewrittenPicture,
 )
@@ -40,7 +40,7 @@ _MAX_REPLIES: Final = 2_000  # then the child is replaced, which bounds memory l
 
 _Reply = TypeVar(
     "_Reply",
-    PictureDescription,
+    PictureDescriptor,
     PhotoDescription,
     PhotoRegions,
     RewrittenPicture,
@@ -106,7 +106,7 @@ class SandboxedDecoder:
         """
         request = PictureRequest(DESCRIBE)
         return np.frombuffer(
-            self._request(request, data, PictureDescription).descriptor, np.uint8
+            self._request(request, data, PictureDescriptor).descriptor, np.uint8
         )
 
     def describe_with_regions(

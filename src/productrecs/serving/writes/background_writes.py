@@ -29,9 +29,7 @@ from productrecs.features.reports.tracking_health.repository import (
     count_refused_identities_and_delete_old,
 )
 from productrecs.records.experiments.arm_assignment import Exposure
-from productrecs.records.experiments.repository import (
-    store_exposures,
-)
+from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.storage_failures import OutageLogLimiter
 from productrecs.tenancy.accounts.api_keys import KeyUse

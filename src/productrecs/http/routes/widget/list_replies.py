@@ -39,7 +39,7 @@ from productrecs.http.routes.widget.shopper_history_access import (
 )
 from productrecs.records.catalog.item_filters import NO_FILTERS, Filters
 from productrecs.records.experiments.arm_assignment import HoldoutArm, holdout_split
-from productrecs.records.experiments.repository import (
+from productrecs.records.experiments.exposures.repository import (
     NOBODY,
     StoredIdentity,
     read_stored_identity,

@@ -87,7 +87,7 @@ from productrecs.http.routes.widget.shopper_history_access import (
 from productrecs.records.catalog.catalog_view import Mask
 from productrecs.records.catalog.repository import read_descriptions
 from productrecs.records.experiments.experiment import CONTROL
-from productrecs.records.experiments.repository import StoredIdentity
+from productrecs.records.experiments.exposures.repository import StoredIdentity
 from productrecs.serving.cached_store import CachedStore, searchable_store
 from productrecs.serving.card_replies import (
     search_body,

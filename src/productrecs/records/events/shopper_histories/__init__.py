@@ -1,0 +1,1 @@
+"""Shopper histories: the facts of one person that lists depend on."""

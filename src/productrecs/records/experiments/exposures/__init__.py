@@ -1,0 +1,1 @@
+"""Exposures: which arm of a test a shopper was shown."""
