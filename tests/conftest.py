@@ -79,21 +79,6 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the three processes of `make test` begin with tests of different kinds.
-
-    pytest-xdist gives each a third of the list. Tests that wait for services, tests in the
-    browser and tests that compute keep the processors busy when they run beside each other.
-    """
-    trust, browser = "tests/trust/", "tests/browser/"
-    waiting = [item for item in items if item.nodeid.startswith(trust)]
-    drawing = [item for item in items if item.nodeid.startswith(browser)]
-    others = [item for item in items if not item.nodeid.startswith((trust, browser))]
-    rest_of_first = max(0, len(items) // 3 - len(waiting))
-    items[:] = [*waiting, *others[:rest_of_first], *drawing, *others[rest_of_first:]]
-
-
-@pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown() -> None:
     """Fail a test that lowers this process's priority, which would slow later tests."""
     priority = os.getpriority(os.PRIO_PROCESS, 0)
