@@ -86,6 +86,11 @@ def test_an_event_names_what_looks_wrong(
     [
         ({"customer_id": "c"}, {}, ["did you mean 'user_id'?"]),
         ({}, {"unit_price": 5}, ["did you mean 'price'?"]),
+        (
+            {"customer_id": "c"},
+            {"name": "Tent"},
+            ["did you mean 'user_id'?", "field 'name' was ignored"],
+        ),
         ({"currency": "EURO"}, {}, ["'EURO' is not a code of ISO 4217"]),
         ({}, {"price": -5}, ["price is negative", "total is negative"]),
         ({"user_id": "anna@example.com"}, {}, ["user_id looks like an e-mail address"]),

@@ -61,10 +61,16 @@ def last_detail(member: Member) -> str:
         (
             RULE,
             BOOST
-            | {"rule": "1", "item": "candle", "priority": "5", "starts": "2030-05-01"},
+            | {
+                "rule": "1",
+                "item": "candle",
+                "title_words": "candle",
+                "priority": "5",
+                "starts": "2030-05-01",
+            },
             (
                 "“Lamps first”: Products: The lamp → The candle; Priority: 0 → 5; "
-                "First day: nothing → 1 May 2030"
+                "Words in the title: nothing → candle; First day: nothing → 1 May 2030"
             ),
         ),
         ("/dashboard/merchandising/switch", {"rule": "1", "to": "off"}, "State: on → off"),

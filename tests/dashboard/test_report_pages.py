@@ -199,6 +199,18 @@ def test_an_ended_holdout_test_stays_when_a_new_one_starts(
     owner.post(path, page=page, then="end")
     again = owner.post(path, **begin, holdout_test="spring")
     assert (again.status, "Choose another name" in text_of(again)) == (422, True)
+    form = owner.get(page).body.decode()
+    first = re.search(r'name="holdout_test"[^>]* value="([^"]+)"', form)
+    assert first
+    assert owner.post(path, **begin, holdout_test=first[1]).status == 303
+    owner.post(path, page=page, then="end")
+    second = re.search(
+        r'name="holdout_test"[^>]* value="([^"]+)"', owner.get(page).body.decode()
+    )
+    assert second
+    assert second[1] == f"{first[1]} - 2"
+    assert owner.post(path, **begin, holdout_test=second[1]).status == 303
+    owner.post(path, page=page, then="end")
     assert owner.post(path, **begin, holdout_test="summer").status == 303
     summer = text_of(owner.get(page))
     assert "The test “summer” shows 10" in summer

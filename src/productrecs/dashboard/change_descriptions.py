@@ -56,9 +56,9 @@ Value: TypeAlias = str | tuple[str, ...]
 """A text, or the ids of products."""
 LabelledValues: TypeAlias = dict[str, Value]
 ValueSnapshot: TypeAlias = dict[tuple[str, str], LabelledValues]
-"""What is stored, by what it is and its id; its name is the word ""."""
+"""What is stored, by what it is and its id; its name has the label ""."""
 SnapshotEntries: TypeAlias = Iterator[tuple[tuple[str, str], LabelledValues]]
-"""What each thing is and its id, with its words."""
+"""What each thing is and its id, with its values by label."""
 
 _NOTHING: Final = "nothing"
 _FILES: Final = 50  # the newest imports, of which one may have changed
@@ -171,7 +171,7 @@ def _snapshot_rules(visit: Visit) -> SnapshotEntries:
                     "Products": draft.items,
                     "Categories": ", ".join(draft.categories.splitlines()),
                     "Attributes": ", ".join(draft.attributes.splitlines()),
-                    "LabelledValues in the title": draft.title_words,
+                    "Words in the title": draft.title_words,
                     "Price from": draft.price_min,
                     "Price up to": draft.price_max,
                     "Strength": draft.strength,

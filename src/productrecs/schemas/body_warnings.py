@@ -59,15 +59,17 @@ class BodyWarnings:
     def __init__(self) -> None:
         """Start without warnings."""
         self._unknown: Counter[str] = Counter()
-        self._known: Collection[str] = ()
+        self._known: dict[str, Collection[str]] = {}  # by unknown name
         self._odd: Counter[str] = Counter()
 
     def check_fields(self, model: type[BaseModel], body: object) -> None:
         """Count the fields of `body` that `model` lacks."""
         known = model.__pydantic_fields__.keys()
         if isinstance(body, dict) and not body.keys() <= known:
-            self._known = known
-            self._unknown.update(body.keys() - known)
+            unknown = body.keys() - known
+            self._unknown.update(unknown)
+            for name in unknown:
+                self._known.setdefault(name, known)
 
     def check_amounts(self, body: object, names: Iterable[str]) -> None:
         """Count the amounts of money below zero."""
@@ -99,7 +101,7 @@ class BodyWarnings:
         if not self._unknown and not self._odd:
             return []
         unknown = [
-            (describe_unknown_name("field", name, self._known), count)
+            (describe_unknown_name("field", name, self._known[name]), count)
             for name, count in self._unknown.most_common(_MAX_UNKNOWN)
         ]
         counted = [*unknown, *self._odd.most_common(MAX_WARNINGS - _MAX_UNKNOWN)]

@@ -192,6 +192,17 @@ def test_a_budget_buys_first_of_each_product_what_an_order_of_today_saves() -> N
     assert line.over_budget == (tent.order_quantity or 0) - 1
 
 
+def test_a_budget_spent_to_the_last_cent_still_buys_what_is_free() -> None:
+    found = planned(
+        item("clip", 1, 0, cost=0.1, price=1.0), item("gift", 1, 0, cost=0.0, price=None)
+    )
+
+    made = sheets(found, budget=0.3)  # as floats, 3 clips cost .30000000000000004
+
+    assert quantities(made)["clip"] == 3
+    assert quantities(made)["gift"] > 0
+
+
 def test_a_budget_buys_no_less_of_a_product_than_its_minimum() -> None:
     found = actions(minimum_quantity=40)
 

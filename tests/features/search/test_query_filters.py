@@ -483,6 +483,19 @@ def test_words_of_a_sale_find_reduced_products(
     assert sorted(hit.item for hit in found.hits) == hits
 
 
+def test_a_brand_counts_more_than_another_product_with_its_name(tmp_path: Path) -> None:
+    items = [
+        *(Item(f"Desk lamp {n}", brand="Philips") for n in range(3)),
+        Item("Hue bulb Philips", brand="Other"),
+        Item("Floor lamp", brand="Acme"),
+    ]
+
+    found = find(make_store(tmp_path, items), "lamp philips")
+
+    assert shown(found.filters) == "brand:Philips"
+    assert {hit.item for hit in found.hits[:3]} == {0, 1, 2}
+
+
 def find(
     store: SearchableStore, query: str, *, fields: frozenset[FilterField] = ALL_FIELDS
 ) -> SearchResults:

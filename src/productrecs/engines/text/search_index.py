@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -208,6 +208,8 @@ class SearchRun:
         self._every_word_count = len(self._items)
         if not self._items:
             self._add_products_with_same_head_noun(query_terms, limit)
+            if self._items:
+                relaxed = QueryRelaxation.WORDS
         if self._every_word_count < self._min_complete and self._add_partial_matches(
             known_words, limit
         ):
@@ -292,10 +294,9 @@ class SearchRun:
         scores = self._scores[exact:end]
         reranked_scores = feedback_scores(profiles, scores, reader.terms, reader.products)
         first = exact + FEEDBACK_DEPTH
-        for begin, until in (
-            (first, min(self._every_word_count, end)),
-            (max(first, self._every_word_count), end),
-        ):
+        tier_ends = (self._same_head_noun_count, self._every_word_count)
+        bounds = sorted({first, end, *(min(max(first, n), end) for n in tier_ends)})
+        for begin, until in pairwise(bounds):
             order = sorted(range(begin, until), key=lambda n: -reranked_scores[n - exact])
             self._items[begin:until] = [self._items[n] for n in order]
 

@@ -203,8 +203,8 @@ def _split_quantities_at_budget(
         action = lines[name][place].action
         pack_cost = action.pack_size * (action.unit_cost or 0.0)
         money = min(budget, left[name])
-        is_paid = pack_cost * wanted <= money
-        packs = wanted if is_paid else int(money / pack_cost + _ROUNDING)
+        is_paid = pack_cost <= 0 or pack_cost * wanted <= money + _ROUNDING
+        packs = wanted if is_paid else int(max(money, 0.0) / pack_cost + _ROUNDING)
         if (bought[name][place] + packs) * action.pack_size < action.minimum_quantity:
             continue
         bought[name][place] += packs

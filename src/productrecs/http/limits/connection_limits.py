@@ -65,7 +65,7 @@ class ConnectionLimiter:
         self._peers = peers
 
     def would_have_more_than_others(self, added_connections: int) -> bool:
-        """Return whether another process would have fewer than this one."""
+        """Return whether another process would have fewer, with the added ones here."""
         if self._peers is None:
             return False
         return (

@@ -264,7 +264,8 @@ class TextEmbedder:
             return None
         try:
             self._composer = _QueryComposer(self._load_word_pieces(), pieces, query_map)
-            self._network = self._tokenizer = None  # an API process needs them no more
+            with self._loading:  # an API process needs them no more
+                self._network = self._tokenizer = None
         except Exception as error:
             message = f"{pieces} or {query_map} cannot be read: {error}"
             raise ModelFileError(message) from error

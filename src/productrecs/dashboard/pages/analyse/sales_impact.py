@@ -167,7 +167,7 @@ def _proposed_holdout(visit: Visit, earlier_tests: Sequence[str]) -> dict[str, s
     today = parse_report_query(visit.now_ms, visit.store.settings.zone).last_day
     name = f"from {visit.formats.day(today)}"
     used = {visit.store.settings.holdout_test, *earlier_tests}
-    names = (name, *(f"{name}, {count}" for count in range(2, len(used) + 2)))
+    names = (name, *(f"{name} - {count}" for count in range(2, len(used) + 2)))
     return {
         "holdout_percent": "10",
         "holdout_test": next(each for each in names if each not in used),
