@@ -253,7 +253,7 @@ def measure_data(services: Services) -> Sizes:
     return measure_stored_bytes(services.database, folders, impression, services.clock())
 
 
-def with_installed_models(settings: Settings) -> Settings:
+def with_installed_detectors(settings: Settings) -> Settings:
     """Return the settings with the installed detectors; a named one is that of objects."""
     installed = InstalledModels(settings.data / INSTALLED_MODELS_FOLDER)
     kinds = [BODY_DETECTOR] if settings.image_detectors else [DETECTOR, BODY_DETECTOR]
@@ -274,7 +274,7 @@ def build_services(settings: Settings, *, creates_folder: bool = True) -> Servic
     """
     if creates_folder:
         make_data_folder_private(settings.data)
-    settings = with_installed_models(settings)
+    settings = with_installed_detectors(settings)
     database = Database.open(settings.database_url, settings.data)
     jitter = random.Random()  # noqa: S311 - spreads retries, guards nothing
     clock = ServerClock(database)

@@ -34,7 +34,7 @@ OPERATOR = "the operator's commands and metrics"
 ACCOUNTS = "accounts, a small table that every shard holds whole"
 ATTEMPTS = "names that anybody may type; a table of its own on one shard"
 SEVERAL_STORES = {
-    "cli/doctor/repository.py: failed_jobs": OPERATOR,
+    "cli/doctor/repository.py: dead_jobs_by_kind": OPERATOR,
     "cli/doctor/repository.py: totp_secrets": OPERATOR,
     "placements/repository.py: _put_statement": "its key begins with the store",
     "storage/sql/dialects.py: put_row": "its row names the store",

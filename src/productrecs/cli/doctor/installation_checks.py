@@ -21,7 +21,7 @@ from productrecs.cli.doctor.disk_and_clock_checks import (
 )
 from productrecs.cli.doctor.repository import (
     count_jobs_due_before,
-    failed_jobs,
+    dead_jobs_by_kind,
     next_due_at,
 )
 from productrecs.cli.main import COMMANDS
@@ -250,7 +250,7 @@ def _multilingual_model_result(folder: Path) -> CheckResult:
 def check_background_jobs(services: Services) -> Iterator[CheckResult]:
     """Yield whether the workers run jobs."""
     with services.database.reading() as connection:
-        failed = failed_jobs(connection)
+        failed = dead_jobs_by_kind(connection)
         waiting = count_jobs_due_before(connection, system_ms() - MAX_QUEUE_WAIT_MS)
         next_due = next_due_at(connection, HEARTBEAT)
     for job in failed:

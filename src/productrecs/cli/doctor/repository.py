@@ -27,8 +27,8 @@ class PurchaseSampleCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedJobs:
-    """Jobs of one kind that failed for good, with the error of the newest."""
+class DeadJobsOfKind:
+    """Jobs of one kind that failed for good; `error` is that of one of them."""
 
     kind: str
     count: int
@@ -82,15 +82,15 @@ class DoctorRepository(StoreRepository):
         return PurchaseSampleCounts(buys, without_order, len(shoppers), without_events)
 
 
-def failed_jobs(connection: sa.Connection) -> list[FailedJobs]:
-    """Return the jobs that failed for good, by kind."""
+def dead_jobs_by_kind(connection: sa.Connection) -> list[DeadJobsOfKind]:
+    """Return the jobs of the installation that failed for good, by kind."""
     query = (
         sa.select(jobs.c.kind, sa.func.count(), sa.func.max(jobs.c.error))
         .where(jobs.c.state == JobState.DEAD)
         .group_by(jobs.c.kind)
         .order_by(jobs.c.kind)
     )
-    return [FailedJobs(*row) for row in connection.execute(query)]
+    return [DeadJobsOfKind(*row) for row in connection.execute(query)]
 
 
 def count_jobs_due_before(connection: sa.Connection, before_ms: int) -> int:

@@ -252,16 +252,16 @@ def _strongest_own_and_pooled_pairs(
             if pairs.shared is not None:  # pooled pairs have their products' evidence
                 group_evidence = np.where(pairs.shared > 0, EVIDENT, CHANCE).astype(np.int8)
                 evidence = np.maximum(evidence, group_evidence)
-            pooled.append(_select_strongest(pairs, evidence, sales, options))
+            pooled.append(_select_list_and_cart_candidates(pairs, evidence, sales, options))
             if widest_only:
                 continue
             observed = np.flatnonzero(pairs.support > 0)
             pairs, evidence = pairs[observed].without_shared(), evidence[observed]
-        plain.append(_select_strongest(pairs, evidence, sales, options))
+        plain.append(_select_list_and_cart_candidates(pairs, evidence, sales, options))
     return plain, pooled
 
 
-def _select_strongest(
+def _select_list_and_cart_candidates(
     pairs: PairCounts, evidence: Bytes, sales: WeightedSales, options: CopurchaseOptions
 ) -> _SelectedPairs:
     """Return the pairs that may be stored, before promotion."""

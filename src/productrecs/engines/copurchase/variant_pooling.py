@@ -166,7 +166,7 @@ class VariantPooling:
             self.offsets[companion_products] + _VARIANTS_PER_PRODUCT,
             self.offsets[companion_products + 1],
         )
-        same_size_index = self._best_of_size(
+        same_size_index = self._member_index_of_best_in_size(
             companion_products, self.sizes[owners_of_pairs]
         )
         owners_of_pairs, index = (
@@ -189,7 +189,7 @@ class VariantPooling:
         codes: Ints = owners_of_pairs[has_sales] * len(self.product) + companions[has_sales]
         return codes
 
-    def _best_of_size(self, products: Ints | Items, sizes: Items) -> Ints:
+    def _member_index_of_best_in_size(self, products: Ints | Items, sizes: Items) -> Ints:
         """Return the index in `members` of each product's best of a size; -1 for none."""
         codes, first_index = self.by_size
         size_codes = products * self.size_limit + sizes

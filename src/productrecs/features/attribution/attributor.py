@@ -30,8 +30,8 @@ from productrecs.features.attribution.daily_sums import (
 from productrecs.features.attribution.last_touch import (
     OutcomesToAttribute,
     attribute_last_touch,
+    hash_shopper_item_pairs,
     last_search_clicks,
-    pair_codes,
 )
 from productrecs.features.attribution.repository import (
     AttributionProgress,
@@ -298,7 +298,7 @@ def _compute_step(
         removed=sorted(removed_facts),
         outcomes=outcomes,
         days=changed_days,
-        sums=_day_sums(repository, changed_days, outcomes, removed_facts),
+        sums=_recompute_day_sums(repository, changed_days, outcomes, removed_facts),
         touchpoint_counts=_touchpoint_counts(touchpoints, days),
         look_counts=_look_counts(touchpoints, days),
         reach_sketches=changed_reach_sketches(repository, touchpoints, index.codes, days),
@@ -313,22 +313,25 @@ def _compute_step(
     )
 
 
-def _day_sums(
+def _recompute_day_sums(
     repository: AttributionRepository,
     days: Sequence[str],
-    outcomes: Sequence[AttributedOutcome],
-    removed: Collection[int],
+    new_outcomes: Sequence[AttributedOutcome],
+    removed_facts: Collection[int],
 ) -> AttributionDaySums:
-    """Return the sums of days, day by day: an uploaded file may change a whole year."""
+    """Return the sums of days of the stored outcomes, without removed ones, and new ones.
+
+    Day by day: an uploaded file may change a whole year.
+    """
     by_day: dict[str, list[AttributedOutcome]] = defaultdict(list)
-    for outcome in outcomes:
+    for outcome in new_outcomes:
         by_day[outcome.day].append(outcome)
     sums = AttributionDaySums([], [], [], [])
     for day in days:
         remaining = [
             outcome
             for outcome in repository.outcomes_on(day)
-            if outcome.fact not in removed
+            if outcome.fact not in removed_facts
         ]
         sums_of_day = sum_by_day([*remaining, *by_day[day]])
         sums.credited.extend(sums_of_day.credited)
@@ -417,7 +420,7 @@ def _outcomes_to_attribute(
 ) -> OutcomesToAttribute:
     _, seqs, times, items, shoppers, *_ = zip(*outcome_rows, strict=True)
     return OutcomesToAttribute(
-        pair_codes(index.codes.of(shoppers), np.array(items, np.int64)),
+        hash_shopper_item_pairs(index.codes.of(shoppers), np.array(items, np.int64)),
         np.array(seqs, np.int64),
         np.array(times, np.int64),
         np.array([bool(name) for name in shoppers]),

@@ -22,10 +22,10 @@ WINDOW_MS: Final = 30 * DAY_MS
 _SPREAD: Final = np.uint64(0x9E3779B97F4A7C15)
 
 
-def pair_codes(shoppers: Ints, items: Ints) -> Ints:
-    """Return one code for each shopper (`core.ids.visitor_hash`) and product number.
+def hash_shopper_item_pairs(shoppers: Ints, items: Ints) -> Ints:
+    """Return one hash for each shopper (`core.ids.visitor_hash`) and product number.
 
-    Two pairs of one shopper never share a code; others collide with probability 2**-64.
+    Two pairs of one shopper never share a hash; others collide with probability 2**-64.
     """
     hashed = shoppers.view(np.uint64) ^ (items.astype(np.uint64) * _SPREAD)
     hashed = (hashed ^ (hashed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -21,7 +21,7 @@ from productrecs.features.attribution.last_touch import (
     EMPTY_SEGMENT,
     Touchpoints,
     TouchpointSegment,
-    pair_codes,
+    hash_shopper_item_pairs,
     segment_of,
     touchpoints_of,
 )
@@ -151,12 +151,14 @@ def _to_segment(
     columns: TouchpointColumns, searches: SearchClickColumns, codes: VisitorHashCache
 ) -> TouchpointSegment:
     """Return touchpoints of the log by kind."""
-    pairs = pair_codes(codes.of(columns.shoppers), np.array(columns.items, np.int64))
+    pairs = hash_shopper_item_pairs(
+        codes.of(columns.shoppers), np.array(columns.items, np.int64)
+    )
     seqs = np.array(columns.seqs, np.int64)
     times = np.array(columns.times, np.int64)
     is_click = np.array(columns.kinds, np.int64) == _CLICK
     has_terms = np.array([bool(term) for term in searches.terms], np.bool_)
-    search_pairs = pair_codes(
+    search_pairs = hash_shopper_item_pairs(
         codes.of(searches.shoppers), np.array(searches.items, np.int64)
     )
     return segment_of(

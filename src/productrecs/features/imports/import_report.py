@@ -36,7 +36,7 @@ from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
 
-class UntitledTableError(ProductRecsError):
+class NoTitleColumnError(ProductRecsError):
     """The table has no column of product titles."""
 
 
@@ -81,11 +81,11 @@ class ItemImportReport(RowCountsAndErrors):
     diff: Mapping[str, Any] = field(default_factory=dict)
 
 
-def missing_titles_error(reading: FeedReadState) -> UntitledTableError:
+def missing_titles_error(reading: FeedReadState) -> NoTitleColumnError:
     """Return the error for a table without titles, with the remedy."""
     ignored = f" (it has {', '.join(reading.ignored)})" if reading.ignored else ""
     title = next(iter(reading.ignored), "...")
-    return UntitledTableError(
+    return NoTitleColumnError(
         f"the file has no column that says what products are called{ignored}, and the "
         "catalog holds none of its products; nothing was imported. Name the column title, "
         f'or write a mapping file: [items] id = "..." title = "{title}" and give it with '
@@ -282,7 +282,7 @@ MERCHANT_TEXTS: Final[Mapping[type[ProductRecsError], str]] = MappingProxyType(
         MissingColumnsError: _CHOOSE,
         UnknownItemFormatError: _CHOOSE,
         ColumnMappingError: "",
-        UntitledTableError: "The file has no column with product titles, and none of its "
+        NoTitleColumnError: "The file has no column with product titles, and none of its "
         "products is in your catalog. Choose the column for title below.",
         EmptyCatalogError: "This export names products by SKU and title, and your catalog "
         "is empty. Import your products first.",

@@ -117,7 +117,7 @@ def import_items(
     Raises:
         UnknownItemFormatError: when the format cannot be detected.
         MissingColumnsError: when a table lacks a required column.
-        UntitledTableError: when a table has no column of titles, and no known product.
+        NoTitleColumnError: when a table has no column of titles, and no known product.
         NotAnArrayError: for a `.json` without an array.
         BrokenFeedError: where XML is not well-formed.
         NotAFeedError: for XML without items.

@@ -106,7 +106,7 @@ class ItemStaging:
         """Check that the items may be stored.
 
         Raises:
-            UntitledTableError: when a table has no titles, and no product that is known.
+            NoTitleColumnError: when a table has no titles, and no product that is known.
             CatalogLimitError: when the catalog would exceed the plan's limit.
         """
         if self._reading.is_untitled and not self._known_count:

@@ -207,7 +207,9 @@ def inspect_order_file(
     if export is None:
         return InspectedOrderFile(
             csv_format,
-            lambda: OrderTableReader(csv_format, zone, time_format, item_matcher, mapping),
+            lambda: GenericOrderRowReader(
+                csv_format, zone, time_format, item_matcher, mapping
+            ),
         )
     if item_matcher.is_empty and "item" not in csv_format.columns:
         message = (
@@ -228,7 +230,7 @@ def _has_our_names(file: BinaryIO) -> bool:
     return True
 
 
-class OrderTableReader:
+class GenericOrderRowReader:
     """Reads the rows of a table whose columns are known by name, or mapped.
 
     A table may name a product by its id, SKU or title, whatever the column is called.

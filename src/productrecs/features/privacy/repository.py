@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from productrecs.core.ids import StoreId, visitor_hash
 from productrecs.records.events.repository import shopper_bot_events, shopper_events
 from productrecs.records.purchases.repository import shopper_lines
-from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperRows, chunks
+from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperTable, chunks
 from productrecs.storage.sql.store_counters_and_versions import increment_counter
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.stored_insights import read_insight, store_insight
@@ -67,15 +67,15 @@ class ShopperRecordRepository(StoreRepository):
         sessions = self._connection.execute(query).scalars()
         return tuple(dict.fromkeys((customer, *sessions, name)))
 
-    def rows_by_kind(self) -> dict[str, ShopperRows]:
+    def tables_by_kind(self) -> dict[str, ShopperTable]:
         """Return all tables of shoppers, in the order of an export."""
         own = (self._connection, self._store_id)
         return {
-            "name": ShopperRows(*own, shopper_links, shopper="customer"),
+            "name": ShopperTable(*own, shopper_links, shopper="customer"),
             "event": shopper_events(*own),
             "bot": shopper_bot_events(*own),
             "purchase": shopper_lines(*own),
-            "test": ShopperRows(*own, exposures, shopper="identity"),
+            "test": ShopperTable(*own, exposures, shopper="identity"),
         }
 
     def delete_test_arms(self, names: Sequence[str]) -> None:
@@ -320,7 +320,7 @@ def stores_with_unfinished_erasures(connection: sa.Connection) -> list[StoreId]:
 
 def all_shopper_names(connection: sa.Connection, store_id: StoreId) -> Iterator[str]:
     """Yield every name in a store's records; names may repeat."""
-    rows = ShopperRecordRepository(connection, store_id).rows_by_kind()
+    rows = ShopperRecordRepository(connection, store_id).tables_by_kind()
     for kind, column in (
         ("event", "person"),
         ("event", "session"),

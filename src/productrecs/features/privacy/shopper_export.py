@@ -19,7 +19,7 @@ PAGE: Final = 1_000
 
 
 class ExportedShopperRow(NamedTuple):
-    """A row of a kind with product names; `rows_by_kind` has the kinds."""
+    """A row of a kind with product names; `tables_by_kind` has the kinds."""
 
     kind: str
     row: dict[str, Any]
@@ -39,7 +39,7 @@ def shopper_records(
     with database.reading() as connection:
         shoppers = ShopperRecordRepository(connection, store_id)
         catalog = CatalogRepository(connection, store_id)
-        for kind, rows in shoppers.rows_by_kind().items():
+        for kind, rows in shoppers.tables_by_kind().items():
             page: list[dict[str, Any]] = []
             for row in rows.rows_of(names):
                 page.append(row)

@@ -71,7 +71,7 @@ class EventRequestContext:
 
 
 class LiveViewRecorder:
-    """Records the requests of watched stores; `stores` is empty while none is watched."""
+    """Records the requests of stores whose live view is open."""
 
     def __init__(
         self, database: Database, background: BackgroundWriter, clock: Clock

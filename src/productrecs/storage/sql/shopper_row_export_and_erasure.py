@@ -11,7 +11,7 @@ from productrecs.core.ids import StoreId
 _CHUNK: Final = 400
 
 
-class ShopperRows:
+class ShopperTable:
     """One store's rows of a table by shopper, inside one transaction; never commits."""
 
     def __init__(

@@ -231,7 +231,7 @@ class Indexer:
     def _index_batch_of_store(self, reader: RawReader, head: CatalogVersion) -> bool:
         """Index one batch of a store; close writers at once if that opened too many."""
         had_writer = self._has_writer(head.store_id)
-        has_more = self._run_store_step(self._update_serving_index, reader, head)
+        has_more = self._run_store_step(self._index_next_batch_or_begin_draft, reader, head)
         if self._has_writer(head.store_id) and not had_writer:
             self._opened += 1
             if self._opened >= _MAX_WRITERS:
@@ -276,7 +276,7 @@ class Indexer:
             indexing.not_before = self._seconds() + _RETRY_SECONDS
         return True
 
-    def _update_serving_index(
+    def _index_next_batch_or_begin_draft(
         self,
         reader: RawReader,
         head: CatalogVersion,

@@ -225,7 +225,7 @@ class SemanticSpaceBuilder:
             return
         folder = self._root / head.store_id
         vectors.write()
-        stored = _reuse_space(vectors, read_space(folder, self._kind))
+        stored = _project_into_previous_space(vectors, read_space(folder, self._kind))
         if stored is None:
             stored = fit_space(vectors, progress.words, self._embedder)
         write_space(folder, stored, self._kind)
@@ -313,7 +313,7 @@ def fit_space(
     )
 
 
-def _reuse_space(
+def _project_into_previous_space(
     vectors: ProductVectors, before: StoredSemanticSpace | None
 ) -> StoredSemanticSpace | None:
     """Return the vectors in the previous space; None if a new one must be fitted."""

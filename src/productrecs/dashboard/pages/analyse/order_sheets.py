@@ -90,7 +90,7 @@ def remove_supplier(visit: Visit) -> Reply:
     return visit.redirect(f"{ORDERS_PATH}#suppliers", "Removed.")
 
 
-def upload_terms(visit: Visit) -> Reply:
+def upload_product_terms(visit: Visit) -> Reply:
     """Store who supplies which product, from a CSV file."""
     if visit.file is None:
         return show_order_sheets(visit, status=422, file_error="Choose a CSV file.")
@@ -350,7 +350,7 @@ PAGES: Final = (
         f"{ORDERS_PATH}/terms",
         "Order sheets",
         None,
-        upload_terms,
+        upload_product_terms,
         action="Uploaded who supplies which product",
         file_limit=_MAX_FILE,
     ),

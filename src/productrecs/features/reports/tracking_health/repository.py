@@ -221,7 +221,7 @@ class TrackingIssueRepository(StoreRepository):
             shopper_ids | set(self._linked_customers(buyer.shopper))
         )
 
-    def other_ids_shown_to(self, buyer: RecentBuyer) -> set[str]:
+    def other_shopper_ids_with_impressions(self, buyer: RecentBuyer) -> set[str]:
         """Return the buyer's other ids to which recommendations were shown."""
         shopper_ids = {buyer.shopper, buyer.person}
         if buyer.session:

@@ -63,7 +63,9 @@ def find_tracking_issues(
         health = TrackingHealthRepository(connection, store.store_id)
         buyers = _newest_buyers(lines, health.first_touchpoint_ms() or 0)
         unmatched = [buyer for buyer in buyers if not repository.was_shown_to(buyer)]
-        other_ids = [repository.other_ids_shown_to(buyer) for buyer in unmatched]
+        other_ids = [
+            repository.other_shopper_ids_with_impressions(buyer) for buyer in unmatched
+        ]
         times, products = repository.event_times(), repository.unknown_products()
         shares = repository.uncounted_records()
         pictures = PictureRepository(connection, store.store_id)

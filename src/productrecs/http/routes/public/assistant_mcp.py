@@ -22,7 +22,7 @@ from productrecs.http.openapi_responses import (
     success_response,
 )
 from productrecs.http.pipeline.json_responses import json_reply
-from productrecs.http.pipeline.mcp_messages import NO_MESSAGE, NOT_JSON, is_json_rpc_message
+from productrecs.http.pipeline.mcp_messages import NO_MESSAGE, NOT_JSON, is_json_rpc_request
 from productrecs.http.pipeline.route_declaration import NONE, Routes
 from productrecs.http.routes.public.assistant_catalog import (
     AssistantRequest,
@@ -191,7 +191,7 @@ async def _read_message(admitted: AssistantRequest, request: Request) -> dict[st
         message = await admitted.read_body(request)
     except InvalidCatalogCallError as error:
         raise _RpcError(NOT_JSON, str(error)) from error
-    if not is_json_rpc_message(message):
+    if not is_json_rpc_request(message):
         text = "the body must be one JSON-RPC request or notification"
         raise _RpcError(NO_MESSAGE, text)
     return message

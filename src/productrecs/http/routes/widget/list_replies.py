@@ -235,7 +235,7 @@ def _find_anchor_to_show(
     return item_number
 
 
-def _lacks_anchor(
+def _is_bundle_of_hidden_product(
     state: StoreState, list_request: RecommendationRequest, now_ms: int
 ) -> bool:
     """Return whether a bundle's list is about a product that may not be shown."""
@@ -282,7 +282,7 @@ def _list_maker(
         None if main_request is None else sold_out_anchor(state, main_request, now_ms)
     )
 
-    is_without_anchor = _lacks_anchor(state, list_request, now_ms)
+    is_without_anchor = _is_bundle_of_hidden_product(state, list_request, now_ms)
 
     def pick() -> list[Pick]:
         if placed_requests is None:
@@ -351,7 +351,7 @@ def _anonymous_list_body(
         list_request.item_id,
         list_request.basket,
         list_request.with_anchor,
-        _lacks_anchor(state, list_request, now_ms),
+        _is_bundle_of_hidden_product(state, list_request, now_ms),
     )
     key = (*request_key, maker.sold_out, state.catalog.price_list)
     if not list_request.placement:
