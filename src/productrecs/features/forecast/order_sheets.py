@@ -334,7 +334,10 @@ def _requested_sheets(sheets: list[OrderSheet], query: ReportQuery) -> list[Orde
     return [sheet for sheet in sheets if sheet.supplier == where["supplier"]]
 
 
-def _supplier_row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...]:
+def _ordered_product_cells(
+    sheet: OrderSheet, line: OrderSheetLine
+) -> tuple[ReportValue, ...]:
+    """Return the cells that the supplier's file and the full table begin with."""
     action = line.action
     return (
         sheet.supplier,
@@ -344,6 +347,13 @@ def _supplier_row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue,
         line.quantity,
         line.quantity // action.pack_size,
         action.pack_size,
+    )
+
+
+def _supplier_row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...]:
+    action = line.action
+    return (
+        *_ordered_product_cells(sheet, line),
         action.unit_cost if action.has_cost else None,
         line.cost if action.has_cost else None,
     )
@@ -373,13 +383,7 @@ def _sheet_figures(sheets: Sequence[OrderSheet]) -> tuple[Figure, ...]:
 def _line_row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...]:
     action = line.action
     return (
-        sheet.supplier,
-        action.item_id,
-        action.sku,
-        action.title,
-        line.quantity,
-        line.quantity // action.pack_size,
-        action.pack_size,
+        *_ordered_product_cells(sheet, line),
         action.unit_cost,
         line.cost,
         action.stock_qty,
