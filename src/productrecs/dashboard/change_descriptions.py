@@ -398,8 +398,8 @@ def _snapshot_webhooks(visit: Visit) -> SnapshotEntries:
         )
 
 
-def _without_empty_values(words: Mapping[str, Value]) -> LabelledValues:
-    return {name: value for name, value in words.items() if value}
+def _without_empty_values(values: Mapping[str, Value]) -> LabelledValues:
+    return {label: value for label, value in values.items() if value}
 
 
 _READERS: Final[Mapping[str, Callable[[Visit], SnapshotEntries]]] = MappingProxyType(

@@ -182,7 +182,7 @@ class Visit:
     request: Request
     page: Page
     base_url: str  # of the service, as seen by the browser
-    client_address: str  # the client's address
+    client_address: str
     query: SubmittedFields
     form: SubmittedFields
     session: Session | None
