@@ -36,7 +36,7 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events, i
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.trained_models import TrainedModels, models_folder
 from productrecs.training.training_inputs import TrainingInputs
@@ -177,7 +177,7 @@ class _Attack:
 
     def _receive(self, facts: Sequence[NewOrder] | Sequence[NewEvent]) -> None:
         with self._database.transaction() as transaction:
-            log = LockedStoreLog(self._database, transaction, self._store.store_id)
+            log = StoreLogTransaction(self._database, transaction, self._store.store_id)
             events = [[fact] for fact in facts if isinstance(fact, NewEvent)]
             if events:
                 ingest_events(log, events, self._now, counts=self._counts)
@@ -188,7 +188,7 @@ class _Attack:
     def _push(self, item_ids: Sequence[str]) -> None:
         patches = [ItemPatch(one, {"title": one}) for one in item_ids]
         with self._database.transaction() as transaction:
-            log = LockedStoreLog(self._database, transaction, self._store.store_id)
+            log = StoreLogTransaction(self._database, transaction, self._store.store_id)
             upsert_items(log, patches, self._now, None)
 
     def _places(self, best: str) -> list[int]:

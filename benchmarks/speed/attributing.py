@@ -37,7 +37,7 @@ from productrecs.records.search_counts.repository import SearchCount, SearchCoun
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import raw_connection
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
@@ -205,7 +205,7 @@ def fill(database: Database, store: Store, visits: Visits, count: int) -> None:
     """Add this many rows to a store's log, at once and not by its import."""
     for made, bought in visits.rows(count):
         with database.transaction(synced=False) as transaction:
-            LockedStoreLog(database, transaction, store.store_id).take_seqs(
+            StoreLogTransaction(database, transaction, store.store_id).take_seqs(
                 len(made) + len(bought)
             )
             database.insert_rows(transaction, events, made)

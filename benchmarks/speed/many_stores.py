@@ -31,7 +31,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.services import build_services
 from productrecs.settings import Settings
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.repository import training_progress
 
@@ -108,7 +108,7 @@ def _written(services: Services) -> Iterator[SmallStore]:
             for one in range(PRODUCTS)
         ]
         with services.database.transaction(synced=False) as transaction:
-            log = LockedStoreLog(services.database, transaction, store.store_id)
+            log = StoreLogTransaction(services.database, transaction, store.store_id)
             upsert_items(log, patches, system_ms())
             ingest_events(log, [list(_visits(rng))], system_ms(), imported=True)
         yield SmallStore(store.store_id, store.publishable_key)

@@ -83,7 +83,7 @@ from productrecs.schemas.events import parse_imported_event
 from productrecs.services import Services
 from productrecs.serving.cached_store import load_store, searchable_store
 from productrecs.settings import Settings
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.api_keys import SecretKey
 from productrecs.tenancy.accounts.store import Store
@@ -313,7 +313,7 @@ def _import_events(services: Services, store: Store, events: Sequence[Event]) ->
             for event in events[begin : begin + CHUNK]
         ]
         with services.database.transaction() as transaction:
-            log = LockedStoreLog(
+            log = StoreLogTransaction(
                 services.database, transaction, store.store_id, services.numbers
             )
             ingest_events(log, parsed_events, services.clock())

@@ -15,7 +15,7 @@ from productrecs.storage.sql.idempotency_keys import (
     IdempotencyConflictError,
     IdempotencyRepository,
 )
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import named_calls
 from tests.support.stores import new_store
 
@@ -96,7 +96,7 @@ def test_of_retries_at_once_one_is_carried_out(database: Database) -> None:
 
     def retry() -> None:
         with database.transaction() as transaction:
-            log = LockedStoreLog(database, transaction, store.store_id)
+            log = StoreLogTransaction(database, transaction, store.store_id)
             results.append(run_once_or_replay(log, call, 5, carry_out, int))
 
     retries = [threading.Thread(target=retry) for _ in range(6)]

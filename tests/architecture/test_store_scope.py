@@ -116,7 +116,7 @@ STATEMENTS = frozenset(
     {"select", "insert", "update", "delete", "upsert", "put_row", "text"}
 )
 OWN = "_own_rows"
-"""The condition of `StoreRepository` that names the store for its repositories."""
+"""The condition of `StoreScopedRepository` that names the store for its repositories."""
 SQL_WORD = (
     r"\b(SELECT|WITH|VALUES|INSERT|INTO|UPDATE|DELETE|REPLACE|ALTER|DROP|PRAGMA|CREATE"
     r"|FROM|JOIN|WHERE|AND)\b"
@@ -143,7 +143,7 @@ def takes_a_store(repository: ast.ClassDef) -> bool:
 
 
 def is_base(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "StoreRepository"
+    return isinstance(node, ast.Name) and node.id == "StoreScopedRepository"
 
 
 def unbound_methods(repository: ast.ClassDef) -> list[str]:

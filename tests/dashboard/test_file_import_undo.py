@@ -12,7 +12,7 @@ from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.records.uploads.undo.repository import ImportChangeRepository
 from productrecs.records.uploads.undo.undo_import import ImportUndo
 from productrecs.storage.jobs.job_queue import NewJob
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import import_changes, purchase_lines, store_heads
 from productrecs.worker.file_import_jobs import UNDO_MS
 from tests.dashboard.test_file_imports_and_erasures import erase
@@ -157,7 +157,7 @@ def test_an_interrupted_undo_goes_on(
     undo.undo_unless_changed()
     with database.transaction() as transaction:
         assert undo.delete_changes_and_count_undone(
-            LockedStoreLog(database, transaction, store.store_id)
+            StoreLogTransaction(database, transaction, store.store_id)
         ) == {
             "removed": 700,
             "restored": 0,

@@ -22,7 +22,7 @@ from productrecs.records.pictures.repository import PictureRepository
 from productrecs.records.pictures.stored_pictures import DuePicture, PictureCounts
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.migrated import bring
 
@@ -52,7 +52,7 @@ def store(services: Services) -> Store:
         for one in SHOWN
     ]
     with services.database.transaction() as transaction:
-        log = LockedStoreLog(
+        log = StoreLogTransaction(
             services.database, transaction, store.store_id, services.numbers
         )
         upsert_items(log, items, services.clock())

@@ -21,7 +21,7 @@ from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from tests.support.migrated import bring
 from tests.support.stores import new_store
 
@@ -142,7 +142,7 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         _item("hostile", 1.0, title=HOSTILE),
     ]
     with services.database.transaction() as transaction:
-        log = LockedStoreLog(
+        log = StoreLogTransaction(
             services.database, transaction, store.store_id, services.numbers
         )
         upsert_items(log, items, services.clock())

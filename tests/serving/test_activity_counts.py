@@ -10,7 +10,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.serving.activity_counts import ActivityCounter, ActivityCounts
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from tests.support.clock import FakeClock
 
@@ -27,7 +27,7 @@ def store_id(services: Services) -> StoreId:
 def view(services: Services, store_id: StoreId) -> None:
     event = NewEvent(EventKind.DETAIL_PAGE_VIEW, item_id="a", session_id="s_1")
     with services.database.transaction() as transaction:
-        log = LockedStoreLog(services.database, transaction, store_id)
+        log = StoreLogTransaction(services.database, transaction, store_id)
         ingest_events(log, [[event]], services.clock())
 
 

@@ -16,7 +16,7 @@ from productrecs.records.experiments.arm_assignment import HoldoutArm, arm_of, h
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.serving.arm_assigner import BACKOFF_SECONDS, ArmAssigner
 from productrecs.serving.writes.background_writes import BackgroundWriter
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import exposures
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def sign_in(database: Database, store_id: StoreId, session: str, customer: str) 
         EventKind.DETAIL_PAGE_VIEW, item_id="a", session_id=session, user_id=customer
     )
     with database.transaction() as transaction:
-        ingest_events(LockedStoreLog(database, transaction, store_id), [[event]], NOON)
+        ingest_events(StoreLogTransaction(database, transaction, store_id), [[event]], NOON)
 
 
 def two_apart(store_id: StoreId) -> tuple[str, str]:

@@ -33,7 +33,7 @@ from productrecs.serving.cached_store import (
 )
 from productrecs.serving.open_stores import MAX_PRELOADED, OpenStores
 from productrecs.settings import Settings
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.store_counters_and_versions import view_versions_by_store
 from productrecs.storage.sql.tables import jobs, store_heads
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
@@ -151,7 +151,7 @@ def test_an_unused_store_follows_its_changes(
     shops.start()
 
     with services.database.transaction() as transaction:
-        log = LockedStoreLog(services.database, transaction, store.store_id)
+        log = StoreLogTransaction(services.database, transaction, store.store_id)
         upsert_items(log, [ItemPatch("A", {"title": "Tent"})], system_ms())
 
     eventually(lambda: len(opened.state.catalog) == 1, 10)
@@ -241,7 +241,7 @@ def test_a_new_product_is_hidden_by_a_new_rule_from_its_first_moment(
     editor = RuleEditor(services.database, store, system_ms, "somebody")
     editor.add(RuleContent(RuleAction.EXCLUDE, target))
     with services.database.transaction() as transaction:
-        log = LockedStoreLog(services.database, transaction, store.store_id)
+        log = StoreLogTransaction(services.database, transaction, store.store_id)
         upsert_items(log, [ItemPatch("A", {"categories": ["Spares"]})], system_ms())
     between: list[bool] = []
     refresh = catalog.refresh

@@ -21,7 +21,7 @@ from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training import training_inputs as inputs_module
 from productrecs.training.fit_models import fit_all_models
@@ -68,7 +68,7 @@ class Life:
         """Let so many events happen, and an order or a file now and then."""
         self.now += self.rng.randrange(1, 5) * 3_600_000
         with self.database.transaction() as transaction:
-            log = LockedStoreLog(self.database, transaction, self.store)
+            log = StoreLogTransaction(self.database, transaction, self.store)
             received = [self._event() for _ in range(events)]
             received += [self._shown() for _ in range(events // 4)]
             ingest_events(log, [received], self.now)
@@ -89,7 +89,9 @@ class Life:
         ]
         with self.database.transaction() as transaction:
             ingest_events(
-                LockedStoreLog(self.database, transaction, self.store), [seen], self.now
+                StoreLogTransaction(self.database, transaction, self.store),
+                [seen],
+                self.now,
             )
 
     def _push(self) -> None:
@@ -107,7 +109,9 @@ class Life:
         ]
         with self.database.transaction() as transaction:
             upsert_items(
-                LockedStoreLog(self.database, transaction, self.store), patches, self.now
+                StoreLogTransaction(self.database, transaction, self.store),
+                patches,
+                self.now,
             )
 
     def _item(self) -> str:

@@ -32,7 +32,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.records.purchases.repository import PurchaseRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import upsert
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import order_receipts
 from tests.support.project import ROOT
 from tests.support.service import Client
@@ -192,7 +192,7 @@ def _receive(database: Database, way: Way, order_id: str) -> bool:
         order_id, tuple(NewOrderLine(item) for item in LINES), session_id="s_1"
     )
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, StoreId(way.store_id))
+        log = StoreLogTransaction(database, transaction, StoreId(way.store_id))
         return ingest_order(log, order, way.now_ms).duplicate
 
 

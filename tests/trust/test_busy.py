@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.sqlite_connection import LOCK_WAIT_MS
 from tests.support.service import Merchant, Reply, Service
 from tests.trust.forms import violations
@@ -49,7 +49,7 @@ def held(
 
     def hold() -> None:
         with service.database() as database, database.transaction() as transaction:
-            LockedStoreLog(
+            StoreLogTransaction(
                 database, transaction, StoreId(merchant.account.store_id)
             ).take_seqs(1)
             holding.set()

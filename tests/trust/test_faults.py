@@ -26,7 +26,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.records.purchases.repository import PurchaseRepository
 from productrecs.storage.sql import apsw_dbapi
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import metadata
 from tests.records.orders.import_support import new_store_id
 from tests.support.service import Service
@@ -92,7 +92,7 @@ def trap(monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
 def receive(database: Database, store: StoreId, order_id: str) -> OrderReceipt:
     order = NewOrder(order_id, tuple(map(NewOrderLine, LINES)), session_id="s_1")
     with database.transaction() as transaction:
-        return ingest_order(LockedStoreLog(database, transaction, store), order, NOON)
+        return ingest_order(StoreLogTransaction(database, transaction, store), order, NOON)
 
 
 def in_two_steps(database: Database, store: StoreId, order_id: str) -> OrderReceipt:

@@ -36,7 +36,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.records.orders.order_history_import import OrderHistoryImport
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
-    LockedStoreLog,
+    StoreLogTransaction,
 )
 from productrecs.storage.sql.tables import event_columns, events, items, purchase_lines
 from productrecs.tenancy.accounts.store_management import Registration, register_store
@@ -88,7 +88,7 @@ class Store(RuleBasedStateMachine):
         """Push an item."""
         patch = ItemPatch(item, {} if price is None else {"price": price})
         with self.database.transaction() as transaction:
-            log = LockedStoreLog(
+            log = StoreLogTransaction(
                 self.database, transaction, self.store.store_id, self.numbers
             )
             pushed = upsert_items(log, [patch], self.now)
@@ -101,7 +101,7 @@ class Store(RuleBasedStateMachine):
         was_there = True
         try:
             with self.database.transaction() as transaction:
-                log = LockedStoreLog(self.database, transaction, self.store.store_id)
+                log = StoreLogTransaction(self.database, transaction, self.store.store_id)
                 remove_item(log, item, self.now)
         except UnknownItemError:
             was_there = False
@@ -134,7 +134,7 @@ class Store(RuleBasedStateMachine):
             order_id=order,
         )
         with self.database.transaction() as transaction:
-            log = LockedStoreLog(
+            log = StoreLogTransaction(
                 self.database, transaction, self.store.store_id, self.numbers
             )
             ingest_events(log, [[event]], self.now)
@@ -157,7 +157,7 @@ class Store(RuleBasedStateMachine):
         """Sync an order."""
         new = NewOrder(order, tuple(NewOrderLine(*line) for line in lines), user, session)
         with self.database.transaction() as transaction:
-            log = LockedStoreLog(
+            log = StoreLogTransaction(
                 self.database, transaction, self.store.store_id, self.numbers
             )
             receipt = ingest_order(log, new, self.now)

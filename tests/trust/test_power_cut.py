@@ -19,7 +19,7 @@ from productrecs.core.errors import StorageError
 from productrecs.records.orders.ingest_events_and_orders import ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.sqlite_dialect import SqliteDialect
 from tests.records.orders.import_support import new_store_id
 from tests.trust.history import History, Operation, Outcome
@@ -155,7 +155,7 @@ def _sent(database: Database, store: str, key: str) -> Outcome:
     order = NewOrder(key, tuple(NewOrderLine(item) for item in LINES))
     try:
         with database.transaction() as transaction:
-            ingest_order(LockedStoreLog(database, transaction, store), order, NOON)  # type: ignore[arg-type]  # a store's id
+            ingest_order(StoreLogTransaction(database, transaction, store), order, NOON)  # type: ignore[arg-type]  # a store's id
     except StorageError:
         return Outcome.INFO
     return Outcome.OK

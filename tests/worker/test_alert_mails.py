@@ -26,7 +26,7 @@ from productrecs.records.purchase_orders.repository import PurchaseOrderReposito
 from productrecs.services import build_services
 from productrecs.settings import Settings, SmtpServer
 from productrecs.storage.jobs.job_queue import NewJob
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import forecast_runs, item_forecasts, items
 from productrecs.tenancy.users.dashboard_user import Role
 from productrecs.tenancy.users.mail_subscriptions.repository import (
@@ -73,7 +73,7 @@ def stock(services: Services, store: Store, **quantities: int) -> None:
         for name, count in quantities.items()
     ]
     with services.database.transaction() as transaction:
-        log = LockedStoreLog(
+        log = StoreLogTransaction(
             services.database, transaction, store.store_id, services.numbers
         )
         upsert_items(log, patches, services.clock(), None)

@@ -27,7 +27,7 @@ from productrecs.records.pictures.stored_pictures import PictureCounts, file_dig
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
 from productrecs.storage.jobs.job_queue import NewJob
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import pictures
 from productrecs.training.visual.photo_matcher import PhotoMatcher
 from productrecs.training.visual.picture_embedding import choose_embedding
@@ -113,7 +113,9 @@ def say(services: Services, store_id: StoreId, **addresses: str | None) -> None:
     patches = [ItemPatch(name, {"image_url": url}) for name, url in addresses.items()]
     with services.database.transaction() as transaction:
         upsert_items(
-            LockedStoreLog(services.database, transaction, store_id), patches, system_ms()
+            StoreLogTransaction(services.database, transaction, store_id),
+            patches,
+            system_ms(),
         )
 
 
@@ -299,7 +301,7 @@ def test_a_push_that_names_no_picture_leaves_the_item_the_one_it_has(
     patches = [ItemPatch("red", {"price": 7.0}), ItemPatch("none", {"price": 7.0})]
     with services.database.transaction() as transaction:
         upsert_items(
-            LockedStoreLog(services.database, transaction, store.store_id),
+            StoreLogTransaction(services.database, transaction, store.store_id),
             patches,
             system_ms(),
         )

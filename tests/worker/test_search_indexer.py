@@ -16,7 +16,7 @@ from productrecs.records.pictures.onnx_model_file import ModelFileError
 from productrecs.services import Services, build_services
 from productrecs.serving.open_stores import OpenStores
 from productrecs.settings import from_environment
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.worker.search_indexer import SearchIndexerLoop
 from tests.support.service import Service, eventually
@@ -50,7 +50,7 @@ def test_the_operators_model_embeds_products_and_queries(services: Services) -> 
     ]
     with services.database.transaction() as transaction:
         upsert_items(
-            LockedStoreLog(services.database, transaction, store.store_id), patches, 1
+            StoreLogTransaction(services.database, transaction, store.store_id), patches, 1
         )
     accounts = AccountDirectory(services.database)
     indexing = SearchIndexerLoop(services)

@@ -21,7 +21,7 @@ from productrecs.records.uploads.order_upload import (
 from productrecs.records.uploads.repository import OrderUploadRepository, submit_upload
 from productrecs.services import Services, build_services
 from productrecs.settings import Settings
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import jobs
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -55,7 +55,7 @@ class ImportInstallation:
         lines = "".join(f"A-{number},item\n" for number in range(rows))
         file.write(f"order_id,item_id\n{lines}".encode())
         with self.services.database.transaction() as transaction:
-            log = LockedStoreLog(self.services.database, transaction, store)
+            log = StoreLogTransaction(self.services.database, transaction, store)
             submit_upload(
                 log, self.services.queue, NewOrderUpload(upload_id, file.finish(), NOON)
             )

@@ -25,7 +25,7 @@ from productrecs.storage.sql.store_counters_and_versions import (
     lock_head,
     set_head,
 )
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import models
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -111,7 +111,7 @@ def model_freshness(connection: sa.Connection, now_ms: int) -> list[ModelFreshne
     return models_freshness
 
 
-class TrainingRepository(StoreRepository):
+class TrainingRepository(StoreScopedRepository):
     """One store's log and models, inside one transaction; never commits."""
 
     def head(self) -> TrainingLogHead | None:

@@ -42,7 +42,7 @@ from productrecs.storage.jobs.job_queue import Job, NewJob
 from productrecs.storage.jobs.recurring_jobs import RecurringJobEnqueuer
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
-    LockedStoreLog,
+    StoreLogTransaction,
 )
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store import Store
@@ -168,7 +168,7 @@ class DashboardFileJobs:
     def _erasure_count(self, store: Store) -> int:
         """Return a number that grows with each erasure of the store."""
         with self._services.database.transaction(synced=False) as transaction:
-            log = LockedStoreLog(self._services.database, transaction, store.store_id)
+            log = StoreLogTransaction(self._services.database, transaction, store.store_id)
             log.take_seqs(0)
             return log.erasures
 
@@ -188,7 +188,7 @@ class DashboardFileJobs:
         if feed and preview.get("diff", {}).get("brake"):
             result["brake"] = preview["diff"]["brake"]
         with self._services.database.transaction() as transaction:
-            log = LockedStoreLog(self._services.database, transaction, store.store_id)
+            log = StoreLogTransaction(self._services.database, transaction, store.store_id)
             log.take_seqs(0)  # locks the head: an erasure comes before or after
             is_valid = log.erasures == erasures
             status = ImportStatus.CHECKED if is_valid else file_import.status

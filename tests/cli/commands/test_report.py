@@ -17,7 +17,7 @@ from productrecs.core.timestamps import parse_timestamp
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.report_registry import REPORT_TYPES
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_management import find_store
 from tests.features.reports.shop import cart, click, impression
 
@@ -31,7 +31,7 @@ def busy(shop: str, services: Services) -> str:
     fields = {"widget": "=cmd", "source": "browse"}
     with services.database.transaction() as transaction:
         store = find_store(services.database, shop)
-        log = LockedStoreLog(services.database, transaction, store.store_id)
+        log = StoreLogTransaction(services.database, transaction, store.store_id)
         facts = [impression("tent"), click("tent"), impression("rope", **fields)]
         ingest_events(log, [[one] for one in (*facts, cart("tent"))], now)
         order = NewOrder(

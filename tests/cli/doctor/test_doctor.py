@@ -25,7 +25,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.services import Services
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.storage_usage import (
     DataKind,
     StoredDataSize,
@@ -71,7 +71,7 @@ def receive(
 ) -> None:
     store = find_store(services.database, shop)
     with services.database.transaction() as transaction:
-        log = LockedStoreLog(services.database, transaction, store.store_id)
+        log = StoreLogTransaction(services.database, transaction, store.store_id)
         for fact in facts:
             if isinstance(fact, NewOrder):
                 ingest_order(log, fact, at)

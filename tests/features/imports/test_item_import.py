@@ -17,7 +17,7 @@ from productrecs.records.uploads.order_upload import UploadFolder
 from productrecs.records.uploads.undo.undo_import import ImportChangeJournal, ImportUndo
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
-    LockedStoreLog,
+    StoreLogTransaction,
 )
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.tenancy.billing.plans_and_subscriptions import DEFAULT_PLANS
@@ -223,6 +223,6 @@ def test_an_undo_brings_back_removed_and_repriced_products(shop: Shop) -> None:
     assert shop.catalog() == before
     with database.transaction() as transaction:
         done = undo.delete_changes_and_count_undone(
-            LockedStoreLog(database, transaction, store_id)
+            StoreLogTransaction(database, transaction, store_id)
         )
     assert done == {"removed": 1, "restored": 4}

@@ -26,7 +26,7 @@ from productrecs.records.catalog.catalog_view import CatalogView
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.events.shopper_history_cache import ShopperHistory
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from productrecs.training.trained_models import TrainedModels, empty_models
 from tests.support.stores import new_store
@@ -77,7 +77,7 @@ def shop(sqlite_database: Database) -> StoreState:
     patches = [ItemPatch(name, fields) for name, fields in CATALOG.items()]
     with sqlite_database.transaction() as transaction:
         upsert_items(
-            LockedStoreLog(sqlite_database, transaction, store.store_id), patches, NOW
+            StoreLogTransaction(sqlite_database, transaction, store.store_id), patches, NOW
         )
     view = CatalogView(StoreId(store.store_id), StoreSettings().zone, lambda _: b"")
     reader = sqlite_database.raw_reader()

@@ -34,7 +34,7 @@ from productrecs.features.recommendations.reranking import (
 )
 from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 from tests.features.recommendations.small_shop import NOW, CatalogRows, small_shop
 from tests.features.reports.shop import ReportedStore
@@ -312,7 +312,7 @@ def shop(database: Database, tmp_path: Path) -> ReportedStore:
         ItemPatch("lamp", {"price": 20.0, "cost": 10.0}),
     ]
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, shop.store.store_id)
+        log = StoreLogTransaction(database, transaction, shop.store.store_id)
         upsert_items(log, patches, 10, NOON)
     rows = [
         f"o{n},{item},{'2025-01-01' if n < 200 else '2025-02-01'}"

@@ -13,7 +13,7 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.records.orders.order_history_import import OrderHistoryImport
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
-    LockedStoreLog,
+    StoreLogTransaction,
 )
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -50,7 +50,7 @@ class ReportedStore:
     def send(self, *events: NewEvent, at: int = NOON, imported: bool = False) -> None:
         """Receive events, one after the other."""
         with self.database.transaction() as transaction:
-            log = LockedStoreLog(self.database, transaction, self.store.store_id)
+            log = StoreLogTransaction(self.database, transaction, self.store.store_id)
             ingest_events(log, [[event] for event in events], at, imported=imported)
 
     def order(
@@ -69,7 +69,7 @@ class ReportedStore:
             order_id, lines, user, session, currency, ordered_ms, confirmed=confirmed
         )
         with self.database.transaction() as transaction:
-            log = LockedStoreLog(self.database, transaction, self.store.store_id)
+            log = StoreLogTransaction(self.database, transaction, self.store.store_id)
             ingest_order(log, order, at)
 
     def history(self, csv: str, at: int = NOON) -> None:

@@ -19,7 +19,7 @@ from productrecs.features.attribution.last_touch import attribute_last_touch
 from productrecs.records.events.append_and_link_events import link_customer_ids
 from productrecs.records.events.event import EventKind
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import (
     credit_days,
     event_columns,
@@ -209,7 +209,7 @@ def test_former_ids_that_the_shops_server_linked_are_one_customer(
     shop.send(click("tent", shown_to), search_click("tent", shown_to, "tents"))
     for link in links:
         with shop.database.transaction() as transaction:
-            log = LockedStoreLog(shop.database, transaction, shop.store.store_id)
+            log = StoreLogTransaction(shop.database, transaction, shop.store.store_id)
             assert link_customer_ids(log, [link]) == 1
     shop.send(impression("tent", buyer))
     shop.order("A-1", NewOrderLine("tent"), user=buyer)

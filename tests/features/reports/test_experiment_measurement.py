@@ -36,7 +36,7 @@ from productrecs.records.experiments.exposures.repository import store_exposures
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from tests.features.reports.shop import NOON, ReportedStore
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def test_the_advice_follows_from_the_goal(metrics: dict[str, Any], said: str) ->
 def shop(database: Database, tmp_path: Path) -> ReportedStore:
     found = ReportedStore(database, tmp_path)
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, found.store.store_id)
+        log = StoreLogTransaction(database, transaction, found.store.store_id)
         patches = [ItemPatch("tent", {"title": "Tent", "price": 30.0, "cost": 20.0})]
         upsert_items(log, patches, NOON, None)
     return found

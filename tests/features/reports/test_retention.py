@@ -15,7 +15,7 @@ from productrecs.features.privacy.repository import ShopperRecordRepository
 from productrecs.features.reports.impact.repository import AttributionReportRepository
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import (
     attribution_marks,
     events,
@@ -136,7 +136,9 @@ def test_a_change_of_an_old_order_keeps_its_recommendation(shop: ReportedStore) 
     assert purge_events(shop.database, shop.store, 90, NOW) == 1
 
     with shop.database.transaction() as transaction:  # the shop's export says less
-        seq = LockedStoreLog(shop.database, transaction, shop.store.store_id).take_seqs(1)
+        seq = StoreLogTransaction(
+            shop.database, transaction, shop.store.store_id
+        ).take_seqs(1)
         changed = {"seq": seq, "quantity": 1, "total": 10.0}
         transaction.execute(purchase_lines.update().values(changed))
     read_on(shop)

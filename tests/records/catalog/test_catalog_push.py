@@ -23,7 +23,7 @@ from productrecs.records.catalog.item import ItemPatch, PackedItemPatch
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 
 NOON = parse_timestamp("2026-03-01T12:00Z")
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -32,12 +32,14 @@ BERLIN = ZoneInfo("Europe/Berlin")
 def send(database: Database, store: StoreId, **items: Mapping[str, object]) -> PushResult:
     patches = [ItemPatch(item_id, fields) for item_id, fields in items.items()]
     with database.transaction() as transaction:
-        return upsert_items(LockedStoreLog(database, transaction, store), patches, NOON)
+        return upsert_items(
+            StoreLogTransaction(database, transaction, store), patches, NOON
+        )
 
 
 def remove(database: Database, store: StoreId, item_id: str) -> None:
     with database.transaction() as transaction:
-        remove_item(LockedStoreLog(database, transaction, store), item_id, NOON)
+        remove_item(StoreLogTransaction(database, transaction, store), item_id, NOON)
 
 
 def shown(view: CatalogView, now: int = NOON, *, hide: bool = True) -> set[str]:
@@ -172,7 +174,7 @@ def push_up_to(database: Database, store_id: StoreId, limit: int, *ids: str) -> 
     patches = [ItemPatch(item_id, {"title": "pushed"}) for item_id in ids]
     with database.transaction() as transaction:
         return upsert_items(
-            LockedStoreLog(database, transaction, store_id), patches, NOON, limit
+            StoreLogTransaction(database, transaction, store_id), patches, NOON, limit
         )
 
 
@@ -202,7 +204,7 @@ def test_an_id_that_only_events_named_counts_as_new(
     database: Database, store_id: StoreId
 ) -> None:
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store_id)
+        log = StoreLogTransaction(database, transaction, store_id)
         log.take_seqs(1)
         log.get_or_create_numbers(["seen", "a"], NOON)
 
@@ -222,7 +224,7 @@ def test_of_a_push_of_long_texts_little_is_unpacked_at_once(
 
     def push_all() -> int:
         with database.transaction() as transaction:
-            log = LockedStoreLog(database, transaction, store_id)
+            log = StoreLogTransaction(database, transaction, store_id)
             tracemalloc.start()
             pushed = upsert_items(log, patches, NOON)
             peak = tracemalloc.get_traced_memory()[1]

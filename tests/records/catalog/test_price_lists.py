@@ -22,7 +22,7 @@ from productrecs.records.catalog.price_lists import (
 )
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.product_cards import encode_card_start
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_settings import StoreSettings
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def push(database: Database, store_id: StoreId, **items: dict[str, Any]) -> None
         for item_id, fields in items.items()
     ]
     with database.transaction() as transaction:
-        upsert_items(LockedStoreLog(database, transaction, store_id), patches, system_ms())
+        upsert_items(
+            StoreLogTransaction(database, transaction, store_id), patches, system_ms()
+        )
 
 
 def lists(database: Database, store_id: StoreId) -> dict[str, int]:
@@ -99,7 +101,7 @@ def test_a_push_changes_the_lists_that_it_names(
     )
     assert lists(database, store_id) == {"CHF": 1, "USD": 1, "group:t": 1}
     with database.transaction() as transaction:
-        remove_item(LockedStoreLog(database, transaction, store_id), "b", system_ms())
+        remove_item(StoreLogTransaction(database, transaction, store_id), "b", system_ms())
     push(database, store_id, a={"prices": []})
     assert lists(database, store_id) == {}
 

@@ -15,8 +15,8 @@ from productrecs.records.catalog.catalog_view import CardFields, CatalogView
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.storage.sql.sequence_and_item_numbers import (
-    LockedStoreLog,
     StoreDeletedError,
+    StoreLogTransaction,
 )
 from productrecs.tenancy.accounts.store_management import (
     delete_store,
@@ -60,7 +60,7 @@ def follower(database: Database, store_id: StoreId) -> Follower:
 
 def send(database: Database, store_id: StoreId, now_ms: int = NOON) -> None:
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store_id)
+        log = StoreLogTransaction(database, transaction, store_id)
         upsert_items(
             log, [ItemPatch(name, {"title": name.upper()}) for name in NAMES], now_ms
         )
@@ -68,7 +68,7 @@ def send(database: Database, store_id: StoreId, now_ms: int = NOON) -> None:
 
 def remove(database: Database, store_id: StoreId, item_id: str) -> None:
     with database.transaction() as transaction:
-        remove_item(LockedStoreLog(database, transaction, store_id), item_id, NOON)
+        remove_item(StoreLogTransaction(database, transaction, store_id), item_id, NOON)
 
 
 def stored(database: Database, store_id: StoreId) -> dict[str, StoredItem]:
@@ -106,7 +106,7 @@ def test_ids_that_only_events_named_stay_out_of_the_catalog(
     database: Database, store_id: StoreId, reader: RawReader, follower: Follower
 ) -> None:
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store_id)
+        log = StoreLogTransaction(database, transaction, store_id)
         log.take_seqs(1)
         log.get_or_create_numbers(["never pushed"], NOON)
     follower.read_on(reader)

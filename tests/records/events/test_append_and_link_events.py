@@ -22,7 +22,7 @@ from productrecs.records.events.shopper_histories.repository import (
     facts_of_person,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import bot_events, event_columns, events, shopper_links
 from productrecs.training.repository import TrainingRepository
 
@@ -38,7 +38,7 @@ LAST = 1_000
 
 def send(database: Database, store: StoreId, *sent: NewEvent) -> None:
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store)
+        log = StoreLogTransaction(database, transaction, store)
         ingest_events(log, [[event] for event in sent], NOON)
 
 

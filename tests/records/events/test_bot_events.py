@@ -8,7 +8,7 @@ from productrecs.records.events.event import INHUMAN_RATE, EventKind, NewEvent
 from productrecs.records.events.repository import BOT_RETENTION_MS, EventRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.store_counters_and_versions import log_head
 from productrecs.storage.sql.tables import bot_events, event_columns, events
 from productrecs.training.repository import TrainingRepository
@@ -20,7 +20,9 @@ NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
 def send(database: Database, store: StoreId, *sent: NewEvent, now: int = NOON) -> None:
     with database.transaction() as transaction:
         ingest_events(
-            LockedStoreLog(database, transaction, store), [[event] for event in sent], now
+            StoreLogTransaction(database, transaction, store),
+            [[event] for event in sent],
+            now,
         )
 
 

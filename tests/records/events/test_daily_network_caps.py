@@ -20,7 +20,7 @@ from productrecs.records.events.event import CROWDED_NETWORK, EventKind, NewEven
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.orders.unconfirmed_purchases import exclude_excess_chunk
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import bot_events, events, purchase_lines
 from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.key_uses.repository import KeyUseRepository
@@ -60,7 +60,7 @@ class NetworkStore:
         values = {"item_id": f"item-{self.seen}"} | values
         event = NewEvent(network=network, **values)  # type: ignore[arg-type]  # a test's shorthand
         with self.database.transaction() as transaction:
-            log = LockedStoreLog(self.database, transaction, self.store.store_id)
+            log = StoreLogTransaction(self.database, transaction, self.store.store_id)
             ingest_events(log, [[event]], self.now, counts=self.counts)
 
     def order(self, order_id: str, *, confirmed: bool = False) -> None:
@@ -68,7 +68,7 @@ class NetworkStore:
         lines = (NewOrderLine(f"tent {order_id}"), NewOrderLine(f"rope {order_id}"))
         order = NewOrder(order_id, lines, confirmed=confirmed, network=ATTACKER)
         with self.database.transaction() as transaction:
-            log = LockedStoreLog(self.database, transaction, self.store.store_id)
+            log = StoreLogTransaction(self.database, transaction, self.store.store_id)
             ingest_order(log, order, self.now, self.counts)
 
     def excess(self, table: sa.Table = events) -> list[bool]:

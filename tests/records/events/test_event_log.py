@@ -8,7 +8,7 @@ from productrecs.engines.click_boosts import CART, CLICK, PURCHASE
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.training_inputs import TrainingInputs, purchase_interaction_rows
 from tests.support.stores import new_store
@@ -24,7 +24,7 @@ MINUTE_MS = 60_000
 def did(database: Database, store: Store, minute: int, *events: NewEvent) -> None:
     """Let things happen some minutes past noon."""
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store.store_id)
+        log = StoreLogTransaction(database, transaction, store.store_id)
         ingest_events(log, [[one] for one in events], NOON + minute * MINUTE_MS)
 
 

@@ -17,7 +17,7 @@ from productrecs.records.events.shopper_history_cache import (
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import items
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ KINDS = [
 
 def send(database: Database, store: StoreId, *sent: NewEvent, now: int = NOON) -> None:
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store)
+        log = StoreLogTransaction(database, transaction, store)
         ingest_events(log, [[event] for event in sent], now)
 
 
 def order(database: Database, store: StoreId, sent: NewOrder, now: int = NOON) -> None:
     with database.transaction() as transaction:
-        ingest_order(LockedStoreLog(database, transaction, store), sent, now)
+        ingest_order(StoreLogTransaction(database, transaction, store), sent, now)
 
 
 def view(item_id: str, user: str | None = None, session: str | None = None) -> NewEvent:

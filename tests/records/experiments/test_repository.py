@@ -14,7 +14,7 @@ from productrecs.records.experiments.exposures.repository import (
     store_exposures,
 )
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import exposures
 from productrecs.tenancy.accounts.store_management import (
     delete_store,
@@ -34,7 +34,7 @@ def sign_in(database: Database, store_id: StoreId, session: str, customer: str) 
         EventKind.DETAIL_PAGE_VIEW, item_id="a", session_id=session, user_id=customer
     )
     with database.transaction() as transaction:
-        ingest_events(LockedStoreLog(database, transaction, store_id), [[event]], NOON)
+        ingest_events(StoreLogTransaction(database, transaction, store_id), [[event]], NOON)
 
 
 def expose(

@@ -18,7 +18,7 @@ from productrecs.records.merchandising.rule import (
 )
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.records.merchandising.rules_in_force import RulesView
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class RuledStore:
         patches = [ItemPatch(name, fields) for name, fields in items.items()]
         with self.database.transaction() as transaction:
             upsert_items(
-                LockedStoreLog(self.database, transaction, self.store.store_id),
+                StoreLogTransaction(self.database, transaction, self.store.store_id),
                 patches,
                 NOON,
             )
@@ -81,7 +81,7 @@ class RuledStore:
         """Delete an item, and let the views follow."""
         with self.database.transaction() as transaction:
             remove_item(
-                LockedStoreLog(self.database, transaction, self.store.store_id),
+                StoreLogTransaction(self.database, transaction, self.store.store_id),
                 item_id,
                 NOON,
             )

@@ -18,7 +18,7 @@ from productrecs.records.orders.order_history_import import OrderHistoryImport
 from productrecs.records.orders.unconfirmed_purchases import apply_order_policy_to_chunk
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
-    LockedStoreLog,
+    StoreLogTransaction,
 )
 from productrecs.storage.sql.tables import items, purchase_lines
 from productrecs.tenancy.accounts.store_management import (
@@ -120,8 +120,8 @@ class ConfirmingStore:
         with self.database.reading() as connection:
             return sorted(connection.execute(query).scalars())
 
-    def _log(self, transaction: sa.Connection) -> LockedStoreLog:
-        return LockedStoreLog(self.database, transaction, self.store.store_id)
+    def _log(self, transaction: sa.Connection) -> StoreLogTransaction:
+        return StoreLogTransaction(self.database, transaction, self.store.store_id)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from productrecs.records.events.repository import EventRepository
 from productrecs.records.orders.ingest_events_and_orders import ingest_events, ingest_order
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.records.purchases.repository import PurchaseRepository
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ VIEW = NewEvent(EventKind.DETAIL_PAGE_VIEW, item_id="a", session_id="s_1")
 
 def send(database: Database, store_id: StoreId, at_ms: int, *events: NewEvent) -> None:
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store_id)
+        log = StoreLogTransaction(database, transaction, store_id)
         ingest_events(log, [[event] for event in events], at_ms)
 
 
@@ -32,7 +32,7 @@ def order(
     database: Database, store_id: StoreId, at_ms: int, order_id: str, *item_ids: str
 ) -> None:
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store_id)
+        log = StoreLogTransaction(database, transaction, store_id)
         lines = tuple(NewOrderLine(item_id, None, None, None) for item_id in item_ids)
         ingest_order(log, NewOrder(order_id, lines), at_ms)
 

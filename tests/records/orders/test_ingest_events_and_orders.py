@@ -13,7 +13,7 @@ from productrecs.records.orders.ingest_events_and_orders import (
 )
 from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOrderLine
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import events, items, purchase_lines
 
 NOON = 1_772_366_400_000  # 2026-03-01 12:00 UTC
@@ -23,7 +23,9 @@ WEEK = 7 * DAY_MS
 def send(database: Database, store: StoreId, *sent: NewEvent, now: int = NOON) -> int:
     with database.transaction() as transaction:
         return ingest_events(
-            LockedStoreLog(database, transaction, store), [[event] for event in sent], now
+            StoreLogTransaction(database, transaction, store),
+            [[event] for event in sent],
+            now,
         )
 
 
@@ -31,7 +33,7 @@ def order(
     database: Database, store: StoreId, sent: NewOrder, now: int = NOON
 ) -> OrderReceipt:
     with database.transaction() as transaction:
-        return ingest_order(LockedStoreLog(database, transaction, store), sent, now)
+        return ingest_order(StoreLogTransaction(database, transaction, store), sent, now)
 
 
 def an_order(

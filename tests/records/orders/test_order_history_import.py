@@ -24,8 +24,8 @@ from productrecs.records.orders.order_history_import import OrderHistoryImport, 
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
-    LockedStoreLog,
     StoreDeletedError,
+    StoreLogTransaction,
 )
 from productrecs.storage.sql.tables import imports, purchase_lines
 from tests.records.orders.import_support import (
@@ -415,7 +415,7 @@ def tell(database: Database, store: StoreId, word: Word) -> None:
         import_text(database, store, f"order_id,item_id,qty,price\nA,x,{units},2\n")
         return
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store)
+        log = StoreLogTransaction(database, transaction, store)
         if way == "event":
             buy = NewEvent(EventKind.BUY, "x", user_id="c", order_id="A", value=2.0 * units)
             ingest_events(log, [[replace(buy, quantity=units)]], NOON)
@@ -500,7 +500,7 @@ def test_a_receipt_after_seven_days_is_another_order(database: Database) -> None
     tell(database, store, ("csv", 4))
 
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store)
+        log = StoreLogTransaction(database, transaction, store)
         first = ingest_order(log, NewOrder("A", (NewOrderLine("x", 1),)), NOON)
         again = ingest_order(log, NewOrder("A", (NewOrderLine("x", 1),)), NOON + 7 * DAY_MS)
     tell(database, store, ("csv", 5))
@@ -514,7 +514,7 @@ def test_a_customer_of_the_history_is_known_by_who_they_turned_out_to_be(
 ) -> None:
     store = new_store_id(database)
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store)
+        log = StoreLogTransaction(database, transaction, store)
         claim = NewEvent(EventKind.DETAIL_PAGE_VIEW, "x", user_id="mallory", session_id="7")
         ingest_events(log, [[claim]], NOON)  # anybody may say so
         link_customer_ids(log, [("s_1", "c")])  # the shop's server says so

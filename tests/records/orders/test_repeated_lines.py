@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from productrecs.records.orders.order_history_import import ImportProgressStore
     from productrecs.records.purchases.repository import OrderImportProgress
     from productrecs.storage.sql.database import Database
-    from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+    from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 
 HEADER = "order_id,item_id,quantity,price\n"
 
@@ -98,7 +98,7 @@ class PowerCut(DigestProgressStore):
 
     def record(
         self,
-        log: LockedStoreLog,
+        log: StoreLogTransaction,
         progress: OrderImportProgress,
         report: OrderHistoryImportReport,
     ) -> None:

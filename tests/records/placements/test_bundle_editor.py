@@ -25,7 +25,7 @@ from productrecs.records.placements.bundle_editor import BundleEditor
 from productrecs.records.placements.placement import PlacementContent
 from productrecs.records.placements.placement_editor import PlacementEditor
 from productrecs.records.placements.repository import PlacementsAndBundles
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from tests.support.stores import new_store
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def editor_of(database: Database, domain: str) -> BundleEditor:
     """Return the editor of a new store with four products."""
     store = new_store(database, domain)
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store.store_id)
+        log = StoreLogTransaction(database, transaction, store.store_id)
         patches = [
             ItemPatch(one, {"price": None if one == "mug" else 20.0})
             for one in ("tent", "mat", "lamp", "mug")

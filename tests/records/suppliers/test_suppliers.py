@@ -19,8 +19,8 @@ from productrecs.records.suppliers.supplier import (
     parse_supplier,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import (
-    LockedStoreLog,
     StoreDeletedError,
+    StoreLogTransaction,
 )
 from productrecs.tenancy.accounts.store_management import (
     delete_store,
@@ -39,7 +39,7 @@ def store(database: Database) -> Store:
     made = new_store(database)
     items = [ItemPatch("tent", {"sku": "T-1"}), ItemPatch("lamp", {"sku": "tent"})]
     with database.transaction() as transaction:
-        upsert_items(LockedStoreLog(database, transaction, made.store_id), items, NOW)
+        upsert_items(StoreLogTransaction(database, transaction, made.store_id), items, NOW)
     return made
 
 

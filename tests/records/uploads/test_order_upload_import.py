@@ -40,8 +40,8 @@ from productrecs.records.uploads.undo.undo_import import complete_undo_and_store
 from productrecs.storage.jobs.job_queue import JobQueue
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
-    LockedStoreLog,
     StoreDeletedError,
+    StoreLogTransaction,
 )
 from productrecs.storage.sql.tables import imports, purchase_lines
 from tests.records.orders.import_support import (
@@ -76,7 +76,7 @@ class StoreUploads:
         file.write(content.encode())
         queue = JobQueue(self.database, system_ms, random.Random(1))  # noqa: S311 - spreads retries
         with self.database.transaction() as transaction:
-            log = LockedStoreLog(self.database, transaction, self.store)
+            log = StoreLogTransaction(self.database, transaction, self.store)
             submit_upload(log, queue, NewOrderUpload(upload_id, file.finish(), at))
         return upload_id
 

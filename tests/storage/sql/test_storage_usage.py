@@ -10,7 +10,7 @@ from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import INSTALLATION
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.ingest_events_and_orders import ingest_events
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.storage_usage import (
     KEPT_DAYS,
     DataKind,
@@ -39,7 +39,9 @@ def send(
     sent = [NewEvent(kind, f"item-{number}", session_id="s_1") for number in range(count)]
     with database.transaction() as transaction:
         ingest_events(
-            LockedStoreLog(database, transaction, store), [[one] for one in sent], at_ms
+            StoreLogTransaction(database, transaction, store),
+            [[one] for one in sent],
+            at_ms,
         )
 
 

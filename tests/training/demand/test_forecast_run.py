@@ -27,8 +27,8 @@ from productrecs.records.orders.order_and_purchase_ledger import NewOrder, NewOr
 from productrecs.records.sales_calendar.calendar_entry import parse_calendar_entry
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.storage.sql.sequence_and_item_numbers import (
-    LockedStoreLog,
     StoreDeletedError,
+    StoreLogTransaction,
 )
 from productrecs.tenancy.accounts.store_management import (
     Registration,
@@ -84,7 +84,9 @@ def sell_daily(database: Database, store: Store, days: int = 80, each: int = 3) 
 def stock(database: Database, store: Store, now: int = NIGHT, **items: Any) -> None:
     patches = [ItemPatch(name, fields) for name, fields in items.items()]
     with database.transaction() as transaction:
-        upsert_items(LockedStoreLog(database, transaction, store.store_id), patches, now)
+        upsert_items(
+            StoreLogTransaction(database, transaction, store.store_id), patches, now
+        )
 
 
 def inputs(database: Database, store: Store, now: int = NIGHT) -> DemandInputs:
@@ -116,7 +118,7 @@ def order(
     line = NewOrderLine("tent", quantity=quantity, price=price)
     bought = NewOrder(f"{currency}-{price}", (line,), currency=currency)
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store.store_id)
+        log = StoreLogTransaction(database, transaction, store.store_id)
         ingest_order(log, bought, NIGHT - HOUR_MS)
 
 

@@ -21,7 +21,7 @@ from productrecs.storage.files.object_store_snapshots import (
 )
 from productrecs.storage.files.snapshot_cache import LocalIndexSnapshot, SnapshotCache
 from productrecs.storage.jobs.leases import LEASE_MS, Lease
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.repository import reject_snapshot, serving_snapshots
 from productrecs.training.search import index_uploader
@@ -98,7 +98,7 @@ def machines(
 def push(database: Database, store: Store, **titles: str) -> None:
     patches = [ItemPatch(one, {"title": title}) for one, title in titles.items()]
     with database.transaction() as transaction:
-        upsert_items(LockedStoreLog(database, transaction, store.store_id), patches, 1)
+        upsert_items(StoreLogTransaction(database, transaction, store.store_id), patches, 1)
 
 
 def test_an_index_is_searched_and_continued_on_other_machines(

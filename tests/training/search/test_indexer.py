@@ -24,7 +24,7 @@ from productrecs.storage.files.search_index_files import (
     IndexManifest,
     try_lock_for_writing,
 )
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import (
     change_settings,
@@ -68,7 +68,9 @@ class IndexerBench:
         patches = [ItemPatch(one, {"title": title}) for one, title in titles.items()]
         with self.database.transaction() as transaction:
             upsert_items(
-                LockedStoreLog(self.database, transaction, self.store.store_id), patches, 1
+                StoreLogTransaction(self.database, transaction, self.store.store_id),
+                patches,
+                1,
             )
 
     def settle(self) -> None:
@@ -120,7 +122,7 @@ def test_what_is_pushed_changed_and_deleted_is_followed(bench: IndexerBench) -> 
     bench.push(a="Sledge")
     with bench.database.transaction() as transaction:
         remove_item(
-            LockedStoreLog(bench.database, transaction, bench.store.store_id), "b", 1
+            StoreLogTransaction(bench.database, transaction, bench.store.store_id), "b", 1
         )
     bench.settle()
     assert bench.search("kite") == []
@@ -154,7 +156,7 @@ def test_a_large_catalog_comes_in_batches_and_another_stores_change_between(
     with bench.database.transaction() as transaction:
         patches = [ItemPatch("x", {"title": "Sledge"})]
         upsert_items(
-            LockedStoreLog(bench.database, transaction, other.store_id), patches, 1
+            StoreLogTransaction(bench.database, transaction, other.store_id), patches, 1
         )
 
     bench.indexer.run_next_batches(bench.reader)
@@ -177,7 +179,7 @@ def test_what_changes_while_an_index_is_first_built_is_found_once(
     bench.push(i0="kettle", i1500="teapot", i2499="saucer")
     with bench.database.transaction() as transaction:
         remove_item(
-            LockedStoreLog(bench.database, transaction, bench.store.store_id), "i7", 1
+            StoreLogTransaction(bench.database, transaction, bench.store.store_id), "i7", 1
         )
     bench.settle()
     assert [bench.search(word) for word in ("kettle", "teapot", "saucer")] == [

@@ -19,7 +19,7 @@ from productrecs.records.catalog.catalog_push import upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.migrations.schema_upgrade import migrate
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.training.search.served_index import ServedIndex, index_folder
 from tests.support.stores import new_store
 
@@ -73,7 +73,9 @@ class KilledIndexerBench:
         ]
         with self.database.transaction() as transaction:
             upsert_items(
-                LockedStoreLog(self.database, transaction, self.store.store_id), patches, 1
+                StoreLogTransaction(self.database, transaction, self.store.store_id),
+                patches,
+                1,
             )
 
     def search(self, word: str) -> list[int]:

@@ -15,7 +15,7 @@ from productrecs.engines.text.semantic_space import EmbeddingProjection, Semanti
 from productrecs.records.catalog.catalog_push import remove_item, upsert_items
 from productrecs.records.catalog.item import ItemPatch
 from productrecs.records.pictures.onnx_model_file import ModelFileError
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.training.search.indexer import Indexer
 from productrecs.training.search.semantic_space_builder import (
@@ -97,7 +97,7 @@ class MeaningBench:
         """Push items: ids with their titles."""
         patches = [ItemPatch(one, {"title": title}) for one, title in titles.items()]
         with self.database.transaction() as transaction:
-            log = LockedStoreLog(self.database, transaction, self.store.store_id)
+            log = StoreLogTransaction(self.database, transaction, self.store.store_id)
             upsert_items(log, patches, 1)
 
     def settle(self) -> int:
@@ -229,7 +229,7 @@ def test_a_push_of_more_products_than_a_batch_is_embedded_whole(
 def test_a_deleted_product_is_not_found_by_meaning(bench: MeaningBench) -> None:
     bench.settle()
     with bench.database.transaction() as transaction:
-        log = LockedStoreLog(bench.database, transaction, bench.store.store_id)
+        log = StoreLogTransaction(bench.database, transaction, bench.store.store_id)
         remove_item(log, "small-sofa", 2)
     hidden = VISIBLE.copy()
     hidden[3] = False  # by a rule, or sold out

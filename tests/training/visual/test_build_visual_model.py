@@ -17,7 +17,7 @@ from productrecs.records.pictures.repository import (
 )
 from productrecs.records.pictures.stored_pictures import PictureFetchOutcome, PictureState
 from productrecs.storage.files.model_files import open_arrays
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.training.visual.build_visual_model import build_and_publish_visual_model
 from productrecs.training.visual.picture_embedding import BuiltInEmbedding
 from productrecs.training.visual.served_visual_model import ServedVisualModel
@@ -47,12 +47,12 @@ def add(database: Database, store_id: StoreId, *names: str) -> None:
         for name in names
     ]  # fmt: skip
     with database.transaction() as transaction:
-        upsert_items(LockedStoreLog(database, transaction, store_id), patches, 1)
+        upsert_items(StoreLogTransaction(database, transaction, store_id), patches, 1)
 
 
 def take_out(database: Database, store_id: StoreId, name: str) -> None:
     with database.transaction() as transaction:
-        remove_item(LockedStoreLog(database, transaction, store_id), name, 1)
+        remove_item(StoreLogTransaction(database, transaction, store_id), name, 1)
     assert queue_pictures_of_changed_items(database, store_id, 2)
 
 
@@ -216,7 +216,7 @@ def test_what_is_to_be_fetched_follows_the_catalog(
         assert repository.due_pictures(4, 100) == []
     change = ItemPatch("red-ball", {"image_url": None})
     with database.transaction() as transaction:
-        upsert_items(LockedStoreLog(database, transaction, store_id), [change], 6)
+        upsert_items(StoreLogTransaction(database, transaction, store_id), [change], 6)
     assert queue_pictures_of_changed_items(database, store_id, 6)
     with database.reading() as connection:
         repository = PictureRepository(connection, store_id)

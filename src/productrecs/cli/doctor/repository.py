@@ -11,7 +11,7 @@ from productrecs.records.events.newest_events.repository import NewestEventRepos
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.jobs.job_queue import JobState
 from productrecs.storage.sql.store_counters_and_versions import head_fields
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import dashboard_second_factors, jobs
 from productrecs.storage.sql.tables.account_and_job_tables import duties
 
@@ -45,7 +45,7 @@ class IncompleteItemCounts:
     without_picture: int
 
 
-class DoctorRepository(StoreRepository):
+class DoctorRepository(StoreScopedRepository):
     """Queries over one store's records, inside one transaction."""
 
     def count_incomplete_items(self) -> IncompleteItemCounts:

@@ -14,7 +14,7 @@ from productrecs.features.assistants.attribution_counts import (
     OTHER,
     PARAMETERS,
 )
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import assistant_attributions, assistant_calls
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -67,7 +67,7 @@ class RecentAssistantCalls:
     last_ms: int = 0
 
 
-class AssistantCallRepository(StoreRepository):
+class AssistantCallRepository(StoreScopedRepository):
     """One store's calls, inside one transaction; never commits."""
 
     def count_and_delete_old(self, calls: Sequence[AssistantCall]) -> None:
@@ -130,7 +130,7 @@ def count_assistant_calls(
         AssistantCallRepository(transaction, store_id).count_and_delete_old(calls)
 
 
-class AssistantAttributionRepository(StoreRepository):
+class AssistantAttributionRepository(StoreScopedRepository):
     """One store's counts, inside one transaction; never commits."""
 
     def count_and_delete_old(self, searches: Sequence[AttributedAssistantSearch]) -> None:

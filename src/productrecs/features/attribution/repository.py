@@ -19,7 +19,7 @@ from productrecs.records.purchases.sold_lines.repository import SoldLineReposito
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, upsert
 from productrecs.storage.sql.store_counters_and_versions import heads_of_all_stores, log_seq
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.stored_insights import (
     StoredInsight,
     insight_coverages,
@@ -197,7 +197,7 @@ def attribution_backlogs(connection: sa.Connection) -> list[AttributionBacklog]:
     ]
 
 
-class AttributionRepository(StoreRepository):
+class AttributionRepository(StoreScopedRepository):
     """One store's log and attribution results, in one transaction; never commits."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:

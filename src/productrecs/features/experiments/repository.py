@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from productrecs.records.catalog.repository import costs_of_items
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import experiment_days, exposures
 
 _EXPOSURES_SQL: Final = (
@@ -30,7 +30,7 @@ class StoredExperimentResult(NamedTuple):
     result: dict[str, Any]
 
 
-class ExperimentResultRepository(StoreRepository):
+class ExperimentResultRepository(StoreScopedRepository):
     """One store's tests and their results, inside one transaction; never commits."""
 
     def exposures(self, test: str) -> list[Row]:

@@ -16,7 +16,7 @@ from productrecs.records.purchase_orders.purchase_order_line import OrderedUnits
 from productrecs.records.purchase_orders.repository import (
     PurchaseOrderRepository,
 )
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import forecast_runs, item_forecasts, stock_outs
 
 
@@ -139,7 +139,7 @@ _STOCKED_ITEMS: Final = (
 )
 
 
-class ForecastRepository(StoreRepository):
+class ForecastRepository(StoreScopedRepository):
     """One store's forecasts, inside one transaction; never commits."""
 
     def newest_run(self) -> ForecastRun | None:

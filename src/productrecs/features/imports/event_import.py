@@ -13,7 +13,7 @@ from productrecs.records.orders.order_history_import import RowCountsAndErrors
 from productrecs.schemas.events import EVENT_LIMIT, parse_imported_event
 from productrecs.schemas.strict_json import parse_json
 from productrecs.schemas.validation_errors import BodyError
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store import Store
 
 CHUNK: Final = 2_000
@@ -104,7 +104,7 @@ def _store_chunk(
 ) -> int:
     now_ms = services.clock()
     with services.database.transaction() as transaction:
-        log = LockedStoreLog(
+        log = StoreLogTransaction(
             services.database, transaction, store.store_id, services.numbers
         )
         log.take_seqs(0)  # a concurrent import of the same file waits here

@@ -52,7 +52,7 @@ from productrecs.records.orders.order_history_import import MAX_ERRORS
 from productrecs.records.uploads.file_import import ItemImportProgress
 from productrecs.records.uploads.undo.repository import Before
 from productrecs.records.uploads.undo.undo_import import ImportChangeJournal, item_before
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 from productrecs.tenancy.accounts.store_management import catalog_limit
@@ -259,10 +259,12 @@ class _ItemWriter:
             self._store_progress(log)
 
     @contextlib.contextmanager
-    def _transaction(self) -> Iterator[LockedStoreLog]:
+    def _transaction(self) -> Iterator[StoreLogTransaction]:
         services, store_id = self._services, self._store.store_id
         with services.database.transaction() as transaction:
-            log = LockedStoreLog(services.database, transaction, store_id, services.numbers)
+            log = StoreLogTransaction(
+                services.database, transaction, store_id, services.numbers
+            )
             yield log
         log.committed()
 
@@ -287,7 +289,7 @@ class _ItemWriter:
         return restoring_patch(patch, known.item) if known and is_complete else patch
 
     def _upsert_with_undo_changes(
-        self, log: LockedStoreLog, patches: Sequence[ItemPatch], first: Collection[str]
+        self, log: StoreLogTransaction, patches: Sequence[ItemPatch], first: Collection[str]
     ) -> PushResult:
         """Push the patches, and store the earlier values of items that the file has first.
 
@@ -309,7 +311,7 @@ class _ItemWriter:
             changes.add_items(log, pushed.seq, before)
         return pushed
 
-    def _store_progress(self, log: LockedStoreLog) -> None:
+    def _store_progress(self, log: StoreLogTransaction) -> None:
         report = self.report
         counts = (report.created, report.updated, report.hidden)
         progress = ItemImportProgress(

@@ -20,7 +20,7 @@ from productrecs.records.events.event import EventKind, exported_event_fields
 from productrecs.records.events.newest_events.repository import NewestEventRepository
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.storage.sql.dialects import RawReader
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import event_receipts, event_watches, live_events
 
 MAX_EVENTS: Final = 500
@@ -38,7 +38,7 @@ def watched_stores(reader: RawReader, now_ms: int) -> frozenset[StoreId]:
     return frozenset(StoreId(row[0]) for row in reader.all(_WATCHED_SQL, (now_ms,)))
 
 
-class LiveEventRepository(StoreRepository):
+class LiveEventRepository(StoreScopedRepository):
     """One store's live events, inside one transaction; never commits."""
 
     def watch(self, until_ms: int) -> None:

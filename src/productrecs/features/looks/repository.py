@@ -17,7 +17,7 @@ from productrecs.features.looks.look import (
 )
 from productrecs.storage.sql.dialects import RawConnection, RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import look_pictures, look_versions, looks
 
 _PUBLISHED_SQL: Final = (
@@ -44,7 +44,7 @@ def read_picture(
     return bytes(rows[0][0]) if rows else None
 
 
-class LookRepository(StoreRepository):
+class LookRepository(StoreScopedRepository):
     """One store's looks, inside one transaction; never commits."""
 
     def lock_and_next_id(self) -> int:

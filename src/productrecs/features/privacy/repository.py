@@ -12,7 +12,7 @@ from productrecs.records.events.repository import shopper_bot_events, shopper_ev
 from productrecs.records.purchases.repository import shopper_lines
 from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperTable, chunks
 from productrecs.storage.sql.store_counters_and_versions import increment_counter
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.stored_insights import read_insight, store_insight
 from productrecs.storage.sql.tables import (
     attribution_marks,
@@ -49,7 +49,7 @@ class ErasureRequest:
     done_at: int | None
 
 
-class ShopperRecordRepository(StoreRepository):
+class ShopperRecordRepository(StoreScopedRepository):
     """The records of one store's shoppers, inside one transaction; never commits."""
 
     def names_of(self, name: str) -> tuple[str, ...]:
@@ -239,7 +239,7 @@ def _written_forms(name: str) -> tuple[str, str, str]:
     return json.dumps(name)[1:-1], name, name.replace('"', '""')
 
 
-class ErasureRepository(StoreRepository):
+class ErasureRepository(StoreScopedRepository):
     """One store's erasures, inside one transaction; never commits."""
 
     def all(self) -> list[ErasureRequest]:

@@ -37,7 +37,7 @@ from productrecs.storage.files.model_files import remove_older_models
 from productrecs.storage.files.object_store import ObjectStore, ObjectStoreUnavailableError
 from productrecs.storage.files.snapshot_cache import SnapshotCache
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.store_management import all_stores
 from productrecs.training.repository import TrainingRepository
 from productrecs.training.trained_models import models_folder
@@ -165,7 +165,7 @@ class ShopperEraser:
             StoreDeletedError: when the store was deleted.
         """
         with self.database.transaction() as transaction:
-            log = LockedStoreLog(self.database, transaction, store_id)
+            log = StoreLogTransaction(self.database, transaction, store_id)
             erasure_id, now_ms = log.take_seqs(1), self.clock()
             names = ShopperRecordRepository(transaction, store_id).names_of(name)
             erased_at = {
@@ -230,7 +230,7 @@ class ShopperEraser:
             searches = SearchCountRepository(connection, store_id)
             intents = searches.rare_intents_of(names, MAX_RARE_SEARCHES)
         with self.database.transaction() as transaction:
-            LockedStoreLog(self.database, transaction, store_id).take_seqs(0)
+            StoreLogTransaction(self.database, transaction, store_id).take_seqs(0)
             shoppers = ShopperRecordRepository(transaction, store_id)
             shoppers.recheck_waiting_files()
             queries = EventRepository(transaction, store_id).queries_of(names)
@@ -248,7 +248,7 @@ class ShopperEraser:
         self._unlink_sessions(store_id, names)
         with self.database.transaction() as transaction:
             # The links between the names go last: the earlier steps need them.
-            seq = LockedStoreLog(self.database, transaction, store_id).take_seqs(1)
+            seq = StoreLogTransaction(self.database, transaction, store_id).take_seqs(1)
             shoppers = ShopperRecordRepository(transaction, store_id)
             shoppers.unlink(names)
             shoppers.delete_rare_settled_queries(MAX_RARE_SEARCHES)

@@ -7,7 +7,7 @@ from productrecs.core.ids import StoreId
 from productrecs.features.search.search_rules import SearchRule, SearchRuleAction, Synonym
 from productrecs.storage.sql.dialects import RawConnection, RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import search_rules, synonyms
 
 _SYNONYMS_SQL: Final = (
@@ -39,7 +39,7 @@ def read_rules(
     }
 
 
-class SearchRuleRepository(StoreRepository):
+class SearchRuleRepository(StoreScopedRepository):
     """One store's synonyms and search rules, inside one transaction; never commits."""
 
     def lock_and_next_id(self) -> int:

@@ -23,7 +23,7 @@ from productrecs.features.webhooks.webhook import (
     message_body,
     next_attempt_at,
 )
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     webhook_endpoints,
     webhook_messages,
@@ -107,7 +107,7 @@ def webhook_backlog(connection: sa.Connection) -> WebhookBacklog:
     return WebhookBacklog(endpoints, int(count), since_ms)
 
 
-class WebhookRepository(StoreRepository):
+class WebhookRepository(StoreScopedRepository):
     """One store's webhooks, inside one transaction; never commits."""
 
     def endpoints(self) -> list[WebhookEndpoint]:

@@ -15,7 +15,7 @@ from productrecs.features.widgets.widget_config import (
     is_widget_type,
 )
 from productrecs.storage.sql.dialects import RawConnection, RawReader
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import widget_configs
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -35,7 +35,7 @@ def read_config(
     return _to_widget_config(rows[0]) if rows else WidgetConfig()
 
 
-class WidgetRepository(StoreRepository):
+class WidgetRepository(StoreScopedRepository):
     """One store's widgets, inside one transaction; never commits."""
 
     def find(self, widget_type: str) -> WidgetConfig:

@@ -8,7 +8,7 @@ import msgspec
 from fastapi import Header
 
 from productrecs.storage.sql.idempotency_keys import IdempotencyRepository, IdempotentCall
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 
 MAX_KEY_LENGTH: Final = 255
 REPLAYED_HEADERS: Final = {"idempotent-replayed": "true"}
@@ -38,7 +38,7 @@ def identify_call(operation: str, key: str | None, body: bytes) -> IdempotentCal
 
 
 def run_once_or_replay(
-    log: LockedStoreLog,
+    log: StoreLogTransaction,
     call: IdempotentCall | None,
     now_ms: int,
     action: Callable[[], _Result],

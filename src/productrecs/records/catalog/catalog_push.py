@@ -11,7 +11,7 @@ from productrecs.records.catalog.item import Item, PushedItem, new_item
 from productrecs.records.catalog.price_lists import price_list_counts_after
 from productrecs.records.catalog.repository import CatalogRepository, StoredItem
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 
 _ITEMS_PER_BATCH: Final = 50
 _BYTES_PER_BATCH: Final = 256 << 10
@@ -40,7 +40,7 @@ OnChange = Callable[[StoredItem | None, StoredItem], None]
 
 
 def upsert_items(
-    log: LockedStoreLog,
+    log: StoreLogTransaction,
     patches: Sequence[PushedItem],
     now_ms: int,
     limit: int | None = None,
@@ -100,7 +100,7 @@ def upsert_items(
     return PushResult(len(created), len(latest) - len(created), total, seq)
 
 
-def remove_item(log: LockedStoreLog, item_id: str, now_ms: int) -> None:
+def remove_item(log: StoreLogTransaction, item_id: str, now_ms: int) -> None:
     """Remove an item from the catalog; its sales and views are retained.
 
     Raises:
@@ -126,7 +126,7 @@ def _report_changes(
 
 
 def restore_items(
-    log: LockedStoreLog, restored: Sequence[StoredItem], seq: int, now_ms: int
+    log: StoreLogTransaction, restored: Sequence[StoredItem], seq: int, now_ms: int
 ) -> None:
     """Give known items these values at `seq`; those not present leave the catalog."""
     repository = CatalogRepository(log.transaction, log.store_id)
@@ -179,7 +179,7 @@ def _new_stored_item(patch: PushedItem, number: int, now_ms: int) -> StoredItem:
     return StoredItem(number=number, present=True, created_at=now_ms, item=new_item(patch))
 
 
-def _new_numbers(log: LockedStoreLog, item_ids: Sequence[str]) -> dict[str, int]:
+def _new_numbers(log: StoreLogTransaction, item_ids: Sequence[str]) -> dict[str, int]:
     first = log.take_numbers(len(item_ids))
     numbers = {item_id: first + index for index, item_id in enumerate(item_ids)}
     log.remember_numbers(numbers)
@@ -204,7 +204,7 @@ def mark_all_items_changed(
     start, end = 0, 1
     while start < end:
         with database.transaction() as transaction:
-            seq = LockedStoreLog(database, transaction, store_id).take_seqs(1)
+            seq = StoreLogTransaction(database, transaction, store_id).take_seqs(1)
             repository = CatalogRepository(transaction, store_id)
             end = repository.next_number()
             if repository.mark_changed(range(start, start + chunk), seq):

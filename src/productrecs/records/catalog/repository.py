@@ -23,7 +23,7 @@ from productrecs.storage.sql.store_counters_and_versions import (
     record_catalog_change,
     set_head,
 )
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import items
 
 _CHUNK: Final = 500
@@ -68,7 +68,7 @@ class StoredItem:
     change_seq: int = field(default=0, compare=False)  # of its last change in the log
 
 
-class CatalogRepository(StoreRepository):
+class CatalogRepository(StoreScopedRepository):
     """One store's catalog, inside one transaction; never commits."""
 
     def find(self, item_ids: Iterable[str]) -> dict[str, StoredItem]:

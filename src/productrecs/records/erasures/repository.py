@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.dialects import upsert
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import erased_names
 
 ERASURE_GRACE_MS: Final = 7 * DAY_MS
@@ -56,7 +56,7 @@ def distinct_names(names: Iterable[str | None]) -> list[str]:
 _ERASED_NAMES_MAP: Final = ("erased_names", "name", "erased_at")
 
 
-class ErasedNameRepository(StoreRepository):
+class ErasedNameRepository(StoreScopedRepository):
     """One store's erased names, inside one transaction; never commits."""
 
     def find(self, names: Iterable[str | None]) -> ErasedNames:
@@ -91,7 +91,7 @@ class ErasedNameRepository(StoreRepository):
         self._connection.execute(query, rows)
 
 
-def erased_names_in(log: LockedStoreLog, names: Iterable[str | None]) -> ErasedNames:
+def erased_names_in(log: StoreLogTransaction, names: Iterable[str | None]) -> ErasedNames:
     """Return which of `names` were erased; lock the head first.
 
     It costs nothing in a store without erasures.

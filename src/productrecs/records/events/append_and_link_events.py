@@ -14,7 +14,7 @@ from productrecs.records.events.event import (
     NewEvent,
 )
 from productrecs.records.events.repository import EventRepository
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.storage.sql.tables import bot_events
 from productrecs.storage.sql.tables import events as events_table
 
@@ -35,7 +35,7 @@ class LoggedEvent:
 
 
 def append_events(
-    log: LockedStoreLog,
+    log: StoreLogTransaction,
     logged_events: Sequence[LoggedEvent],
     numbers: Mapping[str, int],
     linked: Mapping[str, str],
@@ -48,7 +48,7 @@ def append_events(
 
 
 def append_bot_events_and_move_sessions(
-    log: LockedStoreLog,
+    log: StoreLogTransaction,
     logged_events: Sequence[LoggedEvent],
     numbers: Mapping[str, int],
     now_ms: int,
@@ -130,7 +130,7 @@ def _event_row(
     return layout.in_order((*derived, *layout.fields(event)))
 
 
-def link_customer_ids(log: LockedStoreLog, pairs: Sequence[tuple[str, str]]) -> int:
+def link_customer_ids(log: StoreLogTransaction, pairs: Sequence[tuple[str, str]]) -> int:
     """Link former ids of customers to new ones, as the shop's server says.
 
     A pair is (former, new). The new id gets the former one's history. Return how many

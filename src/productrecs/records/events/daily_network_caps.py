@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from productrecs.core.cache_registry import BoundedCache, RegisteredCache
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.key_uses.repository import KeyUseRepository
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -103,7 +103,7 @@ class DailyNetworkCap:
     """The rule of one store in one transaction; reads the store's settings when needed."""
 
     def __init__(
-        self, log: LockedStoreLog, counts: DailyNetworkCounts | None, now_ms: int
+        self, log: StoreLogTransaction, counts: DailyNetworkCounts | None, now_ms: int
     ) -> None:
         """Without `counts` nothing is excess, as in imports."""
         self._log = log

@@ -17,7 +17,7 @@ from productrecs.storage.sql.dialects import (
 )
 from productrecs.storage.sql.shopper_row_export_and_erasure import ShopperTable, chunks
 from productrecs.storage.sql.store_counters_and_versions import increment_counter
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     bot_events,
     event_columns,
@@ -85,7 +85,7 @@ class LinkedCustomerId(NamedTuple):
     since_seq: int
 
 
-class EventRepository(StoreRepository):
+class EventRepository(StoreScopedRepository):
     """One store's events, inside one transaction; never commits."""
 
     def admit_event(self, event_id: str, now_ms: int) -> bool:

@@ -22,7 +22,7 @@ from productrecs.records.placements.placement import Placement
 from productrecs.records.placements.repository import PlacementsAndBundles
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.store_counters_and_versions import log_seq
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import experiment_days, experiments, exposures
 from productrecs.tenancy.accounts.store_settings import SettingValue
 
@@ -123,7 +123,7 @@ def stores_with_started_tests(
     return set(connection.execute(query).scalars())
 
 
-class ExperimentRepository(StoreRepository):
+class ExperimentRepository(StoreScopedRepository):
     """One store's tests, inside one transaction; never commits."""
 
     def all(self) -> list[Experiment]:

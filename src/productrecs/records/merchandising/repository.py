@@ -17,7 +17,7 @@ from productrecs.records.merchandising.rule import (
 )
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import rule_changes, rules
 
 MAX_STORED_CHANGES: Final = 1_000
@@ -43,7 +43,7 @@ def read_rules(reader: RawReader, store_id: StoreId) -> tuple[Rule, ...]:
     return tuple(_to_rule(row) for row in reader.all(_RULES_SQL, (store_id,)))
 
 
-class RuleRepository(StoreRepository):
+class RuleRepository(StoreScopedRepository):
     """One store's rules, inside one transaction; never commits."""
 
     def lock_and_next_seq(self) -> int:

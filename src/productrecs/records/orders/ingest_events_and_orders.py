@@ -38,7 +38,7 @@ from productrecs.records.purchases.repository import (
     PurchaseLine,
     PurchaseRepository,
 )
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class OrderReceipt:
 
 
 def ingest_events(
-    log: LockedStoreLog,
+    log: StoreLogTransaction,
     groups: Sequence[Sequence[NewEvent]],
     now_ms: int,
     *,
@@ -140,7 +140,7 @@ def _purchase_of(item_id: str) -> str:
 
 
 def ingest_order(
-    log: LockedStoreLog,
+    log: StoreLogTransaction,
     order: NewOrder,
     now_ms: int,
     counts: DailyNetworkCounts | None = None,
@@ -180,7 +180,7 @@ def ingest_order(
 
 
 def _put_order(
-    log: LockedStoreLog,
+    log: StoreLogTransaction,
     ledger: PurchaseLedger,
     order: NewOrder,
     receipt: int,
@@ -230,7 +230,7 @@ def _put_order(
 
 
 def _has_same_lines(
-    log: LockedStoreLog, order: NewOrder, earlier: Sequence[PurchaseLine], now_ms: int
+    log: StoreLogTransaction, order: NewOrder, earlier: Sequence[PurchaseLine], now_ms: int
 ) -> bool:
     """Return whether an order has the lines of an earlier one, in any order."""
     items = log.get_or_create_numbers((line.item_id for line in order.lines), now_ms)
@@ -243,7 +243,7 @@ def _has_same_lines(
 
 
 def _confirm_lines(
-    log: LockedStoreLog,
+    log: StoreLogTransaction,
     ledger: PurchaseLedger,
     order: NewOrder,
     earlier: Sequence[PurchaseLine],
@@ -276,7 +276,7 @@ def _confirm_lines(
 
 
 def _without_erased_shoppers(
-    log: LockedStoreLog, events: list[NewEvent], now_ms: int
+    log: StoreLogTransaction, events: list[NewEvent], now_ms: int
 ) -> list[NewEvent]:
     """Return the events except those of erased shoppers."""
     names = (name for event in events for name in (event.user_id, event.session_id))
@@ -299,7 +299,7 @@ def _without_erased_names(
 
 
 def _without_erased_customer(
-    log: LockedStoreLog, order: NewOrder, now_ms: int, *, repeated: bool
+    log: StoreLogTransaction, order: NewOrder, now_ms: int, *, repeated: bool
 ) -> NewOrder:
     """Return an order without erased names.
 
@@ -323,7 +323,7 @@ def revenue(line: NewOrderLine) -> float | None:
 
 
 def _put_buys(
-    log: LockedStoreLog,
+    log: StoreLogTransaction,
     buys: Sequence[LoggedEvent],
     numbers: dict[str, int],
     identity_linker: IdentityLinker,

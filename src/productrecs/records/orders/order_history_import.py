@@ -53,7 +53,7 @@ from productrecs.records.purchases.repository import (
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
-    LockedStoreLog,
+    StoreLogTransaction,
 )
 
 MAX_ERRORS: Final = 100
@@ -139,12 +139,12 @@ class OrderHistoryImportReport(RowCountsAndErrors):
 class LineChangeJournal(Protocol):
     """Stores what one import changes, so that it can be undone."""
 
-    def first_seq(self, log: LockedStoreLog) -> int | None:
+    def first_seq(self, log: StoreLogTransaction) -> int | None:
         """Return where the import's first change is in the log; None before it."""
 
     def add_lines(
         self,
-        log: LockedStoreLog,
+        log: StoreLogTransaction,
         span: tuple[int, int],
         changes: Sequence[tuple[PurchaseLine, PurchaseLine]],
     ) -> None:
@@ -159,7 +159,7 @@ class ImportProgressStore(Protocol):
 
     def record(
         self,
-        log: LockedStoreLog,
+        log: StoreLogTransaction,
         progress: OrderImportProgress,
         report: OrderHistoryImportReport,
     ) -> None:
@@ -167,7 +167,7 @@ class ImportProgressStore(Protocol):
 
     def finish(
         self,
-        log: LockedStoreLog,
+        log: StoreLogTransaction,
         progress: OrderImportProgress,
         report: OrderHistoryImportReport,
     ) -> None:
@@ -196,7 +196,7 @@ class DigestProgressStore:
 
     def record(
         self,
-        log: LockedStoreLog,
+        log: StoreLogTransaction,
         progress: OrderImportProgress,
         report: OrderHistoryImportReport,  # noqa: ARG002 - only `finish` uses it
     ) -> None:
@@ -205,7 +205,7 @@ class DigestProgressStore:
 
     def finish(
         self,
-        log: LockedStoreLog,
+        log: StoreLogTransaction,
         progress: OrderImportProgress,
         report: OrderHistoryImportReport,  # noqa: ARG002 - the caller reports it
     ) -> None:
@@ -336,7 +336,9 @@ class OrderHistoryImport:
         _count_lines(report, progress)
         report.lines_repeated += repeats.added
         with self.database.transaction() as transaction:
-            log = LockedStoreLog(self.database, transaction, self.store_id, self.numbers)
+            log = StoreLogTransaction(
+                self.database, transaction, self.store_id, self.numbers
+            )
             journal.finish(log, progress, report)
         return report
 
@@ -371,7 +373,9 @@ class OrderHistoryImport:
         """
         with self.database.transaction(synced=False) as transaction:
             locked = watch.monotonic()
-            log = LockedStoreLog(self.database, transaction, self.store_id, self.numbers)
+            log = StoreLogTransaction(
+                self.database, transaction, self.store_id, self.numbers
+            )
             first_seq = log.take_seqs(len(chunk))
             chunk = _without_erased_customers(log, chunk)
             items = log.get_or_create_numbers(
@@ -423,7 +427,7 @@ class OrderHistoryImport:
 
 
 def _without_erased_customers(
-    log: LockedStoreLog, chunk: Sequence[OrderHistoryLine]
+    log: StoreLogTransaction, chunk: Sequence[OrderHistoryLine]
 ) -> Sequence[OrderHistoryLine]:
     """Return the lines without erased customers."""
     erased = erased_names_in(log, (line.customer_id for line in chunk))

@@ -11,7 +11,7 @@ from productrecs.core.clock import DAY_MS, HOUR_MS
 from productrecs.records.events.repository import EventRepository
 from productrecs.records.purchases.repository import PurchaseLine, PurchaseRepository
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store import Store
 
@@ -25,7 +25,7 @@ _AT_MOST_EVERY_MS: Final = HOUR_MS  # so precisely the last order's time is reco
 class UnconfirmedOrderPolicy:
     """What a store decided about unconfirmed purchases, read once for a transaction."""
 
-    def __init__(self, log: LockedStoreLog, now_ms: int) -> None:
+    def __init__(self, log: StoreLogTransaction, now_ms: int) -> None:
         """Prepare; the first question reads the store's settings."""
         self._log = log
         self._now_ms = now_ms
@@ -72,7 +72,10 @@ def apply_order_policy_to_chunk(database: Database, store: Store, now_ms: int) -
         repository = PurchaseRepository(transaction, store.store_id)
         lines = repository.unconfirmed_lines(void=policy == "count", limit=_CHUNK)
         _toggle_counting(
-            LockedStoreLog(database, transaction, store.store_id), repository, lines, now_ms
+            StoreLogTransaction(database, transaction, store.store_id),
+            repository,
+            lines,
+            now_ms,
         )
     return len(lines) == _CHUNK
 
@@ -83,7 +86,7 @@ def exclude_excess_chunk(database: Database, store: Store, now_ms: int) -> bool:
     Return whether there may be more.
     """
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store.store_id)
+        log = StoreLogTransaction(database, transaction, store.store_id)
         log.take_seqs(0)
         moved = EventRepository(transaction, store.store_id).move_excess_to_bot_events(
             _CHUNK
@@ -95,7 +98,7 @@ def exclude_excess_chunk(database: Database, store: Store, now_ms: int) -> bool:
 
 
 def _toggle_counting(
-    log: LockedStoreLog,
+    log: StoreLogTransaction,
     repository: PurchaseRepository,
     lines: Sequence[PurchaseLine],
     now_ms: int,

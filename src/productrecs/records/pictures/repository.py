@@ -33,7 +33,7 @@ from productrecs.storage.sql.store_counters_and_versions import (
     heads_of_all_stores,
     set_head,
 )
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import pictures, stores
 
 
@@ -81,7 +81,7 @@ def reschedule_rejected_pictures(
     return transaction.execute(query.values(queued)).rowcount
 
 
-class PictureRepository(StoreRepository):
+class PictureRepository(StoreScopedRepository):
     """One store's pictures, inside one transaction; never commits."""
 
     def progress(self) -> VisualModelProgress:

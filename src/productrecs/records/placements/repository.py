@@ -17,7 +17,7 @@ from productrecs.records.placements.placement import (
 )
 from productrecs.storage.sql.dialects import RawReader
 from productrecs.storage.sql.sequence_and_item_numbers import next_counter_value
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import bundles, experiments, placements
 
 _COLUMNS: Final = ("name", "content", "version", "created_at", "updated_at")
@@ -60,7 +60,7 @@ class PlacementsAndBundles:
         return found
 
 
-class PlacementRepository(StoreRepository):
+class PlacementRepository(StoreScopedRepository):
     """One store's placements, inside one transaction; never commits."""
 
     def lock_and_next_version(self) -> int:
@@ -114,7 +114,7 @@ class PlacementRepository(StoreRepository):
         self._delete_rows(placements, name=name)
 
 
-class BundleRepository(StoreRepository):
+class BundleRepository(StoreScopedRepository):
     """One store's bundles, inside one transaction; never commits."""
 
     def lock_and_next_version(self) -> int:

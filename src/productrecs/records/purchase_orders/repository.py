@@ -16,13 +16,13 @@ from productrecs.records.purchase_orders.purchase_order_line import (
 from productrecs.records.suppliers.repository import item_numbers_by_name
 from productrecs.records.suppliers.supplier import SupplierError
 from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import purchase_order_lines
 
 _line: Final = purchase_order_lines.c
 
 
-class PurchaseOrderRepository(StoreRepository):
+class PurchaseOrderRepository(StoreScopedRepository):
     """One store's purchase orders, inside one transaction; never commits."""
 
     def lines(self) -> dict[int, PurchaseOrderLine]:

@@ -22,7 +22,7 @@ from productrecs.storage.sql.store_counters_and_versions import (
     head_fields,
     record_confirmed_order,
 )
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import imports, order_receipts, purchase_lines
 
 IDEMPOTENCY_WINDOW_MS: Final = 7 * DAY_MS
@@ -125,7 +125,7 @@ _RECEIPTS: Final = (
 )
 
 
-class PurchaseRepository(StoreRepository):
+class PurchaseRepository(StoreScopedRepository):
     """One store's purchases, inside one transaction; never commits."""
 
     def admit_order(self, order_id: str, now_ms: int) -> int | None:

@@ -10,13 +10,13 @@ from productrecs.records.sales_calendar.calendar_entry import (
     UnknownCalendarEntryError,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import calendar_entries
 
 _entry = calendar_entries.c
 
 
-class SalesCalendarRepository(StoreRepository):
+class SalesCalendarRepository(StoreScopedRepository):
     """One store's calendar, inside one transaction; never commits."""
 
     def entries(self) -> dict[int, CalendarEntry]:

@@ -18,7 +18,7 @@ from productrecs.storage.sql.dialects import (
     RawConnection,
     RawReader,
 )
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     question_counts,
     relevance_judgements,
@@ -114,7 +114,7 @@ class SearchCount(NamedTuple):
         )
 
 
-class SearchCountRepository(StoreRepository):
+class SearchCountRepository(StoreScopedRepository):
     """One store's counts of searches, inside one transaction; never commits."""
 
     def add(self, day: str, counts: Mapping[str, SearchCount]) -> None:

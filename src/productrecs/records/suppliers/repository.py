@@ -15,7 +15,7 @@ from productrecs.records.suppliers.supplier import (
     UnknownSupplierError,
 )
 from productrecs.storage.sql.sequence_and_item_numbers import lock_existing_head
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import product_terms, suppliers
 
 _supplier, _terms = suppliers.c, product_terms.c
@@ -32,7 +32,7 @@ class TermsAssignmentResult(NamedTuple):
     new_suppliers: list[str]
 
 
-class SupplierRepository(StoreRepository):
+class SupplierRepository(StoreScopedRepository):
     """One store's suppliers, inside one transaction; never commits."""
 
     def suppliers(self) -> list[Supplier]:

@@ -33,7 +33,7 @@ from productrecs.records.uploads.undo.undo_import import ImportChangeJournal
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     ItemNumberCache,
-    LockedStoreLog,
+    StoreLogTransaction,
 )
 
 MAX_ATTEMPTS: Final = 10
@@ -83,7 +83,7 @@ class UploadProgressStore:
 
     def record(
         self,
-        log: LockedStoreLog,
+        log: StoreLogTransaction,
         progress: OrderImportProgress,
         report: OrderHistoryImportReport,
     ) -> None:
@@ -97,7 +97,7 @@ class UploadProgressStore:
 
     def finish(
         self,
-        log: LockedStoreLog,
+        log: StoreLogTransaction,
         progress: OrderImportProgress,
         report: OrderHistoryImportReport,
     ) -> None:
@@ -115,7 +115,7 @@ class UploadProgressStore:
 
 
 def add_to_import_history(
-    log: LockedStoreLog, upload: OrderUpload, now_ms: int, result: Mapping[str, Any]
+    log: StoreLogTransaction, upload: OrderUpload, now_ms: int, result: Mapping[str, Any]
 ) -> None:
     """Add an upload that has ended to the history of imports, where it can be undone."""
     new = NewFileImport(
@@ -208,7 +208,7 @@ class OrderUploadImporter:
         with self.database.transaction() as transaction:
             OrderUploadRepository(transaction, self.store_id).fail(upload, message)
             problem = {"problem": f"{message[:1].upper()}{message[1:]}."}
-            log = LockedStoreLog(self.database, transaction, self.store_id)
+            log = StoreLogTransaction(self.database, transaction, self.store_id)
             add_to_import_history(log, upload, self.clock(), problem)
         self.folder.remove(upload.upload_id)
 

@@ -23,15 +23,15 @@ from productrecs.records.uploads.order_upload import (
 from productrecs.storage.jobs.job_queue import JobQueue, NewJob
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
-    LockedStoreLog,
+    StoreLogTransaction,
 )
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import uploads
 
 _UNFINISHED: Final = (OrderUploadStatus.QUEUED, OrderUploadStatus.RUNNING)
 
 
-class OrderUploadRepository(StoreRepository):
+class OrderUploadRepository(StoreScopedRepository):
     """One store's uploads, inside one transaction; never commits."""
 
     def add(self, new: NewOrderUpload) -> None:
@@ -215,7 +215,7 @@ JOB: Final = "import-uploads"
 """The job kind that imports one store's uploads in order."""
 
 
-def submit_upload(log: LockedStoreLog, queue: JobQueue, new: NewOrderUpload) -> None:
+def submit_upload(log: StoreLogTransaction, queue: JobQueue, new: NewOrderUpload) -> None:
     """Store an upload with the job that will import it.
 
     Raises:

@@ -13,7 +13,7 @@ from productrecs.records.orders.ingest_events_and_orders import (
     ingest_order,
 )
 from productrecs.storage.sql.group_commit import WriteTransaction
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -32,9 +32,11 @@ def write_handlers(services: Services) -> Mapping[WriteKind, BatchHandler]:
     """Return the handler of each kind of write, with this process's clock and numbers."""
     counts = DailyNetworkCounts()
 
-    def log_of(work: WriteTransaction, key: Hashable) -> LockedStoreLog:
+    def log_of(work: WriteTransaction, key: Hashable) -> StoreLogTransaction:
         store_id = StoreId(str(key))
-        log = LockedStoreLog(work.database, work.connection, store_id, services.numbers)
+        log = StoreLogTransaction(
+            work.database, work.connection, store_id, services.numbers
+        )
         work.after_commit.append(log.committed)
         return log
 

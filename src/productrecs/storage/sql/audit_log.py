@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from productrecs.core.clock import DAY_MS
 from productrecs.core.ids import StoreId, random_text
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import audit_log
 
 RETENTION_MS: Final = 400 * DAY_MS
@@ -31,7 +31,7 @@ class AuditEntry:
     undo: str = ""  # the removed rows as JSON; "" if it cannot be undone
 
 
-class AuditLogRepository(StoreRepository):
+class AuditLogRepository(StoreScopedRepository):
     """One store's audit log, inside one transaction; never commits."""
 
     def add(self, entry: AuditEntry) -> None:

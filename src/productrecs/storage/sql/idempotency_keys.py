@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import DAY_MS
 from productrecs.core.errors import ProductRecsError
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import named_calls
 
 RETENTION_MS: Final = DAY_MS
@@ -26,7 +26,7 @@ class IdempotentCall:
     digest: str
 
 
-class IdempotencyRepository(StoreRepository):
+class IdempotencyRepository(StoreScopedRepository):
     """One store's keyed calls, inside one transaction that locks the store's head."""
 
     def stored_reply(self, call: IdempotentCall, now_ms: int) -> str | None:

@@ -82,8 +82,11 @@ class ItemNumberCache:
         self._size += len(numbers)
 
 
-class LockedStoreLog:
-    """One store's head, locked for the rest of the transaction."""
+class StoreLogTransaction:
+    """A transaction that writes to one store's log: it hands out sequence and item numbers.
+
+    The first call locks the store's head for the rest of the transaction.
+    """
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class LockedStoreLog:
         store_id: StoreId,
         known_numbers: ItemNumberCache | None = None,
     ) -> None:
-        """Prepare; the first call locks the head."""
+        """Take the numbers from `known_numbers` where they are cached."""
         self.database = database
         self.transaction = transaction
         self.store_id = store_id

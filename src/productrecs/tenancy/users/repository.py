@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     dashboard_resets,
     dashboard_sessions,
@@ -33,7 +33,7 @@ class StoredSession:
     browser: SessionBrowser
 
 
-class UserRepository(StoreRepository):
+class UserRepository(StoreScopedRepository):
     """The logins of one store, inside one transaction; never commits."""
 
     @property

@@ -14,7 +14,7 @@ from productrecs.records.catalog.repository import items_of_store
 from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.dialects import upsert
 from productrecs.storage.sql.store_counters_and_versions import lock_head, log_seq
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     forecast_drafts,
     forecast_runs,
@@ -69,7 +69,7 @@ def last_forecast_times(connection: sa.Connection) -> dict[StoreId, int]:
     return {StoreId(store_id): time_ms for store_id, time_ms in connection.execute(query)}
 
 
-class DemandRepository(StoreRepository):
+class DemandRepository(StoreScopedRepository):
     """One store's sales and forecasts, inside one transaction; never commits."""
 
     def lock_if_exists(self) -> bool:

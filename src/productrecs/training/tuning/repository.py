@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from typing import Any, Final, NamedTuple
 
 from productrecs.engines.copurchase import CopurchaseOptions
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.stored_insights import (
     StoredInsight,
     read_insight,
@@ -25,7 +25,7 @@ class TunedParameters(NamedTuple):
     applied_seq: int
 
 
-class HyperparameterRepository(StoreRepository):
+class HyperparameterRepository(StoreScopedRepository):
     """One store's tuned values, inside one transaction; never commits."""
 
     def options(self) -> CopurchaseOptions:

@@ -24,7 +24,7 @@ from productrecs.records.orders.ingest_events_and_orders import ingest_events
 from productrecs.records.search_counts import repository as limits
 from productrecs.records.search_counts.repository import SearchCount, SearchCountRepository
 from productrecs.records.search_counts.search_counter import SearchCounter, count_by_intent
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from tests.support.stores import new_store
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ def clicked(
 def receive(database: Database, store: Store, events: list[list[NewEvent]]) -> None:
     """Receive events, and let attribution read the log on."""
     with database.transaction() as transaction:
-        ingest_events(LockedStoreLog(database, transaction, store.store_id), events, NOON)
+        ingest_events(
+            StoreLogTransaction(database, transaction, store.store_id), events, NOON
+        )
     Attributor(database, Path("not-needed")).catch_up(store)  # writes whole stretches only
 
 
@@ -160,7 +162,7 @@ def test_clicks_of_other_days_and_of_imported_history_are_in_no_rate(
     clicked(database, store, ("tent", "a", 1), ("tent", "b", 1))
     old = [NewEvent(EventKind.SEARCH_CLICK, "tent", "lamp", session_id="c", ts_ms=NOON)]
     with database.transaction() as transaction:
-        log = LockedStoreLog(database, transaction, store.store_id)
+        log = StoreLogTransaction(database, transaction, store.store_id)
         ingest_events(log, [old], NOON, imported=True)
     Attributor(database, Path("not-needed")).catch_up(store)
 
@@ -305,7 +307,7 @@ def test_the_report_notes_records_that_are_not_counted_yet(
     with database.transaction() as transaction:
         event = NewEvent(EventKind.DETAIL_PAGE_VIEW, item_id="tent", session_id="a")
         ingest_events(
-            LockedStoreLog(database, transaction, store.store_id), [[event]], NOON
+            StoreLogTransaction(database, transaction, store.store_id), [[event]], NOON
         )
 
     made = search_report(database, store, ReportQuery(DAY, DAY))

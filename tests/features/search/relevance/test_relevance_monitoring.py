@@ -61,7 +61,7 @@ from productrecs.services import Services, build_services
 from productrecs.serving.cached_store import load_store, searchable_store
 from productrecs.settings import Settings
 from productrecs.storage.sql.audit_log import AuditEntry, AuditLogRepository
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.account_directory import AccountDirectory
 from productrecs.tenancy.accounts.store_management import Registration, register_store
 from productrecs.training.search.indexer import Indexer
@@ -121,9 +121,9 @@ class RelevanceStore:
         log.committed()
         self.index()
 
-    def _log(self, transaction: object) -> LockedStoreLog:
+    def _log(self, transaction: object) -> StoreLogTransaction:
         services = self.services
-        return LockedStoreLog(
+        return StoreLogTransaction(
             services.database,
             transaction,  # type: ignore[arg-type]  # a connection
             self.store.store_id,

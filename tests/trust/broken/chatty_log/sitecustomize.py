@@ -11,11 +11,11 @@ from productrecs.serving.writes import write_handlers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+    from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 
 
 def _log_and_ingest(
-    log: LockedStoreLog, groups: Sequence[Any], now_ms: int, **more: Any
+    log: StoreLogTransaction, groups: Sequence[Any], now_ms: int, **more: Any
 ) -> int:
     logging.getLogger(__name__).info("events came", extra={"events": str(groups)})
     return ingest_events(log, groups, now_ms, **more)

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from productrecs.records.catalog.item import ItemPatch
-    from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+    from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 
 
 def _what_fits(
-    log: LockedStoreLog, patches: Sequence[ItemPatch], now_ms: int, limit: int | None
+    log: StoreLogTransaction, patches: Sequence[ItemPatch], now_ms: int, limit: int | None
 ) -> PushResult:
     log.take_seqs(1)
     repository = CatalogRepository(log.transaction, log.store_id)

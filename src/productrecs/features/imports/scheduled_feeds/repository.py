@@ -18,7 +18,7 @@ from productrecs.features.imports.scheduled_feeds.scheduled_feed import (
 )
 from productrecs.records.uploads.file_import import FileImport, ImportOptions
 from productrecs.records.uploads.file_imports.repository import FileImportRepository
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import scheduled_feed_fetches, scheduled_feeds
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _FEED = scheduled_feeds.c
 _LOG = scheduled_feed_fetches.c
 
 
-class ScheduledFeedRepository(StoreRepository):
+class ScheduledFeedRepository(StoreScopedRepository):
     """One store's feed, inside one transaction; never commits."""
 
     def find(self) -> ScheduledFeed | None:

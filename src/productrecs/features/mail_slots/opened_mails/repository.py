@@ -17,7 +17,7 @@ from productrecs.features.mail_slots.mail_slot import (
     MailResource,
 )
 from productrecs.storage.sql.dialects import put_row
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import mail_choices, mail_days
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -111,7 +111,7 @@ def _count_column(call: MailEngagement) -> str:
     return "proxy_pictures" if call.is_proxy else "pictures"
 
 
-class MailSlotCountRepository(StoreRepository):
+class MailSlotCountRepository(StoreScopedRepository):
     """One store's counts, inside one transaction; only reads."""
 
     def recent_by_slot(self, now_ms: int) -> dict[str, MailSlotCounts]:

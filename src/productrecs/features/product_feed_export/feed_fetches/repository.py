@@ -14,7 +14,7 @@ from productrecs.features.product_feed_export.feed_entries import (
     FeedFormat,
     FeedProductCounts,
 )
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import feed_fetches
 
 FETCH_DAYS: Final = 30
@@ -30,7 +30,7 @@ class ExportedFeedFetches:
     last: FeedProductCounts
 
 
-class ExportedFeedFetchRepository(StoreRepository):
+class ExportedFeedFetchRepository(StoreScopedRepository):
     """One store's fetches, inside one transaction; never commits."""
 
     def count_and_delete_old(

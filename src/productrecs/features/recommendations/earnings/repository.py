@@ -11,7 +11,7 @@ from productrecs.core.ids import StoreId
 from productrecs.engines.array_types_and_sorting import Floats
 from productrecs.records.catalog.repository import CatalogRepository, items_sql
 from productrecs.storage.sql.dialects import RawConnection, RawReader
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.stored_insights import (
     StoredInsight,
     read_insight,
@@ -51,7 +51,7 @@ def read_earning_index(reader: RawReader, store_id: StoreId) -> Floats:
     return np.frombuffer(packed, "<f4").astype(np.float64)
 
 
-class EarningsRepository(StoreRepository):
+class EarningsRepository(StoreScopedRepository):
     """One store's earnings, inside one transaction; never commits."""
 
     def prices_and_costs(self) -> PricesAndCosts:

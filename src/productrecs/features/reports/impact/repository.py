@@ -16,7 +16,7 @@ from productrecs.storage.sql.attribution_backlog import (
     UnattributedRecordCount,
     attribution_backlog,
 )
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     credit_days,
     item_credit_days,
@@ -130,7 +130,7 @@ class AttributedItemSums(NamedTuple):
     revenue_clicked: float
 
 
-class AttributionReportRepository(StoreRepository):
+class AttributionReportRepository(StoreScopedRepository):
     """One store's sums, inside one transaction; only reads."""
 
     def __init__(

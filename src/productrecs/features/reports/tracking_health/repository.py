@@ -21,7 +21,7 @@ from productrecs.records.purchases.sold_lines.repository import (
 )
 from productrecs.storage.sql.dialects import put_row
 from productrecs.storage.sql.store_counters_and_versions import log_seq
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import event_hours, outcome_days, refused_identities
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.shopper_identity import IdentityVerdict
@@ -68,7 +68,7 @@ def count_refused_identities_and_delete_old(
         )
 
 
-class TrackingHealthRepository(StoreRepository):
+class TrackingHealthRepository(StoreScopedRepository):
     """One store's counts, inside one transaction; only reads."""
 
     def event_counts_by_hour(self, first: int, last: int) -> dict[tuple[int, int], int]:
@@ -172,7 +172,7 @@ class TouchpointToCheck(NamedTuple):
     is_placed: bool  # has a widget, and a source
 
 
-class TrackingIssueRepository(StoreRepository):
+class TrackingIssueRepository(StoreScopedRepository):
     """One store's newest live records, inside one transaction; only reads."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:

@@ -17,7 +17,7 @@ from productrecs.storage.sql.attribution_backlog import (
     attribution_backlog,
 )
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 
 # Raw rows: a report reads tens of thousands, and row objects are slow. The spelling of a
 # query is read for the listed queries only.
@@ -101,7 +101,7 @@ class QuerySales(NamedTuple):
     revenue: float
 
 
-class SearchFigureRepository(StoreRepository):
+class SearchFigureRepository(StoreScopedRepository):
     """One store's searches of a period, and the clicks and sales after them, by intent."""
 
     def __init__(

@@ -20,7 +20,7 @@ from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.records.events.event_log.repository import EventLogRepository
 from productrecs.storage.sql.store_counters_and_versions import heads_of_all_stores
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     relevance_judgements,
     relevance_measures,
@@ -99,7 +99,7 @@ class StoredMeasure:
     versions: Mapping[str, Any] = field(default_factory=dict)
 
 
-class RelevanceRepository(StoreRepository):
+class RelevanceRepository(StoreScopedRepository):
     """One store's query set, judgements and measures; never commits."""
 
     def queries(self) -> list[QuerySetEntry]:

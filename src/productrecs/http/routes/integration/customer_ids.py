@@ -23,7 +23,7 @@ from productrecs.schemas.integration import (
     parse_customer_ids,
 )
 from productrecs.storage.sql.group_commit import WriteTransaction
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
@@ -59,7 +59,9 @@ async def link_former_ids(request: Request) -> Response:
     store_id, services = exchange.known_caller.store.store_id, exchange.context.services
 
     def link(work: WriteTransaction) -> int:
-        log = LockedStoreLog(work.database, work.connection, store_id, services.numbers)
+        log = StoreLogTransaction(
+            work.database, work.connection, store_id, services.numbers
+        )
         work.after_commit.append(log.committed)
         return link_customer_ids(log, pairs)
 

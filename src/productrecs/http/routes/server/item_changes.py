@@ -44,7 +44,7 @@ from productrecs.schemas.strict_json import parse_json, split_item_list
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.storage.sql.idempotency_keys import IdempotentCall
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 from productrecs.tenancy.accounts.repository import AccountRepository
 from productrecs.tenancy.accounts.store_management import catalog_limit
 
@@ -80,7 +80,7 @@ that are being written are unpacked.
 """
 _COUNT: Final = {"type": "integer"}
 _Result = TypeVar("_Result")
-CatalogChange = Callable[[LockedStoreLog, int, int | None], _Result]
+CatalogChange = Callable[[StoreLogTransaction, int, int | None], _Result]
 """Changes a store's catalog at a moment (UTC ms), up to the size that its plan allows."""
 
 
@@ -125,7 +125,7 @@ async def push_items(
     patches, call, warnings = await _read_push(request, exchange, idempotency_key)
     is_replay = False
 
-    def change(log: LockedStoreLog, now_ms: int, limit: int | None) -> PushResult:
+    def change(log: StoreLogTransaction, now_ms: int, limit: int | None) -> PushResult:
         nonlocal is_replay
         pushed, is_replay = run_once_or_replay(
             log, call, now_ms, lambda: upsert_items(log, patches, now_ms, limit), PushResult
@@ -244,7 +244,9 @@ async def _change_catalog(
     services, store_id = context.services, store.store_id
 
     def change_in_log(work: WriteTransaction) -> _Result:
-        log = LockedStoreLog(work.database, work.connection, store_id, services.numbers)
+        log = StoreLogTransaction(
+            work.database, work.connection, store_id, services.numbers
+        )
         work.after_commit.append(log.committed)
         # Read in the transaction of the push, so that the plan's current limit applies.
         accounts = AccountRepository(work.connection)

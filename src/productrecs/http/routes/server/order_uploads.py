@@ -53,7 +53,7 @@ from productrecs.services import Services
 from productrecs.serving.writes.write_messages import WriteKind
 from productrecs.storage.sql.group_commit import WriteTransaction
 from productrecs.storage.sql.idempotency_keys import IdempotentCall
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 
 if TYPE_CHECKING:
     from productrecs.http.pipeline.route_context import RequestContext
@@ -250,7 +250,7 @@ def _submit_once(
 
     A call that came before, by its key, is not written, and has the first one's id.
     """
-    log = LockedStoreLog(work.database, work.connection, store_id)
+    log = StoreLogTransaction(work.database, work.connection, store_id)
 
     def submit() -> str:
         submit_upload(log, services.queue, new_upload)

@@ -6,7 +6,7 @@ from typing import Final
 from productrecs.records.events.event import EventKind
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, Row
 from productrecs.storage.sql.sequence_and_item_numbers import first_live_at
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import event_session, event_shopper, events
 
 _PAGE: Final = 50_000
@@ -91,7 +91,7 @@ _TERMS: Final = (
 TouchpointPlace = tuple[str | None, str | None, int | None, str | None]
 
 
-class EventLogRepository(StoreRepository):
+class EventLogRepository(StoreScopedRepository):
     """One store's log, inside one transaction; only reads."""
 
     def events_of_visitors(

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.events.event import EventKind
 from productrecs.storage.sql.dialects import Row
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     bot_events,
     event_columns,
@@ -58,7 +58,7 @@ class ProductEventSummary(NamedTuple):
     newest_ts: int | None  # the latest timestamp
 
 
-class NewestEventRepository(StoreRepository):
+class NewestEventRepository(StoreScopedRepository):
     """One store's newest events, inside one transaction; only reads.
 
     Most methods read only live events, after a sequence number.

@@ -9,7 +9,7 @@ from productrecs.core.ids import StoreId
 from productrecs.records.erasures.repository import ErasedNameRepository
 from productrecs.records.experiments.arm_assignment import Exposure
 from productrecs.storage.sql.dialects import RawReader, upsert
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import exposures
 from productrecs.tenancy.accounts.repository import AccountRepository
 
@@ -83,7 +83,7 @@ def store_exposures(transaction: sa.Connection, batch: Sequence[Exposure]) -> No
         ExposureRepository(transaction, store_id).add(rows)
 
 
-class ExposureRepository(StoreRepository):
+class ExposureRepository(StoreScopedRepository):
     """One store's exposures, inside one transaction; never commits."""
 
     def add(self, batch: Sequence[Exposure]) -> None:

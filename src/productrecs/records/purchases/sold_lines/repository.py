@@ -10,7 +10,7 @@ from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.purchases.repository import PurchaseChannel
 from productrecs.storage.sql.dialects import Row
 from productrecs.storage.sql.sequence_and_item_numbers import first_live_at
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import purchase_lines
 
 _PAGE: Final = 50_000
@@ -114,7 +114,7 @@ class UnconfirmedLineCounts(NamedTuple):
     excess: int  # beyond their networks' shares
 
 
-class SoldLineRepository(StoreRepository):
+class SoldLineRepository(StoreScopedRepository):
     """One store's purchase lines, inside one transaction; only reads."""
 
     def sales(

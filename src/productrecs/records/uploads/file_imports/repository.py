@@ -22,7 +22,7 @@ from productrecs.storage.sql.database import Database
 from productrecs.storage.sql.sequence_and_item_numbers import (
     lock_existing_head,
 )
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import file_imports
 
 _COLUMNS: Final = file_imports.c
@@ -31,7 +31,7 @@ _LISTED: Final = [
 ]
 
 
-class FileImportRepository(StoreRepository):
+class FileImportRepository(StoreScopedRepository):
     """One store's file imports, inside one transaction; never commits."""
 
     def add(self, new: NewFileImport, status: ImportStatus = ImportStatus.CHECKING) -> None:

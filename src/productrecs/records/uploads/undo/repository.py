@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from productrecs.records.catalog.repository import items_of_store
 from productrecs.records.purchases.repository import PurchaseLine, PurchaseRepository
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import file_imports, import_changes
 
 Before: TypeAlias = tuple[int, Mapping[str, Any] | None]
@@ -34,7 +34,7 @@ class ImportChange:
     before: Sequence[Before]
 
 
-class ImportChangeRepository(StoreRepository):
+class ImportChangeRepository(StoreScopedRepository):
     """The changes of one store's imports, inside one transaction; never commits."""
 
     def add(self, import_id: str, change: ImportChange) -> None:

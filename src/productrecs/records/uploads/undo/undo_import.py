@@ -27,7 +27,7 @@ from productrecs.records.uploads.undo.repository import (
     ImportChangeRepository,
 )
 from productrecs.storage.sql.database import Database
-from productrecs.storage.sql.sequence_and_item_numbers import LockedStoreLog
+from productrecs.storage.sql.sequence_and_item_numbers import StoreLogTransaction
 
 _NAMES = ("shopper", "person", "session")
 
@@ -42,7 +42,7 @@ class ImportChangeJournal:
 
     import_id: str
 
-    def first_seq(self, log: LockedStoreLog) -> int | None:
+    def first_seq(self, log: StoreLogTransaction) -> int | None:
         """Return where the import's first change is in the log; None before it."""
         repository = ImportChangeRepository(log.transaction, log.store_id)
         spans = repository.spans(self.import_id)
@@ -50,7 +50,7 @@ class ImportChangeJournal:
 
     def add_lines(
         self,
-        log: LockedStoreLog,
+        log: StoreLogTransaction,
         span: tuple[int, int],
         changes: Sequence[tuple[PurchaseLine, PurchaseLine]],
     ) -> None:
@@ -61,12 +61,14 @@ class ImportChangeJournal:
         ]
         self._add(log, span, before)
 
-    def add_items(self, log: LockedStoreLog, seq: int, before: Sequence[Before]) -> None:
+    def add_items(
+        self, log: StoreLogTransaction, seq: int, before: Sequence[Before]
+    ) -> None:
         """Store which items changed, each as `item_before` gives it."""
         self._add(log, (seq, seq), before)
 
     def _add(
-        self, log: LockedStoreLog, span: tuple[int, int], before: Sequence[Before]
+        self, log: StoreLogTransaction, span: tuple[int, int], before: Sequence[Before]
     ) -> None:
         change = ImportChange(*span, before)
         ImportChangeRepository(log.transaction, log.store_id).add(self.import_id, change)
@@ -102,7 +104,7 @@ class _RestoredRowSeqs:
     So the import that made a restored row can be undone next: the place is a part of it.
     """
 
-    def __init__(self, log: LockedStoreLog) -> None:
+    def __init__(self, log: StoreLogTransaction) -> None:
         self._log = log
         self._repository = ImportChangeRepository(log.transaction, log.store_id)
         self._spans = self._repository.all_spans()
@@ -153,10 +155,10 @@ class ImportUndo:
             raise ChangedSinceImportError(message)
         for first_seq, _ in spans:
             with self.database.transaction() as transaction:
-                log = LockedStoreLog(self.database, transaction, self.store_id)
+                log = StoreLogTransaction(self.database, transaction, self.store_id)
                 self._undo(log, spans, first_seq)
 
-    def delete_changes_and_count_undone(self, log: LockedStoreLog) -> dict[str, int]:
+    def delete_changes_and_count_undone(self, log: StoreLogTransaction) -> dict[str, int]:
         """Delete the import's changes; return how many rows were removed and restored."""
         repository = ImportChangeRepository(log.transaction, self.store_id)
         counts = dict(repository.undo_counts(self.import_id))
@@ -179,7 +181,7 @@ class ImportUndo:
         return sum(not _is_in(spans, seq) for seq in seqs)
 
     def _undo(
-        self, log: LockedStoreLog, spans: Sequence[tuple[int, int]], first_seq: int
+        self, log: StoreLogTransaction, spans: Sequence[tuple[int, int]], first_seq: int
     ) -> None:
         """Undo one transaction of the import; rows that are newer by now stay."""
         log.take_seqs(0)  # locks the head: another process may undo the same
@@ -194,7 +196,7 @@ class ImportUndo:
 
     def _undo_lines(
         self,
-        log: LockedStoreLog,
+        log: StoreLogTransaction,
         change: ImportChange,
         spans: Sequence[tuple[int, int]],
         counts: dict[str, int],
@@ -222,7 +224,7 @@ class ImportUndo:
 
     def _undo_items(
         self,
-        log: LockedStoreLog,
+        log: StoreLogTransaction,
         change: ImportChange,
         spans: Sequence[tuple[int, int]],
         counts: dict[str, int],
@@ -268,7 +270,7 @@ def complete_undo_and_store_outcome(
         problem = f"{error}."
     with database.transaction() as transaction:
         status = ImportStatus.DONE if problem else ImportStatus.UNDONE
-        log = LockedStoreLog(database, transaction, store_id)
+        log = StoreLogTransaction(database, transaction, store_id)
         outcome = (
             {"undo_problem": problem}
             if problem

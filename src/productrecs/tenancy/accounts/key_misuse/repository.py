@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     sightings,
 )
@@ -63,7 +63,7 @@ def store_key_misuse(transaction: sa.Connection, batch: Sequence[KeyMisuse]) -> 
         KeyMisuseRepository(transaction, store_id).add(rows)
 
 
-class KeyMisuseRepository(StoreRepository):
+class KeyMisuseRepository(StoreScopedRepository):
     """The recorded misuses of one store, inside one transaction; never commits."""
 
     def all(self, since_ms: int = 0) -> list[KeyMisuse]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     key_uses,
 )
@@ -12,7 +12,7 @@ from productrecs.tenancy.accounts.api_keys import KeyUse
 from productrecs.tenancy.accounts.repository import AccountRepository
 
 
-class KeyUseRepository(StoreRepository):
+class KeyUseRepository(StoreScopedRepository):
     """The last uses of one store's secret keys; never commits."""
 
     def last_uses(self) -> dict[str, int]:

@@ -4,14 +4,14 @@ from dataclasses import asdict
 
 import sqlalchemy as sa
 
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     store_connections,
 )
 from productrecs.tenancy.accounts.shop_connection import ShopConnection, ShopPlatform
 
 
-class ShopConnectionRepository(StoreRepository):
+class ShopConnectionRepository(StoreScopedRepository):
     """One store's connection to its shop system, in one transaction; never commits."""
 
     def find(self) -> ShopConnection:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
 from productrecs.storage.sql.dialects import ROWS_PLACEHOLDER, RawReader, raw_connection
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import metered_calls
 from productrecs.tenancy.billing.call_meter import StoreMonth
 
@@ -27,7 +27,7 @@ _READ_SQL: Final = (
 )
 
 
-class MeteredCallRepository(StoreRepository):
+class MeteredCallRepository(StoreScopedRepository):
     """One store's metered calls, inside one transaction; never commits."""
 
     def calls(self, month: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import access_tokens
 from productrecs.tenancy.users.dashboard_user import Role
 
@@ -35,7 +35,7 @@ class AccessToken:
         return f"assistant “{self.name}”"
 
 
-class AccessTokenRepository(StoreRepository):
+class AccessTokenRepository(StoreScopedRepository):
     """One store's tokens, inside one transaction; never commits."""
 
     def all(self) -> list[AccessToken]:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     dashboard_invitations,
 )
@@ -38,7 +38,7 @@ class Invitation:
     is_mailed: bool = False  # only the owner of the address has the link
 
 
-class InvitationRepository(StoreRepository):
+class InvitationRepository(StoreScopedRepository):
     """One store's invitations, inside one transaction; never commits."""
 
     def all(self, now_ms: int) -> list[Invitation]:

@@ -8,7 +8,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from productrecs.core.ids import StoreId
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import dashboard_users
 from productrecs.tenancy.users.dashboard_user import DashboardUser
 from productrecs.tenancy.users.repository import user_of_row
@@ -35,7 +35,7 @@ _COLUMNS: Final[Mapping[MailTopic, sa.Column[bool]]] = MappingProxyType(
 )
 
 
-class MailSubscriptionRepository(StoreRepository):
+class MailSubscriptionRepository(StoreScopedRepository):
     """The e-mails that one store's users asked for, inside one transaction."""
 
     def subscribe(self, user_id: str, subject: MailTopic, *, is_on: bool) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import sqlalchemy as sa
 
-from productrecs.storage.sql.store_repository import StoreRepository
+from productrecs.storage.sql.store_scoped_repository import StoreScopedRepository
 from productrecs.storage.sql.tables import (
     dashboard_challenges,
     dashboard_second_factors,
@@ -36,7 +36,7 @@ class SecondFactor:
         return replace(self, recovery=remaining)
 
 
-class SecondFactorRepository(StoreRepository):
+class SecondFactorRepository(StoreScopedRepository):
     """The second factors of one store's users, in one transaction; never commits."""
 
     def find(self, user_id: str) -> SecondFactor | None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from productrecs.core.ids import StoreId
 
 
-class StoreRepository:
+class StoreScopedRepository:
     """The SQL of one subject, for one store, inside one transaction."""
 
     def __init__(self, connection: sa.Connection, store_id: StoreId) -> None:
