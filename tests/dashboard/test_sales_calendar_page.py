@@ -132,11 +132,20 @@ def test_days_ahead_are_holidays_and_entries_with_the_factor_of_the_last_forecas
     sale = CalendarEntry(CalendarEntryKind.CAMPAIGN, "Sale", "2026-12-20", "2026-12-24")
     past = CalendarEntry(CalendarEntryKind.CLOSURE, "Past", "2026-12-01", "2026-12-02")
     days = {"first_day": "2026-12-20", "last_day": "2026-12-24"}
-    forecast = [{"kind": "campaign", "name": "Sale", **days, "factor": 1.4}]
+    price: dict[str, object] = {
+        "kind": "planned_price",
+        "name": "Planned price of 2 products, -20 %",
+    }
+    forecast: list[dict[str, object]] = [
+        {"kind": "campaign", "name": "Sale", **days, "factor": 1.4},
+        price | days | {"factor": 1.2},
+        price | {"first_day": "2026-12-01", "last_day": "2026-12-02", "factor": 1.2},
+    ]
 
     found = upcoming_events(settings, [past, sale], forecast, date(2026, 12, 3))
 
     assert [(one.kind, one.first_day, one.factor) for one in found] == [
+        ("planned_price", "2026-12-20", 1.2),
         ("campaign", "2026-12-20", 1.4),
         ("holiday", "2026-12-25", None),
         ("holiday", "2026-12-26", None),

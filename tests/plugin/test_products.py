@@ -25,6 +25,19 @@ if TYPE_CHECKING:
             {"list_price": None, "gtin": None},
         ),
         (
+            "'price' => '20', 'regular_price' => '20', 'sale_price' => '15', 'date_on_sale_from' => new DateTime('2090-01-01T00:00:00Z'), 'date_on_sale_to' => new DateTime('2090-01-08T23:59:59Z')",
+            {
+                "price": 20.0,
+                "planned_price": 15.0,
+                "planned_price_from": "2090-01-01T00:00:00+00:00",
+                "planned_price_until": "2090-01-08T23:59:59+00:00",
+            },
+        ),
+        (
+            "'price' => '15', 'regular_price' => '20', 'sale_price' => '15', 'is_on_sale' => true, 'date_on_sale_from' => new DateTime('2020-01-01T00:00:00Z')",
+            {"price": 15.0, "list_price": 20.0, "planned_price": None},
+        ),
+        (
             "'type' => 'variable', 'variation_price' => '9', 'variation_regular_price' => '15', 'is_on_sale' => true, 'children' => array()",
             {"price": 9.0, "list_price": 15.0},
         ),

@@ -387,6 +387,14 @@ class Item(TypedDict):
     `USD:group:trade`), each with a price, or with `price` and `list_price`. A list that
     a push leaves out keeps its price; null removes it.
     """
+    planned_price: NotRequired[float | str | None]
+    """A price that will apply on days ahead, such as a sale's. The demand forecast alone
+    reads it: push `price` when the days begin and end.
+    """
+    planned_price_from: NotRequired[str | None]
+    """The first day (or time) of `planned_price`."""
+    planned_price_until: NotRequired[str | None]
+    """The last day (or time) of `planned_price`; null: no end."""
 
 
 class ItemsPush(TypedDict):
@@ -960,6 +968,9 @@ class StoredItem(TypedDict):
     attributes: dict[str, list[str]]
     available_from: str | None
     available_until: str | None
+    planned_price: float | None
+    planned_price_from: str | None
+    planned_price_until: str | None
     created_at: str
     updated_at: str
 

@@ -1299,6 +1299,21 @@ export interface components {
                     sale_price?: number | string | null;
                 };
             } | null;
+            /**
+             * Planned Price
+             * @description A price that will apply on days ahead, such as a sale's. The demand forecast alone reads it: push `price` when the days begin and end.
+             */
+            planned_price?: number | string | null;
+            /**
+             * Planned Price From
+             * @description The first day (or time) of `planned_price`.
+             */
+            planned_price_from?: string | null;
+            /**
+             * Planned Price Until
+             * @description The last day (or time) of `planned_price`; null: no end.
+             */
+            planned_price_until?: string | null;
         };
         /**
          * ItemsPush
@@ -1794,6 +1809,9 @@ export interface components {
             };
             available_from: string | null;
             available_until: string | null;
+            planned_price: number | null;
+            planned_price_from: string | null;
+            planned_price_until: string | null;
             created_at: string;
             updated_at: string;
         };
@@ -2852,6 +2870,9 @@ export interface operations {
                      *               "list_price": 189
                      *             }
                      *           },
+                     *           "planned_price": 129,
+                     *           "planned_price_from": "2026-12-01",
+                     *           "planned_price_until": "2026-12-07",
                      *           "created_at": "2026-11-21T09:00:00.000Z",
                      *           "updated_at": "2026-11-21T09:00:00.000Z"
                      *         }
@@ -2958,6 +2979,9 @@ export interface operations {
                      *           "list_price": 189
                      *         }
                      *       },
+                     *       "planned_price": 129,
+                     *       "planned_price_from": "2026-12-01",
+                     *       "planned_price_until": "2026-12-07",
                      *       "created_at": "2026-11-21T09:00:00.000Z",
                      *       "updated_at": "2026-11-21T09:00:00.000Z"
                      *     }

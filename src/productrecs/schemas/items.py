@@ -332,6 +332,19 @@ class ItemBody(BaseModel):
         ),
         json_schema_extra={"default": {}},
     )
+    planned_price: OptionalNumber = Field(
+        None,
+        description=(
+            "A price that will apply on days ahead, such as a sale's. The demand forecast "
+            "alone reads it: push `price` when the days begin and end."
+        ),
+    )
+    planned_price_from: OptionalTime = Field(
+        None, description="The first day (or time) of `planned_price`."
+    )
+    planned_price_until: OptionalTime = Field(
+        None, description="The last day (or time) of `planned_price`; null: no end."
+    )
 
 
 class ItemsPush(BaseModel):
@@ -341,6 +354,7 @@ class ItemsPush(BaseModel):
 
 
 _FIELDS = tuple(FIELD_DEFAULTS)
+_AMOUNT_FIELDS = ("price", "list_price", "planned_price", "cost")
 
 
 def parse_items(body: object, warnings: BodyWarnings | None = None) -> list[ItemPatch]:
@@ -385,7 +399,7 @@ def _parse_patches(
         else:
             if warnings is not None:
                 warnings.check_fields(ItemBody, item)
-                warnings.check_amounts(valid, ("price", "list_price", "cost"))
+                warnings.check_amounts(valid, _AMOUNT_FIELDS)
             yield _to_patch(valid)
     if problems:
         raise BodyError(problems)

@@ -359,8 +359,9 @@ def test_the_days_ahead_have_what_the_calendar_knows(
     ]
 
 
+@pytest.mark.parametrize("source", ["campaign", "planned price", "both"])
 def test_a_sale_price_ahead_sells_what_reduced_prices_sold(
-    database: Database, store: Store
+    database: Database, store: Store, source: str
 ) -> None:
     names = [f"tent-{number}" for number in range(8)]
     rows = [
@@ -372,21 +373,36 @@ def test_a_sale_price_ahead_sells_what_reduced_prices_sold(
     ]
     sell(database, store, *rows)
     facts: dict[str, Any] = {name: {"price": 20.0} for name in names}
+    if source != "campaign":
+        planned = {
+            "planned_price": 16.0,
+            "planned_price_from": "2026-03-05",
+            "planned_price_until": "2026-03-06T23:59:59+01:00",
+        }
+        facts = {name: fields | planned for name, fields in facts.items()}
     stock(database, store, **facts)
     sale = parse_calendar_entry(
         "campaign", "Sale", "2026-03-05", "2026-03-06", price_change="-20"
     )
-    with database.transaction() as transaction:
-        SalesCalendarRepository(transaction, store.store_id).add(sale, NIGHT)
+    if source != "planned price":
+        with database.transaction() as transaction:
+            SalesCalendarRepository(transaction, store.store_id).add(sale, NIGHT)
 
     run(database, store)
 
     with database.reading() as connection:
         made = ForecastRepository(connection, store.store_id).newest_run()
     assert made is not None
-    assert [event["factor"] for event in made.total["events"]] == [
-        pytest.approx(2, rel=0.15)
-    ]
+    event = {
+        "kind": "planned_price" if source == "planned price" else "campaign",
+        "name": "Planned price of 8 products, -20 %"
+        if source == "planned price"
+        else "Sale",
+        "first_day": "2026-03-05",
+        "last_day": "2026-03-06",
+        "factor": pytest.approx(2, rel=0.15),
+    }
+    assert made.total["events"] == [event]  # once, also where the campaign plans it too
     assert 0.8 ** made.total["price_elasticity"] == pytest.approx(2, rel=0.15)
 
 

@@ -36,6 +36,7 @@ class SpecialDayKind(StrEnum):
     HOLIDAY = "holiday"
     CAMPAIGN = "campaign"
     CLOSURE = "closure"
+    PLANNED_PRICE = "planned_price"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

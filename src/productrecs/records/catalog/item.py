@@ -49,6 +49,9 @@ FIELD_DEFAULTS: Mapping[str, object] = MappingProxyType(
         "attributes": (),
         "list_price": None,
         "prices": (),
+        "planned_price": None,
+        "planned_price_from": None,
+        "planned_price_until": None,
     }
 )
 """Every field of an item except its id, with the value that `null` resets it to."""
@@ -193,6 +196,9 @@ class Item:
     attributes: Attributes = ()
     list_price: float | None = None
     prices: ListPrices = ()
+    planned_price: float | None = None
+    planned_price_from: str | None = None
+    planned_price_until: str | None = None
 
     def with_patch(self, patch: PushedItem) -> Item:
         """Return this item with its fields replaced by those of `patch`.

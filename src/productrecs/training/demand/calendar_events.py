@@ -1,9 +1,10 @@
-"""Calendar events: a country's public holidays, and the days that the merchant planned."""
+"""Calendar events: public holidays, planned campaigns and closed days, planned prices."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from productrecs.records.sales_calendar.calendar_entry import CalendarEntry
+
+
+_PRICE_DIGITS: Final = 2  # prices that change alike by per cent are one event
+
+
+class PlannedPrice(NamedTuple):
+    """An item's price on days ahead: `first` and `last` are date ordinals."""
+
+    row: int
+    first: int
+    last: int
+    ratio: float  # of the price of now
 
 
 def public_holidays(country: str, first: date, last: date) -> list[CalendarEvent]:
@@ -54,3 +67,39 @@ def planned_events(
         )
         for entry in entries
     ]
+
+
+def planned_price_events(
+    prices: Iterable[PlannedPrice], campaigns: Sequence[CalendarEvent], items: int
+) -> list[CalendarEvent]:
+    """Return the planned prices as events: one for items of the same days and change.
+
+    An item that is in a campaign on one of the days is left out: the campaign counts.
+    """
+    rows_by_plan: dict[tuple[int, int, float], list[int]] = defaultdict(list)
+    for price in prices:
+        ratio = round(price.ratio, _PRICE_DIGITS)
+        if 0 < ratio != 1 and not _is_in_campaign(price, campaigns):
+            rows_by_plan[price.first, price.last, ratio].append(price.row)
+    events = []
+    for (first, last, ratio), rows in sorted(rows_by_plan.items()):
+        is_concerned = np.zeros(items, np.bool_)
+        is_concerned[rows] = True
+        count = "1 product" if len(rows) == 1 else f"{len(rows)} products"
+        name = f"Planned price of {count}, {round(100 * (ratio - 1)):+d} %"
+        events.append(
+            CalendarEvent(
+                SpecialDayKind.PLANNED_PRICE, name, first, last, is_concerned, price=ratio
+            )
+        )
+    return events
+
+
+def _is_in_campaign(price: PlannedPrice, campaigns: Sequence[CalendarEvent]) -> bool:
+    return any(
+        event.kind is SpecialDayKind.CAMPAIGN
+        and event.first <= price.last
+        and event.last >= price.first
+        and (event.items is None or bool(event.items[price.row]))
+        for event in campaigns
+    )

@@ -21,12 +21,17 @@ from productrecs.engines.demand.price_elasticity import PaidPrices
 from productrecs.records.catalog.availability import Availability
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
-from productrecs.training.demand.calendar_events import planned_events, public_holidays
+from productrecs.training.demand.calendar_events import (
+    PlannedPrice,
+    planned_events,
+    planned_price_events,
+    public_holidays,
+)
 from productrecs.training.demand.repository import DemandRepository
 from productrecs.training.partitioned_shopper_events import concatenate_rows, select_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from productrecs.engines.array_types_and_sorting import Bools, Floats, Ints, Items
     from productrecs.engines.demand.calendar_effects import CalendarEvent
@@ -162,20 +167,19 @@ def _read_inputs(
     days_ahead = days_between(today, today + timedelta(days=DAYS_AHEAD), zone)
     future_sale_days = _future_days_on_sale(item_facts, days_ahead, zone)
     names = [() if facts is None else facts.categories for facts in item_facts]
-    events = [
-        *public_holidays(
-            settings.holiday_country,
-            days.first,
-            today + timedelta(days=DAYS_AHEAD),
-        ),
-        *planned_events(calendar.entries().values(), names),
-    ]
+    holidays = public_holidays(
+        settings.holiday_country, days.first, today + timedelta(days=DAYS_AHEAD)
+    )
+    campaigns = planned_events(calendar.entries().values(), names)
+    prices = planned_price_events(
+        _planned_prices_ahead(item_facts, days_ahead, zone), campaigns, len(item_facts)
+    )
     return DemandInputs(
         demand,
         future_sale_days,
         numbers,
         days,
-        events,
+        [*holidays, *campaigns, *prices],
         mode,
         repository.seq(),
         _highest_paid_prices(lines, numbers, days),
@@ -376,6 +380,22 @@ def _future_days_on_sale(
         )
         is_on_sale[row, starts:ends] = True
     return is_on_sale
+
+
+def _planned_prices_ahead(
+    item_facts: Sequence[ForecastItemFacts | None], days_ahead: StoreDayRange, zone: tzinfo
+) -> Iterator[PlannedPrice]:
+    """Yield the planned prices of days ahead that differ from the price of now."""
+    today = days_ahead.first.toordinal()
+    for row, facts in enumerate(item_facts):
+        if facts is None or not facts.price or not facts.planned_price:
+            continue
+        first, end = window_day_range(
+            days_ahead, zone, facts.planned_price_from, facts.planned_price_until
+        )
+        if first < end:
+            ratio = facts.planned_price / facts.price
+            yield PlannedPrice(row, today + first, today + end - 1, ratio)
 
 
 def _category_codes(item_facts: Sequence[ForecastItemFacts | None]) -> Items:

@@ -25,6 +25,12 @@ from productrecs.tenancy.accounts.store import Store, is_nightly_run_due
 
 _PAGE: Final = 50_000
 _CHUNK: Final = 500
+_PRICE_COLUMNS: Final = (
+    "price",
+    "planned_price",
+    "planned_price_from",
+    "planned_price_until",
+)
 
 
 class ForecastItemFacts(NamedTuple):
@@ -37,6 +43,10 @@ class ForecastItemFacts(NamedTuple):
     categories: tuple[str, ...]  # the narrowest last
     available_from: str | None
     available_until: str | None
+    price: float | None
+    planned_price: float | None
+    planned_price_from: str | None
+    planned_price_until: str | None
 
 
 class StockOutPeriod(NamedTuple):
@@ -89,6 +99,7 @@ class DemandRepository(StoreScopedRepository):
             "categories",
             "available_from",
             "available_until",
+            *_PRICE_COLUMNS,
             store_id=self._store_id,
         )
         query = sa.select(item)
@@ -184,6 +195,7 @@ def _item_facts(row: sa.RowMapping) -> ForecastItemFacts:
         categories=tuple(json.loads(row["categories"])),
         available_from=row["available_from"],
         available_until=row["available_until"],
+        **{name: row[name] for name in _PRICE_COLUMNS},
     )
 
 

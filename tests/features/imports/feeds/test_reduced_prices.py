@@ -62,6 +62,37 @@ def test_a_valid_sale_price_keeps_the_regular_one_as_list_price(
     assert (item["price"], item.get("list_price"), item.get("gtin")) == expected
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (
+            WOO + "1,simple,a,,Tent,1,19,9,2027-11-28 4:52:08,2027-12-01,,\n",
+            (9.0, "2027-11-28T04:52:08", "2027-12-01"),
+        ),
+        (
+            MAGENTO + "\n1,simple,Tent,19,9,12/1/27,,,\n",
+            (9.0, "2027-12-01", None),
+        ),
+        (
+            GOOGLE + "1\tTent\tx\t19 EUR\t9 EUR\t2027-11-01/2027-11-08\t\n",
+            (9.0, "2027-11-01", "2027-11-08"),
+        ),
+        (
+            GOOGLE + "1\tTent\tx\t19 EUR\t9 EUR\t2026-01-01/2026-01-31\t\n",
+            (None, None, None),
+        ),
+        (GOOGLE + "1\tTent\tx\t19 EUR\t9 EUR\t\t\n", (None, None, None)),
+    ],
+)
+def test_a_sale_price_of_days_ahead_is_the_planned_price(
+    tmp_path: Path, content: str, expected: tuple[float | None, str | None, str | None]
+) -> None:
+    item = taken(read(content, tmp_path))["1"]
+
+    names = ("planned_price", "planned_price_from", "planned_price_until")
+    assert tuple(item.get(name) for name in names) == expected
+
+
 def test_the_end_of_a_sale_empties_the_list_price(tmp_path: Path) -> None:
     over = "1\tTent\tx\t19 EUR\t9 EUR\t2026-01-01/2026-01-31\t\n"
 
@@ -69,3 +100,4 @@ def test_the_end_of_a_sale_empties_the_list_price(tmp_path: Path) -> None:
 
     assert isinstance(item, ItemPatch)
     assert item.fields["list_price"] is None
+    assert item.fields["planned_price"] is None

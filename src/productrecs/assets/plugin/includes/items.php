@@ -106,7 +106,7 @@ class Items {
 				}
 			}
 		}
-		$item                += self::attributes( $product );
+		$item                += self::planned_price( $product ) + self::attributes( $product );
 		$item['categories']   = array_slice( array_values( array_unique( $item['categories'] ) ), 0, 200 );
 		$item['category_ids'] = array_slice( array_values( array_unique( $item['category_ids'] ) ), 0, 200 );
 		/**
@@ -153,9 +153,9 @@ class Items {
 	}
 
 	/**
-	 * Return the products that the page of a grouped product lists.
+	 * Return the products that the page of a grouped product lists, or the variations of a variable one.
 	 *
-	 * @param \WC_Product $product The grouped product.
+	 * @param \WC_Product $product The grouped or variable product.
 	 * @return array
 	 */
 	private static function shown_children( $product ) {
@@ -186,6 +186,33 @@ class Items {
 		}
 		$price = self::price( $product );
 		return is_numeric( $regular ) && null !== $price && (float) $regular > $price ? round( (float) $regular, 4 ) : null;
+	}
+
+	/**
+	 * Return the lowest sale price whose days are ahead, and these days.
+	 *
+	 * @param \WC_Product $product The product.
+	 * @return array
+	 */
+	private static function planned_price( $product ) {
+		$planned = array_fill_keys( array( 'planned_price', 'planned_price_from', 'planned_price_until' ), null );
+		$sold    = $product->is_type( 'variable' ) ? self::shown_children( $product ) : array( $product );
+		foreach ( $sold as $one ) {
+			$first = $one->get_date_on_sale_from();
+			$last  = $one->get_date_on_sale_to();
+			if ( ! is_object( $first ) || $first->getTimestamp() <= time() || ! is_numeric( $one->get_sale_price() ) ) {
+				continue;
+			}
+			$price = round( (float) wc_get_price_to_display( $one, array( 'price' => $one->get_sale_price() ) ), 4 );
+			if ( null === $planned['planned_price'] || $price < $planned['planned_price'] ) {
+				$planned = array(
+					'planned_price'       => $price,
+					'planned_price_from'  => gmdate( 'Y-m-d\TH:i:s\Z', $first->getTimestamp() ),
+					'planned_price_until' => is_object( $last ) ? gmdate( 'Y-m-d\TH:i:s\Z', $last->getTimestamp() ) : null,
+				);
+			}
+		}
+		return $planned;
 	}
 
 	/**

@@ -1,7 +1,7 @@
 """Calendar page: campaigns, closed days and holidays that the forecast knows ahead."""
 
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final
@@ -18,6 +18,7 @@ from productrecs.dashboard.page import (
 from productrecs.dashboard.pages.catalog.recommendation_and_search_settings import (
     setting_errors,
 )
+from productrecs.engines.demand.calendar_effects import SpecialDayKind
 from productrecs.features.forecast.forecast_replies import HORIZON_DAYS, today_of
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.records.sales_calendar.calendar_entry import (
@@ -124,10 +125,13 @@ def queue_forecast(visit: Visit) -> Reply:
 def upcoming_events(
     settings: StoreSettings,
     entries: Iterable[CalendarEntry],
-    forecast: Iterable[Mapping[str, Any]],
+    forecast: Sequence[Mapping[str, Any]],
     today: date,
 ) -> list[UpcomingCalendarEvent]:
-    """Return the events of the next 28 days, with what the last forecast made of them."""
+    """Return the events of the next 28 days, with what the last forecast made of them.
+
+    Planned prices are those that the last forecast knew.
+    """
     last = today + timedelta(days=HORIZON_DAYS - 1)
     event_keys = [
         ("holiday", event.name, day, day)
@@ -140,6 +144,12 @@ def upcoming_events(
         if entry.first_day <= last.isoformat() and entry.last_day >= today.isoformat()
     ]
     keys = ("kind", "name", "first_day", "last_day")
+    event_keys += [
+        tuple(known[key] for key in keys)
+        for known in forecast
+        if known["kind"] == SpecialDayKind.PLANNED_PRICE
+        and known["last_day"] >= today.isoformat()
+    ]
     factors = {tuple(known[key] for key in keys): known["factor"] for known in forecast}
     events = [UpcomingCalendarEvent(*key, factors.get(key)) for key in event_keys]
     return sorted(events, key=lambda event: (event.first_day, event.name))

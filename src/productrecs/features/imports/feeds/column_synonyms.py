@@ -284,6 +284,10 @@ ORDER_FIELDS: Final = (
 ITEM_FIELDS: Final = (
     ("The product", ("id", "title", "description", "sku", "gtin")),
     ("Price", ("price", "list_price", "cost", "prices")),
+    (
+        "Planned price",
+        ("planned_price", "planned_price_from", "planned_price_until"),
+    ),
     ("Stock", ("availability", "stock_qty", "available_from", "available_until")),
     ("Page and picture", ("product_url", "image_url")),
     (
@@ -311,6 +315,9 @@ FIELD_TITLES: Final = MappingProxyType(
         "list_price": "Price before a reduction",
         "cost": "Purchase price",
         "prices": "Prices in other currencies or for customer groups",
+        "planned_price": "Price on days ahead",
+        "planned_price_from": "First day of that price",
+        "planned_price_until": "Last day of that price",
         "availability": "Availability",
         "stock_qty": "Units in stock",
         "available_from": "On sale from",

@@ -6,17 +6,14 @@ from typing import Final
 
 from productrecs.core.csv_reader import CsvLayout
 from productrecs.core.html_text import html_to_text, html_to_title
-from productrecs.core.iso_dates import (
-    InvalidDateError,
-    normalise_timestamp,
-    window_end_ms,
-    window_start_ms,
-)
+from productrecs.core.iso_dates import InvalidDateError, normalise_timestamp
 from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.product_grouping import (
+    PLANNED_PRICE_FIELDS,
     FeedOffer,
     OfferedVariant,
     Value,
+    current_price,
 )
 from productrecs.features.imports.feeds.value_parsing import (
     InvalidOfferError,
@@ -26,7 +23,6 @@ from productrecs.features.imports.feeds.value_parsing import (
     parse_gtin,
     parse_price,
     parse_stock,
-    with_regular_price,
 )
 from productrecs.records.catalog.availability import (
     Availability,
@@ -76,9 +72,9 @@ LAYOUT: Final = CsvLayout(
 
 
 PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"list_price": ("price",)}
+    dict.fromkeys(("list_price", *PLANNED_PRICE_FIELDS), ("price",))
 )
-"""The one field that an empty cell clears: without a sale price there is no sale."""
+"""The fields that an empty cell clears: without a sale price there is no sale."""
 
 _ATTRIBUTES: Final = ("brand", "color", "size", "material", "pattern", "gender")
 
@@ -128,6 +124,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant
     return OfferedVariant(
         price=None if price is None else price.amount,
         list_price=None if price is None else price.regular,
+        planned=None if price is None else price.planned,
         cost=None if cost is None else cost.amount,
         stock=parse_stock(cells.get("stock", "")),
         availability=_availability(cells.get("availability", "").strip()),
@@ -136,29 +133,16 @@ def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant
 
 def _price(cells: Mapping[str, str], reading: FeedReadState) -> ParsedPrice | None:
     price = parse_price(cells.get("price", ""), reading.separator)
-    sale = parse_price(cells.get("sale_price", ""), reading.separator)
     if price is not None:
         reading.add_currency(price.currency)
-    if sale is None or not _is_on_sale(cells.get("sale_dates", ""), reading):
-        return price
-    return with_regular_price(sale, price)
-
-
-def _is_on_sale(dates: str, reading: FeedReadState) -> bool:
-    """Return whether now is within `from/until`; without dates the sale price applies."""
-    if not dates.strip():
-        return True
-    start, _, end = dates.partition("/")
-    try:
-        has_started = (
-            window_start_ms(normalise_timestamp(start), reading.zone) <= reading.now_ms
-        )
-        return has_started and reading.now_ms <= window_end_ms(
-            normalise_timestamp(end), reading.zone
-        )
-    except InvalidDateError:
-        reading.add_unreadable_date(dates)
-        return False
+    start, _, end = cells.get("sale_dates", "").partition("/")
+    sale = {
+        "regular_price": cells.get("price", ""),
+        "sale_price": cells.get("sale_price", ""),
+        "sale_from": start,
+        "sale_to": end,
+    }
+    return current_price(sale, reading)
 
 
 def _availability(text: str) -> Availability | None:

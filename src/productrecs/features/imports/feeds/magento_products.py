@@ -10,6 +10,7 @@ from productrecs.core.csv_reader import CsvLayout
 from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.product_grouping import (
+    PLANNED_PRICE_FIELDS,
     FeedOffer,
     OfferedVariant,
     Value,
@@ -70,6 +71,7 @@ PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "image_url": ("image",),
         "price": ("regular_price",),
         "list_price": ("regular_price",),
+        **dict.fromkeys(PLANNED_PRICE_FIELDS, ("regular_price",)),
         "cost": ("cost",),
         "stock_qty": ("stock",),
         "availability": ("status", "online", "visibility"),
@@ -182,6 +184,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant
     return OfferedVariant(
         price=None if price is None else price.amount or None,
         list_price=None if price is None else price.regular,
+        planned=None if price is None else price.planned,
         cost=None if cost is None else cost.amount,
         stock=None if is_composed else stock,
         availability=_availability(cells, stock),

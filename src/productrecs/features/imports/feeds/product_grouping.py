@@ -23,6 +23,7 @@ from productrecs.features.imports.feeds.column_mapping import SYNONYMS
 from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.value_parsing import (
     ParsedPrice,
+    PlannedPrice,
     parse_price,
     with_regular_price,
 )
@@ -37,6 +38,13 @@ Value = str | list[str] | None
 
 _JOINTS: Final = " -\u2013\u2014,;:/|("
 _MAX_VALUES: Final = 30  # per attribute, such as the colours of all variants
+PLANNED_PRICE_FIELDS: Final = (
+    "planned_price",
+    "planned_price_from",
+    "planned_price_until",
+)
+"""The fields of a product that a `PlannedPrice` fills."""
+
 _SHORTEST: Final = 3  # the shortest common title of several variants, in characters
 _ATTRIBUTE_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
     {synonym: name for name, synonyms in SYNONYMS.items() for synonym in synonyms}
@@ -66,6 +74,7 @@ class OfferedVariant(msgspec.Struct, frozen=True):
     stock: int | None = None
     availability: Availability | None = None
     list_price: float | None = None
+    planned: PlannedPrice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +167,8 @@ class FeedProduct:
             "stock_qty": stock,
             "availability": shown.availability,
         }
+        if shown.planned is not None:
+            sale_fields |= dict(zip(PLANNED_PRICE_FIELDS, shown.planned, strict=True))
         return fields | {
             name: value for name, value in sale_fields.items() if value is not None
         }
@@ -230,7 +241,7 @@ def current_price(
 ) -> ParsedPrice | None:
     """Return the sale price while it is valid, else the regular one, or None.
 
-    A valid sale price names the regular one.
+    A valid sale price names the regular one, a regular price the sale that is planned.
 
     `as_iso` converts a date of the file to a form that `normalise_timestamp` reads, and
     `parse` parses a price. With an unreadable date the regular price applies and the
@@ -253,9 +264,12 @@ def current_price(
     except InvalidDateError as error:
         reading.add_unreadable_date(str(error))
         return sale if regular is None else regular
-    is_in_future = sale_start and window_start_ms(sale_start, reading.zone) > reading.now_ms
-    is_over = sale_end and reading.now_ms > window_end_ms(sale_end, reading.zone)
-    return regular if is_in_future or is_over else with_regular_price(sale, regular)
+    if sale_end and reading.now_ms > window_end_ms(sale_end, reading.zone):
+        return regular
+    if sale_start and window_start_ms(sale_start, reading.zone) > reading.now_ms:
+        planned = PlannedPrice(sale.amount, sale_start, sale_end)
+        return None if regular is None else regular._replace(planned=planned)
+    return with_regular_price(sale, regular)
 
 
 def _checked_time(text: str) -> str | None:

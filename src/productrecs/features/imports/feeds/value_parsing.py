@@ -20,15 +20,25 @@ class InvalidOfferError(ProductRecsError):
     """A row of a feed is not a valid product; the message says why."""
 
 
+class PlannedPrice(NamedTuple):
+    """A sale price whose days are ahead; without `until` it has no end."""
+
+    amount: float
+    first: str
+    until: str | None
+
+
 class ParsedPrice(NamedTuple):
     """An amount, and its currency if one was written (three capitals).
 
-    `regular` is the regular price that a valid sale price reduces.
+    `regular` is the regular price that a valid sale price reduces, `planned` a sale price
+    that is not valid yet.
     """
 
     amount: float
     currency: str | None = None
     regular: float | None = None
+    planned: PlannedPrice | None = None
 
 
 def category_levels(path: str) -> list[str]:

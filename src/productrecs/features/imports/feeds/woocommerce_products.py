@@ -16,6 +16,7 @@ from productrecs.core.currency_digits import digits_after_point
 from productrecs.core.html_text import html_to_text, html_to_title
 from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.product_grouping import (
+    PLANNED_PRICE_FIELDS,
     FeedOffer,
     OfferedVariant,
     Value,
@@ -155,6 +156,7 @@ PROVIDED_FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "image_url": ("images",),
         "price": ("regular_price",),
         "list_price": ("regular_price",),
+        **dict.fromkeys(PLANNED_PRICE_FIELDS, ("regular_price",)),
         "cost": ("cost",),
         "stock_qty": ("stock",),
         "availability": ("status", "published", "visibility"),
@@ -452,6 +454,7 @@ def _variant(cells: Mapping[str, str], reading: FeedReadState) -> OfferedVariant
     return OfferedVariant(
         price=None if price is None else price.amount,
         list_price=None if price is None else price.regular,
+        planned=None if price is None else price.planned,
         cost=None if cost is None else cost.amount,
         stock=parse_stock(cells.get("stock", "")),
         availability=_STATUS.get(cells.get("status", "").strip().lower()),

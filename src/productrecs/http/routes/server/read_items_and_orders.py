@@ -63,6 +63,8 @@ _ITEM: Final = titled(
         **dict.fromkeys(("color", "size", "material"), _TEXTS),
         attributes={"type": "object", "additionalProperties": _TEXTS},
         **dict.fromkeys(("available_from", "available_until"), NULLABLE_TEXT),
+        planned_price=_NUMBER,
+        **dict.fromkeys(("planned_price_from", "planned_price_until"), NULLABLE_TEXT),
         created_at=_TEXT,
         updated_at=_TEXT,
     ),
@@ -90,6 +92,9 @@ _ITEM_EXAMPLE: Final = {
     "attributes": {"season": ["summer"]},
     "list_price": 179.0,
     "prices": {"USD": {"price": 159.0, "list_price": 189.0}},
+    "planned_price": 129.0,
+    "planned_price_from": "2026-12-01",
+    "planned_price_until": "2026-12-07",
     "created_at": _TIME_EXAMPLE,
     "updated_at": _TIME_EXAMPLE,
 }

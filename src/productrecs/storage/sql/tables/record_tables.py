@@ -41,6 +41,9 @@ items = sa.Table(
     sa.Column("list_price", sa.Double),  # before a reduction
     # JSON: triples of a price list's name, the price and the price before a reduction.
     sa.Column("prices", sa.Text, nullable=False, server_default="[]"),
+    sa.Column("planned_price", sa.Double),  # told in advance, for the demand forecast
+    sa.Column("planned_price_from", sa.String(40)),
+    sa.Column("planned_price_until", sa.String(40)),
     sa.Column("created_at", sa.BigInteger, nullable=False),
     sa.Column("updated_at", sa.BigInteger, nullable=False),
     sa.UniqueConstraint("store_id", "item_id"),
