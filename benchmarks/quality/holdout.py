@@ -11,7 +11,7 @@ import numpy.typing as npt
 from benchmarks.report import Figure
 from productrecs.features.experiments.experiment_statistics import (
     MIN_CONVERSIONS,
-    interval_radius,
+    always_valid_interval_radius,
 )
 
 if TYPE_CHECKING:
@@ -99,7 +99,10 @@ def _differs(
     gap, variance = np.abs(means[0] - means[1]), variances[0] + variances[1]
     count = one.visitors + other.visitors
     valid = np.array(
-        [interval_radius(float(v), int(n)) for v, n in zip(variance, count, strict=True)]
+        [
+            always_valid_interval_radius(float(v), int(n))
+            for v, n in zip(variance, count, strict=True)
+        ]
     )
     naive = gap > Z * np.sqrt(variance)
     return bool((may_tell & (gap > valid)).any()), bool(naive[6:].any())

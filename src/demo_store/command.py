@@ -56,7 +56,7 @@ from productrecs.core.ids import random_text, visitor_hash
 from productrecs.engines.text.language_detection_and_stemming import LanguageAnalyzer
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.experiments.experiment_measurement import (
-    holdout_test,
+    holdout_design,
     measure_and_store_test,
 )
 from productrecs.features.imports.event_import import CHUNK
@@ -350,7 +350,7 @@ def _store_search_counts_and_holdout(
             counts.add(day, count_by_intent(observed_searches, language))
         store_exposures(transaction, exposures)
     settings_with_holdout = replace(store.settings, holdout_percent=HOLDOUT_PERCENT)
-    test = holdout_test(replace(store, settings=settings_with_holdout), TEST.name)
+    test = holdout_design(replace(store, settings=settings_with_holdout), TEST.name)
     measure_and_store_test(services.database, store, test, services.clock())
 
 

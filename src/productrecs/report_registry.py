@@ -13,8 +13,8 @@ from productrecs.core.csv_writer import CsvWriter
 from productrecs.core.report import FigureDefinition, Report, ReportError, ReportQuery
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.experiments.experiment_measurement import (
-    design_of,
-    holdout_test,
+    design_of_experiment,
+    holdout_design,
     measure_and_store_test,
 )
 from productrecs.features.experiments.experiment_report import (
@@ -212,9 +212,9 @@ def _measure_and_store_test(
         stored = ExperimentRepository(connection, store.store_id).all()
     experiment = next((test for test in stored if test.name == test_name), None)
     if experiment is None:
-        test = holdout_test(store, test_name or store.settings.holdout_test)
+        test = holdout_design(store, test_name or store.settings.holdout_test)
     else:
-        test = design_of(experiment)
+        test = design_of_experiment(experiment)
     measure_and_store_test(services.database, store, test, services.clock())
 
 

@@ -375,7 +375,7 @@ def test_calls_are_counted_by_assistant(service: Service) -> None:
     def counts() -> dict[str, dict[str, int]]:
         store_id = StoreId(counted.account.store_id)
         with service.database() as database, database.reading() as connection:
-            found = AssistantCallRepository(connection, store_id).recent_by_agent(
+            found = AssistantCallRepository(connection, store_id).recent_calls_by_agent(
                 system_ms()
             )
         return {agent: one.calls for agent, one in found.items()}

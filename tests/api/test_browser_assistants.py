@@ -33,7 +33,9 @@ def calls(service: Service, merchant: Merchant) -> dict[str, int]:
     """Return how often assistants in browsers called, by tool."""
     with service.database() as database, database.reading() as connection:
         store_id = StoreId(merchant.account.store_id)
-        found = AssistantCallRepository(connection, store_id).recent_by_agent(system_ms())
+        found = AssistantCallRepository(connection, store_id).recent_calls_by_agent(
+            system_ms()
+        )
     assert found.keys() <= {BROWSER}
     return found[BROWSER].calls if found else {}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.features.experiments.experiment_measurement import (
-    design_of,
+    design_of_experiment,
     measure_and_store_test,
 )
 from productrecs.records.experiments.arm_assignment import Exposure, arm_of
@@ -66,7 +66,7 @@ def measure(office: Office, shop: Filled, names: list[str]) -> None:
     ]
     with database.transaction() as transaction:
         store_exposures(transaction, exposures)
-    measure_and_store_test(database, store, design_of(experiment), office.now_ms)
+    measure_and_store_test(database, store, design_of_experiment(experiment), office.now_ms)
 
 
 def test_a_test_is_made_started_and_its_winner_chosen(office: Office, shop: Filled) -> None:

@@ -15,7 +15,7 @@ from productrecs.dashboard.formats import Formats
 from productrecs.dashboard.pages.analyse.report_csv_download import spreadsheet_csv
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.experiments.experiment_measurement import (
-    holdout_test,
+    holdout_design,
     measure_and_store_test,
 )
 from productrecs.features.privacy.repository import ShopperRecordRepository
@@ -186,7 +186,7 @@ def test_an_ended_holdout_test_stays_when_a_new_one_starts(
     begin = {"page": page, "holdout_percent": "10"}
     owner.post(path, **begin, holdout_test="spring")
     database = office.services.database
-    spring = holdout_test(find_store(database, store.domain), "spring")
+    spring = holdout_design(find_store(database, store.domain), "spring")
     visitors = [
         Exposure(store.store_id, f"{arm} {n}", "spring", arm, f"{arm} {n}", office.now_ms)
         for arm in (HoldoutArm.SHOWN, HoldoutArm.HELD_OUT)

@@ -15,7 +15,7 @@ from productrecs.cli.main import productrecs
 from productrecs.core.clock import fixed_clock, system_ms
 from productrecs.features.attribution.attributor import Attributor
 from productrecs.features.experiments.experiment_measurement import (
-    holdout_test,
+    holdout_design,
     measure_and_store_test,
 )
 from productrecs.features.reports.customer_segments_report import compute_and_store_segments
@@ -70,7 +70,7 @@ def work(database: Database, folder: Path, store: Store) -> list[Callable[[], ob
         lambda: Attributor(database, folder / "trails").catch_up(store),
         lambda: compute_and_store_segments(database, store, NOON),
         lambda: measure_and_store_test(
-            database, store, holdout_test(store, "a-test"), NOON
+            database, store, holdout_design(store, "a-test"), NOON
         ),
         lambda: RecurringJobEnqueuer(database, queue, system_ms).enqueue_due(
             "train", 1, [NewJob(store.store_id, "train")]

@@ -25,8 +25,8 @@ from productrecs.features.assistants.catalog_products import (
     OfferedItem,
     OfferedProduct,
     ProductSerializer,
+    build_offered_product,
     matching_variants,
-    offered_product,
     relax_selection,
 )
 from productrecs.features.recommendations.recommend import recommend
@@ -123,7 +123,7 @@ class AssistantCatalog:
         Raises:
             BrokenIndexError: when the index is damaged.
         """
-        page = self._results_page(call, call.offset(), call.limit)
+        page = self._results_page(call, call.offset_from_cursor(), call.limit)
         return [hit.item for hit in page.hits], page.total or 0
 
     def page_reply(
@@ -135,7 +135,7 @@ class AssistantCatalog:
             StorageError: when the database cannot be read.
         """
         products = self._read_products({self._product_key(item): item for item in items})
-        end = call.offset() + len(items)
+        end = call.offset_from_cursor() + len(items)
         pagination: dict[str, Any] = {"has_next_page": False, "total_count": total}
         if items and end < min(total, MAX_OFFSET):
             pagination |= {"has_next_page": True, "cursor": cursor_after(end)}
@@ -387,7 +387,7 @@ class AssistantCatalog:
         for key, numbers in members.items():
             offered = list(self._offered_items(numbers, stored))
             if offered:
-                products[key] = offered_product(key, offered)
+                products[key] = build_offered_product(key, offered)
         return products
 
     def _offered_items(

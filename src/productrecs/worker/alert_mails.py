@@ -41,7 +41,7 @@ RELEVANCE_PATH: Final = "/dashboard/search/relevance"
 def alerted_products(services: Services, store: Store) -> frozenset[str]:
     """Return the products that e-mails have named; call before the next forecast."""
     with services.database.reading() as connection:
-        return ForecastRepository(connection, store.store_id).alerted_items()
+        return ForecastRepository(connection, store.store_id).alerted_item_ids()
 
 
 def mail_stock_alerts(
@@ -74,7 +74,7 @@ def mail_stock_alerts(
         return 0
     with services.database.transaction() as transaction:
         repository = ForecastRepository(transaction, store.store_id)
-        repository.record_alerted_items({action.item_id for action in due_actions})
+        repository.replace_alerted_item_ids({action.item_id for action in due_actions})
     return sent_count
 
 
@@ -82,7 +82,7 @@ def due_stock_actions(services: Services, store: Store) -> list[StockAction]:
     """Return the products to order, by money at stake; not those with enough on order."""
     with services.database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
-        run, stocked = repository.newest_run(), repository.items_with_forecast()
+        run, stocked = repository.newest_run(), repository.items_with_expected_sales()
     if run is None:
         return []
     now_ms = services.clock()

@@ -211,7 +211,7 @@ class StoreJobs:
             items = EarningsRepository(connection, job.store_id).prices_and_costs()
             forecasts = ForecastRepository(connection, job.store_id)
             run = forecasts.newest_run() if store.settings.demand_forecast else None
-            stocked = None if run is None else forecasts.items_with_forecast()
+            stocked = None if run is None else forecasts.items_with_expected_sales()
         stock_plan = None
         if run is not None and stocked is not None:
             stock_plan = plan_stock_actions(stocked, run, store.settings, services.clock())

@@ -186,7 +186,7 @@ def _stockout_messages(source_input: _WebhookSourceInput) -> _SourceResult:
         position = source_input.position or {"run": 0, "products": []}
         if run is None or run.generated_at == position["run"]:
             return source_input.position, ()
-        stocked = forecasts.items_with_forecast()
+        stocked = forecasts.items_with_expected_sales()
     actions = plan_stock_actions(
         stocked, run, source_input.store.settings, source_input.now_ms
     )

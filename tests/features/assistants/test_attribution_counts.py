@@ -11,8 +11,8 @@ from productrecs.core.ids import StoreId
 from productrecs.features.assistants.attribution_counts import (
     MAX_VALUES,
     OTHER,
-    attributed_searches,
-    countable_value,
+    attribution_parameters_to_count,
+    normalized_value_or_other,
 )
 from productrecs.features.assistants.repository import AssistantAttributionRepository
 
@@ -39,7 +39,7 @@ NOW_MS = 20_000 * DAY_MS
     ],
 )
 def test_a_value_that_may_name_a_person_is_counted_as_other(text: str, value: str) -> None:
-    assert countable_value(text) == value
+    assert normalized_value_or_other(text) == value
 
 
 def test_only_source_medium_and_campaign_are_counted() -> None:
@@ -50,21 +50,21 @@ def test_only_source_medium_and_campaign_are_counted() -> None:
         "medium": " ",
     }
 
-    found = attributed_searches(STORE, attribution, NOW_MS)
+    found = attribution_parameters_to_count(STORE, attribution, NOW_MS)
 
     assert [(one.parameter, one.value) for one in found] == [
         ("source", "chat"),
         ("campaign", "may"),
     ]
-    assert attributed_searches(STORE, None, NOW_MS) == []
+    assert attribution_parameters_to_count(STORE, None, NOW_MS) == []
 
 
 def test_counts_are_those_of_one_store_and_end_after_30_days(database: Database) -> None:
     def add(store_id: StoreId, source: str, days_ago: int = 0) -> None:
         at_ms = NOW_MS - days_ago * DAY_MS
-        searches = attributed_searches(store_id, {"source": source}, at_ms)
+        searches = attribution_parameters_to_count(store_id, {"source": source}, at_ms)
         with database.transaction() as transaction:
-            AssistantAttributionRepository(transaction, store_id).count_and_delete_old(
+            AssistantAttributionRepository(transaction, store_id).add_counts_and_delete_old(
                 searches
             )
 
@@ -75,9 +75,9 @@ def test_counts_are_those_of_one_store_and_end_after_30_days(database: Database)
     add(STORE, "chat")
 
     with database.reading() as connection:
-        counts = AssistantAttributionRepository(connection, STORE).recent_by_parameter(
-            NOW_MS
-        )
+        counts = AssistantAttributionRepository(
+            connection, STORE
+        ).recent_searches_by_parameter(NOW_MS)
     assert counts == {"source": {"chat": 3}, "medium": {}, "campaign": {}}
 
 
@@ -86,14 +86,16 @@ def test_values_after_the_first_50_are_counted_together(database: Database) -> N
     searches = [
         one
         for name in names
-        for one in attributed_searches(STORE, {"utm_campaign": name}, NOW_MS)
+        for one in attribution_parameters_to_count(STORE, {"utm_campaign": name}, NOW_MS)
     ]
 
     with database.transaction() as transaction:
-        AssistantAttributionRepository(transaction, STORE).count_and_delete_old(searches)
-        counts = AssistantAttributionRepository(transaction, STORE).recent_by_parameter(
-            NOW_MS
+        AssistantAttributionRepository(transaction, STORE).add_counts_and_delete_old(
+            searches
         )
+        counts = AssistantAttributionRepository(
+            transaction, STORE
+        ).recent_searches_by_parameter(NOW_MS)
 
     assert len(counts["campaign"]) == MAX_VALUES + 1
     assert counts["campaign"][OTHER] == 10

@@ -9,7 +9,7 @@ from productrecs.features.assistants.related_products_extension import (
     SEARCH,
     extension_name,
 )
-from productrecs.features.assistants.ucp_profile import UcpVersion, ucp_profile_of
+from productrecs.features.assistants.ucp_profile import UcpVersion, build_ucp_profile
 from tests.support.ucp_schemas import check_profile
 
 BASE = "https://recs.example.com"
@@ -34,7 +34,7 @@ def test_the_name_begins_with_the_reversed_domain_of_the_schema(
 
 
 def test_the_newest_profile_declares_the_extension_where_it_has_a_name() -> None:
-    profile = ucp_profile_of(BASE, "shop.example", None)
+    profile = build_ucp_profile(BASE, "shop.example", None)
     check_profile(profile)
     name = extension_name(BASE)
 
@@ -42,7 +42,7 @@ def test_the_newest_profile_declares_the_extension_where_it_has_a_name() -> None
 
     assert (declared["schema"], declared["extends"]) == (f"{BASE}{SCHEMA_PATH}", SEARCH)
     for base_url, version in ((BASE, UcpVersion.APRIL_2026), ("http://localhost", None)):
-        capabilities = ucp_profile_of(base_url, "shop.example", version)["ucp"][
+        capabilities = build_ucp_profile(base_url, "shop.example", version)["ucp"][
             "capabilities"
         ]
         assert all(one.startswith("dev.ucp.") for one in capabilities)

@@ -11,8 +11,8 @@ from productrecs.features.experiments.experiment_duration import (
     ExperimentTraffic,
     days_remaining,
     days_to_detect,
-    traffic_before_test,
-    traffic_of_test,
+    measure_recent_traffic,
+    update_traffic_with_result,
 )
 from productrecs.records.events.event import EventKind, NewEvent
 from productrecs.records.orders.order_and_purchase_ledger import NewOrderLine
@@ -85,7 +85,7 @@ def test_traffic_is_that_of_the_tested_list_in_the_last_28_days(
         shop.order(f"o_{n}", line, session=f"s_{n}", at=start + DAY_MS)
 
     def found(subject: str | None, goal: str) -> ExperimentTraffic:
-        return traffic_before_test(database, shop.store, subject, goal, NOON)
+        return measure_recent_traffic(database, shop.store, subject, goal, NOON)
 
     cart, other = found("cart", "revenue"), found("home", "revenue")
     assert (cart.visitors_per_day, cart.conversion, cart.mean) == (2.0, 0.1, 3.0)
@@ -105,8 +105,8 @@ def test_a_running_test_uses_its_own_numbers_once_it_has_enough() -> None:
         "metrics": {"b": {"orders": metric}},
     }
 
-    measured = traffic_of_test(traffic(9.0), result)
-    early = traffic_of_test(
+    measured = update_traffic_with_result(traffic(9.0), result)
+    early = update_traffic_with_result(
         traffic(9.0), {**result, "metrics": {"b": {"orders": {**metric, "conversions": 9}}}}
     )
 
@@ -117,4 +117,4 @@ def test_a_running_test_uses_its_own_numbers_once_it_has_enough() -> None:
     )
     assert measured.variance == pytest.approx(0.16)
     assert (early.visitors_per_day, early.variance) == (100.0, 9.0)
-    assert traffic_of_test(traffic(9.0), None) == traffic(9.0)
+    assert update_traffic_with_result(traffic(9.0), None) == traffic(9.0)

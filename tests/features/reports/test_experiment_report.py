@@ -10,7 +10,7 @@ import pytest
 from productrecs.core.clock import DAY_MS
 from productrecs.core.report import Report, ReportError, ReportQuery
 from productrecs.features.experiments.experiment_measurement import (
-    holdout_test,
+    holdout_design,
     measure_and_store_test,
 )
 from productrecs.features.experiments.experiment_report import advice, experiment_report
@@ -69,7 +69,7 @@ def measured(shop: ReportedStore, now_ms: int) -> dict[str, Any]:
     """Return the result, with the figures of the arms by name."""
     store = shop.store
     made = measure_and_store_test(
-        shop.database, store, holdout_test(store, TEST), now_ms
+        shop.database, store, holdout_design(store, TEST), now_ms
     ).result
     arms = {
         f"{name}_{arm['name']}": arm[name]

@@ -11,11 +11,11 @@ from benchmarks.quality.holdout import Shop, alarms
 from productrecs.features.experiments.experiment_statistics import (
     MIN_CONVERSIONS,
     LiftVerdict,
+    always_valid_interval_radius,
+    cuped_mean_difference,
     cuped_values,
-    interval_radius,
-    mean_difference,
-    sample_ratio_p,
-    verdict,
+    lift_verdict,
+    sample_ratio_p_value,
     visitors_needed,
 )
 
@@ -71,11 +71,11 @@ def test_a_difference_is_concluded_from_fifty_conversions_on() -> None:
     few, many = visitors(600, 0.3, 0.12), visitors(4_000, 0.3, 0.1)
 
     assert few.least < MIN_CONVERSIONS
-    assert verdict(mean_difference(few.shown, few.converted, few.before), few.least) == (
-        LiftVerdict.COLLECTING
-    )
-    found = mean_difference(many.shown, many.converted, many.before)
-    assert verdict(found, many.least) == LiftVerdict.MORE
+    assert lift_verdict(
+        cuped_mean_difference(few.shown, few.converted, few.before), few.least
+    ) == (LiftVerdict.COLLECTING)
+    found = cuped_mean_difference(many.shown, many.converted, many.before)
+    assert lift_verdict(found, many.least) == LiftVerdict.MORE
     assert found.low < 0.2 < found.high
 
 
@@ -83,8 +83,8 @@ def test_a_loss_and_an_open_result_are_concluded_too() -> None:
     worse, equal = visitors(4_000, 0.1, 0.3), visitors(4_000, 0.1, 0.1)
 
     for arms, said in ((worse, LiftVerdict.LESS), (equal, LiftVerdict.OPEN)):
-        found = mean_difference(arms.shown, arms.converted, arms.before)
-        assert verdict(found, arms.least) == said
+        found = cuped_mean_difference(arms.shown, arms.converted, arms.before)
+        assert lift_verdict(found, arms.least) == said
 
 
 def test_what_was_known_before_makes_the_interval_narrower() -> None:
@@ -95,8 +95,8 @@ def test_what_was_known_before_makes_the_interval_narrower() -> None:
     nothing = np.zeros((4_000, 2))
 
     plain, adjusted = (
-        mean_difference(shown, values, nothing),
-        mean_difference(shown, values, before),
+        cuped_mean_difference(shown, values, nothing),
+        cuped_mean_difference(shown, values, before),
     )
 
     assert adjusted.radius < plain.radius / 3
@@ -105,18 +105,23 @@ def test_what_was_known_before_makes_the_interval_narrower() -> None:
 
 
 def test_an_interval_becomes_narrower_with_visitors() -> None:
-    widths = [interval_radius(1 / count, count) for count in (100, 1_000, 10_000, 100_000)]
+    widths = [
+        always_valid_interval_radius(1 / count, count)
+        for count in (100, 1_000, 10_000, 100_000)
+    ]
 
     assert widths == sorted(widths, reverse=True)
-    assert interval_radius(0.0, 10) == interval_radius(1.0, 0) == 0.0
+    assert (
+        always_valid_interval_radius(0.0, 10) == always_valid_interval_radius(1.0, 0) == 0.0
+    )
 
 
 def test_arms_that_do_not_fit_their_share_are_noticed() -> None:
-    assert sample_ratio_p([9_000, 1_000], [0.9, 0.1]) == pytest.approx(1.0)
-    assert sample_ratio_p([9_300, 700], [0.9, 0.1]) < 0.001
-    assert sample_ratio_p([90, 20], [0.9, 0.1]) == pytest.approx(0.0042, abs=0.0001)
-    assert sample_ratio_p([5, 0], [1.0, 0.0]) == 1.0
-    assert sample_ratio_p([500, 250, 330], [0.5, 0.25, 0.25]) < 0.002
+    assert sample_ratio_p_value([9_000, 1_000], [0.9, 0.1]) == pytest.approx(1.0)
+    assert sample_ratio_p_value([9_300, 700], [0.9, 0.1]) < 0.001
+    assert sample_ratio_p_value([90, 20], [0.9, 0.1]) == pytest.approx(0.0042, abs=0.0001)
+    assert sample_ratio_p_value([5, 0], [1.0, 0.0]) == 1.0
+    assert sample_ratio_p_value([500, 250, 330], [0.5, 0.25, 0.25]) < 0.002
 
 
 def test_half_the_effect_needs_about_four_times_the_visitors() -> None:

@@ -15,7 +15,7 @@ from productrecs.core.timestamps import parse_timestamp
 from productrecs.engines.demand import backtest
 from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
-    store_forecast_summary,
+    store_forecast_reply,
 )
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.features.recommendations.earnings.repository import EarningsRepository
@@ -100,7 +100,7 @@ def run(database: Database, store: Store, now: int = NIGHT) -> None:
 def summary(database: Database, store: Store) -> dict[str, Any]:
     with database.reading() as connection:
         found = ForecastRepository(connection, store.store_id).newest_run()
-    return store_forecast_summary(found, "EUR", enabled=True)
+    return store_forecast_reply(found, "EUR", enabled=True)
 
 
 def item(database: Database, store: Store, item_id: str, now: int = NIGHT) -> Any:
@@ -134,7 +134,7 @@ def test_money_is_what_was_paid_in_the_stores_currency(
     run(database, store)
 
     with database.reading() as connection:
-        stocked = ForecastRepository(connection, store.store_id).items_with_forecast()
+        stocked = ForecastRepository(connection, store.store_id).items_with_expected_sales()
         pages = TrainingRepository(connection, store.store_id).purchase_line_pages(0, 10**6)
         earnings = EarningsRepository(connection, store.store_id).prices_and_costs()
         totals = Counter(row[4] for page in pages for row in page)

@@ -31,7 +31,7 @@ _VALUE: Final = re.compile(r"[^\W_][\w .+-]{0,39}")
 _MAX_DIGITS: Final = 6  # a year and a month; ids, phone and card numbers have more
 
 
-class AttributedAssistantSearch(NamedTuple):
+class SearchAttributionParameter(NamedTuple):
     """A search with one parameter of its attribution, on a day (UTC, since 1970)."""
 
     store_id: StoreId
@@ -44,23 +44,23 @@ class AttributedAssistantSearch(NamedTuple):
         """Every search counts."""
 
 
-def attributed_searches(
+def attribution_parameters_to_count(
     store_id: StoreId, attribution: Mapping[str, str] | None, now_ms: int
-) -> list[AttributedAssistantSearch]:
+) -> list[SearchAttributionParameter]:
     """Return what to count of one search: each of `PARAMETERS` that its attribution has."""
     searches = []
     for parameter, names in PARAMETERS.items():
         texts = ((attribution or {}).get(name, "").strip() for name in names)
         text = next(filter(None, texts), "")
         if text:
-            value = countable_value(text)
+            value = normalized_value_or_other(text)
             searches.append(
-                AttributedAssistantSearch(store_id, parameter, value, now_ms // DAY_MS)
+                SearchAttributionParameter(store_id, parameter, value, now_ms // DAY_MS)
             )
     return searches
 
 
-def countable_value(text: str) -> str:
+def normalized_value_or_other(text: str) -> str:
     """Return a value as it is counted; `other` if it may name a person or is too long."""
     value = " ".join(text.split()).lower()
     has_few_digits = sum(map(str.isdigit, value)) <= _MAX_DIGITS

@@ -193,7 +193,7 @@ class CatalogSearchCall(CatalogCall):
         limit = self.pagination.limit if self.pagination else None
         return min(limit or DEFAULT_LIMIT, MAX_LIMIT)
 
-    def offset(self) -> int:
+    def offset_from_cursor(self) -> int:
         """Return how many results come before the page.
 
         Raises:
@@ -232,7 +232,7 @@ class CatalogProductCall(CatalogCall):
 Call = TypeVar("Call", bound=CatalogCall)
 
 
-def parse_call(body: object, kind: type[Call]) -> Call:
+def parse_catalog_call(body: object, kind: type[Call]) -> Call:
     """Return a call from its JSON; members that the protocol does not know are ignored.
 
     Raises:
@@ -244,9 +244,9 @@ def parse_call(body: object, kind: type[Call]) -> Call:
     except msgspec.ValidationError as error:
         raise InvalidCatalogCallError(str(error)) from error
     if isinstance(call, CatalogSearchCall):
-        _check_search(call)
+        _check_search_inputs(call)
     elif isinstance(call, CatalogLookupCall):
-        _check_ids(call.ids)
+        _check_lookup_ids(call.ids)
     elif isinstance(call, CatalogProductCall):
         names = [option.name for option in call.selected]
         if len(names) != len(set(names)):
@@ -255,8 +255,8 @@ def parse_call(body: object, kind: type[Call]) -> Call:
     return call
 
 
-def _check_search(call: CatalogSearchCall) -> None:
-    call.offset()
+def _check_search_inputs(call: CatalogSearchCall) -> None:
+    call.offset_from_cursor()
     has_query = bool((call.query or "").strip())
     inputs = [call.like, call.complements, call.looks]
     count = has_query + sum(related is not None for related in inputs)
@@ -274,7 +274,7 @@ def _check_search(call: CatalogSearchCall) -> None:
         raise InvalidCatalogCallError(message)
 
 
-def _check_ids(ids: list[str]) -> None:
+def _check_lookup_ids(ids: list[str]) -> None:
     if not ids:
         message = "$.ids is empty; name at least one product or variant"
         raise InvalidCatalogCallError(message)

@@ -55,7 +55,9 @@ class OfferedProduct:
     options: Mapping[str, Options]  # by the id of the item; without variants empty
 
 
-def offered_product(product_id: str, variants: Sequence[OfferedItem]) -> OfferedProduct:
+def build_offered_product(
+    product_id: str, variants: Sequence[OfferedItem]
+) -> OfferedProduct:
     """Return a product; its options tell all of its variants apart."""
     options: dict[str, Options] = {}
     if len(variants) > 1:
@@ -66,7 +68,7 @@ def offered_product(product_id: str, variants: Sequence[OfferedItem]) -> Offered
             for item_id, own in options.items()
         }
         if len({tuple(own.items()) for own in options.values()}) < len(variants):
-            options = _options_by_title(variants)
+            options = _title_option_by_item_id(variants)
     return OfferedProduct(product_id, variants, options)
 
 
@@ -75,7 +77,7 @@ def _options(item: Item) -> Options:
     return {name: labels[0] for name, labels in values if len(labels) == 1}
 
 
-def _options_by_title(variants: Sequence[OfferedItem]) -> dict[str, Options]:
+def _title_option_by_item_id(variants: Sequence[OfferedItem]) -> dict[str, Options]:
     titles = {
         variant.item.item_id: html_to_title(variant.item.title) for variant in variants
     }
@@ -103,12 +105,14 @@ class ProductSerializer:
             "title": html_to_title(item.title) or item.item_id,
             "description": {"plain": _description(item)},
             "price_range": self._price_range([variant.price for variant in variants]),
-            "variants": [self._variant(variant, product.options) for variant in variants],
+            "variants": [
+                self._variant_fields(variant, product.options) for variant in variants
+            ],
         }
         usual = [variant.list_price or variant.price for variant in variants]
         if any(variant.list_price for variant in variants):
             fields["list_price_range"] = self._price_range(usual)
-        fields |= self._page_fields(item)
+        fields |= self._url_and_media_fields(item)
         if item.categories:
             fields["categories"] = _categories(item)
         if product.options:
@@ -131,7 +135,7 @@ class ProductSerializer:
         """Return a product with variants that fit `selected`, and its options in full."""
         fields = self.product_fields(product)
         fields["variants"] = [
-            self._variant(variant, product.options) for variant in variants
+            self._variant_fields(variant, product.options) for variant in variants
         ]
         if product.options:
             fields["selected"] = [
@@ -141,7 +145,7 @@ class ProductSerializer:
                 {
                     "name": name,
                     "values": [
-                        _option_value(product, selected | {name: label}, label)
+                        _option_value_fields(product, selected | {name: label}, label)
                         for label in labels
                     ],
                 }
@@ -149,7 +153,7 @@ class ProductSerializer:
             ]
         return fields
 
-    def _variant(
+    def _variant_fields(
         self, variant: OfferedItem, all_options: Mapping[str, Options]
     ) -> dict[str, Any]:
         item, options = variant.item, all_options.get(variant.item.item_id, {})
@@ -175,9 +179,9 @@ class ProductSerializer:
             fields["options"] = [
                 {"name": name, "label": label} for name, label in options.items()
             ]
-        return fields | self._page_fields(item)
+        return fields | self._url_and_media_fields(item)
 
-    def _page_fields(self, item: Item) -> dict[str, Any]:
+    def _url_and_media_fields(self, item: Item) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         if _is_web_address(item.product_url):
             fields["url"] = with_assistant_utm_parameters(
@@ -219,7 +223,9 @@ def _labels_by_option(options: Mapping[str, Options]) -> dict[str, list[str]]:
     return labels
 
 
-def _option_value(product: OfferedProduct, selected: Options, label: str) -> dict[str, Any]:
+def _option_value_fields(
+    product: OfferedProduct, selected: Options, label: str
+) -> dict[str, Any]:
     fitting = matching_variants(product, selected)
     return {
         "label": label,

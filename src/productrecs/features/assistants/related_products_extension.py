@@ -39,7 +39,7 @@ def extension_name(base_url: str) -> str | None:
     return None
 
 
-def extension_entry(base_url: str) -> dict[str, str]:
+def extension_declaration(base_url: str) -> dict[str, str]:
     """Return what a profile declares of the extension."""
     return {
         "version": EXTENSION_VERSION,

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from productrecs.core.ids import StoreId
-    from productrecs.features.assistants.attribution_counts import AttributedAssistantSearch
+    from productrecs.features.assistants.attribution_counts import (
+        SearchAttributionParameter,
+    )
     from productrecs.features.assistants.browser_tools import BrowserTool
     from productrecs.features.assistants.ucp_profile import CatalogOperation
 
@@ -70,7 +72,7 @@ class RecentAssistantCalls:
 class AssistantCallRepository(StoreScopedRepository):
     """One store's calls, inside one transaction; never commits."""
 
-    def count_and_delete_old(self, calls: Sequence[AssistantCall]) -> None:
+    def add_counts_and_delete_old(self, calls: Sequence[AssistantCall]) -> None:
         """Count calls on their days; older days than 30 are deleted."""
         known = self._agents()
         counts = Counter[tuple[str, str, int]]()
@@ -101,7 +103,7 @@ class AssistantCallRepository(StoreScopedRepository):
         query = sa.select(columns.agent).where(columns.store_id == self._store_id)
         return set(self._connection.scalars(query.distinct()))
 
-    def recent_by_agent(self, now_ms: int) -> dict[str, RecentAssistantCalls]:
+    def recent_calls_by_agent(self, now_ms: int) -> dict[str, RecentAssistantCalls]:
         """Return the calls of each assistant of the last 30 days, the most first."""
         columns = assistant_calls.c
         names = (columns.agent, columns.operation)
@@ -122,20 +124,22 @@ class AssistantCallRepository(StoreScopedRepository):
         return dict(ranked)
 
 
-def count_assistant_calls(
+def add_assistant_call_counts(
     transaction: sa.Connection, batch: Sequence[AssistantCall]
 ) -> None:
     """Count a batch of calls of any stores."""
     for store_id, calls in AccountRepository(transaction).lock_each_store(batch):
-        AssistantCallRepository(transaction, store_id).count_and_delete_old(calls)
+        AssistantCallRepository(transaction, store_id).add_counts_and_delete_old(calls)
 
 
 class AssistantAttributionRepository(StoreScopedRepository):
     """One store's counts, inside one transaction; never commits."""
 
-    def count_and_delete_old(self, searches: Sequence[AttributedAssistantSearch]) -> None:
+    def add_counts_and_delete_old(
+        self, searches: Sequence[SearchAttributionParameter]
+    ) -> None:
         """Count searches on their days; older days than 30 are deleted."""
-        known = self._counted_values()
+        known = self._stored_values_by_parameter()
         counts = Counter[tuple[str, str, int]]()
         for search in searches:
             values = known[search.parameter]
@@ -155,7 +159,7 @@ class AssistantAttributionRepository(StoreScopedRepository):
         oldest = max(search.day for search in searches) - CALL_DAYS
         self._delete_rows(assistant_attributions, assistant_attributions.c.day <= oldest)
 
-    def _counted_values(self) -> defaultdict[str, set[str]]:
+    def _stored_values_by_parameter(self) -> defaultdict[str, set[str]]:
         columns = assistant_attributions.c
         query = sa.select(columns.parameter, columns.value).where(
             columns.store_id == self._store_id
@@ -165,7 +169,7 @@ class AssistantAttributionRepository(StoreScopedRepository):
             known[parameter].add(value)
         return known
 
-    def recent_by_parameter(self, now_ms: int) -> dict[str, dict[str, int]]:
+    def recent_searches_by_parameter(self, now_ms: int) -> dict[str, dict[str, int]]:
         """Return the searches of the last 30 days by parameter and value, most first."""
         columns = assistant_attributions.c
         total = sa.func.sum(columns.searches)
@@ -184,9 +188,11 @@ class AssistantAttributionRepository(StoreScopedRepository):
         return counts
 
 
-def count_attributed_searches(
-    transaction: sa.Connection, batch: Sequence[AttributedAssistantSearch]
+def add_attribution_parameter_counts(
+    transaction: sa.Connection, batch: Sequence[SearchAttributionParameter]
 ) -> None:
     """Count a batch of searches of any stores."""
     for store_id, searches in AccountRepository(transaction).lock_each_store(batch):
-        AssistantAttributionRepository(transaction, store_id).count_and_delete_old(searches)
+        AssistantAttributionRepository(transaction, store_id).add_counts_and_delete_old(
+            searches
+        )

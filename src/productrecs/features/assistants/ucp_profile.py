@@ -14,7 +14,7 @@ from productrecs.core.errors import ProductRecsError
 from productrecs.features.assistants.related_products_extension import (
     EXTENSION_VERSION,
     SEARCH,
-    extension_entry,
+    extension_declaration,
     extension_name,
 )
 
@@ -59,7 +59,7 @@ def catalog_path(domain: str, version: UcpVersion | None = None) -> str:
     return f"/ucp/{domain}/{version}" if version else f"/ucp/{domain}"
 
 
-def ucp_profile_of(
+def build_ucp_profile(
     base_url: str, domain: str, version: UcpVersion | None
 ) -> dict[str, Any]:
     """Return the profile of a store; `version` None also names the older versions."""
@@ -74,22 +74,22 @@ def ucp_profile_of(
     endpoint = base_url + catalog_path(domain, described)
     ucp["services"] = {
         "dev.ucp.shopping": [
-            _service(described, "rest", endpoint, "rest.openapi.json"),
-            _service(described, "mcp", f"{endpoint}/mcp", "mcp.openrpc.json"),
+            _service_entry(described, "rest", endpoint, "rest.openapi.json"),
+            _service_entry(described, "mcp", f"{endpoint}/mcp", "mcp.openrpc.json"),
         ]
     }
     ucp["capabilities"] = {
-        SEARCH: [_capability(described, "search", "catalog_search.json")],
-        _LOOKUP: [_capability(described, "lookup", "catalog_lookup.json")],
+        SEARCH: [_capability_entry(described, "search", "catalog_search.json")],
+        _LOOKUP: [_capability_entry(described, "lookup", "catalog_lookup.json")],
     }
     name = extension_name(base_url)
     if name and described is NEWEST:  # the older binds names to domains of two labels
-        ucp["capabilities"][name] = [extension_entry(base_url)]
+        ucp["capabilities"][name] = [extension_declaration(base_url)]
     ucp["payment_handlers"] = {}
     return {"ucp": ucp}
 
 
-def _service(
+def _service_entry(
     version: UcpVersion, transport: str, endpoint: str, schema: str
 ) -> dict[str, str]:
     base = f"{_SPECIFICATION}/{version}"
@@ -102,7 +102,7 @@ def _service(
     }
 
 
-def _capability(version: UcpVersion, page: str, schema: str) -> dict[str, str]:
+def _capability_entry(version: UcpVersion, page: str, schema: str) -> dict[str, str]:
     base = f"{_SPECIFICATION}/{version}"
     return {
         "version": version.value,
@@ -111,7 +111,7 @@ def _capability(version: UcpVersion, page: str, schema: str) -> dict[str, str]:
     }
 
 
-def ucp_member(
+def ucp_reply_member(
     version: UcpVersion, operation: CatalogOperation, extension: str | None = None
 ) -> dict[str, Any]:
     """Return the `ucp` member of a reply; `extension` names the one that it uses."""
@@ -131,5 +131,5 @@ def failure_reply(
         "content": content,
         "severity": "unrecoverable",
     }
-    ucp = ucp_member(version, operation) | {"status": "error"}
+    ucp = ucp_reply_member(version, operation) | {"status": "error"}
     return {"ucp": ucp, "messages": [message]}

@@ -25,7 +25,7 @@ from productrecs.features.attribution.daily_sums import (
     AttributionDaySums,
     DailySearchClicks,
     LocalDayMapper,
-    sum_by_day,
+    sum_outcomes_by_day,
 )
 from productrecs.features.attribution.last_touch import (
     OutcomesToAttribute,
@@ -124,7 +124,7 @@ _DELETE_BATCH: Final = 5_000
 _LOOK_WIDGET: Final = "look"  # the widget
 _NO_PLACE: Final[TouchpointPlace] = (None, None, None, None)
 
-LookCounts = Mapping[tuple[str, str, int], tuple[int, int]]
+LookItemCounts = Mapping[tuple[str, str, int], tuple[int, int]]
 TouchpointCounts = Mapping[tuple[str, str, str, int], tuple[int, int]]
 
 
@@ -139,7 +139,7 @@ class AttributionStepResult:
     days: Sequence[str]  # the days whose sums change
     sums: AttributionDaySums
     touchpoint_counts: TouchpointCounts
-    look_counts: LookCounts
+    look_counts: LookItemCounts
     reach_sketches: Mapping[ReachKey, tuple[bytes, bytes]]
     searches: Sequence[DailySearchClicks]
     hours: Sequence[Row]
@@ -171,12 +171,12 @@ class Attributor:
             StoreDeletedError: when the store was deleted.
             StorageError: committed steps remain.
         """
-        while self._take_step(store):
+        while self._take_step_if_behind(store):
             if is_over():
                 return False
         return True
 
-    def _take_step(self, store: Store) -> bool:
+    def _take_step_if_behind(self, store: Store) -> bool:
         """Take one step; return whether more may follow."""
         settings = store.settings
         target = AttributionProgress(0, settings.timezone, VERSION, settings.language)
@@ -190,12 +190,14 @@ class Attributor:
                 if not index.try_read_up_to(repository, position.seq):
                     return True
                 up_to = min(head, position.seq + self.step, index.end)
-                step = _compute_step(repository, index, position, up_to, settings.zone)
+                step = _advance_index_and_compute_step(
+                    repository, index, position, up_to, settings.zone
+                )
                 index.close_segment_if_full(repository)
             else:
                 step = None
         if step is not None:
-            self._store_step(store.store_id, step)
+            self._store_step_unless_stored(store.store_id, step)
         elif position is None:
             with self.database.transaction(synced=False) as transaction:
                 AttributionRepository(transaction, store.store_id).begin_progress(target)
@@ -203,7 +205,9 @@ class Attributor:
             self._delete_batch_or_restart(store.store_id, position, target)
         return True
 
-    def _store_step(self, store_id: StoreId, step: AttributionStepResult) -> None:
+    def _store_step_unless_stored(
+        self, store_id: StoreId, step: AttributionStepResult
+    ) -> None:
         with self.database.transaction(synced=False) as transaction:
             repository = AttributionRepository(transaction, store_id)
             if not repository.advance_progress(step.before, step.after):
@@ -212,8 +216,8 @@ class Attributor:
             repository.replace_day_sums(self.database, step.days, step.sums)
             repository.add_touchpoint_counts(step.touchpoint_counts)
             repository.add_look_counts(step.look_counts)
-            repository.replace_reach(self.database, step.reach_sketches)
-            repository.replace_search_clicks(self.database, step.searches)
+            repository.replace_reach_sketches(self.database, step.reach_sketches)
+            repository.replace_daily_search_clicks(self.database, step.searches)
             repository.add_event_counts(step.hours)
 
     def _delete_batch_or_restart(
@@ -225,7 +229,7 @@ class Attributor:
             deleting = position._replace(seq=_DELETING)
             if repository.advance_progress(
                 position, deleting
-            ) and repository.delete_open_outcomes_and_sums(_DELETE_BATCH):
+            ) and repository.delete_open_outcomes_then_sums(_DELETE_BATCH):
                 repository.advance_progress(deleting, target)
 
     def _get_or_open_touchpoint_index(self, store_id: StoreId) -> TouchpointIndex:
@@ -243,7 +247,7 @@ class Attributor:
         return index
 
     def _size(self) -> int:
-        return sum(index.size for index in self._touchpoint_indexes.values())
+        return sum(index.size_in_memory for index in self._touchpoint_indexes.values())
 
 
 def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[StoreId]:
@@ -262,7 +266,7 @@ def stores_to_attribute(database: Database, accounts: AccountDirectory) -> list[
     ]
 
 
-def _compute_step(
+def _advance_index_and_compute_step(
     repository: AttributionRepository,
     index: TouchpointIndex,
     position: AttributionProgress,
@@ -285,7 +289,7 @@ def _compute_step(
     outcome_rows += [(SALE, *row[:-1]) for row in lines if not row[-1]]
     open_rows = [row for row in outcome_rows if row[2] >= settled.before_ms]
     outcomes = _attribute_outcomes(repository, index, open_rows, days, intents)
-    outcomes += _updated_settled_lines(
+    outcomes += _settled_outcomes_with_new_values(
         [row for row in outcome_rows if row[0] == SALE and row[2] < settled.before_ms],
         stored_outcomes,
         LocalDayMapper(zone),
@@ -300,7 +304,7 @@ def _compute_step(
         days=changed_days,
         sums=_recompute_day_sums(repository, changed_days, outcomes, removed_facts),
         touchpoint_counts=_touchpoint_counts(touchpoints, days),
-        look_counts=_look_counts(touchpoints, days),
+        look_counts=_look_item_counts(touchpoints, days),
         reach_sketches=changed_reach_sketches(repository, touchpoints, index.codes, days),
         searches=updated_daily_search_clicks(
             repository, searches, index.codes, days, intents
@@ -333,7 +337,7 @@ def _recompute_day_sums(
             for outcome in repository.outcomes_on(day)
             if outcome.fact not in removed_facts
         ]
-        sums_of_day = sum_by_day([*remaining, *by_day[day]])
+        sums_of_day = sum_outcomes_by_day([*remaining, *by_day[day]])
         sums.credited.extend(sums_of_day.credited)
         sums.items.extend(sums_of_day.items)
         sums.totals.extend(sums_of_day.totals)
@@ -354,11 +358,11 @@ def _attribute_outcomes(
     """
     if not outcome_rows:
         return []
-    rows_with_owner = _rows_under_all_ids(repository, outcome_rows)
-    outcomes = _outcomes_to_attribute(index, [row for _, row in rows_with_owner])
+    rows_with_owner = _indexed_rows_per_shopper_id(repository, outcome_rows)
+    outcomes = _to_outcome_arrays(index, [row for _, row in rows_with_owner])
     owners = np.array([owner for owner, _ in rows_with_owner])
-    touchpoints = attribute_last_touch(index.segments, outcomes).best_of(owners)
-    search_clicks = last_search_clicks(index.segments, outcomes).best_of(owners)
+    touchpoints = attribute_last_touch(index.segments, outcomes).best_per_owner(owners)
+    search_clicks = last_search_clicks(index.segments, outcomes).best_per_owner(owners)
     places = repository.log.touchpoint_places(
         touchpoints.seqs[touchpoints.seqs >= 0].tolist()
     )
@@ -380,7 +384,7 @@ def _attribute_outcomes(
     ]
 
 
-def _updated_settled_lines(
+def _settled_outcomes_with_new_values(
     rows: Sequence[Row], stored: Iterable[AttributedOutcome], days: LocalDayMapper
 ) -> list[AttributedOutcome]:
     """Return lines of settled days with their present value and first touchpoint."""
@@ -400,7 +404,7 @@ def _updated_settled_lines(
     return updated
 
 
-def _rows_under_all_ids(
+def _indexed_rows_per_shopper_id(
     repository: AttributionRepository, outcome_rows: Sequence[Row]
 ) -> list[tuple[int, Row]]:
     """Return the rows and their places, and each again under its customer's other ids."""
@@ -415,7 +419,7 @@ def _rows_under_all_ids(
     return rows
 
 
-def _outcomes_to_attribute(
+def _to_outcome_arrays(
     index: TouchpointIndex, outcome_rows: Sequence[Row]
 ) -> OutcomesToAttribute:
     _, seqs, times, items, shoppers, *_ = zip(*outcome_rows, strict=True)
@@ -489,7 +493,9 @@ def _touchpoint_counts(
     return {place: (shown, clicked) for place, (shown, clicked) in counts.items()}
 
 
-def _look_counts(touchpoints: TouchpointColumns, days: LocalDayMapper) -> LookCounts:
+def _look_item_counts(
+    touchpoints: TouchpointColumns, days: LocalDayMapper
+) -> LookItemCounts:
     """Return each product's impression and click counts in each look, by day."""
     counts: dict[tuple[str, str, int], list[int]] = defaultdict(lambda: [0, 0])
     columns = zip(

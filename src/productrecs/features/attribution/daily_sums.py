@@ -157,7 +157,7 @@ class _OutcomeSums:
             self.revenues_clicked.append(outcome.value)
 
 
-def sum_by_day(outcomes: Iterable[AttributedOutcome]) -> AttributionDaySums:
+def sum_outcomes_by_day(outcomes: Iterable[AttributedOutcome]) -> AttributionDaySums:
     """Return the sums of whole days, in no special order.
 
     Equal outcomes give equal sums to the last bit, in any order.
@@ -273,10 +273,10 @@ class LocalDayMapper:
         quarter = moment_ms // QUARTER_MS
         cached = self._cache.get(quarter)
         if cached is None:
-            cached = self._cache.put(quarter, self._day(quarter))
+            cached = self._cache.put(quarter, self._day_of_quarter_hour(quarter))
         return cached
 
-    def _day(self, quarter: int) -> str:
+    def _day_of_quarter_hour(self, quarter: int) -> str:
         seconds = quarter * QUARTER_MS / 1000
         try:
             moment = datetime.fromtimestamp(seconds, UTC).astimezone(self._zone)

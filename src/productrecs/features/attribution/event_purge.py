@@ -2,7 +2,7 @@
 
 A purchase is attributed to what the shopper saw up to 30 days before. So the days of the
 oldest events that stay, and of 30 days after them, are settled before anything is
-deleted: a later recomputation leaves their sums alone (`settle_days`).
+deleted: a later recomputation leaves their sums alone (`settle_days_if_all_read`).
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def purge_events(
     that still runs. An interrupted purge continues with the next call.
     """
     deleted = 0
-    before_ms = _settle_days_before_purge(database, store, retention_days, now_ms)
+    before_ms = _settle_days_and_return_cutoff(database, store, retention_days, now_ms)
     if before_ms is None:
         return 0
     after = -1
@@ -69,7 +69,7 @@ def purge_events(
     return deleted
 
 
-def _settle_days_before_purge(
+def _settle_days_and_return_cutoff(
     database: Database, store: Store, retention_days: int, now_ms: int
 ) -> int | None:
     """Settle the days of what is purged; return before which time events may go."""
@@ -92,13 +92,15 @@ def _settle_days_before_purge(
             oldest = min(oldest, started.date())
     # One day more: a day may have 25 hours.
     first_open = oldest + timedelta(milliseconds=WINDOW_MS) + timedelta(days=1)
-    settled = SettledDays(_start_of(first_open, settings.zone), first_open.isoformat())
+    settled = SettledDays(
+        _start_of_day_ms(first_open, settings.zone), first_open.isoformat()
+    )
     with database.transaction() as transaction:
         attribution = AttributionRepository(transaction, store.store_id)
-        if not attribution.settle_days(progress, settled):
+        if not attribution.settle_days_if_all_read(progress, settled):
             return None
-    return _start_of(oldest, settings.zone)
+    return _start_of_day_ms(oldest, settings.zone)
 
 
-def _start_of(day: date, zone: tzinfo) -> int:
+def _start_of_day_ms(day: date, zone: tzinfo) -> int:
     return int(datetime.combine(day, time.min, zone).timestamp() * 1000)

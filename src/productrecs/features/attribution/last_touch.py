@@ -53,13 +53,13 @@ class Touchpoints:
         )
 
 
-def touchpoints_of(pairs: Ints, seqs: Ints, times: Ints) -> Touchpoints:
+def sort_touchpoints(pairs: Ints, seqs: Ints, times: Ints) -> Touchpoints:
     """Return touchpoints from columns in the order of receipt."""
     order = np.argsort(pairs, kind="stable")
     return Touchpoints(pairs[order], seqs[order], times[order])
 
 
-NO_TOUCHPOINTS: Final = touchpoints_of(*(np.zeros(0, np.int64) for _ in range(3)))
+NO_TOUCHPOINTS: Final = sort_touchpoints(*(np.zeros(0, np.int64) for _ in range(3)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class TouchpointSegment:
     last_seq: int
 
 
-def segment_of(
+def build_segment(
     clicks: Touchpoints, impressions: Touchpoints, searches: Touchpoints
 ) -> TouchpointSegment:
     """Return all kinds as one segment; an empty one covers no time."""
@@ -86,7 +86,7 @@ def segment_of(
     return TouchpointSegment(*kinds, int(times.min()), int(times.max()), int(seqs.max()))
 
 
-EMPTY_SEGMENT: Final = segment_of(NO_TOUCHPOINTS, NO_TOUCHPOINTS, NO_TOUCHPOINTS)
+EMPTY_SEGMENT: Final = build_segment(NO_TOUCHPOINTS, NO_TOUCHPOINTS, NO_TOUCHPOINTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class LastTouchpoints:
     times: Ints
     clicked: Bools
 
-    def best_of(self, owners: Ints) -> "LastTouchpoints":
+    def best_per_owner(self, owners: Ints) -> "LastTouchpoints":
         """Return the best touchpoint of each owner: the last click, else the last one.
 
         The owners are 0, 1, 2 ..., each once or several times.
@@ -129,11 +129,11 @@ def attribute_last_touch(
     without a click, the last such impression.
     """
     last_touchpoints = _without_touchpoints(outcomes)
-    _fill_last_touchpoints(
+    _fill_missing_touchpoints(
         last_touchpoints, [segment.clicks for segment in segments], segments, outcomes
     )
     last_touchpoints.clicked[:] = last_touchpoints.seqs >= 0
-    _fill_last_touchpoints(
+    _fill_missing_touchpoints(
         last_touchpoints, [segment.impressions for segment in segments], segments, outcomes
     )
     return last_touchpoints
@@ -144,7 +144,7 @@ def last_search_clicks(
 ) -> LastTouchpoints:
     """Return the last click on a search result before each cart or sale, likewise."""
     last_clicks = _without_touchpoints(outcomes)
-    _fill_last_touchpoints(
+    _fill_missing_touchpoints(
         last_clicks, [segment.searches for segment in segments], segments, outcomes
     )
     return last_clicks
@@ -156,7 +156,7 @@ def _without_touchpoints(outcomes: OutcomesToAttribute) -> LastTouchpoints:
     return LastTouchpoints(seqs, times, np.zeros(count, np.bool_))
 
 
-def _fill_last_touchpoints(
+def _fill_missing_touchpoints(
     last_touchpoints: LastTouchpoints,
     touchpoints_by_segment: Sequence[Touchpoints],
     segments: Sequence[TouchpointSegment],
@@ -169,8 +169,8 @@ def _fill_last_touchpoints(
         waiting = np.flatnonzero(outcomes.has_shopper & (last_touchpoints.seqs < 0))
         if not len(waiting):
             return
-        subset = _subset(outcomes, waiting)
-        if not _may_contain(segment, subset):
+        subset = _select_outcomes(outcomes, waiting)
+        if not _may_hold_touchpoints_of(segment, subset):
             continue
         indexes = _last_touchpoint_indexes(touchpoints, subset, segment.last_seq)
         is_found = indexes >= 0
@@ -178,7 +178,7 @@ def _fill_last_touchpoints(
         last_touchpoints.times[waiting[is_found]] = touchpoints.times[indexes[is_found]]
 
 
-def _subset(
+def _select_outcomes(
     outcomes: OutcomesToAttribute, rows: npt.NDArray[np.intp]
 ) -> OutcomesToAttribute:
     return OutcomesToAttribute(
@@ -189,7 +189,9 @@ def _subset(
     )
 
 
-def _may_contain(segment: TouchpointSegment, outcomes: OutcomesToAttribute) -> bool:
+def _may_hold_touchpoints_of(
+    segment: TouchpointSegment, outcomes: OutcomesToAttribute
+) -> bool:
     return bool(
         segment.earliest <= outcomes.times.max()
         and segment.latest >= outcomes.times.min() - WINDOW_MS

@@ -227,7 +227,9 @@ class AttributionRepository(StoreScopedRepository):
         ).first()
         return SettledDays() if row is None else SettledDays(*row)
 
-    def settle_days(self, progress: AttributionProgress, days: SettledDays) -> bool:
+    def settle_days_if_all_read(
+        self, progress: AttributionProgress, days: SettledDays
+    ) -> bool:
         """Settle the days before a time; return False if their facts are not all counted.
 
         The position must still be `progress`. Earlier settled days stay settled.
@@ -368,7 +370,7 @@ class AttributionRepository(StoreScopedRepository):
         rows = self._raw.all(_REACH_SQL, (self._store_id, keys)) if keys else []
         return {(row[0], row[1], row[2]): (bytes(row[3]), bytes(row[4])) for row in rows}
 
-    def replace_reach(
+    def replace_reach_sketches(
         self, database: Database, reach: Mapping[ReachKey, tuple[bytes, bytes]]
     ) -> None:
         """Replace the stored sketches of shoppers who were shown and who clicked."""
@@ -380,13 +382,13 @@ class AttributionRepository(StoreScopedRepository):
             ]
             database.insert_rows(self._connection, shopper_days, rows)
 
-    def search_clicks(self, intents: Iterable[SearchKey]) -> list[DailySearchClicks]:
+    def daily_search_clicks(self, intents: Iterable[SearchKey]) -> list[DailySearchClicks]:
         """Return the stored clicks on results, by day and query."""
         keys = [list(key) for key in intents]
         rows = self._raw.all(_SEARCHES, (self._store_id, keys)) if keys else []
         return [DailySearchClicks._make((*row[:-1], bytes(row[-1]))) for row in rows]
 
-    def replace_search_clicks(
+    def replace_daily_search_clicks(
         self, database: Database, days: Collection[DailySearchClicks]
     ) -> None:
         """Replace the stored clicks on results of these queries."""
@@ -402,7 +404,7 @@ class AttributionRepository(StoreScopedRepository):
         if rows:
             self._raw.run(_COUNT_EVENTS, (self._store_id, rows))
 
-    def delete_open_outcomes_and_sums(self, limit: int) -> bool:
+    def delete_open_outcomes_then_sums(self, limit: int) -> bool:
         """Delete up to `limit` outcomes, then all sums; return whether all are deleted.
 
         Those of settled days stay.

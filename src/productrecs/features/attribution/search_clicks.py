@@ -63,7 +63,7 @@ def updated_daily_search_clicks(
             rows[days.day_of(ts), intent].append(row)
     stored = {
         (search_day.day, search_day.intent): search_day
-        for search_day in repository.search_clicks(rows)
+        for search_day in repository.daily_search_clicks(rows)
     }
     shoppers = codes.of(clicks.shoppers)
     changed = []

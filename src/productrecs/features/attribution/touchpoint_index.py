@@ -21,9 +21,9 @@ from productrecs.features.attribution.last_touch import (
     EMPTY_SEGMENT,
     Touchpoints,
     TouchpointSegment,
+    build_segment,
     hash_shopper_item_pairs,
-    segment_of,
-    touchpoints_of,
+    sort_touchpoints,
 )
 from productrecs.features.attribution.repository import (
     AttributionRepository,
@@ -72,7 +72,7 @@ class TouchpointIndex:
         self._read = 0  # the log position up to which touchpoints are read
 
     @property
-    def size(self) -> int:
+    def size_in_memory(self) -> int:
         """How many touchpoints are held in memory, not in files."""
         tail = self._tail
         kinds = (tail.clicks, tail.impressions, tail.searches)
@@ -110,7 +110,7 @@ class TouchpointIndex:
         """Add the touchpoints up to log position `up_to`; none may be missing."""
         if columns.seqs or searches.seqs:
             new_tail, tail = _to_segment(columns, searches, self.codes), self._tail
-            self._tail = segment_of(
+            self._tail = build_segment(
                 new_tail.clicks.merged_after(tail.clicks),
                 new_tail.impressions.merged_after(tail.impressions),
                 new_tail.searches.merged_after(tail.searches),
@@ -122,7 +122,7 @@ class TouchpointIndex:
         if self._read < self.end:
             return
         last_event = repository.log.last_event(self.end - self._length, self.end)
-        _write_segment(self._file(len(self._segments)), self._tail, last_event)
+        _try_write_segment(self._file(len(self._segments)), self._tail, last_event)
         self._segments.append(self._tail)
         self._tail = EMPTY_SEGMENT
 
@@ -131,7 +131,7 @@ class TouchpointIndex:
         if self._read > self.end - self._length:
             return False  # part of the segment is in memory
         last_event = repository.log.last_event(self.end - self._length, self.end)
-        segment = _open_segment(self._file(len(self._segments)), last_event)
+        segment = _open_segment_if_current(self._file(len(self._segments)), last_event)
         if segment is None:
             return False
         self._read = self.end
@@ -161,10 +161,10 @@ def _to_segment(
     search_pairs = hash_shopper_item_pairs(
         codes.of(searches.shoppers), np.array(searches.items, np.int64)
     )
-    return segment_of(
-        touchpoints_of(pairs[is_click], seqs[is_click], times[is_click]),
-        touchpoints_of(pairs[~is_click], seqs[~is_click], times[~is_click]),
-        touchpoints_of(
+    return build_segment(
+        sort_touchpoints(pairs[is_click], seqs[is_click], times[is_click]),
+        sort_touchpoints(pairs[~is_click], seqs[~is_click], times[~is_click]),
+        sort_touchpoints(
             search_pairs[has_terms],
             np.array(searches.seqs, np.int64)[has_terms],
             np.array(searches.times, np.int64)[has_terms],
@@ -172,7 +172,7 @@ def _to_segment(
     )
 
 
-def _write_segment(
+def _try_write_segment(
     path: Path, segment: TouchpointSegment, last_event: tuple[int, int]
 ) -> None:
     """Write a file atomically; on a full disk the segment is read from the log later."""
@@ -202,7 +202,9 @@ def _write_segment(
             temporary_file.unlink(missing_ok=True)
 
 
-def _open_segment(path: Path, last_event: tuple[int, int]) -> TouchpointSegment | None:
+def _open_segment_if_current(
+    path: Path, last_event: tuple[int, int]
+) -> TouchpointSegment | None:
     """Map a file's segment into memory; None when it is missing or of another log."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)

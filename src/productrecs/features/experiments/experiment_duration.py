@@ -10,8 +10,8 @@ from productrecs.features.experiments.experiment_measurement import (
     ExperimentDesign,
     VisitorIndex,
     VisitorPurchases,
+    compute_visitor_outcomes,
     conversion_metric,
-    visitor_outcomes,
 )
 from productrecs.features.experiments.experiment_statistics import (
     ALPHA,
@@ -73,7 +73,7 @@ def days_to_detect(
     return days
 
 
-def traffic_before_test(
+def measure_recent_traffic(
     database: Database, store: Store, subject: str | None, goal: str, now_ms: int
 ) -> ExperimentTraffic:
     """Return the traffic of the last 28 days, or of the newest records of a busy store.
@@ -93,8 +93,8 @@ def traffic_before_test(
             [(person, _CONTROL, person, at) for person, at in first_at.items()], ()
         )
         bought = VisitorPurchases()
-        for page in repository.pages_of_lines(since_ms, after_seq):
-            bought.add_lines(index, page, store.settings.currency, now_ms)
+        for page in repository.pages_of_order_lines(since_ms, after_seq):
+            bought.add_order_lines(index, page, store.settings.currency, now_ms)
     click = EventKind.REC_CLICK if subject else EventKind.SEARCH_CLICK
     events = [
         (person, kind, last)
@@ -102,7 +102,7 @@ def traffic_before_test(
         if kind in {click, EventKind.ADD_TO_CART}
     ]
     design = ExperimentDesign("", {_CONTROL: 1.0}, (goal,), goal)
-    values = visitor_outcomes(design, index, bought, events).values
+    values = compute_visitor_outcomes(design, index, bought, events).values
     if not first_at:
         return ExperimentTraffic(0, 0, 0, 0, is_whole_store)
     began_at = min(first for _, _, first, _, _ in visits)
@@ -129,7 +129,7 @@ def _first_exposures(visits: Iterable[Row], subject: str | None) -> dict[str, in
     return first_at
 
 
-def traffic_of_test(
+def update_traffic_with_result(
     before: ExperimentTraffic, result: Mapping[str, Any] | None
 ) -> ExperimentTraffic:
     """Return the traffic that a running test has; `before` where it knows too little.

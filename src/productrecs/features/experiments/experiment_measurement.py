@@ -17,9 +17,9 @@ from productrecs.features.experiments.experiment_statistics import (
     SRM_P,
     LiftVerdict,
     MeanDifference,
-    mean_difference,
-    sample_ratio_p,
-    verdict,
+    cuped_mean_difference,
+    lift_verdict,
+    sample_ratio_p_value,
     visitors_needed,
 )
 from productrecs.features.experiments.repository import (
@@ -71,7 +71,7 @@ class ExperimentDesign(NamedTuple):
     until_ms: int | None = None
 
 
-def holdout_test(store: Store, name: str) -> ExperimentDesign:
+def holdout_design(store: Store, name: str) -> ExperimentDesign:
     """Return a holdout test, in which shoppers without lists are the control."""
     is_running = name == store.settings.holdout_test
     held_out = store.settings.holdout_percent / 100 if is_running else 0
@@ -82,7 +82,7 @@ def holdout_test(store: Store, name: str) -> ExperimentDesign:
     return ExperimentDesign(name, shares, (_CONVERSION, Goal.REVENUE.value), Goal.REVENUE)
 
 
-def design_of(experiment: Experiment) -> ExperimentDesign:
+def design_of_experiment(experiment: Experiment) -> ExperimentDesign:
     """Return a test of a placement or of search."""
     content = experiment.content
     return ExperimentDesign(
@@ -160,7 +160,7 @@ class VisitorPurchases:
     lines: int = 0
     costed: int = 0
 
-    def add_lines(
+    def add_order_lines(
         self, exposures: VisitorIndex, lines: Iterable[Row], currency: str, until_ms: float
     ) -> None:
         """Add bought lines, each with the cost of its product."""
@@ -191,7 +191,7 @@ class VisitorPurchases:
         return float(np.quantile(np.array(values), CAP_QUANTILE))
 
 
-def visitor_outcomes(
+def compute_visitor_outcomes(
     test: ExperimentDesign,
     exposures: VisitorIndex,
     bought: VisitorPurchases,
@@ -260,7 +260,7 @@ def find_tests_to_measure(
     settings = store.settings
     tests = []
     if settings.holdout_percent:
-        tests.append(holdout_test(store, settings.holdout_test))
+        tests.append(holdout_design(store, settings.holdout_test))
     with database.reading() as connection:
         stored = ExperimentRepository(connection, store.store_id).all()
     for experiment in stored:
@@ -268,7 +268,7 @@ def find_tests_to_measure(
         if experiment.is_open or (
             experiment.state is ExperimentState.ENDED and ended_at > now_ms - _LATE_MS
         ):
-            tests.append(design_of(experiment))
+            tests.append(design_of_experiment(experiment))
     return tests
 
 
@@ -289,16 +289,16 @@ def measure_and_store_test(
         exposures = VisitorIndex(repository.exposures(test.name), repository.links())
         began_at = min(exposures.first_at.values(), default=now_ms)
         bots, bought = exposures.remove(repository.bots(began_at)), VisitorPurchases()
-        for page in repository.pages_of_lines(began_at - BEFORE_MS):
-            bought.add_lines(exposures, page, store.settings.currency, until_ms)
+        for page in repository.pages_of_order_lines(began_at - BEFORE_MS):
+            bought.add_order_lines(exposures, page, store.settings.currency, until_ms)
         kinds = () if test.clicks is None else (test.clicks, EventKind.ADD_TO_CART)
         events = (
             row
-            for page in repository.pages_of_events(kinds, test.since_seq)
+            for page in repository.pages_of_visitor_events(kinds, test.since_seq)
             for row in page
             if row[2] <= until_ms
         )
-        visitors = visitor_outcomes(test, exposures, bought, events)
+        visitors = compute_visitor_outcomes(test, exposures, bought, events)
         visitors.bots = bots
     today = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone(store.settings.zone)
     end_ms = now_ms if test.until_ms is None else test.until_ms
@@ -328,10 +328,10 @@ def result_fields(
         int((visitors.arms == arm_index).sum()) for arm_index in range(len(test.shares))
     ]
     shares, names = list(test.shares.values()), list(test.shares)
-    ratio_p = sample_ratio_p(counts, shares) if all(shares) else None
+    ratio_p = sample_ratio_p_value(counts, shares) if all(shares) else None
     is_mismatched = ratio_p is not None and ratio_p < SRM_P
     days = max(0.0, (now_ms - visitors.began_at) / DAY_MS) if sum(counts) else 0
-    sums = [_arm_sums(visitors, arm_index) for arm_index in range(len(names))]
+    sums = [_metric_sums_of_arm(visitors, arm_index) for arm_index in range(len(names))]
     result: dict[str, Any] = {
         "began_at": visitors.began_at,
         "days": days,
@@ -370,7 +370,7 @@ def result_fields(
     return result
 
 
-def _arm_sums(visitors: VisitorOutcomes, arm_index: int) -> dict[str, float]:
+def _metric_sums_of_arm(visitors: VisitorOutcomes, arm_index: int) -> dict[str, float]:
     """Return the sums of an arm; of clicks, carts and conversions the visitors."""
     is_in_arm = visitors.arms == arm_index
     return {
@@ -404,7 +404,7 @@ def _compare_with_control(
     pair = (visitors.arms == 0) | (visitors.arms == arm_index)
     is_in_variant = visitors.arms[pair] == arm_index
     alpha = ALPHA / comparisons
-    effect = mean_difference(
+    effect = cuped_mean_difference(
         is_in_variant, visitors.values[metric][pair], visitors.before[pair], alpha
     )
     gate = visitors.values[conversion_metric(metric)][pair] > 0
@@ -412,7 +412,9 @@ def _compare_with_control(
         int(gate[is_in_variant].sum()), int(gate[~is_in_variant].sum())
     )
     conclusion = (
-        LiftVerdict.SUPPRESSED if is_mismatched else verdict(effect, fewest_conversions)
+        LiftVerdict.SUPPRESSED
+        if is_mismatched
+        else lift_verdict(effect, fewest_conversions)
     )
     return {
         "conversions": fewest_conversions,

@@ -18,8 +18,8 @@ from productrecs.core.timestamps import iso
 from productrecs.features.experiments.experiment_measurement import (
     TARGET_LIFT,
     ExperimentDesign,
-    design_of,
-    holdout_test,
+    design_of_experiment,
+    holdout_design,
 )
 from productrecs.features.experiments.experiment_statistics import (
     MIN_CONVERSIONS,
@@ -122,7 +122,11 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
         repository = ExperimentResultRepository(connection, store.store_id)
         stored = ExperimentRepository(connection, store.store_id).all()
         experiment = next((test for test in stored if test.name == query.test), None)
-        test = holdout_test(store, name) if experiment is None else design_of(experiment)
+        test = (
+            holdout_design(store, name)
+            if experiment is None
+            else design_of_experiment(experiment)
+        )
         limit = query.limit if query.by else 1
         results, tests = repository.newest_results(test.name, limit), repository.tests()
     title = f"Test {name!r}: variants against the control"
@@ -130,7 +134,7 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
         title = f"Holdout test {name!r}: with and without recommendations"
     if not results or not any(arm["visitors"] for arm in results[0].result["arms"]):
         notes = (
-            tuple(_no_visitor_notes(store, _holdout_tests(tests, stored, but=name)))
+            tuple(_no_visitor_notes(store, _other_holdout_tests(tests, stored, but=name)))
             if experiment is None
             else (_no_result_reason(experiment),)
         )
@@ -141,7 +145,7 @@ def experiment_report(database: Database, store: Store, query: ReportQuery) -> R
     rows = tuple(
         (*((stored_result.day,) if query.by else ()), *row)
         for stored_result in results
-        for row in _metric_rows(stored_result)
+        for row in _result_rows(stored_result)
     )
     return Report(
         name="experiment",
@@ -167,10 +171,10 @@ def earlier_holdout_tests(database: Database, store: Store) -> list[str]:
     with database.reading() as connection:
         tests = ExperimentResultRepository(connection, store.store_id).tests()
         stored = ExperimentRepository(connection, store.store_id).all()
-    return _holdout_tests(tests, stored, but=store.settings.holdout_test)
+    return _other_holdout_tests(tests, stored, but=store.settings.holdout_test)
 
 
-def _holdout_tests(
+def _other_holdout_tests(
     tests: list[tuple[str, int]], stored: Sequence[Experiment], but: str
 ) -> list[str]:
     others = {but, *(test.name for test in stored)}
@@ -199,7 +203,7 @@ def _no_result_reason(experiment: Experiment) -> str:
     return "No visitors yet. Visitors take part once a page shows them the list."
 
 
-def _metric_rows(stored: StoredExperimentResult) -> Iterator[tuple[ReportValue, ...]]:
+def _result_rows(stored: StoredExperimentResult) -> Iterator[tuple[ReportValue, ...]]:
     for variant, metrics in stored.result["metrics"].items():
         is_holdout = variant == HoldoutArm.SHOWN
         than = "with recommendations" if is_holdout else "than the control"

@@ -66,7 +66,7 @@ class MeanDifference:
         return amount / self.control_mean if self.control_mean > 0 else None
 
 
-def mean_difference(
+def cuped_mean_difference(
     is_in_variant: Bools, values: Floats, before: Floats, alpha: float = ALPHA
 ) -> MeanDifference:
     """Return the difference of means with its interval (at least two visitors per arm).
@@ -84,7 +84,7 @@ def mean_difference(
         float(variant_values.mean()),
         float(control_values.mean()),
         float(variant_values.mean() - control_values.mean()),
-        interval_radius(variance, len(values), alpha),
+        always_valid_interval_radius(variance, len(values), alpha),
         variance,
     )
 
@@ -103,7 +103,9 @@ def cuped_values(values: Floats, before: Floats) -> Floats:
     return adjusted
 
 
-def interval_radius(variance: float, visitors: int, alpha: float = ALPHA) -> float:
+def always_valid_interval_radius(
+    variance: float, visitors: int, alpha: float = ALPHA
+) -> float:
     """Return half the width of the interval of an estimate with this variance.
 
     It holds at every number of visitors together with probability 1 - alpha.
@@ -115,7 +117,7 @@ def interval_radius(variance: float, visitors: int, alpha: float = ALPHA) -> flo
     return math.sqrt(variance * 2 * (rho + 1) / rho * math.log(math.sqrt(rho + 1) / alpha))
 
 
-def verdict(difference: MeanDifference, conversions: int) -> LiftVerdict:
+def lift_verdict(difference: MeanDifference, conversions: int) -> LiftVerdict:
     """Return the verdict; COLLECTING until the smaller arm has 50 conversions."""
     if conversions < MIN_CONVERSIONS:
         return LiftVerdict.COLLECTING
@@ -124,7 +126,7 @@ def verdict(difference: MeanDifference, conversions: int) -> LiftVerdict:
     return LiftVerdict.LESS if difference.high < 0 else LiftVerdict.OPEN
 
 
-def sample_ratio_p(counts: Sequence[int], shares: Sequence[float]) -> float:
+def sample_ratio_p_value(counts: Sequence[int], shares: Sequence[float]) -> float:
     """Return the p-value of the arms' sizes, given their shares (chi-squared)."""
     expected = [sum(counts) * share for share in shares]
     if min(expected) <= 0:
@@ -161,5 +163,5 @@ def _would_detect(
     visitor_variance: float, visitors: int, effect: float, alpha: float
 ) -> bool:
     variance = visitor_variance / visitors
-    radius = interval_radius(variance, visitors, alpha)
+    radius = always_valid_interval_radius(variance, visitors, alpha)
     return radius + POWER_SIGMAS * math.sqrt(variance) <= effect

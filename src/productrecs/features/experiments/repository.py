@@ -41,7 +41,9 @@ class ExperimentResultRepository(StoreScopedRepository):
         """Return (session, customer) of every session that is linked to a customer."""
         return self._raw.all(_LINKS, (self._store_id,))
 
-    def pages_of_lines(self, since_ms: int, after_seq: int = -1) -> Iterator[list[Row]]:
+    def pages_of_order_lines(
+        self, since_ms: int, after_seq: int = -1
+    ) -> Iterator[list[Row]]:
         """Yield pages of purchased order lines since then, in their current state.
 
         A row is (line_seq, person, ts, basket, quantity, total, currency, cost), with the
@@ -52,7 +54,7 @@ class ExperimentResultRepository(StoreScopedRepository):
         for page in sold_lines.pages_of_lines_with_shopper(since_ms, after_seq):
             yield [(*row[:-1], costs.get(row[-1])) for row in page]
 
-    def pages_of_events(
+    def pages_of_visitor_events(
         self, kinds: tuple[int, ...], since_seq: int
     ) -> Iterator[list[Row]]:
         """Yield pages of (person, kind, ts) of events of two kinds; without kinds none."""

@@ -13,7 +13,7 @@ from productrecs.core.report import (
     define_figure,
 )
 from productrecs.core.timestamps import iso
-from productrecs.features.forecast.forecast_replies import store_forecast_summary
+from productrecs.features.forecast.forecast_replies import store_forecast_reply
 from productrecs.features.forecast.repository import ForecastRepository, ForecastRun
 from productrecs.features.forecast.stock_actions import (
     SORT_ORDERS,
@@ -111,12 +111,12 @@ def stock_and_demand_report(
     Raises:
         ReportError: for any other order.
     """
-    sort_order = _sort_order(query)
+    sort_order = _parse_sort_order(query)
     with database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         run = repository.newest_run()
         item_id = dict(query.where).get("item_id")
-        stocked = repository.items_with_forecast(item_id) if run is not None else None
+        stocked = repository.items_with_expected_sales(item_id) if run is not None else None
     title = f"Stock and demand of {store.domain}"
     if run is None or stocked is None:
         return Report("demand", title, columns=COLUMNS, notes=(NO_FORECAST,))
@@ -154,10 +154,12 @@ def daily_forecast_report(database: Database, store: Store, query: ReportQuery) 
         progress = job_progress(connection, store.store_id, _JOB)
     notes = () if progress is None else (f"A forecast is running: {progress:.0%} done.",)
     title = f"The next 28 days of {store.domain}"
-    columns = _day_columns("amounts" if run is None else run.target_mode.replace("_", " "))
+    columns = _forecast_day_columns(
+        "amounts" if run is None else run.target_mode.replace("_", " ")
+    )
     if run is None:
         return Report("forecast", title, columns=columns, notes=notes or (NO_FORECAST,))
-    summary = store_forecast_summary(run, store.settings.currency, enabled=True)
+    summary = store_forecast_reply(run, store.settings.currency, enabled=True)
     names = [column.name for column in columns]
     return Report(
         "forecast",
@@ -169,7 +171,7 @@ def daily_forecast_report(database: Database, store: Store, query: ReportQuery) 
     )
 
 
-def _sort_order(query: ReportQuery) -> str | None:
+def _parse_sort_order(query: ReportQuery) -> str | None:
     if not query.by:
         return None
     if len(query.by) > 1 or query.by[0] not in SORT_ORDERS:
@@ -221,7 +223,7 @@ _TOTAL_MEANINGS: Final = {
 }
 
 
-def _day_columns(mode: str) -> tuple[FigureDefinition, ...]:
+def _forecast_day_columns(mode: str) -> tuple[FigureDefinition, ...]:
     return (
         FigureDefinition("date", "day", "the day in the store's time zone"),
         FigureDefinition("mean", "number", f"the expected {mode}: what sums"),
@@ -258,7 +260,7 @@ def _forecast_figures(run: ForecastRun, summary: Mapping[str, Any]) -> tuple[Fig
     figures += [
         define_figure(name, "number", amount, meaning) for name, meaning, amount in counts
     ]
-    return (*figures, *_accuracy_figures(run))
+    return (*figures, *_item_accuracy_figures(run))
 
 
 _ACCURACY_FIELDS: Final = {
@@ -289,7 +291,7 @@ _SCORES: Final = {
 }
 
 
-def _accuracy_figures(run: ForecastRun) -> list[Figure]:
+def _item_accuracy_figures(run: ForecastRun) -> list[Figure]:
     """Return the backtest of products, each figure next to those of the baselines."""
     if run.judged is None or "ours" not in run.judged:  # the format of older runs
         return []
@@ -309,7 +311,9 @@ def _mean(value: float | Sequence[float]) -> float:
     return float(value) if isinstance(value, int | float) else sum(value) / len(value)
 
 
-def stock_labels(database: Database, store: Store, now_ms: int) -> dict[str, str]:
+def stock_labels_by_item_id(
+    database: Database, store: Store, now_ms: int
+) -> dict[str, str]:
     """Return the alert of each product with a forecast and a stock count, by its id.
 
     `enough_stock` where there is none; nothing without a forecast of days ahead.
@@ -319,7 +323,7 @@ def stock_labels(database: Database, store: Store, now_ms: int) -> dict[str, str
         run = repository.newest_run() if store.settings.demand_forecast else None
         if run is None:
             return {}
-        stocked = repository.items_with_forecast()
+        stocked = repository.items_with_expected_sales()
     actions = plan_stock_actions(stocked, run, store.settings, now_ms)
     return {
         action.item_id: action.alert or "enough_stock"

@@ -74,7 +74,9 @@ def today_of(now_ms: int, zone: tzinfo) -> date:
     return datetime.fromtimestamp(now_ms / 1000, tz=zone).date()
 
 
-def item_days_ahead(item: ItemForecast, first_day: str, zone: tzinfo) -> list[DayForecast]:
+def forecast_within_sales_window(
+    item: ItemForecast, first_day: str, zone: tzinfo
+) -> list[DayForecast]:
     """Return the days ahead of an item, without days outside its current sales window.
 
     An item that was in the catalog at forecast time but had no sales data sells nothing
@@ -130,7 +132,10 @@ def item_forecast_reply(
     }
     if run is None or not enabled or was_added_after(item, run):
         return reply
-    days = item_days_ahead(item, run.first_day, zone) or [NO_DAYS_AHEAD] * HORIZON_DAYS
+    days = (
+        forecast_within_sales_window(item, run.first_day, zone)
+        or [NO_DAYS_AHEAD] * HORIZON_DAYS
+    )
     dates = dates_from(run.first_day, len(days))
     reply |= {
         "method": item.method or "statistical",
@@ -170,7 +175,7 @@ def stockout_day(today: date, cover: float) -> date:
 _QUANTILES = ("p10", "p50", "p90")
 
 
-def store_forecast_summary(
+def store_forecast_reply(
     run: ForecastRun | None, currency: str, *, enabled: bool
 ) -> dict[str, Any]:
     """Return the store's summary; empty before the first run and when not enabled.

@@ -101,7 +101,7 @@ def replay_order_rules_and_store_result(
     """Replay the orders of a store's past with today's terms, and store the result."""
     inputs = read_demand_inputs(database, store, now_ms)
     with database.reading() as connection:
-        stocked = ForecastRepository(connection, store.store_id).items_with_forecast()
+        stocked = ForecastRepository(connection, store.store_id).items_with_expected_sales()
         since_ms = int(inputs.days.midnights[0])
         outs = DemandRepository(connection, store.store_id).stock_outs(since_ms)
     replayed = replay_order_rules(inputs, stocked.items, store.settings)
@@ -115,8 +115,8 @@ def replay_order_rules_and_store_result(
             "days": inputs.days.count - replay.start - replay.counted_from,
             "products": len(replay.items),
             "eligible": replay.eligible,
-            "recorded_since": _first_recorded_day(inputs, outs),
-            "rows": rows + _recorded_report_rows(inputs, replay, outs, now_ms),
+            "recorded_since": _first_stock_out_day(inputs, outs),
+            "rows": rows + _recorded_stock_out_rows(inputs, replay, outs, now_ms),
         }
     with database.transaction() as transaction:
         insight = StoredInsight(now_ms, 0, result)
@@ -205,18 +205,18 @@ def _replay_report_rows(
         },
     }
     return [
-        _rule_row(name, simulate_order_rule(scenario, rule), replay, scenario)
+        _rule_report_row(name, simulate_order_rule(scenario, rule), replay, scenario)
         for name, rule in rules.items()
     ]
 
 
-def _rule_row(
+def _rule_report_row(
     rule: str,
     simulated: OrderRuleOutcome,
     replay: OrderReplayInputs,
     scenario: StockScenario,
 ) -> list[Any]:
-    prices, values = _prices_and_values(replay.items)
+    prices, values = _prices_and_stock_values(replay.items)
     counted = scenario.demand.shape[1] - scenario.counted_from
     days_out = int(simulated.days_out.sum())
     return [
@@ -231,7 +231,7 @@ def _rule_row(
     ]
 
 
-def _prices_and_values(items: Sequence[ForecastItemRow]) -> tuple[Floats, Floats]:
+def _prices_and_stock_values(items: Sequence[ForecastItemRow]) -> tuple[Floats, Floats]:
     """Return each item's price, and its cost or else its price; 0 if unknown."""
     prices = np.array([item.price or 0.0 for item in items])
     costs = [item.price if item.cost is None else item.cost for item in items]
@@ -261,7 +261,7 @@ class _OrderSheetRule:
             forecast = self._forecasts[origin]
         today = self._days.first + timedelta(days=self._replay.start + day)
         items = [
-            _item_with_stock(
+            _item_as_of_past_day(
                 self._replay.items[row],
                 forecast.sum_overdispersion[row],
                 stock[row],
@@ -295,7 +295,7 @@ class _OrderSheetRule:
         return ordered
 
 
-def _item_with_stock(
+def _item_as_of_past_day(
     item: ForecastItemRow, spread: float, stock: float, on_order: Sequence[OrderedUnits]
 ) -> ForecastItemRow:
     """Return an item as it would have been then; its windows of sale are not known."""
@@ -314,7 +314,9 @@ def _forecast_run_from(first_day: str) -> ForecastRun:
     return ForecastRun(0, first_day, "units", [], {}, None, None, 0, 0, 0.0)
 
 
-def _first_recorded_day(inputs: DemandInputs, outs: Sequence[StockOutPeriod]) -> str | None:
+def _first_stock_out_day(
+    inputs: DemandInputs, outs: Sequence[StockOutPeriod]
+) -> str | None:
     """Return the day of the first recorded stock-out; None without any."""
     if not outs:
         return None
@@ -322,7 +324,7 @@ def _first_recorded_day(inputs: DemandInputs, outs: Sequence[StockOutPeriod]) ->
     return inputs.days.iso(int(inputs.days.numbers(first)[0]))
 
 
-def _recorded_report_rows(
+def _recorded_stock_out_rows(
     inputs: DemandInputs,
     replay: OrderReplayInputs,
     outs: Sequence[StockOutPeriod],

@@ -138,7 +138,9 @@ def plan_order_sheets(
     if budget > 0 or budgets:
         lines = _split_quantities_at_budget(lines, budget or math.inf, budgets)
     return [
-        OrderSheet(name, tuple(sorted(lines[name], key=_urgency)), minimums.get(name, 0.0))
+        OrderSheet(
+            name, tuple(sorted(lines[name], key=_urgency_sort_key)), minimums.get(name, 0.0)
+        )
         for name in sorted(lines, key=lambda name: (not name, name))
     ]
 
@@ -149,7 +151,7 @@ def _is_due(action: StockAction, today: date) -> bool:
     )
 
 
-def _urgency(line: OrderSheetLine) -> tuple[date, float, str]:
+def _urgency_sort_key(line: OrderSheetLine) -> tuple[date, float, str]:
     return (
         line.action.order_date or date.max,
         -(line.action.revenue_at_risk or 0.0),
@@ -256,7 +258,7 @@ def plan_order_sheets_now(
     with database.reading() as connection:
         repository = ForecastRepository(connection, store.store_id)
         run = repository.newest_run()
-        stocked = None if run is None else repository.items_with_forecast()
+        stocked = None if run is None else repository.items_with_expected_sales()
         suppliers = SupplierRepository(connection, store.store_id).suppliers()
     if run is None or stocked is None:
         return None
@@ -279,8 +281,8 @@ def order_sheet_report(
     sheets = plan_order_sheets_now(database, store, now_ms)
     if sheets is None:
         return Report("order-sheet", title, columns=_COLUMNS, notes=(NO_FORECAST, TOO_OLD))
-    sheets = _requested_sheets(sheets, query)
-    rows = [_line_row(sheet, line) for sheet in sheets for line in sheet.lines]
+    sheets = _sheets_of_requested_supplier(sheets, query)
+    rows = [_full_table_row(sheet, line) for sheet in sheets for line in sheet.lines]
     notes = [SUPPLIES_NOTE]
     notes += [
         f"{sheet.supplier}: {sheet.below_minimum:.2f} below the minimum order."
@@ -314,8 +316,8 @@ def supplier_order_report(
             "supplier-order", title, columns=_SUPPLIER_COLUMNS, notes=(NO_FORECAST, TOO_OLD)
         )
     rows = [
-        _supplier_row(sheet, line)
-        for sheet in _requested_sheets(sheets, query)
+        _supplier_file_row(sheet, line)
+        for sheet in _sheets_of_requested_supplier(sheets, query)
         for line in sheet.lines
         if line.quantity
     ]
@@ -327,7 +329,9 @@ def supplier_order_report(
     )
 
 
-def _requested_sheets(sheets: list[OrderSheet], query: ReportQuery) -> list[OrderSheet]:
+def _sheets_of_requested_supplier(
+    sheets: list[OrderSheet], query: ReportQuery
+) -> list[OrderSheet]:
     where = dict(query.where)
     if "supplier" not in where:
         return sheets
@@ -350,7 +354,7 @@ def _ordered_product_cells(
     )
 
 
-def _supplier_row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...]:
+def _supplier_file_row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...]:
     action = line.action
     return (
         *_ordered_product_cells(sheet, line),
@@ -380,7 +384,7 @@ def _sheet_figures(sheets: Sequence[OrderSheet]) -> tuple[Figure, ...]:
     )
 
 
-def _line_row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...]:
+def _full_table_row(sheet: OrderSheet, line: OrderSheetLine) -> tuple[ReportValue, ...]:
     action = line.action
     return (
         *_ordered_product_cells(sheet, line),

@@ -161,14 +161,14 @@ class ForecastRepository(StoreScopedRepository):
             seconds=row["seconds"],
         )
 
-    def alerted_items(self) -> frozenset[str]:
+    def alerted_item_ids(self) -> frozenset[str]:
         """Return the products that alert e-mails about the newest run have named."""
         query = sa.select(forecast_runs.c.alerted).where(
             forecast_runs.c.store_id == self._store_id
         )
         return frozenset(json.loads(self._connection.execute(query).scalar() or "[]"))
 
-    def record_alerted_items(self, item_ids: Collection[str]) -> None:
+    def replace_alerted_item_ids(self, item_ids: Collection[str]) -> None:
         """Record the products that alert e-mails have named."""
         self._update_rows(forecast_runs, alerted=json.dumps(sorted(item_ids)))
 
@@ -205,7 +205,9 @@ class ForecastRepository(StoreScopedRepository):
         )
         return [(since, until) for since, until in self._connection.execute(query)]
 
-    def items_with_forecast(self, item_id: str | None = None) -> ItemsWithExpectedSales:
+    def items_with_expected_sales(
+        self, item_id: str | None = None
+    ) -> ItemsWithExpectedSales:
         """Return every catalog item that has a forecast, or only the one with this id."""
         query, values = _STOCKED_ITEMS, [str(self._store_id)] * 2
         if item_id is not None:

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from productrecs.core.errors import StorageError, operator_text
-from productrecs.features.assistants.attribution_counts import AttributedAssistantSearch
+from productrecs.features.assistants.attribution_counts import SearchAttributionParameter
 from productrecs.features.assistants.repository import (
     AssistantCall,
-    count_assistant_calls,
-    count_attributed_searches,
+    add_assistant_call_counts,
+    add_attribution_parameter_counts,
 )
 from productrecs.features.mail_slots.mail_slot import MailEngagement, MailProductSelection
 from productrecs.features.mail_slots.opened_mails.repository import (
@@ -263,13 +263,13 @@ _KINDS: Final[dict[type[BackgroundRecord], BackgroundRecordKind]] = {
     KeyUse: BackgroundRecordKind("key uses", _in_unsynced_transaction(store_key_uses), 10),
     AssistantCall: BackgroundRecordKind(
         "calls of assistants",
-        _in_unsynced_transaction(count_assistant_calls),
+        _in_unsynced_transaction(add_assistant_call_counts),
         4,
         is_loss_logged=False,  # the dashboard only counts fewer
     ),
-    AttributedAssistantSearch: BackgroundRecordKind(
+    SearchAttributionParameter: BackgroundRecordKind(
         "attribution of assistants",
-        _in_unsynced_transaction(count_attributed_searches),
+        _in_unsynced_transaction(add_attribution_parameter_counts),
         4,
         is_loss_logged=False,  # the dashboard only counts fewer
     ),

@@ -32,7 +32,7 @@ from productrecs.dashboard.report_period import (
 )
 from productrecs.dashboard.report_values import as_number, figures_by_name, rows_by_column
 from productrecs.features.forecast.forecast_replies import (
-    store_forecast_summary,
+    store_forecast_reply,
     today_of,
 )
 from productrecs.features.forecast.repository import ForecastRepository, ForecastRun
@@ -108,7 +108,7 @@ def show_demand(
     with visit.database.reading() as connection:
         run = ForecastRepository(connection, visit.store.store_id).newest_run()
     is_on = visit.store.settings.demand_forecast
-    summary = store_forecast_summary(run, visit.store.settings.currency, enabled=is_on)
+    summary = store_forecast_reply(run, visit.store.settings.currency, enabled=is_on)
     figures = figures_by_name(forecast)
     settings, today = visit.store.settings, today_of(visit.now_ms, zone)
     history = [(day["date"], float(day["actual"])) for day in summary["history"]]

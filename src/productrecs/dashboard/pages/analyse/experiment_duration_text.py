@@ -12,14 +12,14 @@ from productrecs.features.experiments.experiment_duration import (
     ExperimentTraffic,
     days_remaining,
     days_to_detect,
-    traffic_before_test,
-    traffic_of_test,
+    measure_recent_traffic,
+    update_traffic_with_result,
 )
 from productrecs.features.experiments.experiment_measurement import (
     ExperimentDesign,
     conversion_metric,
-    design_of,
-    holdout_test,
+    design_of_experiment,
+    holdout_design,
 )
 from productrecs.features.experiments.experiment_report import DURATION_NOTES, is_decided
 from productrecs.features.experiments.repository import ExperimentResultRepository
@@ -82,7 +82,7 @@ def describe_running_holdout_duration(visit: Visit) -> str:
     if not settings.holdout_percent:
         return ""
     return _describe_running_duration(
-        visit, holdout_test(visit.store, settings.holdout_test), None
+        visit, holdout_design(visit.store, settings.holdout_test), None
     )
 
 
@@ -92,7 +92,7 @@ def describe_experiment_duration(visit: Visit, experiment: Experiment) -> str:
         return describe_planned_duration(visit, experiment.content)
     if experiment.state is not ExperimentState.RUNNING:
         return ""
-    design = design_of(experiment)
+    design = design_of_experiment(experiment)
     return _describe_running_duration(
         visit, design, experiment.content.placement, experiment.started_at
     )
@@ -119,7 +119,7 @@ def _describe_running_duration(
         return ""
     began_at = started_at or (visit.now_ms if result is None else result["began_at"])
     day = f"Day {(visit.now_ms - began_at) // DAY_MS + 1}"
-    traffic = traffic_of_test(_read_traffic(visit, subject, design.goal), result)
+    traffic = update_traffic_with_result(_read_traffic(visit, subject, design.goal), result)
     if not traffic.mean > 0 or not traffic.conversion or not traffic.visitors_per_day:
         return f"{day}. {_no_estimate_text(visit, traffic, design.goal)}"
     visitors = 0 if result is None else sum(arm["visitors"] for arm in result["arms"])
@@ -141,7 +141,7 @@ def _describe_running_duration(
 
 
 def _read_traffic(visit: Visit, subject: str | None, goal: str) -> ExperimentTraffic:
-    return traffic_before_test(visit.database, visit.store, subject, goal, visit.now_ms)
+    return measure_recent_traffic(visit.database, visit.store, subject, goal, visit.now_ms)
 
 
 def _detectable_lift(traffic: ExperimentTraffic, shares: Sequence[float]) -> float | None:

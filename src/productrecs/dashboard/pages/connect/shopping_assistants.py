@@ -19,7 +19,7 @@ from productrecs.features.assistants.browser_tools import BROWSER, BrowserTool
 from productrecs.features.assistants.catalog_calls import (
     WIDGET_PREFIX,
     CatalogSearchCall,
-    parse_call,
+    parse_catalog_call,
 )
 from productrecs.features.assistants.repository import (
     CALL_DAYS,
@@ -63,11 +63,11 @@ def show_assistants(visit: Visit) -> Reply:
     """Show the switches, the profile's address and the calls of each assistant."""
     store = find_store(visit.database, visit.store.domain)
     with visit.database.reading() as connection:
-        calls = AssistantCallRepository(connection, store.store_id).recent_by_agent(
+        calls = AssistantCallRepository(connection, store.store_id).recent_calls_by_agent(
             visit.now_ms
         )
         counts = AssistantAttributionRepository(connection, store.store_id)
-        searches = counts.recent_by_parameter(visit.now_ms)
+        searches = counts.recent_searches_by_parameter(visit.now_ms)
     clicks = sales_after_clicks(visit, WIDGET_PREFIX)
     sold = _sales_by(clicks, lambda agent, _campaign: agent)
     sold_of_campaigns = _sales_by(clicks, lambda _agent, campaign: campaign)
@@ -150,7 +150,7 @@ def _agent_fields(
 def _sample_search(visit: Visit, words: str) -> dict[str, Any]:
     """Return what an assistant gets that searches the catalog for some words."""
     body = {"query": words, "pagination": {"limit": _SAMPLE_PRODUCTS}}
-    call = parse_call(body, CatalogSearchCall)
+    call = parse_catalog_call(body, CatalogSearchCall)
     catalog = AssistantCatalog(
         visit.database, visit.store, visit.cached_store, call, "", visit.now_ms
     )

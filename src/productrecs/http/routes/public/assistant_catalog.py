@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 import msgspec
 from fastapi import Path, Request, Response
 
-from productrecs.features.assistants.attribution_counts import attributed_searches
+from productrecs.features.assistants.attribution_counts import (
+    attribution_parameters_to_count,
+)
 from productrecs.features.assistants.catalog_calls import (
     UNNAMED_AGENT,
     CatalogCall,
@@ -23,7 +25,7 @@ from productrecs.features.assistants.catalog_calls import (
     CatalogSearchCall,
     InvalidCatalogCallError,
     agent_of_header,
-    parse_call,
+    parse_catalog_call,
 )
 from productrecs.features.assistants.related_products_extension import (
     SCHEMA_PATH,
@@ -35,9 +37,9 @@ from productrecs.features.assistants.ucp_profile import (
     CatalogOperation,
     UcpVersion,
     UnknownAssistantCatalogError,
+    build_ucp_profile,
     failure_reply,
-    ucp_member,
-    ucp_profile_of,
+    ucp_reply_member,
 )
 from productrecs.http.limits.usage_metering import billing_headers
 from productrecs.http.openapi_responses import (
@@ -91,7 +93,7 @@ _PRODUCT: Final = {
         }
     ],
 }
-_ENVELOPE: Final = ucp_member(UcpVersion.AUGUST_2026, CatalogOperation.SEARCH)
+_ENVELOPE: Final = ucp_reply_member(UcpVersion.AUGUST_2026, CatalogOperation.SEARCH)
 
 _UCP_OBJECT: Final = object_schema(ucp={})
 Version = Annotated[
@@ -156,7 +158,7 @@ async def _profile_reply(request: Request, domain: str, version: str | None) -> 
     exchange: RequestContext = request.scope["productrecs"]
     store = await find_store_open_to_assistants(exchange, domain)
     known = None if version is None else parse_version(version)
-    body = _encode(ucp_profile_of(base_url_for_reply(request), store.domain, known))
+    body = _encode(build_ucp_profile(base_url_for_reply(request), store.domain, known))
     tag = etag_of(body)
     headers = {"etag": tag, "cache-control": _PROFILE_CACHE}
     if matches_etag(request.headers.get("if-none-match"), tag):
@@ -330,7 +332,7 @@ class AssistantRequest:
         Raises:
             InvalidCatalogCallError, CatalogCallTooLargeError: when the call is wrong.
         """
-        call, context = parse_call(body, _CALLS[operation]), self.exchange.context
+        call, context = parse_catalog_call(body, _CALLS[operation]), self.exchange.context
         meter = await context.metering.get_or_open_meter(self.store, context.read)
         notice = meter.check_quota(self.store.subscription, context.clock())
         if notice is not None:
@@ -349,15 +351,17 @@ class AssistantRequest:
         now_ms = context.clock()
         answered = AssistantCall.of(store_id, operation, self.agent, now_ms)
         context.write_client.write_later(answered)
-        if isinstance(call, CatalogSearchCall) and not call.offset():
-            for search in attributed_searches(store_id, call.attribution, now_ms):
+        if isinstance(call, CatalogSearchCall) and not call.offset_from_cursor():
+            for search in attribution_parameters_to_count(
+                store_id, call.attribution, now_ms
+            ):
                 context.write_client.write_later(search)
 
     def _empty_reply(self, operation: CatalogOperation) -> dict[str, Any]:
         if operation is CatalogOperation.PRODUCT:
             message = "the catalog cannot be read at present"
             return failure_reply(self.version, operation, "unavailable", message)
-        return {"ucp": ucp_member(self.version, operation), "products": []}
+        return {"ucp": ucp_reply_member(self.version, operation), "products": []}
 
     async def _catalog_reply(
         self, operation: CatalogOperation, call: CatalogCall
@@ -376,7 +380,7 @@ class AssistantRequest:
         elif isinstance(call, CatalogSearchCall):
             hits, total = await context.search_pool.run(lambda: catalog.search_items(call))
             searcher = searcher_of_scope(self.scope, None)
-            if call.words and not call.offset():
+            if call.words and not call.offset_from_cursor():
                 store_id = self.store.store_id
                 context.searches.count(store_id, call.words, searcher, is_empty=not hits)
             reply = await asyncio.to_thread(lambda: catalog.page_reply(call, hits, total))
@@ -390,7 +394,7 @@ class AssistantRequest:
             reply = found
         is_related = isinstance(call, CatalogSearchCall) and call.is_related
         extension = extension_name(self.base_url) if is_related else None
-        return {"ucp": ucp_member(self.version, operation, extension)} | reply
+        return {"ucp": ucp_reply_member(self.version, operation, extension)} | reply
 
     async def _related_reply(
         self, catalog: AssistantCatalog, call: CatalogSearchCall
@@ -408,7 +412,7 @@ class AssistantRequest:
             except NotAPictureError as error:
                 raise InvalidCatalogCallError(str(error)) from error
             context.searches.count_photo(store_id, searcher_of_scope(self.scope, None))
-        page = items[call.offset() :][: call.limit]
+        page = items[call.offset_from_cursor() :][: call.limit]
         written = await asyncio.to_thread(
             lambda: catalog.page_reply(call, page, len(items))
         )

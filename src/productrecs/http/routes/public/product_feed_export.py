@@ -11,7 +11,7 @@ from fastapi.responses import StreamingResponse
 
 from productrecs.core.clock import HOUR_MS
 from productrecs.core.errors import StorageError
-from productrecs.features.forecast.demand_reports import stock_labels
+from productrecs.features.forecast.demand_reports import stock_labels_by_item_id
 from productrecs.features.product_feed_export.feed_entries import (
     FeedFormat,
     FeedProductCounts,
@@ -95,7 +95,7 @@ async def product_feed(
     state = cached_store.state
 
     def read_lines() -> Iterator[str]:
-        labels = stock_labels(database, store, now_ms)
+        labels = stock_labels_by_item_id(database, store, now_ms)
         trending = state.models.trending
         renderer = ProductFeedRenderer(
             database, store, state.catalog, trending, labels, now_ms

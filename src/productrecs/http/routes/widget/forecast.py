@@ -9,7 +9,7 @@ from fastapi import Path, Request, Response
 from productrecs.core.errors import UnknownItemError
 from productrecs.features.forecast.forecast_replies import (
     item_forecast_reply,
-    store_forecast_summary,
+    store_forecast_reply,
 )
 from productrecs.features.forecast.repository import ForecastRepository
 from productrecs.http.openapi_responses import (
@@ -209,9 +209,7 @@ def _store_forecast_body(database: Database, store: Store) -> bytes:
     with database.reading() as connection:
         run = ForecastRepository(connection, store.store_id).newest_run()
     settings = store.settings
-    summary = store_forecast_summary(
-        run, settings.currency, enabled=settings.demand_forecast
-    )
+    summary = store_forecast_reply(run, settings.currency, enabled=settings.demand_forecast)
     return _encode(summary)
 
 
