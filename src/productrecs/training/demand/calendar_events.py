@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _PRICE_DIGITS: Final = 2  # prices that change alike by per cent are one event
 
 
-class PlannedPrice(NamedTuple):
-    """An item's price on days ahead: `first` and `last` are date ordinals."""
+class ItemPriceChange(NamedTuple):
+    """A planned change of an item's price: `first` and `last` are date ordinals."""
 
     row: int
     first: int
@@ -70,17 +70,17 @@ def planned_events(
 
 
 def planned_price_events(
-    prices: Iterable[PlannedPrice], campaigns: Sequence[CalendarEvent], items: int
+    changes: Iterable[ItemPriceChange], campaigns: Sequence[CalendarEvent], items: int
 ) -> list[CalendarEvent]:
     """Return the planned prices as events: one for items of the same days and change.
 
     An item that is in a campaign on one of the days is left out: the campaign counts.
     """
     rows_by_plan: dict[tuple[int, int, float], list[int]] = defaultdict(list)
-    for price in prices:
-        ratio = round(price.ratio, _PRICE_DIGITS)
-        if 0 < ratio != 1 and not _is_in_campaign(price, campaigns):
-            rows_by_plan[price.first, price.last, ratio].append(price.row)
+    for change in changes:
+        ratio = round(change.ratio, _PRICE_DIGITS)
+        if 0 < ratio != 1 and not _is_in_campaign(change, campaigns):
+            rows_by_plan[change.first, change.last, ratio].append(change.row)
     events = []
     for (first, last, ratio), rows in sorted(rows_by_plan.items()):
         is_concerned = np.zeros(items, np.bool_)
@@ -95,11 +95,11 @@ def planned_price_events(
     return events
 
 
-def _is_in_campaign(price: PlannedPrice, campaigns: Sequence[CalendarEvent]) -> bool:
+def _is_in_campaign(change: ItemPriceChange, campaigns: Sequence[CalendarEvent]) -> bool:
     return any(
         event.kind is SpecialDayKind.CAMPAIGN
-        and event.first <= price.last
-        and event.last >= price.first
-        and (event.items is None or bool(event.items[price.row]))
+        and event.first <= change.last
+        and event.last >= change.first
+        and (event.items is None or bool(event.items[change.row]))
         for event in campaigns
     )

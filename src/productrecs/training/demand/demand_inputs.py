@@ -22,7 +22,7 @@ from productrecs.records.catalog.availability import Availability
 from productrecs.records.purchases.sold_lines.repository import SoldLineRepository
 from productrecs.records.sales_calendar.repository import SalesCalendarRepository
 from productrecs.training.demand.calendar_events import (
-    PlannedPrice,
+    ItemPriceChange,
     planned_events,
     planned_price_events,
     public_holidays,
@@ -384,7 +384,7 @@ def _future_days_on_sale(
 
 def _planned_prices_ahead(
     item_facts: Sequence[ForecastItemFacts | None], days_ahead: StoreDayRange, zone: tzinfo
-) -> Iterator[PlannedPrice]:
+) -> Iterator[ItemPriceChange]:
     """Yield the planned prices of days ahead that differ from the price of now."""
     today = days_ahead.first.toordinal()
     for row, facts in enumerate(item_facts):
@@ -395,7 +395,7 @@ def _planned_prices_ahead(
         )
         if first < end:
             ratio = facts.planned_price / facts.price
-            yield PlannedPrice(row, today + first, today + end - 1, ratio)
+            yield ItemPriceChange(row, today + first, today + end - 1, ratio)
 
 
 def _category_codes(item_facts: Sequence[ForecastItemFacts | None]) -> Items:
