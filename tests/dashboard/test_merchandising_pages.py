@@ -9,7 +9,7 @@ import pytest
 
 from productrecs.records.merchandising.rule_editor import RuleEditor
 from productrecs.tenancy.users.dashboard_user import Role
-from tests.support.dashboard import Member, add_user, text_of
+from tests.support.dashboard import Member, add_user, flat_text, text_of
 
 if TYPE_CHECKING:
     from productrecs.records.merchandising.rule import Rule
@@ -128,10 +128,11 @@ def test_a_rule_that_will_begin_later_is_previewed_as_if_it_had_begun(
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("price_min", "cheap", "is not a number"),
+        ("price_min", "cheap", "is not a clear number"),
+        ("price_min", "1.234", "is not a clear number; write it as 1234 or 19.90"),
         ("price_max", "1", "is above the highest"),
         ("strength", "0.5", "must be a number above 1"),
-        ("priority", "1e9", "is not a number"),
+        ("priority", "1e9", "is not a clear number"),
         ("ends", "2020-01-01", "before it starts"),
         ("starts", "soon", "write a date such as 2026-03-01"),
     ],
@@ -220,6 +221,35 @@ def test_a_rule_that_matches_nothing_is_saved_after_a_yes_only(
     assert stored(office, shop) == []
     saved = member.post(RULE, **fields, enabled="on", ends="2020-05-01", anyway="on")
     assert saved.status == 303
+    assert len(stored(office, shop)) == 1
+
+
+def test_a_high_price_of_a_rule_is_shown_with_all_its_digits(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+    fields = {"action": "boost", "categories": "lamps", "price_max": "1234567.5"}
+    member.post(RULE, **fields, enabled="on")
+    [rule] = stored(office, shop)
+
+    form = member.get(f"{RULE}?rule={rule.rule_id}").body.decode()
+
+    assert 'value="1234567.5"' in form
+    assert "up to 1234567.5" in flat_text(member.get(PAGE))
+
+
+def test_a_rule_that_hides_most_of_the_catalog_is_saved_after_a_yes_only(
+    office: Office, shop: Filled
+) -> None:
+    member = office.member(shop.store)
+    fields = {"action": "exclude", "title_words": "lamp", "enabled": "on"}
+
+    reply = member.post(RULE, **fields)
+
+    assert reply.status == 422
+    assert re.search(r"This rule hides \d+ of your \d+ products\.", flat_text(reply))
+    assert stored(office, shop) == []
+    assert member.post(RULE, **fields, anyway="on").status == 303
     assert len(stored(office, shop)) == 1
 
 

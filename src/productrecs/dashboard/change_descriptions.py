@@ -154,7 +154,7 @@ def _snapshot_settings(visit: Visit) -> LabelledValues:
 def _format_setting(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    text = f"{value:g}" if isinstance(value, float) else str(value)
+    text = f"{value:.12g}" if isinstance(value, float) else str(value)
     return _SETTING_CHOICES.get(name, {}).get(text, text)
 
 
@@ -374,10 +374,10 @@ def _snapshot_suppliers(visit: Visit) -> SnapshotEntries:
                     {
                         "Lead time in days": lead_time,
                         "Days between two orders": order_every,
-                        "Minimum order": f"{supplier.minimum_order:g}"
+                        "Minimum order": f"{supplier.minimum_order:.12g}"
                         if supplier.minimum_order
                         else "",
-                        "Budget": f"{supplier.budget:g}" if supplier.budget else "",
+                        "Budget": f"{supplier.budget:.12g}" if supplier.budget else "",
                     }
                 ),
             },

@@ -117,4 +117,6 @@ def _problem_of(reply: Reply) -> str:
         return " ".join(f"{field}: {text}" for field, text in errors.items())
     if reply.values.get("matches_nothing"):
         return "No product of the catalog matches these conditions."
+    if reply.values.get("hidden"):
+        return "It hides most of the catalog. Add such a rule in the dashboard."
     return str(reply.values.get("error") or "This change is not possible.")

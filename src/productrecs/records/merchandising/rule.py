@@ -195,8 +195,8 @@ def describe_rule(
         _abbreviated("in ", target.categories),
         _abbreviated("", tuple(f"{name} {value}" for name, value in target.attributes)),
         f"titled {' '.join(target.title_words)}" if target.title_words else "",
-        f"from {target.price_min:g}" if target.price_min is not None else "",
-        f"up to {target.price_max:g}" if target.price_max is not None else "",
+        f"from {target.price_min:.12g}" if target.price_min is not None else "",
+        f"up to {target.price_max:.12g}" if target.price_max is not None else "",
     ]
     joined = ", ".join(part for part in parts if part)
     position = f" at {content.position}" if content.position is not None else ""
@@ -285,7 +285,7 @@ def _validate_target(target: RuleTarget) -> RuleTarget:
     )
     for name, price in (("price_min", clean.price_min), ("price_max", clean.price_max)):
         if price is not None and not (math.isfinite(price) and abs(price) <= MAX_PRICE):
-            message = f"{name} must be a number up to {MAX_PRICE:g}"
+            message = f"{name} must be a number up to {MAX_PRICE:.12g}"
             raise RuleError(message, name)
     low, high = clean.price_min, clean.price_max
     if low is not None and high is not None and low > high:

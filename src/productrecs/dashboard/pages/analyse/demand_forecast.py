@@ -123,7 +123,7 @@ def show_demand(
         is_owner=visit.user.role is Role.OWNER,
         ordering=ORDERING,
         chosen=ordering
-        or {name: f"{getattr(settings, name):g}" for name, _, _ in ORDERING},
+        or {name: f"{getattr(settings, name):.12g}" for name, _, _ in ORDERING},
         mistakes=errors or {},
         can_mail=visit.services.settings.smtp is not None and bool(visit.user.email),
         has_mails=gets_mails(visit, MailTopic.STOCK),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from productrecs.core.written_numbers import parse_typed_number
+from productrecs.core.written_numbers import parse_typed_amount, parse_typed_number
 from productrecs.dashboard.formats import sentence
 from productrecs.dashboard.page import (
     NavigationGroup,
@@ -84,7 +84,7 @@ class BundleDraft:
             name=content.name,
             parts=content.items,
             discount="" if value is None else "amount" if percent is None else "percent",
-            value="" if value is None else f"{value:g}",
+            value="" if value is None else f"{value:.12g}",
         )
 
     def content(self) -> BundleContent:
@@ -96,8 +96,9 @@ class BundleDraft:
         value = None
         if self.discount:
             field = f"discount_{self.discount}"
+            parse = parse_typed_amount if self.discount == "amount" else parse_typed_number
             try:
-                value = parse_typed_number(self.value)
+                value = parse(self.value)
             except ValueError as error:
                 message = "write the discount as a number, such as 10 or 2.50"
                 raise BundleError(message, field) from error

@@ -45,6 +45,7 @@ from productrecs.records.experiments.experiment_editor import ExperimentEditor
 from productrecs.records.merchandising.repository import RuleChange
 from productrecs.records.merchandising.rule import (
     Rule,
+    RuleAction,
     RuleError,
     RuleState,
     describe_rule,
@@ -264,10 +265,15 @@ def save_rule(visit: Visit) -> Reply:
     draft = RuleDraft.of_form(visit.form)
     editor = rule_editor_of(visit)
     try:
-        if "anyway" not in visit.form and _selects_no_product(visit, draft):
-            return _rule_form_page(
-                visit, draft, visit.form, status=422, matches_nothing=True
-            )
+        if "anyway" not in visit.form:
+            selected, all_products = _selected_and_all_products(visit, draft)
+            if not selected:
+                return _rule_form_page(
+                    visit, draft, visit.form, status=422, matches_nothing=True
+                )
+            if draft.action == RuleAction.EXCLUDE and 2 * selected > all_products:
+                hidden = (selected, all_products)
+                return _rule_form_page(visit, draft, visit.form, status=422, hidden=hidden)
         if draft.rule_id:
             content = draft.content()
             changes = {
@@ -335,6 +341,7 @@ def _rule_form_page(
     status: int = 200,
     error: RuleError | None = None,
     matches_nothing: bool = False,
+    hidden: tuple[int, int] | None = None,
     effect: EffectOnQueries | None = None,
 ) -> Reply:
     errors = {}
@@ -357,6 +364,7 @@ def _rule_form_page(
         ),
         strength_hint=STRENGTHS,
         matches_nothing=matches_nothing,
+        hidden=hidden,
         effect=effect,
         sources=[*((name, title) for name, title, _ in SOURCES), (TRENDING, "Trending")],
         shown_on=sent["on"],
@@ -372,15 +380,15 @@ def _build_draft_preview(
     return build_rule_preview(visit, draft, sent, rule_id, others)
 
 
-def _selects_no_product(visit: Visit, draft: RuleDraft) -> bool:
-    """Return whether a rule selects no product.
+def _selected_and_all_products(visit: Visit, draft: RuleDraft) -> tuple[int, int]:
+    """Return how many products a rule selects, and how many the catalog has.
 
     Raises:
         RuleError: when it is invalid.
     """
     content = validate_rule(draft.content_in_force(), visit.store.settings.zone)
     imagined = state_with_rules(visit, [Rule(UNSAVED, content, visit.now_ms, visit.now_ms)])
-    return not selected_product_count(imagined, UNSAVED)
+    return selected_product_count(imagined, UNSAVED), len(imagined.catalog.numbers)
 
 
 def _experiment_variant_names(visit: Visit) -> Iterator[str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Self, TypeVar
 
-from productrecs.core.written_numbers import parse_typed_number
+from productrecs.core.written_numbers import parse_typed_amount, parse_typed_number
 from productrecs.dashboard.page import SubmittedFields
 from productrecs.records.merchandising.rule import (
     BOOST_STRENGTH,
@@ -137,8 +137,8 @@ class RuleDraft:
                 items=self.items,
                 categories=distinct_lines(self.categories),
                 title_words=tuple(self.title_words.split()),
-                price_min=_parse_number(self.price_min, "price_min", parse_typed_number),
-                price_max=_parse_number(self.price_max, "price_max", parse_typed_number),
+                price_min=_parse_number(self.price_min, "price_min", parse_typed_amount),
+                price_max=_parse_number(self.price_max, "price_max", parse_typed_amount),
                 attributes=tuple(
                     parse_attribute(line) for line in distinct_lines(self.attributes)
                 ),
@@ -178,7 +178,7 @@ def distinct_lines(text: str) -> tuple[str, ...]:
 
 
 def _number_text(value: float | None) -> str:
-    return "" if value is None else f"{value:g}"
+    return "" if value is None else f"{value:.12g}"
 
 
 def _parse_number(text: str, field: str, parse: Callable[[str], _Value]) -> _Value | None:
@@ -187,6 +187,6 @@ def _parse_number(text: str, field: str, parse: Callable[[str], _Value]) -> _Val
     try:
         return parse(text)
     except ValueError:
-        example = "3" if field in _WHOLE else "19.90"
-        message = f"{text[:40]!r} is not a number; write it as {example}"
+        example = "3" if field in _WHOLE else "1234 or 19.90"
+        message = f"{text[:40]!r} is not a clear number; write it as {example}"
         raise RuleError(message, field) from None

@@ -291,7 +291,7 @@ def _stored_setting_texts(visit: Visit) -> dict[str, str]:
         texts[field.name] = (
             str(value).lower()
             if is_switch
-            else f"{value:g}"
+            else f"{value:.12g}"
             if isinstance(value, float)
             else str(value)
         )

@@ -248,7 +248,7 @@ def _format_default(value: object) -> str:
     return (
         str(value).lower()
         if isinstance(value, bool)
-        else f"{value:g}"
+        else f"{value:.12g}"
         if isinstance(value, float)
         else str(value)
     )
