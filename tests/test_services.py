@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from productrecs.cli.doctor.installation_checks import check_text_model
-from productrecs.cli.doctor.picture_checks import check_picture_encoder, check_text_reader
+from productrecs.cli.doctor.picture_checks import check_picture_models, check_text_reader
 from productrecs.records.pictures.packaged_encoder import LITE0
 from productrecs.records.pictures.packaged_ocr_models import (
     TEXT_DETECTOR,
@@ -79,7 +79,7 @@ def test_a_package_with_other_weights_is_left_out_and_doctor_says_so(
     assert [record.getMessage() for record in caplog.records] == [
         "picture encoder rejected"
     ]
-    (said,) = check_picture_encoder(services)
+    (said,) = check_picture_models(services)
     assert "is not the file that was checked" in said.message
     assert "productrecs[vision]" in str(said)
 
@@ -96,7 +96,7 @@ def test_an_operators_model_takes_the_place_of_the_packaged_one(
 
     assert model is not None
     assert (model.path, model.is_fused) == (path, False)
-    (said,) = check_picture_encoder(own)
+    (said,) = check_picture_models(own)
     assert str(path) in said.message
 
 
@@ -105,7 +105,7 @@ def test_none_takes_no_model(services: Services) -> None:
     without = replace(services, settings=settings)
 
     assert without.find_or_convert_picture_model() is None
-    (said,) = check_picture_encoder(without)
+    (said,) = check_picture_models(without)
     assert "without a trained encoder, as the setting says" in said.message
 
 
@@ -113,7 +113,7 @@ def test_a_damaged_model_file_is_left_out(services: Services) -> None:
     folder = services.settings.data / ENCODER_FOLDER
     model = services.find_or_convert_picture_model()
     if model is None:  # the package is not installed here: doctor says how to
-        (said,) = check_picture_encoder(services)
+        (said,) = check_picture_models(services)
         assert "pip install 'productrecs[vision]'" in said.message
         return
     assert model.is_fused

@@ -21,7 +21,7 @@ from demo_store.storefront.picture_files import (
     draw_in_background,
     pictures_folder,
 )
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_services_as_owner
 from productrecs.records.pictures.repository import (
     PictureRepository,
     queue_pictures_of_changed_items,
@@ -125,7 +125,7 @@ def _draw_and_index(data: Path) -> None:
     folder = pictures_folder(data)
     with draw_in_background(folder, CARDS):
         pass
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         index_pictures(
             services, find_store(services.database, DOMAIN), PictureFileCache(folder)
         )

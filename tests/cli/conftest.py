@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from productrecs.cli.commands import backup_and_restore
 from productrecs.cli.main import productrecs
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_services_as_owner
 from productrecs.services import Services
 from tests.support.demo import demo_folder
 from tests.support.migrated import bring
@@ -101,7 +101,7 @@ def services(
     if database_url is not None:
         monkeypatch.setenv("DATABASE_URL", database_url)
     bring(data_folder, database_url)
-    with open_services(data_folder) as found:
+    with open_services_as_owner(data_folder) as found:
         yield found
 
 

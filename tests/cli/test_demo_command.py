@@ -24,7 +24,7 @@ from demo_store.simulated_visit import SimulatedSearch
 from demo_store.store_history import HoldoutExposure
 from demo_store.storefront.picture_files import pictures_folder
 from productrecs.cli.main import COMMANDS
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_services_as_owner
 from productrecs.core.clock import system_ms
 from productrecs.core.report import parse_report_query
 from productrecs.core.timestamps import iso
@@ -158,7 +158,7 @@ def test_every_report_of_the_demo_has_something_true_to_show(
     data_folder: Path, demo_folder: Path
 ) -> None:
     shutil.copytree(demo_folder, data_folder, dirs_exist_ok=True)
-    with open_services(data_folder) as services:
+    with open_services_as_owner(data_folder) as services:
         check_reports(services)
 
 

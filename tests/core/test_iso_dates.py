@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from productrecs.core.iso_dates import (
     InvalidDateError,
-    normalise_timestamp,
+    normalise_date_or_datetime,
     window_end_ms,
     window_start_ms,
 )
@@ -41,8 +41,8 @@ def _ms(iso: str) -> int:
     ],
 )
 def test_dates_and_datetimes_have_one_normal_form(text: str, normal: str) -> None:
-    assert normalise_timestamp(text) == normal
-    assert normalise_timestamp(normal) == normal
+    assert normalise_date_or_datetime(text) == normal
+    assert normalise_date_or_datetime(normal) == normal
     assert len(normal) <= 32
 
 
@@ -68,7 +68,7 @@ def test_dates_and_datetimes_have_one_normal_form(text: str, normal: str) -> Non
 )
 def test_anything_else_is_no_date(text: str) -> None:
     with pytest.raises(InvalidDateError, match="write a date such as"):
-        normalise_timestamp(text)
+        normalise_date_or_datetime(text)
 
 
 @pytest.mark.parametrize(

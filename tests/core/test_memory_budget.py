@@ -82,8 +82,8 @@ def test_what_is_released_shrunk_or_handed_over_is_counted_once() -> None:
     budget = ByteBudget(TOTAL)
     with budget.claim("a") as claim:
         claim.grow(3 * MIB)
-        claim.shrink(2 * MIB)
-        claim.shrink(5 * MIB)
+        claim.shrink_to(2 * MIB)
+        claim.shrink_to(5 * MIB)
         assert budget.held == 2 * MIB
         heir = claim.transfer()
         other = claim.another().grow(MIB)

@@ -61,7 +61,7 @@ class AssignerProcess:
         return asyncio.run(self._ask(identities, self.fail))
 
     async def _ask(self, identities: tuple[str, ...], read: object) -> bool:
-        known = await self.arm_assigner.stored_identity(
+        known = await self.arm_assigner.stored_identity_or_nobody(
             self.store_id,
             identities,
             read,  # type: ignore[arg-type]  # one of the two below

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from productrecs.cli.doctor.installation_checks import check_folder
+from productrecs.cli.doctor.installation_checks import check_data_folder
 from productrecs.core.private_folders import is_shared_folder, make_data_folder_private
 from productrecs.services import build_services
 from productrecs.settings import Settings
@@ -93,5 +93,5 @@ def test_a_folder_that_others_use_too_is_not_closed(tmp_path: Path) -> None:
     assert open_to_others(shared) == ["tmp 777"]
     assert is_shared_folder(Path(tempfile.gettempdir()))
     assert is_shared_folder(Path.home())
-    [found] = [one for one in check_folder(shared) if "other users" in one.message]
+    [found] = [one for one in check_data_folder(shared) if "other users" in one.message]
     assert "a folder of the service's own" in str(found.remedy)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from productrecs.cli.doctor.picture_checks import check_picture_encoder
+from productrecs.cli.doctor.picture_checks import check_picture_models
 from productrecs.cli.main import productrecs
 from productrecs.records.pictures.onnx_model_file import EMBEDDER
 from productrecs.records.pictures.repository import PictureRepository
@@ -416,7 +416,7 @@ def line_of(listed: str, name: str) -> str:
 
 def picture_check(shop: Shop) -> str:
     """Return what doctor says about the pictures."""
-    (said,) = check_picture_encoder(shop.services)
+    (said,) = check_picture_models(shop.services)
     return said.message
 
 

@@ -82,7 +82,7 @@ def _migrate_with_retries(services: Services, deadline: float) -> None:
 
 
 @contextlib.contextmanager
-def open_services(data: Path | None) -> Iterator[Services]:
+def open_services_as_owner(data: Path | None) -> Iterator[Services]:
     """Open an existing installation as its owner; create and migrate nothing.
 
     Raises:
@@ -93,19 +93,19 @@ def open_services(data: Path | None) -> Iterator[Services]:
     """
     settings = load_settings(data)
     switch_to_folder_owner(settings)
-    with open_existing_services(settings) as services:
+    with open_services_of_any_schema(settings) as services:
         check_schema_is_current(services.database)
         yield services
 
 
 @contextlib.contextmanager
 def open_store(data: Path | None, domain: str) -> Iterator[tuple[Services, Store]]:
-    """Open an existing installation as `open_services` does, and find a store in it.
+    """Open an installation as `open_services_as_owner` does, and find a store in it.
 
     Raises:
         UnknownStoreError: when it has none of this domain.
     """
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         yield services, find_store(services.database, domain)
 
 
@@ -123,7 +123,7 @@ def open_or_create_services(data: Path | None) -> Iterator[Services]:
     settings = load_settings(data)
     switch_to_folder_owner(settings)
     if _is_installed(settings):
-        with open_services(data) as services:
+        with open_services_as_owner(data) as services:
             yield services
         return
     folder = settings.data.resolve()
@@ -137,7 +137,7 @@ def _is_installed(settings: Settings) -> bool:
     refuse_second_installation(settings)
     if _lacks_database(settings):
         return False
-    with open_existing_services(settings) as services:
+    with open_services_of_any_schema(settings) as services:
         return has_schema(services.database)
 
 
@@ -164,7 +164,7 @@ def refuse_second_installation(settings: Settings) -> None:
 
 
 @contextlib.contextmanager
-def open_existing_services(settings: Settings) -> Iterator[Services]:
+def open_services_of_any_schema(settings: Settings) -> Iterator[Services]:
     """Open the services of existing data, whatever its schema; change nothing.
 
     Raises:

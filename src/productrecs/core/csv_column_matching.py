@@ -25,7 +25,7 @@ _WORDS: Final = {
 _TAX, _WITH, _WITHOUT, _CURRENCIES = (frozenset(text.split()) for text in _WORDS.values())
 
 
-def simplify_name(name: str) -> str:
+def simplify_column_name(name: str) -> str:
     """Return a column's name without case, accents, blanks, dots, `_` and `-`."""
     bare = _BLANKS.sub("", name).casefold()
     if bare.isascii():
@@ -42,10 +42,10 @@ def find_columns(
     A price may say its tax and currency: `Price (incl. 19% VAT) EUR`. Where a file has it
     with and without tax, the one with tax counts, which shoppers pay.
     """
-    bare = [simplify_name(name) for name in names]
+    bare = [simplify_column_name(name) for name in names]
     places: dict[str, int] = {}
     for column, synonyms in columns.items():
-        accepted = [simplify_name(synonym) for synonym in synonyms]
+        accepted = [simplify_column_name(synonym) for synonym in synonyms]
         for name in accepted:
             if name in bare:
                 places.setdefault(column, bare.index(name))
@@ -73,7 +73,7 @@ def _net_flag_and_amount_name(name: str) -> tuple[bool, str]:
             removed.add(words.pop(place))
     if removed & _TAX and not removed & (_WITH | _WITHOUT):
         return False, ""
-    return bool(removed & _WITHOUT), simplify_name(" ".join(words))
+    return bool(removed & _WITHOUT), simplify_column_name(" ".join(words))
 
 
 def _is_about_tax_or_currency(word: str) -> bool:

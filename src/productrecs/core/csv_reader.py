@@ -334,7 +334,7 @@ def _without_formulas(cells: list[str]) -> list[str]:
 def detect_time_format(
     file: BinaryIO, csv_format: CsvFormat, column: str
 ) -> FileTimeFormat:
-    """Detect whether a column's times have the day first; None if all are ambiguous.
+    """Detect whether a column's times have the day first; unknown if all are ambiguous.
 
     Stops after a thousand times of other formats.
     """

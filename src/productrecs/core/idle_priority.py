@@ -50,13 +50,13 @@ def can_leave_idle_priority() -> bool:
     if not hasattr(os, "SCHED_IDLE"):
         return False
     results: list[bool] = []
-    probe = threading.Thread(target=lambda: results.append(_try_leaving()), name="calm")
+    probe = threading.Thread(target=lambda: results.append(_try_idle_class()), name="calm")
     probe.start()
     probe.join()
     return results == [True]
 
 
-def _try_leaving() -> bool:
+def _try_idle_class() -> bool:
     """Enter and leave the class in a thread, which ends if it cannot leave."""
     thread = threading.get_native_id()
     try:

@@ -29,19 +29,20 @@ def new_store_id() -> StoreId:
     return StoreId("st_" + random_text(16))
 
 
-def control_character(name: str) -> str | None:
+def first_control_code_point(text: str) -> str | None:
     """Return the first control character of an id as U+000D; None if it has none."""
-    if name.isprintable():
+    if text.isprintable():
         return None
-    found = _CONTROL.search(name)
+    found = _CONTROL.search(text)
     return None if found is None else f"U+{ord(found[0]):04X}"
 
 
-def visitor_hash(name: str) -> int:
+def visitor_hash(visitor_id: str) -> int:
     """Return a signed 64-bit hash of a session or shopper id, the same in every process.
 
-    Two names collide with probability 2**-64, and nobody can look for a collision with a
-    name that they do not know.
+    Two names collide with probability 2**-64, and nobody can look for a collision with
+    an id that they do not know.
     """
-    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    encoded = visitor_id.encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(encoded, digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)

@@ -21,7 +21,7 @@ class InvalidDateError(ProductRecsError):
     """The text is neither an ISO date nor an ISO datetime."""
 
 
-def normalise_timestamp(text: str) -> str:
+def normalise_date_or_datetime(text: str) -> str:
     """Return an ISO date as `YYYY-MM-DD`, an ISO datetime as `YYYY-MM-DDTHH:MM:SS[...]`.
 
     A datetime keeps its offset; one without is interpreted later, in the store's zone.

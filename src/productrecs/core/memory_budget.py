@@ -47,13 +47,16 @@ class ByteBudget:
         """Return an empty claim."""
         return ByteClaim(self, claimant)
 
-    def reserve(self, claimant: Hashable, extra: int, *, is_small: bool) -> None:
-        """Record that a claimant holds `extra` bytes.
+    def reserve(self, claimant: Hashable, extra_bytes: int, *, is_small: bool) -> None:
+        """Record that a claimant holds `extra_bytes`.
 
         Raises:
             QueueFullError: when it would exceed its share; nothing is recorded.
         """
-        own_total, claimed = self._claimed.get(claimant, 0) + extra, self.held + extra
+        own_total, claimed = (
+            self._claimed.get(claimant, 0) + extra_bytes,
+            self.held + extra_bytes,
+        )
         remaining = self._total - claimed
         share = _SHARE_OF_SMALL if is_small else _SHARE
         reserve = self._total // (_RESERVE_OF_SMALL if is_small else _RESERVE)
@@ -87,26 +90,26 @@ class ByteClaim:
         self._budget, self._claimant = budget, claimant
         self.size = 0
 
-    def grow(self, extra: int) -> Self:
-        """Add `extra` bytes, and return the claim.
+    def grow(self, extra_bytes: int) -> Self:
+        """Add `extra_bytes`, and return the claim.
 
         Raises:
             QueueFullError: when it would exceed the claimant's share; nothing changes.
         """
-        size = self.size + extra
-        self._budget.reserve(self._claimant, extra, is_small=size <= SMALL)
+        size = self.size + extra_bytes
+        self._budget.reserve(self._claimant, extra_bytes, is_small=size <= SMALL)
         self.size = size
         return self
 
-    def shrink(self, size: int) -> None:
-        """Reduce the claim to at most `size` bytes."""
-        if size < self.size:
-            self._budget.release(self._claimant, self.size - size)
-            self.size = size
+    def shrink_to(self, max_bytes: int) -> None:
+        """Reduce the claim to at most `max_bytes`."""
+        if max_bytes < self.size:
+            self._budget.release(self._claimant, self.size - max_bytes)
+            self.size = max_bytes
 
     def release(self) -> None:
         """Release all bytes; idempotent."""
-        self.shrink(0)
+        self.shrink_to(0)
 
     def another(self) -> ByteClaim:
         """Return an empty claim for the same claimant."""

@@ -38,6 +38,7 @@ _UNSAFE_CHARACTERS: Final = re.compile(r"[\x00-\x20\x7f\\]")
 _NAT64_WELL_KNOWN: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _NAT64_PREFIX: Final = ipaddress.IPv6Network("64:ff9b:1::/48")
 _SIX_TO_FOUR: Final = ipaddress.IPv6Network("2002::/16")
+_FORBIDDEN_IPV4: Final = ipaddress.IPv4Address(0)  # in a blocked network
 _BLOCKED_NETWORKS: Final = tuple(
     ipaddress.ip_network(one)
     for one in ("0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "fec0::/10")
@@ -106,7 +107,7 @@ def _is_public(address: Address) -> bool:
     if isinstance(address, ipaddress.IPv6Address):
         embedded = _embedded_ipv4(address)
         if embedded is not None:
-            return False if isinstance(embedded, bool) else _is_public(embedded)
+            return _is_public(embedded)
     if any(
         address.version == network.version and address in network
         for network in _BLOCKED_NETWORKS
@@ -117,16 +118,16 @@ def _is_public(address: Address) -> bool:
     )
 
 
-def _embedded_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | bool | None:
-    """Return the embedded IPv4 address; False when it is forbidden; None without one."""
+def _embedded_ipv4(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Return the embedded IPv4 address, 0.0.0.0 for a forbidden one; None without one."""
     if address in _NAT64_WELL_KNOWN:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     if address in _NAT64_PREFIX or address.teredo is not None:
-        return False
+        return _FORBIDDEN_IPV4
     if address in _SIX_TO_FOUR:
         return address.sixtofour
     if int(address) >> 32 == 0:
-        return False  # a deprecated IPv4-compatible address, or the loopback
+        return _FORBIDDEN_IPV4  # deprecated IPv4-compatible, or the loopback
     return address.ipv4_mapped
 
 
@@ -234,24 +235,26 @@ def _percent_encode(path: str) -> str:
 
 
 @contextlib.contextmanager
-def connect(target: OutboundTarget, until: float) -> Iterator[http.client.HTTPConnection]:
-    """Yield a connection to the checked address, which is closed at `until`.
+def connect(
+    target: OutboundTarget, deadline: float
+) -> Iterator[http.client.HTTPConnection]:
+    """Yield a connection to the checked address, which is closed at `deadline`.
 
     Another thread closes it: a host that sends a byte per second would evade a timeout on
     single reads.
     """
-    remaining = until - time.monotonic()
+    remaining = deadline - time.monotonic()
     if remaining <= 0:
         raise TimeoutError
     tcp_socket = socket.create_connection(
         (target.address, target.port), min(CONNECT_SECONDS, remaining)
     )
-    timer = threading.Timer(max(0.0, until - time.monotonic()), _shut_down, [tcp_socket])
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), _shut_down, [tcp_socket])
     timer.daemon = True
     timer.start()
     connection = http.client.HTTPConnection(target.host, target.port)
     try:
-        tcp_socket.settimeout(max(0.1, until - time.monotonic()))
+        tcp_socket.settimeout(max(0.1, deadline - time.monotonic()))
         connection.sock = tcp_socket
         if target.scheme == "https":
             context = ssl.create_default_context()

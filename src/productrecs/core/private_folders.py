@@ -41,7 +41,7 @@ def make_data_folder_private(folder: Path) -> None:
         return
     if not is_shared_folder(folder):
         _tighten(folder)
-    for path in _all_files(folder):
+    for path in _private_paths(folder):
         if not path.is_symlink():
             _tighten(path)
 
@@ -63,7 +63,7 @@ def is_shared_folder(folder: Path) -> bool:
 def files_of_others(folder: Path, uid: int) -> list[Path]:
     """Return the files and folders of a data folder that do not belong to `uid`."""
     found = []
-    for path in _all_files(folder):
+    for path in _private_paths(folder):
         with contextlib.suppress(OSError):  # deleted meanwhile
             if path.lstat().st_uid != uid:
                 found.append(path)
@@ -79,7 +79,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _all_files(folder: Path) -> Iterator[Path]:
+def _private_paths(folder: Path) -> Iterator[Path]:
     for name in _PRIVATE_NAMES:
         for path in folder.glob(name):
             yield path
@@ -132,9 +132,9 @@ def remove_locked_folder(folder: Path, handle: int) -> None:
     os.close(handle)
 
 
-def remove_abandoned_folders(parent: Path, names: str = "*") -> None:
+def remove_abandoned_folders(parent: Path, name_pattern: str = "*") -> None:
     """Remove the folders of processes that have ended."""
-    for folder in parent.glob(names):
+    for folder in parent.glob(name_pattern):
         try:
             handle = os.open(folder / _LOCK_FILE, os.O_RDWR)
         except OSError:

@@ -14,7 +14,7 @@ _CURRENCIES: Final = frozenset("$€£¥")
 _AMBIGUOUS: Final = re.compile(r"[1-9]\d{0,2}[.,]\d{3}", re.ASCII)
 
 
-def normalise_number(text: str, separator: str) -> str:
+def normalise_number(text: str, cell_separator: str) -> str:
     """Return `text` with a decimal point and without thousands marks, if it is a number.
 
     In `1,234` the comma is decimal unless commas separate the file's cells: writers of
@@ -22,7 +22,7 @@ def normalise_number(text: str, separator: str) -> str:
     """
     stripped = _DECORATION.sub("", text).replace(_MINUS, "-")
     if _POINTED.fullmatch(stripped) and (
-        "." in stripped or stripped.count(",") > 1 or separator == ","
+        "." in stripped or stripped.count(",") > 1 or cell_separator == ","
     ):
         return stripped.replace(",", "")
     if _COMMAED.fullmatch(stripped) or _DECIMAL_COMMA.fullmatch(stripped):

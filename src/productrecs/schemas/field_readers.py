@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
-from productrecs.core.ids import CONTROL_CHARACTERS, control_character
-from productrecs.core.iso_dates import InvalidDateError, normalise_timestamp
+from productrecs.core.ids import CONTROL_CHARACTERS, first_control_code_point
+from productrecs.core.iso_dates import InvalidDateError, normalise_date_or_datetime
 from productrecs.records.catalog.availability import (
     Availability,
     UnknownAvailabilityError,
@@ -89,7 +89,7 @@ def check_id(value: str) -> str:
         PydanticKnownError: when it is too long.
         PydanticCustomError: when it holds such a character, or half a surrogate pair.
     """
-    if found := control_character(check_string(value, MAX_ID)):
+    if found := first_control_code_point(check_string(value, MAX_ID)):
         message = "String should not hold {character}; remove line breaks and controls"
         raise PydanticCustomError("string_control", message, {"character": found})
     return value
@@ -225,7 +225,7 @@ def read_time(value: object) -> str | None:
     if not isinstance(value, str):
         raise PydanticKnownError("string_type")
     try:
-        return normalise_timestamp(value)
+        return normalise_date_or_datetime(value)
     except InvalidDateError as error:
         raise PydanticCustomError("iso_date", "{reason}", {"reason": str(error)}) from None
 

@@ -49,7 +49,7 @@ class ArmAssigner:
         self._retry_at = 0.0
         self._write_later = write_later
 
-    async def stored_identity(
+    async def stored_identity_or_nobody(
         self, store_id: StoreId, identities: Sequence[str], read: Read
     ) -> StoredIdentity:
         """Return the stored data about a shopper; nothing while the database is away.
@@ -73,26 +73,26 @@ class ArmAssigner:
         store_id: StoreId,
         split: ArmSplit,
         identities: Sequence[str],
-        known: StoredIdentity,
+        stored: StoredIdentity,
     ) -> str:
         """Return the arm of a shopper in a test, and record the exposure."""
-        unit = self._randomization_unit(store_id, identities, known)
+        unit = self._randomization_unit(store_id, identities, stored)
         arm = arm_of(store_id, split, unit)
         now_ms = self._clock()
-        for name in dict.fromkeys((*identities, *known.names)):
+        for name in dict.fromkeys((*identities, *stored.names)):
             self._write_later(Exposure(store_id, name, split.name, arm, unit, now_ms))
             self._cache_unit((store_id, name), unit)
         return arm
 
     def _randomization_unit(
-        self, store_id: StoreId, identities: Sequence[str], known: StoredIdentity
+        self, store_id: StoreId, identities: Sequence[str], stored: StoredIdentity
     ) -> str:
-        if known.unit is not None:
-            return known.unit
+        if stored.unit is not None:
+            return stored.unit
         for name in identities:
             if (unit := self._units.get((store_id, name))) is not None:
                 return unit
-        return known.session or identities[-1]
+        return stored.session or identities[-1]
 
     def _cache_unit(self, unit_key: tuple[StoreId, str], unit: str) -> None:
         self._units[unit_key] = unit

@@ -103,7 +103,7 @@ class AssistantCatalog:
     agent: str  # the assistant that calls
     now_ms: int
 
-    def with_preferred_prices(self) -> AssistantCatalog:
+    def in_preferred_currency(self) -> AssistantCatalog:
         """Return this catalog with the prices of the currency that the call prefers.
 
         A store without such prices keeps its own: each price says which currency it is in.
@@ -127,7 +127,7 @@ class AssistantCatalog:
         return [hit.item for hit in page.hits], page.total or 0
 
     def page_reply(
-        self, call: CatalogSearchCall, items: Sequence[int], total: int
+        self, call: CatalogSearchCall, items: Sequence[int], total_count: int
     ) -> Reply:
         """Return the page of products that `search_items` found; blocks while it reads.
 
@@ -136,13 +136,17 @@ class AssistantCatalog:
         """
         products = self._read_products({self._product_key(item): item for item in items})
         end = call.offset_from_cursor() + len(items)
-        pagination: dict[str, Any] = {"has_next_page": False, "total_count": total}
-        if items and end < min(total, MAX_OFFSET):
+        pagination: dict[str, Any] = {"has_next_page": False, "total_count": total_count}
+        if items and end < min(total_count, MAX_OFFSET):
             pagination |= {"has_next_page": True, "cursor": cursor_after(end)}
         written = [
             self._serializer.product_fields(product) for product in products.values()
         ]
-        unknown_ids = [name for name in call.anchor_ids if self._shown_item(name) is None]
+        unknown_ids = [
+            name
+            for name in call.anchor_ids
+            if self._item_shown_without_filters(name) is None
+        ]
         return {
             "products": written,
             "pagination": pagination,
@@ -153,7 +157,9 @@ class AssistantCatalog:
 
         The first item of each product stands for it. Blocks while lists are computed.
         """
-        numbers = [self._shown_item(anchor_id) for anchor_id in call.anchor_ids]
+        numbers = [
+            self._item_shown_without_filters(anchor_id) for anchor_id in call.anchor_ids
+        ]
         catalog = self._catalog
         anchors = [catalog.ids[number] or "" for number in numbers if number is not None]
         if not anchors:
@@ -230,7 +236,7 @@ class AssistantCatalog:
         wanted = call.looks.id if call.looks else ""
         return newest.get(wanted) or newest.get(wanted.removeprefix(GROUP_PREFIX))
 
-    def _shown_item(self, wanted_id: str) -> int | None:
+    def _item_shown_without_filters(self, wanted_id: str) -> int | None:
         """Return the item of an id if a page may show it, whatever the call's filters."""
         number = self._catalog.number(wanted_id)
         if number is None:
@@ -285,7 +291,7 @@ class AssistantCatalog:
         inputs: dict[str, dict[int, list[dict[str, str]]]] = {}
         unknown_ids: list[str] = []
         for wanted_id in dict.fromkeys(call.ids):
-            number, is_variant = self._resolve_id(wanted_id)
+            number, is_variant = self._item_and_is_variant(wanted_id)
             if number is None:
                 unknown_ids.append(wanted_id)
                 continue
@@ -318,7 +324,7 @@ class AssistantCatalog:
         Raises:
             StorageError: when the database cannot be read.
         """
-        number, is_variant = self._resolve_id(call.id)
+        number, is_variant = self._item_and_is_variant(call.id)
         if number is None:
             return None
         found = self._read_products({self._product_key(number): number})
@@ -338,7 +344,7 @@ class AssistantCatalog:
             "product": self._serializer.detail_fields(product, selected, shown)
         } | self._messages_field([])
 
-    def _resolve_id(self, wanted_id: str) -> tuple[int | None, bool]:
+    def _item_and_is_variant(self, wanted_id: str) -> tuple[int | None, bool]:
         """Return the item of an id, and whether the id is its own or its product's."""
         visible = self._visible
         number = self._catalog.number(wanted_id)

@@ -174,9 +174,9 @@ def refresh_changed_views(
         cached_store.search_rules = SearchRuleSet.load(
             reader, store_id, versions.search_seq
         )
-    _open_serving_models(services, store_id, cached_store, model_id)
+    _open_models_or_enqueue_training(services, store_id, cached_store, model_id)
     if cached_store.questions_read_for != model_id:
-        days = _question_days(services.clock())
+        days = _first_and_last_question_day(services.clock())
         counts = read_question_counts(reader, store_id, days)
         cached_store.question_weights = question_weights(counts)
         cached_store.questions_read_for = model_id
@@ -184,7 +184,7 @@ def refresh_changed_views(
         cached_store, store_id, reader, versions.looks_seq, versions.placements_seq
     )
     _refresh_earnings(cached_store, store_id, reader)
-    _open_serving_pictures(services, store_id, cached_store, versions.visual_id)
+    _open_pictures_or_request_build(services, store_id, cached_store, versions.visual_id)
     snapshots = _serving_snapshots(store_id, versions)
     are_ready = all(map(services.snapshots.is_ready_or_request_fetch, snapshots))
     cached_store.lacks_models = not cached_store.state.models.model_id and any(
@@ -195,7 +195,7 @@ def refresh_changed_views(
     )  # otherwise the next poll checks it again
 
 
-def _question_days(now_ms: int) -> tuple[str, str]:
+def _first_and_last_question_day(now_ms: int) -> tuple[str, str]:
     """Return the days whose answers count; the last one is today in every time zone."""
     today = datetime.fromtimestamp(now_ms / 1000, UTC).date()
     first, last = today - timedelta(days=_QUESTION_DAYS), today + timedelta(days=1)
@@ -231,11 +231,11 @@ def _reject_damaged_and_refresh_index(
         if services.snapshots.is_ready_or_request_fetch(
             index
         ) and services.snapshots.is_refused(index):
-            _reject_snapshot(services, index)
+            _request_new_build(services, index)
     cached_store.index.refresh()
 
 
-def _open_serving_models(
+def _open_models_or_enqueue_training(
     services: Services, store_id: StoreId, cached_store: CachedStore, model_id: str | None
 ) -> None:
     """Open the serving models once they are local."""
@@ -253,7 +253,7 @@ def _open_serving_models(
             _enqueue_training(services, store_id)
 
 
-def _open_serving_pictures(
+def _open_pictures_or_request_build(
     services: Services, store_id: StoreId, cached_store: CachedStore, visual_id: str | None
 ) -> None:
     """Open the serving visual model once it is local; a damaged one is built again."""
@@ -263,7 +263,7 @@ def _open_serving_pictures(
         if services.snapshots.is_ready_or_request_fetch(visual):
             pictures.open_published_model(visual_id)
             if pictures.visual_id != visual_id:
-                _reject_snapshot(services, visual)
+                _request_new_build(services, visual)
     if state.models.visual is not pictures.model:
         state.models = state.models.replacing(SIMILAR, pictures.model)
 
@@ -310,7 +310,7 @@ def _enqueue_training(services: Services, store_id: StoreId) -> None:
         _log.warning("training request failed", extra={"store": store_id})
 
 
-def _reject_snapshot(services: Services, name: SnapshotName) -> None:
+def _request_new_build(services: Services, name: SnapshotName) -> None:
     """Request a new build of a damaged snapshot, unless the database is read-only."""
     try:
         with services.database.transaction() as transaction:

@@ -52,17 +52,17 @@ _INTERNED_SETS: Final[dict[frozenset[EngineName], frozenset[EngineName]]] = {}
 _PICK: Final = struct.Struct("=iBf")
 
 Writer = Callable[[Sequence[Pick]], bytes]
-FingerprintValue = Hashable | None
-"""Equal as long as the inputs are equal; None if unknown."""
+Fingerprint = Hashable | None
+"""Equal values mean equal inputs, except with probability 2^-61; None means unknown."""
 
 
 class FingerprintSource(Protocol):
     """The present fingerprints of a list's inputs."""
 
-    def of_list(self) -> FingerprintValue:
+    def of_list(self) -> Fingerprint:
         """Return the fingerprint of the list's own inputs."""
 
-    def of_backfill(self, engines: AbstractSet[EngineName]) -> FingerprintValue:
+    def of_backfill(self, engines: AbstractSet[EngineName]) -> Fingerprint:
         """Return the fingerprint of the backfill of these engines."""
 
 
@@ -125,9 +125,9 @@ class _CachedList:
     packed: bytes  # item, index in `_ENGINES` and score of each pick
     inputs: CachedListInputs  # for which the picks are valid
     made_at: float
-    fingerprint: FingerprintValue
+    fingerprint: Fingerprint
     backfill_engines: frozenset[EngineName]  # engines that backfilled it
-    backfill_fingerprint: FingerprintValue
+    backfill_fingerprint: Fingerprint
     backfill_checked_at: float
     validated_at: float  # when its fingerprint last matched
     stale_since: float | None = None  # when it was first requested while stale
@@ -145,16 +145,16 @@ class _CachedList:
 
 
 def _check_and_mark_freshness(
-    entry: _CachedList, now: float, share: float, fingerprints: FingerprintSource
+    entry: _CachedList, now: float, lifetime_share: float, fingerprints: FingerprintSource
 ) -> bool:
     """Return whether the fingerprints of a list still match."""
-    if entry.fingerprint is None or now - entry.made_at >= MAX_AGE_SECONDS * share:
+    if entry.fingerprint is None or now - entry.made_at >= MAX_AGE_SECONDS * lifetime_share:
         return False
     is_fresh = entry.fingerprint == fingerprints.of_list()
     if (
         is_fresh
         and entry.backfill_engines
-        and now - entry.backfill_checked_at >= BACKFILL_CHECK_SECONDS * share
+        and now - entry.backfill_checked_at >= BACKFILL_CHECK_SECONDS * lifetime_share
     ):
         backfill_fingerprint = fingerprints.of_backfill(entry.backfill_engines)
         is_fresh = (
@@ -363,10 +363,6 @@ class ListCache:
         if evicted is not None and evicted.body is not None:
             self._bodies_size -= len(evicted.body) + _ENTRY_OVERHEAD_BYTES // 2
             evicted.body = evicted.body_mask = None
-
-
-Fingerprint = int | None
-"""Equal values mean equal inputs, except with probability 2^-61; None means unknown."""
 
 
 class ListFingerprint:

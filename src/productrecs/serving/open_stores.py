@@ -221,7 +221,7 @@ class OpenStores:
                 return
             total -= self._open.pop(store_id).memory_bytes()
 
-    def _record_use_count(self, now: float) -> None:
+    def _update_idle_threshold(self, now: float) -> None:
         """Record the counter once a minute, to know which stores were used since."""
         if not self._use_counts or now - self._use_counts[-1][0] >= _USE_COUNT_SECONDS:
             self._use_counts.append((now, next(self._uses)))
@@ -268,7 +268,7 @@ class OpenStores:
         self._refresh_open_stores(reader)
         self._polls += 1
         if self._polls % _POLLS_PER_TURN == 1:
-            self._record_use_count(self._seconds())
+            self._update_idle_threshold(self._seconds())
             count = len(self._open)
             with self._change_lock:
                 self._evict_over_budget_and_idle()  # caches grow with requests
@@ -325,7 +325,7 @@ def query_embedders(services: Services) -> QueryEmbedders:
         added = QueryEmbedder(TextEmbedder(model), is_operators=not model.is_packaged)
         return embedders.setdefault(model.name, added)
 
-    def by_model(name: str) -> QueryEmbedder | None:
+    def load_embedder_of_model(name: str) -> QueryEmbedder | None:
         if (known := embedders.get(name)) is not None:
             return known
         model = services.load_text_model_named(name)
@@ -338,5 +338,5 @@ def query_embedders(services: Services) -> QueryEmbedders:
     return QueryEmbedders(
         None if model is None else add(model),
         None if multilingual is None else QueryEmbedder(MultilingualEmbedder(multilingual)),
-        by_model if services.settings.has_packaged_search_model else None,
+        load_embedder_of_model if services.settings.has_packaged_search_model else None,
     )

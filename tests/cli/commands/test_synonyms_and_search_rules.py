@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from productrecs.cli.main import productrecs
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_services_as_owner
 from productrecs.features.search.relevance.configuration_changes import AUDITED_ACTIONS
 from productrecs.storage.sql.audit_log import AuditLogRepository
 from productrecs.tenancy.accounts.store_management import find_store
@@ -78,7 +78,7 @@ def test_changes_on_the_command_line_are_lines_of_the_audit_log(folder: Path) ->
     run(folder, "rules", "disable", DOMAIN, "1")
     run(folder, "rules", "remove", DOMAIN, "1")
 
-    with open_services(folder) as services:
+    with open_services_as_owner(folder) as services:
         store = find_store(services.database, DOMAIN)
         with services.database.reading() as connection:
             entries = AuditLogRepository(connection, store.store_id).page(50)

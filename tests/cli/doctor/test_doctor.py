@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from productrecs.cli.doctor import command, disk_and_clock_checks, installation_checks
-from productrecs.cli.doctor.repository import next_due_at
+from productrecs.cli.doctor.repository import task_due_at
 from productrecs.core.clock import DAY_MS, HOUR_MS, system_ms
 from productrecs.core.errors import StorageBrokenError
 from productrecs.core.ids import INSTALLATION
@@ -407,7 +407,7 @@ def test_a_background_whose_turn_is_to_come_is_well(
 def test_the_heartbeat_is_a_duty_that_workers_have(services: Services) -> None:
     def turn() -> int | None:
         with services.database.reading() as connection:
-            return next_due_at(connection, installation_checks.HEARTBEAT)
+            return task_due_at(connection, installation_checks.HEARTBEAT)
 
     worker = build_store_job_worker(services)
     working = threading.Thread(target=worker.run)
@@ -806,7 +806,7 @@ def test_a_database_that_a_full_disk_keeps_closed_names_the_disk(
     def fail(_data: Path | None) -> Services:
         raise StorageBrokenError("the disk failed to read or write: disk I/O error")
 
-    monkeypatch.setattr(command, "open_services", fail)
+    monkeypatch.setattr(command, "open_services_as_owner", fail)
     monkeypatch.setattr(installation_checks, "MIN_FREE_BYTES", 1 << 60)
 
     storage, disk = wrongs(shell)[-2:]

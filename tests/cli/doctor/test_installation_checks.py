@@ -15,7 +15,7 @@ from productrecs.cli.doctor.check_result import CheckLevel
 from productrecs.cli.doctor.installation_checks import (
     ObservedProbeRequest,
     check_address_and_proxy,
-    check_proxy,
+    check_forwarded_headers,
     replication_result,
 )
 from productrecs.core.clock import DAY_MS, system_ms
@@ -93,10 +93,10 @@ def test_a_clock_that_differs_from_the_proxys_is_found(
 
 
 def test_a_proxy_with_correct_headers_gives_no_finding() -> None:
-    assert list(check_proxy(BASE, WELL)) == []
+    assert list(check_forwarded_headers(BASE, WELL)) == []
     assert (
         list(
-            check_proxy(
+            check_forwarded_headers(
                 "http://127.0.0.1:8000", ObservedProbeRequest(None, "127.0.0.1:8000", None)
             )
         )
@@ -117,7 +117,7 @@ def test_a_proxy_with_correct_headers_gives_no_finding() -> None:
 def test_a_wrong_proxy_header_is_reported_with_its_remedy(
     seen: ObservedProbeRequest, level: CheckLevel, header: str
 ) -> None:
-    (found,) = check_proxy(BASE, seen)
+    (found,) = check_forwarded_headers(BASE, seen)
 
     assert found.level is level
     assert header in (found.remedy or "")

@@ -14,7 +14,7 @@ from typing import Final, NoReturn
 import click
 
 from productrecs.cli.open_services import (
-    open_existing_services,
+    open_services_of_any_schema,
     refuse_second_installation,
 )
 from productrecs.cli.options import data_option, json_option
@@ -88,7 +88,7 @@ def create(file: Path | None, *, force: bool, as_json: bool, data: Path | None) 
     """
     began = time.monotonic()
     with (
-        open_existing_services(load_settings(data)) as services,
+        open_services_of_any_schema(load_settings(data)) as services,
         _stage_progress_bars() as stages,
     ):
         os.nice(NICENESS)
@@ -203,8 +203,10 @@ def restore(
             return
         target = RestoreTarget(folder, settings.database_url, replace=force)
         restored = restore_backup(file, target, stages.begin)
-        erased = _replay_erasures(settings, backup_place(settings), _object_store_of(file))
-        _upload_restored_files(settings)
+        erased = _replay_erasures(
+            settings, backup_place(settings), _scheduled_backup_place_of(file)
+        )
+        _move_uploads_to_object_store(settings)
     manifest = restored.manifest
     seconds = time.monotonic() - began
     facts = _backup_facts(str(file), file.stat().st_size, manifest, seconds)
@@ -228,7 +230,7 @@ def restore(
         click.echo("Start the service: it retrains its models within seconds.")
 
 
-def _upload_restored_files(settings: Settings) -> None:
+def _move_uploads_to_object_store(settings: Settings) -> None:
     """Upload restored files to the object store, if there is one."""
     services = build_services(settings)
     try:
@@ -240,7 +242,7 @@ def _upload_restored_files(settings: Settings) -> None:
         services.close()
 
 
-def _object_store_of(file: Path) -> ObjectStore | None:
+def _scheduled_backup_place_of(file: Path) -> ObjectStore | None:
     """Return the folder of scheduled backups that a file lies in, if it does."""
     folder = file.absolute().parent
     return ObjectStore(str(folder.parent)) if folder.name == BACKUP_FOLDER else None

@@ -151,16 +151,18 @@ def _open_editor(domain: str, data: Path | None) -> Iterator[BundleEditor]:
         yield BundleEditor(services.database, store, services.clock)
 
 
-def _given_options(said: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in said.items() if value is not None}
+def _given_options(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
-def _print_bundle(done: str, number: int, content: BundleContent, *, as_json: bool) -> None:
+def _print_bundle(
+    done_verb: str, number: int, content: BundleContent, *, as_json: bool
+) -> None:
     if as_json:
         print_json({"id": number, "item_ids": content.items, "state": content.state})
     else:
         named = f" ({content.name})" if content.name else ""
-        click.echo(f"{done} bundle {number}{named}: {' + '.join(content.items)}")
+        click.echo(f"{done_verb} bundle {number}{named}: {' + '.join(content.items)}")
 
 
 def _bundle_line(row: BundleOverview) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_services_as_owner
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.records.catalog.catalog_view import CatalogView
@@ -63,7 +63,7 @@ def compare_models(
 
     Example: productrecs models compare fashion --store shop.example.com
     """
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         installed = InstalledModels(services.settings.data / INSTALLED_MODELS_FOLDER)
         candidate = installed.picture_model(name)
         store = find_store(services.database, domain)
@@ -80,25 +80,30 @@ def compare_models(
         click.echo(f"{model_name}: {_describe_measurement(figures)}")
 
 
-def _describe_measurement(figures: EncoderMeasurement) -> str:
-    memory = "" if figures.memory_mb is None else f", {figures.memory_mb:.0f} MB of memory"
+def _describe_measurement(measurement: EncoderMeasurement) -> str:
+    memory = (
+        ""
+        if measurement.memory_mb is None
+        else f", {measurement.memory_mb:.0f} MB of memory"
+    )
     return (
-        f"{figures.precision:.1%} of the five most similar are of the same category "
-        f"({figures.pictures} pictures), {figures.milliseconds:.0f} ms a picture{memory}"
+        f"{measurement.precision:.1%} of the five most similar are of the same category "
+        f"({measurement.pictures} pictures), {measurement.milliseconds:.0f} ms a picture"
+        f"{memory}"
     )
 
 
 def _fetch_pictures_and_categories(
-    services: Services, store: Store, size: int
+    services: Services, store: Store, sample_size: int
 ) -> tuple[list[bytes], list[str]]:
     """Return pictures of products, and their narrowest categories."""
     catalog = load_store(services, store).state.catalog
     urls = [_picture_url(catalog, number) for number in range(len(catalog))]
     named = [catalog.narrowest[number] if url else "" for number, url in enumerate(urls)]
     pictures, kinds = [], []
-    for number in choose_sample(named, size):
+    for number in choose_sample(named, sample_size):
         url = absolute_url(urls[number], store.domain)
-        content = _fetch_slowly(url, services.settings.image_hosts)
+        content = _fetch_picture_slowly(url, services.settings.image_hosts)
         if content is not None:
             pictures.append(content)
             kinds.append(named[number])
@@ -110,7 +115,7 @@ def _picture_url(catalog: CatalogView, number: int) -> str:
     return "" if card is None else _read_product(card + b"}").image_url or ""
 
 
-def _fetch_slowly(url: str, trusted: Collection[str]) -> bytes | None:
+def _fetch_picture_slowly(url: str, trusted: Collection[str]) -> bytes | None:
     if urlsplit(url).netloc not in trusted:
         time.sleep(_PAUSE_SECONDS)
     try:

@@ -7,7 +7,7 @@ from typing import Final, TypedDict
 import click
 
 from productrecs.cli.last_service_run import local_address
-from productrecs.cli.open_services import open_services, open_store
+from productrecs.cli.open_services import open_services_as_owner, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.clock import system_ms
@@ -87,7 +87,7 @@ def list_(*, as_json: bool, data: Path | None) -> None:
 
     Example: productrecs account list --json
     """
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         logins = _login_rows(services)
     if as_json:
         print_json(logins)
@@ -116,7 +116,7 @@ def print_registration_link(
 
     Example: productrecs account invite --email anna@example.com
     """
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         now_ms = services.system_clock()
         token = create_registration_invitation(services.database, email, now_ms)
         link = _absolute_link(services, base_url, f"{_REGISTER}{token}")

@@ -76,7 +76,7 @@ def evaluate(domain: str, *, questions: int, as_json: bool, data: Path | None) -
         )
         return
     for outcome in results:
-        for line in _task_lines(outcome):
+        for line in _backtest_task_lines(outcome):
             click.echo(line)
     if changes:
         tuned = ", ".join(f"{name}={value:g}" for name, value in changes.items())
@@ -91,7 +91,7 @@ def _run_backtest_tasks(
     yield from run_backtest(inputs, head.n_items, store.settings, questions)
 
 
-def _task_lines(outcome: BacktestTaskResult) -> Iterator[str]:
+def _backtest_task_lines(outcome: BacktestTaskResult) -> Iterator[str]:
     title, groups = _TITLES[outcome.task]
     yield title
     if not outcome.scores:

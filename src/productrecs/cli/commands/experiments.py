@@ -95,7 +95,7 @@ def add(
     _print_experiment("Added", experiment, as_json=as_json)
 
 
-def _add_action_command(action: str, done: str, words: str) -> click.Command:
+def _add_action_command(action: str, done_verb: str, help_text: str) -> click.Command:
     @click.argument("domain")
     @click.argument("name")
     @json_option
@@ -103,9 +103,9 @@ def _add_action_command(action: str, done: str, words: str) -> click.Command:
     def command(domain: str, name: str, *, as_json: bool, data: Path | None) -> None:
         with _open_editor(domain, data) as editor:
             experiment = editor.act(name, action)
-        _print_experiment(done, experiment, as_json=as_json)
+        _print_experiment(done_verb, experiment, as_json=as_json)
 
-    command.__doc__ = words
+    command.__doc__ = help_text
     return tests.command(action)(command)
 
 
@@ -171,11 +171,11 @@ def _parse_variants(shares: Sequence[str], changes: Sequence[str]) -> tuple[Trea
     return tuple(variants)
 
 
-def _print_experiment(done: str, experiment: Experiment, *, as_json: bool) -> None:
+def _print_experiment(done_verb: str, experiment: Experiment, *, as_json: bool) -> None:
     if as_json:
         print_json(experiment.as_fields())
     else:
-        click.echo(f"{done} {_experiment_line(experiment)}")
+        click.echo(f"{done_verb} {_experiment_line(experiment)}")
 
 
 def _experiment_line(experiment: Experiment) -> str:

@@ -299,7 +299,7 @@ def _evidence_texts(product: ExplainedProduct, title_of: TitleOf) -> Iterator[st
         yield f"completes {title_of(partner.item_id)}: {cooccurrence}"
     if product.goes_with is not None:
         yield _category_pair_text(product.goes_with)
-    yield from _visit_lines(product)
+    yield from _visit_evidence_texts(product)
     yield from product.reasons
     if product.category is not None:
         yield f"in the category {product.category}"
@@ -307,7 +307,7 @@ def _evidence_texts(product: ExplainedProduct, title_of: TitleOf) -> Iterator[st
         yield f"no. {product.trending_rank} in trending"
 
 
-def _visit_lines(product: ExplainedProduct) -> Iterator[str]:
+def _visit_evidence_texts(product: ExplainedProduct) -> Iterator[str]:
     if product.seen_by is None:
         return
     if product.return_share is not None:

@@ -34,10 +34,10 @@ def forecast(
     """
     with open_store(data, domain) as (services, store):
         if parent is not None:
-            _run_forecast(services, store, parent.report_progress)
+            _forecast_and_replay_orders(services, store, parent.report_progress)
             return
         with share_progress_bar("forecasting") as show_share:
-            run = _run_forecast(services, store, show_share)
+            run = _forecast_and_replay_orders(services, store, show_share)
     if as_json:
         print_json(
             {
@@ -61,7 +61,7 @@ def forecast(
         )
 
 
-def _run_forecast(
+def _forecast_and_replay_orders(
     services: Services, store: Store, show_progress: Callable[[float], None]
 ) -> StoredForecastRun:
     # The training libraries take half a second to import: load them only here.

@@ -83,7 +83,7 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
                 _print_note,
                 ordered_today=ordered_today,
             )
-            report = _run_or_dry_run(order_import, source, "" if dry_run else file)
+            report = _run_recorded_or_dry_run(order_import, source, "" if dry_run else file)
     if orders.csv_format.encoding == "cp1252":
         click.echo("This file is not UTF-8; it was read as Windows-1252.", err=True)
     if ordered_today:
@@ -96,15 +96,15 @@ def import_orders(  # noqa: PLR0913 - one argument for each option
     print_import_result_or_fail(report, _import_summary(report), as_json=as_json)
 
 
-def _run_or_dry_run(
-    importing: OrderImport, source: ImportSource, name: str
+def _run_recorded_or_dry_run(
+    order_import: OrderImport, source: ImportSource, recorded_name: str
 ) -> OrderHistoryImportReport:
-    """Run an import, recorded by the file's name; without one a dry run."""
-    if not name:
-        return importing.dry_run(source.file)
-    services, store = importing.services, importing.store
-    with record_import(services, store, name, source.size, "orders") as recorded:
-        report = replace(importing, changes=recorded.changes).run(source.file)
+    """Run an import, recorded as `recorded_name`; without a name a dry run."""
+    if not recorded_name:
+        return order_import.dry_run(source.file)
+    services, store = order_import.services, order_import.store
+    with record_import(services, store, recorded_name, source.size, "orders") as recorded:
+        report = replace(order_import, changes=recorded.changes).run(source.file)
         recorded.set_result(report)
     return report
 

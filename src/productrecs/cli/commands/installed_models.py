@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from productrecs.cli.commands.compare_models import compare_models
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_services_as_owner
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
@@ -75,7 +75,7 @@ def list_models(*, place: str | None, as_json: bool, data: Path | None) -> None:
         _print_offers(open_model_source(place).offers(), as_json=as_json)
         return
     found = _installed_models(data).list()
-    progress = _encoder_progress(data) if any(map(_is_encoder, found)) else {}
+    progress = _progress_by_encoder(data) if any(map(_is_encoder, found)) else {}
     if as_json:
         rows = [asdict(one) | _progress_fields(progress.get(one.name)) for one in found]
         if PACKAGED in progress:
@@ -109,10 +109,10 @@ def _is_encoder(model: InstalledModel) -> bool:
     return model.kind == EMBEDDER
 
 
-def _encoder_progress(data: Path | None) -> dict[str, EncoderProgress]:
+def _progress_by_encoder(data: Path | None) -> dict[str, EncoderProgress]:
     """Return what each picture model has done, by its name; nothing without a database."""
     try:
-        with open_services(data) as services:
+        with open_services_as_owner(data) as services:
             return {
                 name: measure_encoder_progress(
                     services.database, services.visual_model_folder, encoder.embedding.name
@@ -259,7 +259,7 @@ def remove(name: str, *, data: Path | None) -> None:
     if kind == TEXT_EMBEDDER:
         _delete_text_vectors(installed.sha256_of(name), name, data)
     if kind == EMBEDDER:
-        with contextlib.suppress(DataFolderError), open_services(data) as services:
+        with contextlib.suppress(DataFolderError), open_services_as_owner(data) as services:
             _delete_descriptors(services, name)
     if name == PACKAGED:
         installed.forget_previous(name)

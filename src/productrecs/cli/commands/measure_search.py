@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_services_as_owner
 from productrecs.cli.options import data_option, json_option, parent_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
@@ -41,7 +41,7 @@ def measure_and_record_search(
     """
     if parent is not None:
         os.nice(_POLITE)
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         measure = _measure_and_store(services, find_store(services.database, domain))
     if parent is not None:
         return

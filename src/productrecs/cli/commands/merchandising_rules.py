@@ -11,7 +11,7 @@ import click
 from productrecs.cli.open_services import (
     COMMAND_LINE,
     database_with_audit_entry,
-    open_services,
+    open_services_as_owner,
     open_store,
 )
 from productrecs.cli.options import data_option, json_option
@@ -153,17 +153,17 @@ def add(
     Example: productrecs rules add shop.example.com pin --item gift-card --position 3
     """
     content = _rule_content(RuleAction(action), options)
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         detail = describe_rule(content)
         editor = _audited_editor(services, domain, "Saved a rule", detail)
         rule = editor.add(content)
-        count = _count_selected(services, editor.store, rule.content)
+        count = _count_selected_products(services, editor.store, rule.content)
     _print_rule("Added", rule, as_json=as_json)
     text = f"It selects {counted(count, 'product')} now." if count else _NONE_SELECTED
     click.echo(text, err=True)
 
 
-def _count_selected(services: Services, store: Store, content: RuleContent) -> int:
+def _count_selected_products(services: Services, store: Store, content: RuleContent) -> int:
     """Return how many products a rule selects, whether or not it is in force."""
     zone, now_ms = store.settings.zone, services.clock()
     catalog = CatalogView(store.store_id, zone, lambda _fields: b"")
@@ -182,7 +182,7 @@ def _count_selected(services: Services, store: Store, content: RuleContent) -> i
 @data_option
 def remove(domain: str, rule_id: int, *, as_json: bool, data: Path | None) -> None:
     """Remove a rule; `rules history` still shows it."""
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         detail = f"Rule {rule_id}"
         rule = _audited_editor(services, domain, "Removed a rule", detail).remove(rule_id)
     _print_rule("Removed", rule, as_json=as_json)
@@ -232,7 +232,7 @@ def history(domain: str, *, as_json: bool, data: Path | None) -> None:
 
 def _switch_rule(domain: str, rule_id: int, data: Path | None, *, enabled: bool) -> Rule:
     detail = f"Rule {rule_id}: {'on' if enabled else 'off'}"
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         editor = _audited_editor(services, domain, "Switched a rule on or off", detail)
         return editor.change(rule_id, enabled=enabled)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from productrecs.cli.open_services import (
-    open_existing_services,
+    open_services_of_any_schema,
     refuse_second_installation,
 )
 from productrecs.cli.options import data_option, json_option
@@ -37,7 +37,7 @@ def migrate(*, only_check: bool, as_json: bool, data: Path | None) -> None:
     switch_to_folder_owner(settings)
     changed = False
     if only_check:
-        with open_existing_services(settings) as services:
+        with open_services_of_any_schema(settings) as services:
             is_current = schema_upgrade.is_current(services.database)
     else:
         changed, is_current = _migrate_schema(settings), True
@@ -80,7 +80,7 @@ def compact(*, as_json: bool, data: Path | None) -> None:
     """
     settings = load_settings(data)
     switch_to_folder_owner(settings)
-    with open_existing_services(settings) as services:
+    with open_services_of_any_schema(settings) as services:
         if settings.database_url is not None:
             message = "PostgreSQL reuses the space itself; nothing to do."
             freed = 0

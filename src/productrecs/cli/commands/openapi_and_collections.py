@@ -115,12 +115,14 @@ def _example_call(path: str, method: str, operation: Mapping[str, Any]) -> Examp
 
 
 def _query_parameters(
-    declared: Iterable[Mapping[str, Any]], needed: str
+    declared: Iterable[Mapping[str, Any]], needed_name: str
 ) -> Iterator[ExampleCallParameter]:
     for parameter in declared:
         if parameter["in"] == "query":
             about = " ".join(parameter.get("description", "").split())
-            is_required = parameter.get("required", False) or parameter["name"] == needed
+            is_required = (
+                parameter.get("required", False) or parameter["name"] == needed_name
+            )
             yield ExampleCallParameter(
                 parameter["name"],
                 _parameter_example(parameter),

@@ -165,11 +165,11 @@ def _given_content_fields(options: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _print_placement(done: str, placement: Placement, *, as_json: bool) -> None:
+def _print_placement(done_verb: str, placement: Placement, *, as_json: bool) -> None:
     if as_json:
         print_json(_placement_fields(placement))
     else:
-        click.echo(f"{done} {_placement_line(placement)}")
+        click.echo(f"{done_verb} {_placement_line(placement)}")
 
 
 def _placement_line(placement: Placement) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.open_services import open_services, open_store
+from productrecs.cli.open_services import open_services_as_owner, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.cli.settings_and_folder_owner import load_settings
@@ -70,7 +70,7 @@ def suspend(domain: str, *, as_json: bool, data: Path | None) -> None:
 
     Its events and orders are still accepted.
     """
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         found, now_ms = find_store(services.database, domain), services.clock()
         facts = _change_subscription_and_read_facts(
             services, found, lambda one: one.suspended(now_ms)

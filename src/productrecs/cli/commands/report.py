@@ -128,13 +128,13 @@ def _aligned_row(
     return "  ".join(cells).rstrip()
 
 
-def _format_value(value: ReportValue, unit: str) -> str:
-    if value is None:
+def _format_value(figure: ReportValue, unit: str) -> str:
+    if figure is None:
         return "-"
-    if isinstance(value, bool | str):
-        return " ".join(str(value).split())
+    if isinstance(figure, bool | str):
+        return " ".join(str(figure).split())
     if unit == "share":
-        return f"{100 * value:.1f} %"
+        return f"{100 * figure:.1f} %"
     if unit == "money":
-        return f"{value:,.2f}"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+        return f"{figure:,.2f}"
+    return f"{figure:,}" if isinstance(figure, int) else f"{figure:,.4g}"

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from productrecs.cli.open_services import open_services, open_store
+from productrecs.cli.open_services import open_services_as_owner, open_store
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.plural import counted
@@ -46,7 +46,7 @@ def export(domain: str, file: str, user: str, data: Path | None) -> None:
     """
     count = 0
     with (
-        open_services(data) as services,
+        open_services_as_owner(data) as services,
         click.open_file(file, "w", encoding="utf-8") as out,
     ):
         store = find_store(services.database, domain)

@@ -21,7 +21,11 @@ from productrecs.cli.commands.plans import (
     set_plan,
     suspend,
 )
-from productrecs.cli.open_services import open_or_create_services, open_services, open_store
+from productrecs.cli.open_services import (
+    open_or_create_services,
+    open_services_as_owner,
+    open_store,
+)
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.core.timestamps import iso
@@ -135,7 +139,7 @@ def create(
 @data_option
 def list_(*, as_json: bool, data: Path | None) -> None:
     """List all stores by domain."""
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         rows = [
             _store_facts(services, listed_store)
             for listed_store in all_stores(services.database)
@@ -158,7 +162,7 @@ def list_(*, as_json: bool, data: Path | None) -> None:
 @data_option
 def show(domain: str, *, as_json: bool, data: Path | None) -> None:
     """Show one store; its secret key is not stored, so nobody can show it."""
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         facts = _store_facts(services, find_store(services.database, domain))
     if as_json:
         print_json(facts)

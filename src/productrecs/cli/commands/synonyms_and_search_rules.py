@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from productrecs.cli.open_services import database_with_audit_entry, open_services
+from productrecs.cli.open_services import database_with_audit_entry, open_services_as_owner
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.features.search.search_rule_editor import SearchRuleEditor
@@ -190,7 +190,7 @@ class _SearchEditors:
 
 @contextlib.contextmanager
 def _open_editors(domain: str, data: Path | None) -> Iterator[_SearchEditors]:
-    with open_services(data) as services:
+    with open_services_as_owner(data) as services:
         yield _SearchEditors(services, find_store(services.database, domain))
 
 

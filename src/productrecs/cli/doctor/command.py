@@ -18,21 +18,21 @@ from productrecs.cli.doctor.installation_checks import (
     check_background_jobs,
     check_backups,
     check_configuration,
+    check_data_folder,
     check_database,
     check_file_owners,
-    check_folder,
     check_object_store,
     check_replication,
     check_text_model,
 )
-from productrecs.cli.doctor.picture_checks import check_picture_encoder, check_text_reader
+from productrecs.cli.doctor.picture_checks import check_picture_models, check_text_reader
 from productrecs.cli.doctor.service_checks import check_mail, check_service
 from productrecs.cli.doctor.store_checks import (
     check_refused_keys,
     check_store,
     check_two_factor_secrets_readable,
 )
-from productrecs.cli.open_services import open_services
+from productrecs.cli.open_services import open_services_as_owner
 from productrecs.cli.options import data_option, json_option
 from productrecs.cli.output import print_json
 from productrecs.cli.settings_and_folder_owner import DataFolderError, load_settings
@@ -92,12 +92,12 @@ def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
     yield from check_service(settings)
     yield from check_mail(settings)
     try:
-        with open_services(data) as services:
-            yield from check_folder(settings.data)
+        with open_services_as_owner(data) as services:
+            yield from check_data_folder(settings.data)
             yield from check_database(services)
             yield from check_replication(services)
             yield from check_object_store(services)
-            yield from check_picture_encoder(services)
+            yield from check_picture_models(services)
             yield from check_text_reader(services)
             yield from check_text_model(services)
             yield from check_data_sizes_and_disk(services)
@@ -113,7 +113,7 @@ def _run_checks(domain: str | None, data: Path | None) -> Iterator[CheckResult]:
     except (DataFolderError, StorageError, ObjectStoreAddressError) as error:
         yield _failure_result(error, settings)
         if isinstance(error, StorageError) and settings.data.is_dir():
-            causes = check_folder(settings.data)
+            causes = check_data_folder(settings.data)
             yield from (cause for cause in causes if cause.level is CheckLevel.WRONG)
 
 

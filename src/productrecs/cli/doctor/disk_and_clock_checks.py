@@ -48,7 +48,7 @@ def check_data_sizes_and_disk(services: Services) -> Iterator[CheckResult]:
         message += f"; {_format_size(growth)} more each day"
     yield ok("data", message)
     yield from _check_retention(services, sizes)
-    yield from _check_disk_duration(services, growth_per_day(totals_on_disk))
+    yield from _check_days_until_disk_full(services, growth_per_day(totals_on_disk))
 
 
 def _describe_part_size(size: StoredDataSize) -> str:
@@ -89,13 +89,15 @@ def _check_retention(
     yield notice("retention", f"{message}, and the installation purges none", remedy)
 
 
-def _check_disk_duration(services: Services, growth: float | None) -> Iterator[CheckResult]:
-    if growth is None or growth <= 0:
+def _check_days_until_disk_full(
+    services: Services, daily_growth: float | None
+) -> Iterator[CheckResult]:
+    if daily_growth is None or daily_growth <= 0:
         return
-    days = int(shutil.disk_usage(services.settings.data).free / growth)
+    days = int(shutil.disk_usage(services.settings.data).free / daily_growth)
     if days < MIN_DISK_DAYS:
         when = f"in {days} days" if days > 1 else "within two days"
-        message = f"it fills by {_format_size(growth)} a day, and is full {when}"
+        message = f"it fills by {_format_size(daily_growth)} a day, and is full {when}"
         remedy = (
             "free some space, move the data folder to a larger disk, or purge old events "
             "(PRODUCTRECS_RETENTION_DAYS)"

@@ -55,7 +55,7 @@ def check_webhooks(services: Services, store: Store) -> Iterator[CheckResult]:
                 message = f"{subject} are off, because the receiver answered 410"
                 yield problem(store.domain, message, f"remove it, or switch it on: {_PAGE}")
             elif endpoint.state is WebhookEndpointState.ON and oldest is not None:
-                yield from _check_waiting(
+                yield from _check_waiting_webhooks(
                     store,
                     f"{counts[WebhookMessageState.PENDING]:,} of {subject}",
                     oldest,
@@ -66,7 +66,7 @@ def check_webhooks(services: Services, store: Store) -> Iterator[CheckResult]:
                 yield notice(store.domain, message, f"send them again: {_PAGE}")
 
 
-def _check_waiting(
+def _check_waiting_webhooks(
     store: Store, subject: str, oldest: WebhookMessage, now_ms: int
 ) -> Iterator[CheckResult]:
     since = f"since {iso(oldest.created_at)}"

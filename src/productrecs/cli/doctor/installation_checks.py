@@ -22,7 +22,7 @@ from productrecs.cli.doctor.disk_and_clock_checks import (
 from productrecs.cli.doctor.repository import (
     count_jobs_due_before,
     dead_jobs_by_kind,
-    next_due_at,
+    task_due_at,
 )
 from productrecs.cli.main import COMMANDS
 from productrecs.cli.settings_and_folder_owner import stat_of_folder_owner, user_name
@@ -97,7 +97,7 @@ def check_configuration(
             )
 
 
-def check_folder(folder: Path) -> Iterator[CheckResult]:
+def check_data_folder(folder: Path) -> Iterator[CheckResult]:
     """Yield whether the data folder is writable and has free space."""
     try:
         with tempfile.TemporaryFile(dir=folder):
@@ -252,7 +252,7 @@ def check_background_jobs(services: Services) -> Iterator[CheckResult]:
     with services.database.reading() as connection:
         failed = dead_jobs_by_kind(connection)
         waiting = count_jobs_due_before(connection, system_ms() - MAX_QUEUE_WAIT_MS)
-        next_due = next_due_at(connection, HEARTBEAT)
+        next_due = task_due_at(connection, HEARTBEAT)
     for job in failed:
         message = f"{job.count} {job.kind} jobs failed for good: {job.error or 'no reason'}"
         remedy = "fix the cause; the next job starts from scratch"
@@ -349,11 +349,13 @@ def check_address_and_proxy(settings: Settings) -> Iterator[CheckResult]:
             yield problem("address", message, remedy)
             return
         yield ok("address", f"{base} leads to the service")
-        yield from check_proxy(base, response.observed)
+        yield from check_forwarded_headers(base, response.observed)
         yield from _check_proxy_clock(base, response.date_ms)
 
 
-def check_proxy(base: str, observed: ObservedProbeRequest) -> Iterator[CheckResult]:
+def check_forwarded_headers(
+    base: str, observed: ObservedProbeRequest
+) -> Iterator[CheckResult]:
     """Yield wrong forwarding headers of the proxy; the service has no TLS itself."""
     parts = urlsplit(base)
     if observed.host is not None and observed.host.lower() != parts.netloc.lower():
@@ -404,12 +406,14 @@ def _probe_service(base_url: str) -> _ProbeResponse:
         connection.request("GET", f"{parts.path.rstrip('/')}{_PATH}", headers=_CLAIMED)
         reply = connection.getresponse()
         observed = _parse_observed_request(reply.read(_LONGEST))
-        return _ProbeResponse(reply.status, observed, _date_ms(reply.getheader("date")))
+        return _ProbeResponse(
+            reply.status, observed, _parse_date_header(reply.getheader("date"))
+        )
     finally:
         connection.close()
 
 
-def _date_ms(header: str | None) -> int | None:
+def _parse_date_header(header: str | None) -> int | None:
     try:
         return int(parsedate_to_datetime(header or "").timestamp()) * SECOND_MS
     except ValueError:

@@ -17,14 +17,16 @@ from productrecs.training.installed_models import InstalledModels
 from productrecs.training.visual.encoder_progress import measure_encoder_progress
 
 
-def check_picture_encoder(services: Services) -> Iterator[CheckResult]:
+def check_picture_models(services: Services) -> Iterator[CheckResult]:
     """Yield whether a trained encoder describes pictures, else what is missing."""
     settings = services.settings
     for detector in settings.image_detectors:
-        yield _own_model_result(detector, DETECTOR, "PRODUCTRECS_IMAGE_DETECTOR")
+        yield _operator_model_result(detector, DETECTOR, "PRODUCTRECS_IMAGE_DETECTOR")
     installed = InstalledModels(settings.data / INSTALLED_MODELS_FOLDER)
     if settings.image_model is not None:
-        yield _own_model_result(settings.image_model, EMBEDDER, "PRODUCTRECS_IMAGE_MODEL")
+        yield _operator_model_result(
+            settings.image_model, EMBEDDER, "PRODUCTRECS_IMAGE_MODEL"
+        )
     elif not settings.has_packaged_encoder:
         yield ok("pictures", "described without a trained encoder, as the setting says")
     elif (path := installed.used_file(EMBEDDER)) is not None:
@@ -74,7 +76,7 @@ def _installed_encoder_result(services: Services, path: Path) -> CheckResult:
     return notice("pictures", message, "wait; a worker has to run")
 
 
-def _own_model_result(path: Path, kind: str, setting: str) -> CheckResult:
+def _operator_model_result(path: Path, kind: str, setting: str) -> CheckResult:
     """Return whether the operator's own model file can be used."""
     try:
         read_model_file(path, kind)

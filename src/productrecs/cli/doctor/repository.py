@@ -109,7 +109,7 @@ def newest_job_created_at(connection: sa.Connection) -> int | None:
     return found
 
 
-def next_due_at(connection: sa.Connection, task: str) -> int | None:
+def task_due_at(connection: sa.Connection, task: str) -> int | None:
     """Return when the installation's periodic task is due; None before its first run."""
     query = sa.select(duties.c.due_at).where(
         duties.c.store_id == INSTALLATION, duties.c.duty == task

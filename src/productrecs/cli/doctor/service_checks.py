@@ -34,13 +34,13 @@ def check_service(settings: Settings) -> Iterator[CheckResult]:
     results = [
         result
         for process in service.processes
-        if (result := _process_result(process)) is not None
+        if (result := _unhealthy_process_result(process)) is not None
     ]
     results += _readiness_problems(service.address)
     yield from results or [ok("service", f"it is ready at {service.address}")]
 
 
-def _process_result(process: ProcessState) -> CheckResult | None:
+def _unhealthy_process_result(process: ProcessState) -> CheckResult | None:
     name = f"the process {process.name} ({process.pid})"
     if process.is_silent:
         remedy = f"it is restarted within a minute; if it hangs again, {_LOG}"

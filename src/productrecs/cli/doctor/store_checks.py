@@ -85,7 +85,9 @@ def check_two_factor_secrets_readable(services: Services) -> Iterator[CheckResul
         stored_secrets = totp_secrets(connection)
     if not stored_secrets:
         return
-    unreadable_count = sum(not _is_readable(services, secret) for secret in stored_secrets)
+    unreadable_count = sum(
+        not _is_decryptable(services, secret) for secret in stored_secrets
+    )
     plain_count = sum(not is_encrypted(secret) for secret in stored_secrets)
     if unreadable_count:
         message = (
@@ -110,15 +112,15 @@ def check_two_factor_secrets_readable(services: Services) -> Iterator[CheckResul
         yield ok("logins", message)
 
 
-def _is_readable(services: Services, stored: str) -> bool:
+def _is_decryptable(services: Services, stored_secret: str) -> bool:
     try:
-        services.cipher.decrypt(stored)
+        services.cipher.decrypt(stored_secret)
     except UnreadableSecretError:
         return False
     return True
 
 
-def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:
+def check_key_misuse(services: Services, store: Store) -> Iterator[CheckResult]:
     """Yield origins missing from the allowlist, a leaked secret key and inhuman rates."""
     since_ms = services.clock() - _RECENT_MS
     with services.database.reading() as connection:
@@ -147,11 +149,13 @@ def check_key_usage(services: Services, store: Store) -> Iterator[CheckResult]:
         )
 
 
-def _check_unknown_origins(store: Store, unknown: list[str]) -> Iterator[CheckResult]:
-    if not store.origins or not unknown:
+def _check_unknown_origins(
+    store: Store, unknown_origins: list[str]
+) -> Iterator[CheckResult]:
+    if not store.origins or not unknown_origins:
         return
-    omitted = len(unknown) - _MAX_NAMED
-    names = ", ".join(unknown[:_MAX_NAMED]) + (
+    omitted = len(unknown_origins) - _MAX_NAMED
+    names = ", ".join(unknown_origins[:_MAX_NAMED]) + (
         f" and {omitted} more" if omitted > 0 else ""
     )
     message = (
@@ -159,15 +163,17 @@ def _check_unknown_origins(store: Store, unknown: list[str]) -> Iterator[CheckRe
     )
     remedy = (
         f"if they belong to the store: productrecs origins {store.domain} --add "
-        f"{unknown[0]}"
+        f"{unknown_origins[0]}"
     )
     yield notice(store.domain, message, remedy)
 
 
-def _check_leaked_keys(store: Store, leaks: list[KeyMisuse]) -> Iterator[CheckResult]:
-    if not leaks:
+def _check_leaked_keys(
+    store: Store, leaked_secret_keys: list[KeyMisuse]
+) -> Iterator[CheckResult]:
+    if not leaked_secret_keys:
         return
-    newest = leaks[0]
+    newest = leaked_secret_keys[0]
     place = f"in pages of {newest.value}" if newest.value else "in an address"
     message = f"its secret key was exposed {place} at {iso(newest.seen_at)}"
     remedy = (
@@ -238,14 +244,16 @@ def _check_plan_period(
         yield notice(store.domain, message, larger_plan_remedy)
 
 
-def _check_call_limit(store: Store, found: PlanUsage, larger: str) -> Iterator[CheckResult]:
-    quota = found.notice
+def _check_call_limit(
+    store: Store, usage: PlanUsage, larger_plan_remedy: str
+) -> Iterator[CheckResult]:
+    quota = usage.notice
     if quota is None or quota.limit is None:
         return
-    message = f"{quota.used:,} of {quota.limit:,} calls of {found.month} are used"
+    message = f"{quota.used:,} of {quota.limit:,} calls of {usage.month} are used"
     if quota.status is BillingStatus.OVER_QUOTA:
         message += ": its pages get nothing until the month ends"
-    yield notice(store.domain, message, larger)
+    yield notice(store.domain, message, larger_plan_remedy)
 
 
 MIN_SAMPLE: Final = 20  # a share of fewer records is not significant
@@ -282,15 +290,17 @@ def _check_store(services: Services, store: Store) -> Iterator[CheckResult]:
         yield problem(store.domain, "the catalog is empty", remedy)
     yield from _check_catalog_gaps(store, gaps)
     yield from check_plan(services, store, size)
-    yield from check_key_usage(services, store)
+    yield from check_key_misuse(services, store)
     yield from check_pages_can_call_service(services, store)
     yield from _check_event_flow(store, newest_event_ms, services.clock)
     yield from _check_future_events(store, product_events, services)
     yield from _check_late_orders(store, delay_ms)
     symptoms = find_tracking_issues(services.database, store, services.clock())
-    yield from map(partial(_result_of_data_issue, store), symptoms)
+    yield from map(partial(_tracking_issue_result, store), symptoms)
     is_explained = any(symptom.code == "identities_differ" for symptom in symptoms)
-    yield from _check_identities(store, purchases, has_reported_ids=is_explained)
+    yield from _check_purchase_identification(
+        store, purchases, has_reported_ids=is_explained
+    )
     yield from _check_model(services, store, model_id, product_events)
     yield from _check_training_freshness(services, store)
     yield from check_forecast(services, store)
@@ -377,27 +387,33 @@ def _check_late_orders(store: Store, delay_ms: int | None) -> Iterator[CheckResu
         yield notice(store.domain, message, f"look at `date`; {SET_CLOCK}")
 
 
-def _result_of_data_issue(store: Store, symptom: TrackingIssue) -> CheckResult:
+def _tracking_issue_result(store: Store, symptom: TrackingIssue) -> CheckResult:
     result_of = problem if symptom.is_serious else notice
     return result_of(store.domain, symptom.message, symptom.remedy)
 
 
-def _check_identities(
-    store: Store, sample: PurchaseSampleCounts, *, has_reported_ids: bool
+def _check_purchase_identification(
+    store: Store, purchase_counts: PurchaseSampleCounts, *, has_reported_ids: bool
 ) -> Iterator[CheckResult]:
     if (
-        sample.buys >= MIN_SAMPLE
-        and sample.without_order > WITHOUT_ORDER_SHARE * sample.buys
+        purchase_counts.buys >= MIN_SAMPLE
+        and purchase_counts.without_order > WITHOUT_ORDER_SHARE * purchase_counts.buys
     ):
-        share = round(100 * sample.without_order / sample.buys)
+        share = round(100 * purchase_counts.without_order / purchase_counts.buys)
         message = f"{share} % of its buy events have no order_id"
         remedy = (
             "send order_id with each buy event; without it no products count as bought "
             "together"
         )
         yield problem(store.domain, message, remedy)
-    has_unknown_shoppers = sample.without_events > UNKNOWN_SHOPPER_SHARE * sample.shoppers
-    if sample.shoppers >= MIN_SAMPLE and has_unknown_shoppers and not has_reported_ids:
+    has_unknown_shoppers = (
+        purchase_counts.without_events > UNKNOWN_SHOPPER_SHARE * purchase_counts.shoppers
+    )
+    if (
+        purchase_counts.shoppers >= MIN_SAMPLE
+        and has_unknown_shoppers
+        and not has_reported_ids
+    ):
         message = "none of the customers in its orders appears in its pages' events"
         remedy = (
             "set data-customer-id (or data-user-id) to the customer id that orders have"

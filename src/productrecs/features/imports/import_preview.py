@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, BinaryIO, Final
 
-from productrecs.core.csv_column_matching import simplify_name
+from productrecs.core.csv_column_matching import simplify_column_name
 from productrecs.core.csv_reader import (
     HISTORY_LAYOUT,
     BrokenRow,
@@ -171,7 +171,13 @@ def guess_price_columns(preview: Mapping[str, Any]) -> list[str]:
     """
     used, words = set(preview["mapping"].values()), _LAYOUTS[ITEMS].columns["price"]
     guesses = [
-        (not any(word in simplify_name(name) for word in map(simplify_name, words)), place)
+        (
+            not any(
+                word in simplify_column_name(name)
+                for word in map(simplify_column_name, words)
+            ),
+            place,
+        )
         for place, name in enumerate(preview["columns"])
         if name and name not in used and _are_amounts(preview["samples"].get(name, ()))
     ]

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.ids import StoreId, control_character, visitor_hash
+from productrecs.core.ids import StoreId, first_control_code_point, visitor_hash
 from productrecs.tenancy.accounts.api_keys import SecretKeyHashes, sign_address
 
 MAX_POSITIONS: Final = 12
@@ -104,7 +104,7 @@ def usable_user_id(user_id: str) -> str:
         len(user_id) <= _MAX_ID
         and "@" not in user_id
         and not _UNFILLED.search(user_id)
-        and control_character(user_id) is None
+        and first_control_code_point(user_id) is None
     )
     return user_id if is_usable else ""
 

@@ -9,7 +9,7 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.iso_dates import (
     InvalidDateError,
-    normalise_timestamp,
+    normalise_date_or_datetime,
     window_end_ms,
     window_start_ms,
 )
@@ -120,7 +120,7 @@ def _check_redirect(rule: SearchRule) -> None:
 
 def _validate_time(text: str | None) -> str | None:
     try:
-        return normalise_timestamp(text) if text else None
+        return normalise_date_or_datetime(text) if text else None
     except InvalidDateError as error:
         raise SearchRuleError(str(error)) from error
 

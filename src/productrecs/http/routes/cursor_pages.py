@@ -13,7 +13,7 @@ from fastapi import Query, Response
 
 from productrecs.core.iso_dates import (
     InvalidDateError,
-    normalise_timestamp,
+    normalise_date_or_datetime,
     window_start_ms,
 )
 from productrecs.http.openapi_responses import NULLABLE_TEXT, object_schema
@@ -96,7 +96,7 @@ def parse_updated_after_ms(text: str | None, zone: tzinfo) -> int:
     if text is None:
         return -1
     try:
-        return window_start_ms(normalise_timestamp(text), zone)
+        return window_start_ms(normalise_date_or_datetime(text), zone)
     except InvalidDateError as error:
         problem = ValidationProblem(
             ("query", "updated_after"), str(error), "iso_date", text

@@ -11,7 +11,7 @@ from typing import Final
 from productrecs.core.errors import ProductRecsError
 from productrecs.core.iso_dates import (
     InvalidDateError,
-    normalise_timestamp,
+    normalise_date_or_datetime,
     window_end_ms,
     window_start_ms,
 )
@@ -360,7 +360,7 @@ def _validate_time(text: str | None, field: str) -> str | None:
     if text is None or not text.strip():
         return None
     try:
-        return normalise_timestamp(text)
+        return normalise_date_or_datetime(text)
     except InvalidDateError as error:
         message = f"{field}: {error}"
         raise RuleError(message, field) from error

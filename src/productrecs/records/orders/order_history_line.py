@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from productrecs.core.cache_registry import RegisteredCache
 from productrecs.core.errors import ProductRecsError
-from productrecs.core.ids import control_character
+from productrecs.core.ids import first_control_code_point
 from productrecs.core.timestamps import (
     FileTimeFormat,
     has_short_year,
@@ -193,7 +193,7 @@ def _parse_identifier(column: str, text: str) -> str | None:
     if not _is_unicode(name):
         message = "has a character that is not text; save the file as CSV UTF-8"
         raise UnreadableRowError(message, column)
-    if found := control_character(name):
+    if found := first_control_code_point(name):
         message = f"holds {found}; remove line breaks and control characters"
         raise UnreadableRowError(message, column)
     return name or None
@@ -237,7 +237,7 @@ def _parse_count(text: str, separator: str) -> int | None:
 
 def _parse_currency(text: str) -> str | None:
     code = text.strip().upper()
-    if len(code) > MAX_CURRENCY or not _is_unicode(code) or control_character(code):
+    if len(code) > MAX_CURRENCY or not _is_unicode(code) or first_control_code_point(code):
         message = "is not a currency; write its code, such as EUR"
         raise UnreadableRowError(message, "currency", text)
     return code or None

@@ -159,17 +159,17 @@ class BackgroundWriter:
         self,
         record: type[BackgroundRecord],
         kind: BackgroundRecordKind,
-        source: Callable[[bool], None] | None = None,
+        add_counts_before_flush: Callable[[bool], None] | None = None,
     ) -> None:
         """Store records of a class as `kind` says.
 
-        `source` is called on the event loop before each flush, to add its counts;
-        its argument says whether it is the last time.
+        `add_counts_before_flush` is called on the event loop before each flush; its
+        argument says whether it is the last time.
         """
         buffer = RecordBuffer(kind.limit, weight=kind.weight)
         self._queues[record] = _RecordQueue(kind, buffer)
-        if source is not None:
-            self._sources.append(source)
+        if add_counts_before_flush is not None:
+            self._sources.append(add_counts_before_flush)
 
     def add(self, record: BackgroundRecord) -> None:
         """Store a record soon; never blocks and never fails."""
@@ -210,7 +210,7 @@ class BackgroundWriter:
             except Exception as error:
                 queue.buffer.put_back(batch)
                 if queue.outage.should_log_failure():
-                    _log_failure(queue.kind.name, error)
+                    _log_flush_failure(queue.kind.name, error)
                 return
             if queue.outage.should_log_recovery():
                 facts = {"what": queue.kind.name}
@@ -282,9 +282,9 @@ _KINDS: Final[dict[type[BackgroundRecord], BackgroundRecordKind]] = {
 }
 
 
-def _log_failure(what: str, error: Exception) -> None:
+def _log_flush_failure(record_kind: str, error: Exception) -> None:
     is_expected = isinstance(error, StorageError)
     level = logging.WARNING if is_expected else logging.ERROR
-    facts = {"what": what, "error": operator_text(error)}
+    facts = {"what": record_kind, "error": operator_text(error)}
     logged_error = None if is_expected else error
     _log.log(level, "write-behind flush failed", extra=facts, exc_info=logged_error)

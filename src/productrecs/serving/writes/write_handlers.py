@@ -32,7 +32,7 @@ def write_handlers(services: Services) -> Mapping[WriteKind, BatchHandler]:
     """Return the handler of each kind of write, with this process's clock and numbers."""
     counts = DailyNetworkCounts()
 
-    def log_of(work: WriteTransaction, key: Hashable) -> StoreLogTransaction:
+    def open_store_log(work: WriteTransaction, key: Hashable) -> StoreLogTransaction:
         store_id = StoreId(str(key))
         log = StoreLogTransaction(
             work.database, work.connection, store_id, services.numbers
@@ -44,13 +44,13 @@ def write_handlers(services: Services) -> Mapping[WriteKind, BatchHandler]:
         work: WriteTransaction, key: Hashable, payloads: Sequence[Groups]
     ) -> Sequence[None]:
         groups = [group for payload in payloads for group in payload]
-        ingest_events(log_of(work, key), groups, services.clock(), counts=counts)
+        ingest_events(open_store_log(work, key), groups, services.clock(), counts=counts)
         return [None] * len(payloads)
 
     def write_orders(
         work: WriteTransaction, key: Hashable, payloads: Sequence[NewOrder]
     ) -> Sequence[OrderReceipt]:
-        log, now_ms = log_of(work, key), services.clock()
+        log, now_ms = open_store_log(work, key), services.clock()
         return [ingest_order(log, order, now_ms, counts) for order in payloads]
 
     def write_changes(

@@ -6,7 +6,7 @@ from typing import Final
 
 from productrecs.core.csv_reader import CsvLayout
 from productrecs.core.html_text import html_to_text, html_to_title
-from productrecs.core.iso_dates import InvalidDateError, normalise_timestamp
+from productrecs.core.iso_dates import InvalidDateError, normalise_date_or_datetime
 from productrecs.features.imports.feeds.feed_read_state import FeedReadState
 from productrecs.features.imports.feeds.product_grouping import (
     PLANNED_PRICE_FIELDS,
@@ -154,7 +154,7 @@ def _availability(text: str) -> Availability | None:
 
 def _expiry(text: str) -> str | None:
     try:
-        return normalise_timestamp(text) if text.strip() else None
+        return normalise_date_or_datetime(text) if text.strip() else None
     except InvalidDateError:
         message = f"expiration_date {text.strip()[:40]!r} is not a date such as 2026-12-31"
         raise InvalidOfferError(message) from None

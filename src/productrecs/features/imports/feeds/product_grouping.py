@@ -14,7 +14,7 @@ import msgspec
 
 from productrecs.core.iso_dates import (
     InvalidDateError,
-    normalise_timestamp,
+    normalise_date_or_datetime,
     window_end_ms,
     window_start_ms,
 )
@@ -243,8 +243,8 @@ def current_price(
 
     A valid sale price names the regular one, a regular price the sale that is planned.
 
-    `as_iso` converts a date of the file to a form that `normalise_timestamp` reads, and
-    `parse` parses a price. With an unreadable date the regular price applies and the
+    `as_iso` converts a date of the file to a form that `normalise_date_or_datetime` reads,
+    and `parse` parses a price. With an unreadable date the regular price applies and the
     reading records it.
 
     Raises:
@@ -282,7 +282,7 @@ def _checked_time(text: str) -> str | None:
         return None
     padded = _SHORT_HOUR.sub(r"\1T0\2:", text)  # WooCommerce writes 2026-11-28 4:52:08
     try:
-        return normalise_timestamp(written_date_to_iso(padded) or padded)
+        return normalise_date_or_datetime(written_date_to_iso(padded) or padded)
     except InvalidDateError:
         raise InvalidDateError(text) from None
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import BinaryIO, Final
 
-from productrecs.core.csv_column_matching import simplify_name
+from productrecs.core.csv_column_matching import simplify_column_name
 from productrecs.core.csv_reader import BrokenRow, CsvFormat, read_rows
 from productrecs.core.written_numbers import normalise_number
 from productrecs.records.catalog.availability import Availability
@@ -30,7 +30,7 @@ _WORDS: Final = {
 }
 _AVAILABILITIES: Final = MappingProxyType(
     {
-        simplify_name(word): state
+        simplify_column_name(word): state
         for state, words in _WORDS.items()
         for word in words.split()
     }
@@ -62,7 +62,7 @@ def translate_availability(cell: str) -> str:
     if number is not None:
         state = Availability.IN_STOCK if number > 0 else Availability.OUT_OF_STOCK
         return state.value
-    return _AVAILABILITIES.get(simplify_name(cell), cell)
+    return _AVAILABILITIES.get(simplify_column_name(cell), cell)
 
 
 def _column_values(file: BinaryIO, csv_format: CsvFormat, place: int) -> Iterator[str]:

@@ -374,7 +374,7 @@ class AssistantRequest:
             call,
             self.agent,
             context.clock(),
-        ).with_preferred_prices()
+        ).in_preferred_currency()
         if isinstance(call, CatalogSearchCall) and call.is_related:
             reply = await self._related_reply(catalog, call)
         elif isinstance(call, CatalogSearchCall):

@@ -233,7 +233,7 @@ async def _read_push(
     # It runs in a thread, one push at a time, because each holds the GIL.
     loop = asyncio.get_running_loop()
     push = await loop.run_in_executor(exchange.context.parser_pool, read)
-    claim.shrink(int(_READ_WEIGHT * len(data)))
+    claim.shrink_to(int(_READ_WEIGHT * len(data)))
     return push
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Final, NamedTuple
 
 from productrecs.core.errors import StorageError
-from productrecs.core.ids import control_character
+from productrecs.core.ids import first_control_code_point
 from productrecs.features.recommendations.bundles import offer_of_list
 from productrecs.features.recommendations.candidates import certain_bundle_companions
 from productrecs.features.recommendations.placement_lists import (
@@ -145,7 +145,7 @@ async def _list_body(
     store_id = cached_store.state.catalog.store_id
     # At the same time, so that the request waits only once for a database that hangs.
     known, histories = await asyncio.gather(
-        context.arm_assigner.stored_identity(store_id, identities, context.read),
+        context.arm_assigner.stored_identity_or_nobody(store_id, identities, context.read),
         _read_histories_or_empty(context, cached_store, identities, access),
     )
     return _assign_arms_and_build_list_body(
@@ -186,7 +186,7 @@ async def answer_trending(
     identities = identities_of(None, list_request.user_id)
     if identities and cached_store.state.settings.holdout_percent:
         store_id = cached_store.state.catalog.store_id
-        known = await context.arm_assigner.stored_identity(
+        known = await context.arm_assigner.stored_identity_or_nobody(
             store_id, identities, context.read
         )
         if assign_arm_and_check_held_out(context, cached_store, identities, known):
@@ -418,6 +418,6 @@ def identities_of(customer_id: str | None, user_id: str | None) -> tuple[str, ..
         dict.fromkeys(
             name
             for name in (customer_id, user_id)
-            if name and control_character(name) is None
+            if name and first_control_code_point(name) is None
         )
     )

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from fastapi import Depends, Query, Request, Response
 
 from productrecs.core.errors import StorageError
-from productrecs.core.ids import control_character
+from productrecs.core.ids import first_control_code_point
 from productrecs.engines.text.highlight import Highlighter
 from productrecs.engines.text.search_index import QueryRelaxation
 from productrecs.features.assistants.browser_tools import BrowserTool
@@ -286,7 +286,7 @@ def _is_tested(
 
 
 def _is_shopper_id(searcher: Searcher) -> bool:
-    return isinstance(searcher, str) and control_character(searcher) is None
+    return isinstance(searcher, str) and first_control_code_point(searcher) is None
 
 
 def _assign_search_arm(
@@ -351,7 +351,7 @@ async def _cached_or_computed_reply(
     arm = SearchTestArm(cached_store.state.settings)
     if _is_tested(cached_store, search, searcher):
         store_id = cached_store.state.catalog.store_id
-        known = await context.arm_assigner.stored_identity(
+        known = await context.arm_assigner.stored_identity_or_nobody(
             store_id, (str(searcher),), context.read
         )
         arm = _assign_search_arm(context, cached_store, str(searcher), known)
