@@ -34,7 +34,7 @@ from productrecs.http.pipeline.error_responses import (
 )
 from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
 from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
-from productrecs.http.pipeline.photo_worker_pool import PhotoSearchPool
+from productrecs.http.pipeline.photo_worker_pool import PhotoWorkerPool
 from productrecs.http.pipeline.process_metrics import (
     CounterMetric,
     GaugeMetric,
@@ -202,7 +202,7 @@ class _ApiProcess:
             reading=None if on_loop else ThreadPoolExecutor(1, "histories"),
             search_pool=SearchThreadPool(),
             searches=SearchCountRecorder(background, accounts, services.clock),
-            photo_pool=PhotoSearchPool(
+            photo_pool=PhotoWorkerPool(
                 services.settings.image_detectors,
                 services.find_or_convert_picture_encoders(),
                 services.text_reader_folder(),

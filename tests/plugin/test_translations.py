@@ -14,7 +14,7 @@ import pytest
 
 from productrecs.http.routes.public.woocommerce_plugin_download import (
     build_woocommerce_archive,
-    parse_translations,
+    parse_po_file,
 )
 from tests.plugin.shop import PLUGIN
 from tools.plugin_strings import TEMPLATE, template
@@ -41,8 +41,8 @@ def test_the_template_has_every_string_of_the_plugin() -> None:
 
 @pytest.mark.parametrize("path", CATALOGS, ids=lambda path: path.stem)
 def test_a_catalog_translates_every_string_with_its_placeholders(path: Path) -> None:
-    wanted = {one.key: one for one in parse_translations(TEMPLATE.read_text("utf-8"))}
-    by_key = {one.key: one for one in parse_translations(path.read_text("utf-8"))}
+    wanted = {one.key: one for one in parse_po_file(TEMPLATE.read_text("utf-8"))}
+    by_key = {one.key: one for one in parse_po_file(path.read_text("utf-8"))}
 
     assert by_key.keys() == wanted.keys()
     for key, entry in by_key.items():

@@ -18,7 +18,7 @@ from productrecs.http.transport.multipart_parser import (
     MultipartFormParser,
     body_chunks,
 )
-from productrecs.http.transport.request_body import BodyTooLargeError, check_declared_length
+from productrecs.http.transport.request_body import BodyTooLargeError, check_body_headers
 from productrecs.records.uploads.order_upload import MIB, UploadFolder, new_upload_id
 
 FILE_FIELD: Final = "file"
@@ -40,7 +40,7 @@ class IncomingUploadForm:
         headers = request.scope["headers"]
         if declared_length(request) > limit + _ENVELOPE:
             raise _too_large_error(limit)
-        check_declared_length(headers, limit + _ENVELOPE)
+        check_body_headers(headers, limit + _ENVELOPE)
         self._form = MultipartFormParser(headers, FILE_FIELD)
         self._chunks = body_chunks(request.receive, limit + _ENVELOPE)
 
@@ -66,15 +66,15 @@ class IncomingUploadForm:
         async for chunk in self._chunks:
             self._form.feed(chunk)
             if self._form.waiting >= _PIECE:
-                await self._store_chunk()
+                await self._append_pending_bytes()
         self._form.check_complete(needs_file=False)
         name = self._form.file_name
         if not name:
             return None
-        await self._store_chunk()
+        await self._append_pending_bytes()
         return UploadedFile(self._path, name[:255], self._size)
 
-    async def _store_chunk(self) -> None:
+    async def _append_pending_bytes(self) -> None:
         piece = self._form.pop_file_bytes()
         self._size += len(piece)
         if self._size > self._limit:

@@ -332,7 +332,7 @@ def _document_without_server(application: FastAPI) -> dict[str, Any]:
     shared = _shared_schemas(document["components"].get("schemas", {}))
     for operations in document["paths"].values():
         for operation in operations.values():
-            _name_reply_schemas(operation, shared)
+            _share_reply_schemas(operation, shared)
     document["components"] = {
         "schemas": dict(sorted(shared.items())),
         "headers": _HEADERS,
@@ -389,7 +389,7 @@ def _shared_schemas(declared: Mapping[str, Any]) -> dict[str, Any]:
     return shared
 
 
-def _name_reply_schemas(operation: dict[str, Any], shared: dict[str, Any]) -> None:
+def _share_reply_schemas(operation: dict[str, Any], shared: dict[str, Any]) -> None:
     """Move the schemas of an operation's replies to the shared ones, under names.
 
     Generators of clients name their classes by them: `SearchReply`, `SearchReplyFacets`.

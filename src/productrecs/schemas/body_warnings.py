@@ -62,7 +62,7 @@ class BodyWarnings:
         self._known: dict[str, Collection[str]] = {}  # by unknown name
         self._odd: Counter[str] = Counter()
 
-    def check_fields(self, model: type[BaseModel], body: object) -> None:
+    def count_unknown_fields(self, model: type[BaseModel], body: object) -> None:
         """Count the fields of `body` that `model` lacks."""
         known = model.__pydantic_fields__.keys()
         if isinstance(body, dict) and not body.keys() <= known:
@@ -71,14 +71,14 @@ class BodyWarnings:
             for name in unknown:
                 self._known.setdefault(name, known)
 
-    def check_amounts(self, body: object, names: Iterable[str]) -> None:
+    def count_negative_amounts(self, body: object, names: Iterable[str]) -> None:
         """Count the amounts of money below zero."""
         for name in names:
             amount = getattr(body, name)
             if amount is not None and amount < 0:
                 self._odd[f"{name} is negative and was stored so"] += 1
 
-    def check_currency(self, currency: str | None) -> None:
+    def count_unknown_currency(self, currency: str | None) -> None:
         """Count a currency such as EURO; longer texts are units of a shop, as POINTS."""
         if currency is None or len(currency) > _MAX_CODE:
             return
@@ -88,7 +88,7 @@ class BodyWarnings:
                 "revenue is not added to that of the store's currency"
             ] += 1
 
-    def check_user_id(self, user_id: str | None) -> None:
+    def count_email_as_user_id(self, user_id: str | None) -> None:
         """Count a customer's id that is an e-mail address."""
         if user_id is not None and "@" in user_id:
             self._odd[

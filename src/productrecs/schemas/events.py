@@ -67,7 +67,7 @@ MAX_QUERY = 256
 """Longer queries are truncated, as in `GET /v1/search`."""
 
 
-def missing_field_problems(
+def find_field_problems(
     kind: EventKind, body: EventBody, sent: object, at: Loc
 ) -> list[ValidationProblem]:
     """Return the missing fields of an event of `kind`, and lists of unequal length.
@@ -231,7 +231,7 @@ _MEANT_KINDS: Final = MappingProxyType(
 """What other systems call the kinds of events."""
 
 
-def _guess_kind(value: object) -> str | None:
+def _guess_kind_name(value: object) -> str | None:
     """Return the kind that an unknown one probably means."""
     if not isinstance(value, str):
         return None
@@ -246,7 +246,7 @@ def _read_kind(value: object) -> EventKind:
     kind = EVENT_KINDS.get(value) if isinstance(value, str) else None
     if kind is None:
         expected = ", ".join(EVENT_KINDS)
-        meant = _guess_kind(value)
+        meant = _guess_kind_name(value)
         if meant is not None:
             message = "Input should be one of {expected}; did you mean `{meant}`?"
             raise PydanticCustomError(
@@ -413,7 +413,7 @@ def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
     except ValueError:
         problem = ValidationProblem(("timestamp",), _WHEN, "iso_date", body.timestamp)
         raise BodyError([problem]) from None
-    problems = missing_field_problems(body.event, body, row, ())
+    problems = find_field_problems(body.event, body, row, ())
     if problems:
         raise BodyError(problems)
     return to_events(body.event, body, event_ms)
@@ -421,7 +421,7 @@ def parse_imported_event(row: object, zone: tzinfo) -> list[NewEvent]:
 
 def _read_events(body: object, at: Loc) -> list[NewEvent]:
     event = validate_body(EventBody, body, at)
-    problems = missing_field_problems(event.event, event, body, at)
+    problems = find_field_problems(event.event, event, body, at)
     if problems:
         raise BodyError(problems)
     return to_events(event.event, event)

@@ -173,7 +173,7 @@ class EnginesInitBody(BaseModel):
     )
 
 
-class CustomerIdBody(BaseModel):
+class CustomerIdChangeBody(BaseModel):
     """A customer's former id, and the one that the shop sends from now on."""
 
     model_config = ConfigDict(title="CustomerId", extra="ignore")
@@ -187,7 +187,7 @@ class CustomerIdChangesBody(BaseModel):
 
     model_config = ConfigDict(title="CustomerIds", extra="ignore")
 
-    customers: list[CustomerIdBody] = Field(min_length=1, max_length=MAX_CUSTOMER_IDS)
+    customers: list[CustomerIdChangeBody] = Field(min_length=1, max_length=MAX_CUSTOMER_IDS)
 
 
 class DashboardLinkBody(BaseModel):

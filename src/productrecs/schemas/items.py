@@ -156,11 +156,11 @@ def _read_prices(value: object) -> ListPrices:
             name = str(parse_list_name(text))
         except PriceListNameError:
             raise PydanticCustomError("price_list_name", NAME_FORMS) from None
-        prices[name] = _read_list_price(name, price)
+        prices[name] = _read_price_list_entry(name, price)
     return tuple(prices.values())
 
 
-def _read_list_price(name: str, value: object) -> PriceListEntry:
+def _read_price_list_entry(name: str, value: object) -> PriceListEntry:
     """Return a price from a number, or from an object with the price before a sale.
 
     This is the `price` beside a `sale_price`, and the `list_price` beside a `price`.
@@ -398,8 +398,8 @@ def _parse_patches(
                 break
         else:
             if warnings is not None:
-                warnings.check_fields(ItemBody, item)
-                warnings.check_amounts(valid, _AMOUNT_FIELDS)
+                warnings.count_unknown_fields(ItemBody, item)
+                warnings.count_negative_amounts(valid, _AMOUNT_FIELDS)
             yield _to_patch(valid)
     if problems:
         raise BodyError(problems)

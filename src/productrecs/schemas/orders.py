@@ -99,7 +99,7 @@ def parse_order(body: object, now_ms: int, zone: tzinfo, *, confirmed: bool) -> 
         session_id=order.session_id,
         identity=order.identity,
         currency=order.currency,
-        ordered_ms=_purchase_time(order.ordered_at, now_ms, zone, confirmed=confirmed),
+        ordered_ms=_parse_purchase_ms(order.ordered_at, now_ms, zone, confirmed=confirmed),
         confirmed=confirmed,
     )
 
@@ -107,18 +107,18 @@ def parse_order(body: object, now_ms: int, zone: tzinfo, *, confirmed: bool) -> 
 def find_order_warnings(body: object, order: NewOrder) -> list[str]:
     """Return what looks wrong in the body of an order: fields, amounts and ids."""
     warnings = BodyWarnings()
-    warnings.check_fields(OrderBody, body)
+    warnings.count_unknown_fields(OrderBody, body)
     lines = body.get("items") if isinstance(body, dict) else None
     for line in lines if isinstance(lines, list) else ():
-        warnings.check_fields(OrderLineBody, line)
+        warnings.count_unknown_fields(OrderLineBody, line)
     for stored in order.lines:
-        warnings.check_amounts(stored, ("price", "total"))
-    warnings.check_currency(order.currency)
-    warnings.check_user_id(order.user_id)
+        warnings.count_negative_amounts(stored, ("price", "total"))
+    warnings.count_unknown_currency(order.currency)
+    warnings.count_email_as_user_id(order.user_id)
     return warnings.texts()
 
 
-def _purchase_time(
+def _parse_purchase_ms(
     text: str | None, now_ms: int, zone: tzinfo, *, confirmed: bool
 ) -> int | None:
     """Return when the order was placed; None for just now."""

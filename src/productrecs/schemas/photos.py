@@ -103,7 +103,7 @@ def parse_photo_data(body: object) -> bytes:
         PictureTooLargeError: when the file has more than 10 MiB.
     """
     photo = validate_body(PhotoBody, body)
-    return _decode_photo(photo.image)
+    return _decode_base64_photo(photo.image)
 
 
 def parse_photo_search(body: object) -> SubmittedPhotoSearch:
@@ -116,7 +116,7 @@ def parse_photo_search(body: object) -> SubmittedPhotoSearch:
     photo = validate_body(PhotoSearchBody, body)
     num = DEFAULT if photo.num is None else photo.num
     return SubmittedPhotoSearch(
-        _decode_photo(photo.image),
+        _decode_base64_photo(photo.image),
         num,
         in_stock=bool(photo.in_stock),
         by_region=bool(photo.regions),
@@ -130,7 +130,7 @@ def unreadable_photo_error(error: ProductRecsError) -> BodyError:
     )
 
 
-def _decode_photo(text: str) -> bytes:
+def _decode_base64_photo(text: str) -> bytes:
     text = text.strip()
     prefix = _PREFIX.match(text)
     if prefix is not None:

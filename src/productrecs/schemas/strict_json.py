@@ -154,10 +154,10 @@ def _is_too_complex(text: bytes) -> bool:
     return containers > MAX_CONTAINERS or text.count(b",") > MAX_VALUES
 
 
-def _is_too_deep(value: object, max_members: int) -> bool:
-    """Return whether `value` nests deeper than `max_members` levels (breadth-first)."""
+def _is_too_deep(value: object, max_depth: int) -> bool:
+    """Return whether `value` nests deeper than `max_depth` levels (breadth-first)."""
     level = [value] if isinstance(value, dict | list) else []
-    for _ in range(max_members):
+    for _ in range(max_depth):
         if not level:
             return False
         level = [
@@ -182,14 +182,14 @@ def _json_error(text: bytes, error: Exception, at: int = 0) -> BodyError:
     if text.startswith(_FORM_OR_PICTURE):
         reason = "a form or a picture was sent; send JSON, with a photo in base64"
         return _json_invalid_error(reason)
-    undecodable = _first_undecodable(text)
+    undecodable = _find_undecodable_position(text)
     if undecodable is not None:
         reason = "not UTF-8 text; encode the body as UTF-8"
         return _json_invalid_error(reason, text, undecodable, at)
     return _syntax_error(text, str(error), at)
 
 
-def _first_undecodable(text: bytes) -> int | None:
+def _find_undecodable_position(text: bytes) -> int | None:
     """Return the position of the first invalid UTF-8; in pieces, to yield to threads."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(text), MIB):
@@ -201,7 +201,7 @@ def _first_undecodable(text: bytes) -> int | None:
     return None
 
 
-def _first_half_pair(text: bytes) -> int | None:
+def _find_half_pair_position(text: bytes) -> int | None:
     """Return the position of the first lone surrogate; in pieces, as above."""
     for start in range(0, len(text), MIB):
         found = _HALF_PAIR.search(text, start, start + MIB + _PAIR)
@@ -213,7 +213,7 @@ def _first_half_pair(text: bytes) -> int | None:
 def _syntax_error(text: bytes, message: str, at: int) -> BodyError:
     is_half = "surrogate" in message or "truncated" in message
     # Search only if there may be one: the search takes 8 ms in a photo of 400 kB.
-    half = _first_half_pair(text) if is_half and b"\\u" in text else None
+    half = _find_half_pair_position(text) if is_half and b"\\u" in text else None
     if half is not None:
         reason = "half a surrogate pair in a string; send whole Unicode characters"
         return _json_invalid_error(reason, text, half, at)

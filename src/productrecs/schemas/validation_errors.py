@@ -169,14 +169,14 @@ class _BoundedJsonWriter:
         if depth > _MAX_DEPTH:
             self._put('"..."')
         elif isinstance(value, Mapping):
-            pairs = ((f"{self._scalar(str(key))}:", value[key]) for key in value)
-            self._members("{}", pairs, depth)
+            pairs = ((f"{self._scalar_json(str(key))}:", value[key]) for key in value)
+            self._put_members("{}", pairs, depth)
         elif isinstance(value, list | tuple | set | frozenset):
-            self._members("[]", (("", member) for member in value), depth)
+            self._put_members("[]", (("", member) for member in value), depth)
         else:
-            self._put(self._scalar(value))
+            self._put(self._scalar_json(value))
 
-    def _members(
+    def _put_members(
         self, brackets: str, members: Iterable[tuple[str, object]], depth: int
     ) -> None:
         self._put(brackets[0])
@@ -191,7 +191,7 @@ class _BoundedJsonWriter:
         if self._room < 0:
             raise _TextLimitError
 
-    def _scalar(self, value: object) -> str:
+    def _scalar_json(self, value: object) -> str:
         for kind, encode in _SCALARS:
             if isinstance(value, kind):
                 return encode(value, self._limit)

@@ -11,7 +11,7 @@ import pytest
 from productrecs.core.errors import QueueFullError
 from productrecs.core.ids import StoreId
 from productrecs.http.pipeline import photo_worker_pool
-from productrecs.http.pipeline.photo_worker_pool import PhotoSearchPool, StoreFairQueue
+from productrecs.http.pipeline.photo_worker_pool import PhotoWorkerPool, StoreFairQueue
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ class PhotoLoad:
 
 
 async def ask_on(
-    seeing: PhotoSearchPool, store: StoreId, clients: int, pause: float
+    seeing: PhotoWorkerPool, store: StoreId, clients: int, pause: float
 ) -> PhotoLoad:
     """Let clients of a store show one photo after the other to a slow lookout."""
     outcome, until = PhotoLoad(), time.monotonic() + SECONDS
@@ -53,7 +53,7 @@ async def ask_on(
 
 async def together() -> tuple[PhotoLoad, PhotoLoad]:
     """Return what a crowd of one store got, and a client of another."""
-    apart = PhotoSearchPool()
+    apart = PhotoWorkerPool()
     try:
         crowd = asyncio.create_task(ask_on(apart, CROWD, CLIENTS, 0))
         await asyncio.sleep(0.1)
@@ -65,7 +65,7 @@ async def together() -> tuple[PhotoLoad, PhotoLoad]:
 
 @pytest.fixture(autouse=True)
 def _without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PhotoSearchPool, "_client_of_thread", lambda _: None)
+    monkeypatch.setattr(PhotoWorkerPool, "_get_or_create_thread_client", lambda _: None)
 
 
 def test_one_client_is_answered_beside_a_crowd_of_another_store() -> None:

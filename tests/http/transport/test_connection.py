@@ -158,7 +158,7 @@ def call(target: bytes = b"/v1/search?q=a", rest: bytes = REST) -> bytes:
 
 def learned(data: bytes, lines: list[tuple[bytes, bytes]] = LINES) -> HeaderCache:
     heads = HeaderCache()
-    heads.add(data, data.split(b" ")[1], RequestHead.of(lines))
+    heads.add_if_cacheable(data, data.split(b" ")[1], RequestHead.of(lines))
     return heads
 
 
@@ -215,7 +215,7 @@ def test_what_is_not_one_whole_plain_call_is_not_remembered(
 
 def test_what_a_head_stood_beside_must_be_the_target_that_was_parsed() -> None:
     heads = HeaderCache()
-    heads.add(call(), b"/v1/search?q=another", RequestHead.of(LINES))
+    heads.add_if_cacheable(call(), b"/v1/search?q=another", RequestHead.of(LINES))
 
     assert heads.find_target_and_head(call()) is None
 
@@ -224,7 +224,7 @@ def test_the_oldest_of_many_heads_are_forgotten() -> None:
     heads = HeaderCache()
     rests = [REST.replace(b"shop", b"shop-%d" % n) for n in range(3_000)]
     for rest in rests:
-        heads.add(call(rest=rest), b"/v1/search?q=a", RequestHead.of(LINES))
+        heads.add_if_cacheable(call(rest=rest), b"/v1/search?q=a", RequestHead.of(LINES))
 
     known = [heads.find_target_and_head(call(rest=rest)) is not None for rest in rests]
 

@@ -183,7 +183,7 @@ def _event_verdict_and_detail(
 def _describe_unknown_fields(model: type[BaseModel], body: object) -> str:
     """Return a sentence for each unknown field of an event or order."""
     warnings = BodyWarnings()
-    warnings.check_fields(model, body)
+    warnings.count_unknown_fields(model, body)
     return " ".join(
         f"{text[:1].upper()}{text[1:]}{'' if text.endswith('?') else '.'}"
         for text in warnings.texts()

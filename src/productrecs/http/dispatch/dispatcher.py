@@ -37,7 +37,7 @@ from productrecs.http.pipeline.route_context import (
     ProcessContext,
     RequestContext,
 )
-from productrecs.http.pipeline.route_declaration import SECRET, Route
+from productrecs.http.pipeline.route_declaration import SECRET
 from productrecs.http.pipeline.url_decoding_and_base_url import base_url_by_headers
 from productrecs.http.route_table import route_of
 from productrecs.http.routes.widget.shopper_history_access import access_of
@@ -120,7 +120,7 @@ class Dispatcher:
 
     def _log_and_record_metrics(self, exchange: HttpExchange) -> None:
         status = exchange.status
-        exchange.log_rejection_or_recovery()
+        exchange.log_server_error_or_recovery()
         if self.logs_requests:
             _log.info("request answered", extra=exchange.log_fields(status))
         method, began = exchange.scope["method"], exchange.started_at
@@ -145,10 +145,15 @@ class Dispatcher:
             message = f"{path} supports {exchange.allow} only"
             await exchange.refuse(ROUTER_CODES[405], message)
             return
-        admission = await self._admit_and_record(exchange, route, context)
+        arrival = AdmissionRequest(
+            *(route, method, scope["query_string"], exchange.query, exchange.headers),
+            peer_of(scope),
+        )
+        admission = await self._admit_and_record(exchange, arrival, context)
         if admission.refusal is not None:
             await exchange.refuse_expected_error(admission.refusal)
             return
+        await _open_meter_and_check_for_bot(exchange, arrival, context)
         if admission.is_cut_off:
             await exchange.reply(200, route.empty)
             return
@@ -159,20 +164,14 @@ class Dispatcher:
                 scope["productrecs"] = RequestContext(
                     context, admission.caller, exchange.request_id, self._readiness, claim
                 )
-                await self._declared_application(scope, receive, exchange.forward)
+                await self._declared_application(
+                    scope, receive, exchange.forward_with_common_headers
+                )
 
     async def _admit_and_record(
-        self, exchange: HttpExchange, route: Route, context: ProcessContext
+        self, exchange: HttpExchange, arrival: AdmissionRequest, context: ProcessContext
     ) -> Admission:
-        """Return the decision about a request; its rates are counted, misuse recorded."""
-        arrival = AdmissionRequest(
-            route,
-            exchange.scope["method"],
-            exchange.scope["query_string"],
-            exchange.query,
-            exchange.headers,
-            peer_of(exchange.scope),
-        )
+        """Return the decision about a request; its rates, misuse and key are recorded."""
         version = context.accounts.version
         admission = self._admit_and_count_rates(exchange, arrival, context)
         if admission.is_key_unknown:
@@ -188,13 +187,6 @@ class Dispatcher:
             address = address_of_client(peer_of(exchange.scope), exchange.headers)
             use = KeyUse(caller.store.store_id, caller.key_id, used_at_ms, address)
             context.write_client.write_later(use)
-        if caller is None or not arrival.is_metered or admission.refusal is not None:
-            return admission
-        if admission.meter is None and not admission.is_cut_off:
-            meter = await context.metering.open_meter(caller.store, context.read)
-            admission.apply_quota(meter, caller.store, context.clock())
-        if _comes_from_bot(exchange, context):
-            exchange.treat_as_bot()
         return admission
 
     def _admit_and_count_rates(
@@ -249,13 +241,28 @@ class Dispatcher:
         return random_retry_after(self._rng)
 
 
+async def _open_meter_and_check_for_bot(
+    exchange: HttpExchange, arrival: AdmissionRequest, context: ProcessContext
+) -> None:
+    """Apply the quota of a metered call, and remove the shopper of a bot's."""
+    admission = exchange.admission
+    caller = admission.caller
+    if caller is None or not arrival.is_metered:
+        return
+    if admission.meter is None and not admission.is_cut_off:
+        meter = await context.metering.open_meter(caller.store, context.read)
+        admission.apply_quota(meter, caller.store, context.clock())
+    if _comes_from_bot(exchange, context):
+        exchange.remove_shopper_and_mark_as_bot()
+
+
 def _record_misuse_and_refusals(exchange: HttpExchange, context: ProcessContext) -> None:
     """Record a secret key in a URL or a page, or an unknown page."""
     admission, origin = exchange.admission, exchange.headers.get(b"origin")
     if context.live_view_recorder.watched_stores:
         _record_refused_event_for_live_view(context, exchange)
     if isinstance(admission.refusal, SecretKeyInUrlError):
-        _record_leaked_key(exchange, context)
+        _record_secret_key_in_url(exchange, context)
     elif admission.is_key_unknown:
         keys = keys_of(exchange.scope["query_string"], exchange.query, exchange.headers)
         key = keys.secret or keys.query or keys.header or ""
@@ -308,7 +315,7 @@ def _record_refused_event_for_live_view(
         context.live_view_recorder.record_request(sender, b"", admission.refusal)
 
 
-def _record_leaked_key(exchange: HttpExchange, context: ProcessContext) -> None:
+def _record_secret_key_in_url(exchange: HttpExchange, context: ProcessContext) -> None:
     """Record that a store's secret key was in a URL."""
     secret = keys_of(exchange.scope["query_string"], exchange.query, exchange.headers).query
     store = context.accounts.by_secret_key(secret or "")

@@ -135,7 +135,7 @@ class FastPath:
         admission.count_against_rate_limits()
         request_id = head.request_id or self._new_request_id()
         base = base_url_by_headers(head.by_name, context.services.settings)
-        body_start, body_end, content_type = _overload_error_parts(
+        body_start, body_end, content_type = _overload_body_around_request_id(
             base, arrival.route.path, head.by_name.get(b"accept", b"")
         )
         error_body = ErrorBody(body_start + request_id + body_end, content_type)
@@ -146,7 +146,7 @@ class FastPath:
 
 
 @memoized(RegisteredCache.QUERY_STRINGS)
-def _overload_error_parts(
+def _overload_body_around_request_id(
     base: str, path: str, accept: bytes
 ) -> tuple[bytes, bytes, bytes]:
     """Return an error body before and after its request id, and its content type."""

@@ -212,7 +212,7 @@ class HttpExchange:
             "ms": round((time.monotonic() - self.started_at) * 1000, 1),
         }
 
-    def log_rejection_or_recovery(self) -> None:
+    def log_server_error_or_recovery(self) -> None:
         """Log a 5xx: a route's first, one a minute and the end; others at debug.
 
         A probe of a service that starts or stops is expected.
@@ -233,7 +233,7 @@ class HttpExchange:
         level = logging.WARNING if is_due else logging.DEBUG
         _log.log(level, "request rejected", extra=self.log_fields(self.status))
 
-    def treat_as_bot(self) -> None:
+    def remove_shopper_and_mark_as_bot(self) -> None:
         """Answer a bot as a call without a shopper, whose searches are not counted."""
         query = without_shopper_parameters(self.scope["query_string"])
         self.scope["query_string"], self.scope[IS_BOT] = query, True
@@ -339,7 +339,7 @@ class HttpExchange:
         """Answer with the status and code of an expected error."""
         await self.refuse(error_code_of(error), str(error), retry_after_of(error))
 
-    async def forward(self, message: Message) -> None:
+    async def forward_with_common_headers(self, message: Message) -> None:
         """Send the reply of a declared route, with the headers that every reply has."""
         if message["type"] == "http.response.start":
             self.started = True

@@ -129,7 +129,7 @@ class BotDetector:
         actors = [_actor_of(store_id, group[0]) for group in groups]
         acting = zip(actors, groups, strict=True)
         for actor in {actor for actor, group in acting if _is_action(group[0])}:
-            self._count_action_and_flag(actor, headers.get(b"origin"), now)
+            self._count_action_and_flag_inhuman_rate(actor, headers.get(b"origin"), now)
         if not self.has_flagged:
             return groups
         return [
@@ -139,7 +139,7 @@ class BotDetector:
             for actor, group in zip(actors, groups, strict=True)
         ]
 
-    def _count_action_and_flag(
+    def _count_action_and_flag_inhuman_rate(
         self, actor: _CallerIds, origin: bytes | None, now: float
     ) -> None:
         full_at = max(self._full_at.get(actor) or 0.0, now) + 1 / ACTIONS_PER_SECOND

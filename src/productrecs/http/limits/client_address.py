@@ -52,23 +52,23 @@ def public_network_of(address: str) -> str | None:
 def address_of_client(peer: str, headers: Mapping[bytes, bytes]) -> str:
     """Return the client's address, as forwarded by a proxy in a private network."""
     forwarded = headers.get(b"x-forwarded-for")
-    address = _plain_address(peer)
+    address = _normalize_address(peer)
     if forwarded is None or not _is_private_peer(address):
         return address
     last_address = forwarded.rpartition(b",")[2].strip().decode("latin-1")
-    return _plain_address(last_address[:_MAX_ADDRESS_CHARS]) or address
+    return _normalize_address(last_address[:_MAX_ADDRESS_CHARS]) or address
 
 
 @memoized(RegisteredCache.CLIENT_NETWORKS)
-def _plain_address(text: str) -> str:
+def _normalize_address(address: str) -> str:
     """Return an address without a port, and IPv4 in its own form: each client has one."""
-    with_port = _WITH_PORT.fullmatch(text)
+    with_port = _WITH_PORT.fullmatch(address)
     try:
         found = ipaddress.ip_address(
-            with_port[with_port.lastindex or 0] if with_port else text
+            with_port[with_port.lastindex or 0] if with_port else address
         )
     except ValueError:
-        return text
+        return address
     mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
     return str(mapped or found)
 

@@ -220,7 +220,7 @@ class ListRequestQueue:
             if queue:
                 connection = queue.popleft()
                 self._count -= 1
-                self._parse_waiting_or_cut(connection)
+                self._parse_first_chunk_or_cut(connection)
                 if connection.waiting:
                     queue.append(connection)
                     self._count += 1
@@ -247,7 +247,7 @@ class ListRequestQueue:
         try:
             while self._rejected:
                 connection = self._rejected.popleft()
-                self._parse_waiting_or_cut(connection)
+                self._parse_first_chunk_or_cut(connection)
                 if connection.waiting:
                     self._rejected.append(connection)
                 if self._seconds() >= until:
@@ -256,7 +256,7 @@ class ListRequestQueue:
             self._load_shedder.is_full = False
 
     @staticmethod
-    def _parse_waiting_or_cut(connection: QueuedConnection) -> None:
+    def _parse_first_chunk_or_cut(connection: QueuedConnection) -> None:
         try:
             connection.parse_first_waiting_chunk()
         except Exception:

@@ -98,9 +98,9 @@ class RateLimit:
         """
         now = self._seconds()
         digest = blake2b(self.name + caller.encode(), digest_size=6).digest()
-        caller_code = float(int.from_bytes(digest) + 1)  # exact in a double, and never 0
-        cell = self._find_bucket_cell(caller_code, now)
-        empty_at_before = self._cells[cell + 1] if self._cells[cell] == caller_code else now
+        caller_hash = float(int.from_bytes(digest) + 1)  # exact in a double, and never 0
+        cell = self._find_own_or_reusable_cell(caller_hash, now)
+        empty_at_before = self._cells[cell + 1] if self._cells[cell] == caller_hash else now
         empty_at = max(empty_at_before, now) + 1 / self.per_second
         wait_seconds = empty_at - now - self.burst / self.per_second
         if wait_seconds > 1e-9:  # noqa: PLR2004 - rounding error of doubles
@@ -108,12 +108,12 @@ class RateLimit:
                 f"more than {self.burst:,} calls arrived at once from this "
                 f"{self.name.decode()}; it may send {self.per_second:g} a second"
             )
-            full_level = BucketLevel(self, cell, caller_code, empty_at_before, now)
+            full_level = BucketLevel(self, cell, caller_hash, empty_at_before, now)
             retry_seconds = max(1, math.ceil(wait_seconds))
             raise TooManyRequestsError(
                 message, retry_seconds, full_level.rate_limit_headers()
             )
-        return BucketLevel(self, cell, caller_code, empty_at, now)
+        return BucketLevel(self, cell, caller_hash, empty_at, now)
 
     def count(self, level: BucketLevel) -> None:
         """Count the call."""
@@ -130,16 +130,16 @@ class RateLimit:
         self.count(level)
         return level
 
-    def _find_bucket_cell(self, caller_code: float, now: float) -> int:
-        """Return a caller's bucket, else the bucket that is empty first."""
+    def _find_own_or_reusable_cell(self, caller_hash: float, now: float) -> int:
+        """Return the cell of a caller's bucket, else of the bucket that is empty first."""
         cells = self._cells
         buckets = len(cells) // _CELLS
         probed = [
-            (int(caller_code) + step) % buckets * _CELLS
+            (int(caller_hash) + step) % buckets * _CELLS
             for step in range(min(_PROBED_BUCKETS, buckets))
         ]
         for cell in probed:
-            if cells[cell] == caller_code:
+            if cells[cell] == caller_hash:
                 return cell
         return min(probed, key=lambda cell: max(cells[cell + 1], now))
 

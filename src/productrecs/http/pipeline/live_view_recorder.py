@@ -109,7 +109,9 @@ class LiveViewRecorder:
         """Record a request with `data`; `error` is the reason why it was refused."""
         agent = sender.headers.get(b"user-agent", b"").decode("latin-1")
         address = address_of_client(sender.peer, sender.headers)
-        problems = _first_problem_by_event(error) if isinstance(error, BodyError) else {}
+        problems = (
+            _first_problem_by_event_index(error) if isinstance(error, BodyError) else {}
+        )
         bots, store_id = sender.bots, sender.store_id
         received = ReceivedEventRequest(
             store_id=sender.store_id,
@@ -246,7 +248,7 @@ def _mark_repeated_buys(
         yield replace(event, verdict=LiveEventVerdict.BUY_AGAIN) if is_again else event
 
 
-def _first_problem_by_event(error: BodyError) -> dict[int, str]:
+def _first_problem_by_event_index(error: BodyError) -> dict[int, str]:
     """Return the problems by the index of the event; 0 for a single event."""
     found: dict[int, str] = {}
     for problem in error.problems:

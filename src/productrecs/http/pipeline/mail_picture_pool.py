@@ -76,7 +76,7 @@ class MailPicturePool:
             return cached.jpeg
         running = self._running.get(key)
         if running is None:
-            running = asyncio.create_task(self._draw_in_turn(key))
+            running = asyncio.create_task(self._draw_in_turn_and_cache(key))
             self._running[key] = running
             running.add_done_callback(lambda _: self._running.pop(key, None))
         return await asyncio.shield(running)
@@ -86,7 +86,7 @@ class MailPicturePool:
         self._threads.shutdown()
         self._decoder.close()
 
-    async def _draw_in_turn(self, key: _Key) -> bytes:
+    async def _draw_in_turn_and_cache(self, key: _Key) -> bytes:
         await self._queue.acquire(key[0])
         try:
             loop = asyncio.get_running_loop()

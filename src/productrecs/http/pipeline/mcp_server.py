@@ -58,7 +58,7 @@ class McpToolServer:
         """Answer one message."""
         # Created per call: it has no state to share or to close.
         manager = StreamableHTTPSessionManager(
-            self._sdk_server(), json_response=True, stateless=True
+            self._build_sdk_server(), json_response=True, stateless=True
         )
         async with manager.run():
             await manager.handle_request(scope, receive, send)
@@ -80,7 +80,7 @@ class McpToolServer:
         text = _encode(result).decode()
         return CallToolResult(content=[TextContent(text=text)], structured_content=result)
 
-    def _sdk_server(self) -> Server[Any]:
+    def _build_sdk_server(self) -> Server[Any]:
         async def list_tools(
             _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
         ) -> ListToolsResult:

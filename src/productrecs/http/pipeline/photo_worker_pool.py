@@ -105,7 +105,7 @@ class StoreFairQueue:
             waiter.set_exception(_queue_full_error())
 
 
-class PhotoSearchPool:
+class PhotoWorkerPool:
     """Threads for photo searches, each with its own child process."""
 
     def __init__(
@@ -151,7 +151,7 @@ class PhotoSearchPool:
         try:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(
-                self._threads, lambda: action(self._client_of_thread())
+                self._threads, lambda: action(self._get_or_create_thread_client())
             )
         finally:
             self._queue.release()
@@ -162,7 +162,7 @@ class PhotoSearchPool:
         for client in self._clients:
             client.close()
 
-    def _client_of_thread(self) -> PhotoWorkerClient:
+    def _get_or_create_thread_client(self) -> PhotoWorkerClient:
         found: PhotoWorkerClient | None = getattr(self._local, "client", None)
         if found is None:
             found = self._local.client = PhotoWorkerClient(

@@ -134,7 +134,7 @@ class ProcessMetrics:
         """Add the recorded durations to the histogram."""
         for kind, times in self._times.items():
             if times:
-                self._durations.labels(*_labels_of(kind)).observe_all(np.array(times))
+                self._durations.labels(*_label_values_of(kind)).observe_all(np.array(times))
                 del times[:]
         if len(self._times) > _MAX_KINDS:  # a client sends invented methods
             self._times.clear()
@@ -184,7 +184,7 @@ def _make_counter(registry: CollectorRegistry, name: str, text: str, label: str)
     return Counter(_PREFIX + name, text, [label] if label else [], registry=registry)
 
 
-def _labels_of(kind: _Kind) -> tuple[str, str, str]:
+def _label_values_of(kind: _Kind) -> tuple[str, str, str]:
     """Return the route, method and status that a kind of request is counted under."""
     path, method, status = kind
     route = routes_by_path().get(path)

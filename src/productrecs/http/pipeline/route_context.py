@@ -17,7 +17,7 @@ from productrecs.http.limits.usage_metering import UsageMetering
 from productrecs.http.pipeline.authentication import Caller
 from productrecs.http.pipeline.live_view_recorder import LiveViewRecorder
 from productrecs.http.pipeline.mail_picture_pool import MailPicturePool
-from productrecs.http.pipeline.photo_worker_pool import PhotoSearchPool
+from productrecs.http.pipeline.photo_worker_pool import PhotoWorkerPool
 from productrecs.http.pipeline.process_metrics import ProcessMetrics
 from productrecs.http.pipeline.readiness_checks import DependencyMonitor, Readiness
 from productrecs.http.pipeline.search_count_recorder import SearchCountRecorder
@@ -58,7 +58,7 @@ class ProcessContext:
     budget: ByteBudget  # of bodies and of pending writes
     search_pool: SearchThreadPool
     searches: SearchCountRecorder
-    photo_pool: PhotoSearchPool
+    photo_pool: PhotoWorkerPool
     mail_pictures: MailPicturePool
     dependencies: DependencyMonitor
     dashboard_pool: ThreadPoolExecutor  # renders the dashboard's pages

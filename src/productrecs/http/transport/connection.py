@@ -142,7 +142,7 @@ class HeaderCache:
         head = self._heads.get(data[end:])
         return None if head is None else (data[_TARGET_AT:end], head)
 
-    def add(self, data: bytes, target: bytes, head: RequestHead) -> None:
+    def add_if_cacheable(self, data: bytes, target: bytes, head: RequestHead) -> None:
         """Cache the headers of a GET parsed from `data`, if `data` is only that request."""
         end = _TARGET_AT + len(target)
         after_target = data[end:]
@@ -307,13 +307,13 @@ class HttpConnection(HttpToolsProtocol):
         """Parse received data, and start to answer complete requests."""
         self._may_use_fast_path = True
         if self._parser.is_between_messages:
-            if self._try_cached_header(data):
+            if self._try_answer_with_cached_header(data):
                 return
             self._chunk = data
-        self._parse_and_reject(data)
+        self._parse_or_reject(data)
         self._chunk = b""
 
-    def _parse_and_reject(self, data: bytes | None = None) -> None:
+    def _parse_or_reject(self, data: bytes | None = None) -> None:
         """Parse received or buffered data; reject malformed requests."""
         try:
             if data is None:
@@ -369,10 +369,14 @@ class HttpConnection(HttpToolsProtocol):
         self._requests += 1
         self._body_bytes = 0
 
-    def _try_cached_header(self, data: bytes) -> bool:
+    def _try_answer_with_cached_header(self, data: bytes) -> bool:
         """Answer a request with cached headers; return whether it was answered."""
         found = self._state.heads.find_target_and_head(data)
-        if found is None or not self._can_reply_now() or not self._try_fast_path(*found):
+        if (
+            found is None
+            or not self._can_reply_now()
+            or not self._try_write_fast_reply(*found)
+        ):
             return False
         self._count_request()
         return True
@@ -387,10 +391,10 @@ class HttpConnection(HttpToolsProtocol):
             or request.method != b"GET"
             or not request.keeps_alive
             or not self._can_reply_now()
-            or not self._try_fast_path(request.target, request.head)
+            or not self._try_write_fast_reply(request.target, request.head)
         ):
             return False
-        self._state.heads.add(self._chunk, request.target, request.head)
+        self._state.heads.add_if_cacheable(self._chunk, request.target, request.head)
         return True
 
     def _can_reply_now(self) -> bool:
@@ -402,7 +406,7 @@ class HttpConnection(HttpToolsProtocol):
             or self.transport.is_closing()
         )
 
-    def _try_fast_path(self, target: bytes, head: RequestHead) -> bool:
+    def _try_write_fast_reply(self, target: bytes, head: RequestHead) -> bool:
         """Answer a GET on the fast path; return whether it was answered."""
         reply = self._state.fast_path(target, head, self._client_address)
         self._may_use_fast_path = False  # once per chunk
@@ -438,7 +442,7 @@ class HttpConnection(HttpToolsProtocol):
         self.flow.resume_reading()
         if not self._parser.is_between_messages:
             self._may_use_fast_path = False
-            self._parse_and_reject()
+            self._parse_or_reject()
 
     def close_after_reply(self) -> None:
         """Close after the present reply, which has `Connection: close`."""

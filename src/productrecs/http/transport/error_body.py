@@ -73,7 +73,7 @@ def build_error_body(
         "request_id": request.request_id,
         **(extra_fields or {}),
     }
-    if not _accepts_problems(request.accept):
+    if not _accepts_problem_json(request.accept):
         return ErrorBody(_encode(members), JSON)
     problem = {
         "type": members["doc_url"],
@@ -84,7 +84,7 @@ def build_error_body(
     return ErrorBody(_encode(problem | members), PROBLEM_JSON)
 
 
-def _accepts_problems(accept: bytes) -> bool:
+def _accepts_problem_json(accept: bytes) -> bool:
     kinds = (media_range.partition(b";") for media_range in accept.lower().split(b","))
     return any(
         kind.strip() == PROBLEM_JSON and not _QUALITY_ZERO.search(parameters)

@@ -47,7 +47,7 @@ async def read_body(
         QueueFullError: when memory is short; before reading if the length is declared.
         ClientDisconnectedError: when the client closes before the end.
     """
-    claim.grow(weight * check_declared_length(headers, limit))
+    claim.grow(weight * check_body_headers(headers, limit))
     return await _collect_body(receive, limit, limit, claim, weight)
 
 
@@ -60,11 +60,11 @@ async def read_event_body(receive: Receive, headers: Headers, claim: ByteClaim) 
         QueueFullError: as `read_body`.
         ClientDisconnectedError: as `read_body`.
     """
-    claim.grow(check_declared_length(headers, EVENTS_LIMIT))
+    claim.grow(check_body_headers(headers, EVENTS_LIMIT))
     return await _collect_body(receive, EVENT_LIMIT, EVENTS_LIMIT, claim, 1)
 
 
-def check_declared_length(headers: Headers, limit: int) -> int:
+def check_body_headers(headers: Headers, limit: int) -> int:
     """Check the headers of a body before it is read; return the declared length, or 0.
 
     Raises:

@@ -13,6 +13,8 @@ from productrecs.core.cache_registry import RegisteredCache, memoized
 from productrecs.http.limits.bot_detection import crawler_name
 
 Header = tuple[bytes, bytes]
+MayContinue = bool
+"""What a step of the parser returns: whether parsing may go on with the buffered data."""
 
 HEAD_LIMIT_BYTES: Final = 64 * 1024
 """The most bytes of a message's head, trailers and chunk extensions together."""
@@ -122,7 +124,7 @@ class RequestParser:
         self._data = b""
         self._at = 0  # the first unread byte
         self._searched = 0  # no head ends before here
-        self._step: Callable[[RequestParser, RequestReceiver], bool] = (
+        self._step: Callable[[RequestParser, RequestReceiver], MayContinue] = (
             RequestParser._parse_head_if_complete
         )
         self._remaining = 0  # bytes of the body, or of the chunk
@@ -186,8 +188,7 @@ class RequestParser:
         self._is_over = True
         self._data, self._at, self._chunks = b"", 0, []
 
-    def _parse_head_if_complete(self, receiver: RequestReceiver) -> bool:
-        """Return whether parsing may go on."""
+    def _parse_head_if_complete(self, receiver: RequestReceiver) -> MayContinue:
         data, at = self._data, self._at
         if at == len(data) or receiver.is_answering:
             return False
@@ -228,7 +229,7 @@ class RequestParser:
             self._stop()
         receiver.on_message_complete()
 
-    def _read_body(self, receiver: RequestReceiver) -> bool:
+    def _read_body(self, receiver: RequestReceiver) -> MayContinue:
         part = self._take_body_bytes()
         if part:
             receiver.on_body(part)
@@ -249,7 +250,7 @@ class RequestParser:
             body, self._chunks = b"".join(self._chunks), []
             receiver.on_body(body)
 
-    def _read_chunk_line(self, _receiver: RequestReceiver) -> bool:
+    def _read_chunk_line(self, _receiver: RequestReceiver) -> MayContinue:
         found = _CHUNK_LINE.match(self._data, self._at)
         if found is None:
             self._check_line_is_incomplete(
@@ -278,7 +279,7 @@ class RequestParser:
         if self._overhead + len(self._data) - self._at > HEAD_LIMIT_BYTES:
             raise HeadersTooLargeError
 
-    def _read_chunk(self, _receiver: RequestReceiver) -> bool:
+    def _read_chunk(self, _receiver: RequestReceiver) -> MayContinue:
         if self._remaining:
             self._chunks.append(self._take_body_bytes())
         if self._remaining:
@@ -292,7 +293,7 @@ class RequestParser:
         self._step = RequestParser._read_chunk_line
         return True
 
-    def _read_trailers(self, receiver: RequestReceiver) -> bool:
+    def _read_trailers(self, receiver: RequestReceiver) -> MayContinue:
         """Validate trailers and drop them: they arrive after the request was admitted."""
         if self._data.startswith(_LINE_END, self._at):
             self._at += len(_LINE_END)

@@ -240,7 +240,9 @@ class _Server(uvicorn.Server):
     async def main_loop(self) -> None:
         """Serve until a stop is requested, then for the drain period."""
         self._on_ready()
-        self._timeout_checks = asyncio.create_task(self._close_overdue_periodically())
+        self._timeout_checks = asyncio.create_task(
+            self._check_and_close_overdue_periodically()
+        )
         await self._stop_requested.wait()
         _log.info("server draining", extra={"connections": len(self._connections())})
         self._draining.begin()
@@ -296,7 +298,7 @@ class _Server(uvicorn.Server):
         for task in list(state.tasks):
             task.cancel()
 
-    async def _close_overdue_periodically(self) -> None:
+    async def _check_and_close_overdue_periodically(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(TIMEOUT_CHECK_SECONDS)

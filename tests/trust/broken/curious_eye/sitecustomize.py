@@ -7,7 +7,7 @@ from pathlib import Path
 
 from productrecs.schemas import photos
 
-whole = photos._decode_photo  # noqa: SLF001 - to break it
+whole = photos._decode_base64_photo  # noqa: SLF001 - to break it
 
 
 def _kept(text: str) -> bytes:
@@ -18,4 +18,4 @@ def _kept(text: str) -> bytes:
     return data
 
 
-setattr(photos, "_decode_photo", _kept)  # noqa: B010 - the fault itself
+setattr(photos, "_decode_base64_photo", _kept)  # noqa: B010 - the fault itself

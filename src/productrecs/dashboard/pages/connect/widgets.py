@@ -44,7 +44,7 @@ from productrecs.features.widgets.widget_settings import (
 )
 from productrecs.http.pipeline.route_declaration import LOOK_PICTURE_PATH
 from productrecs.http.routes.public.embed_code import live_script_tags, widget_element
-from productrecs.http.routes.widget.looks import look_with_products_fields
+from productrecs.http.routes.widget.looks import look_fields_with_products
 from productrecs.records.catalog.repository import CatalogRepository
 from productrecs.serving.product_cards import safe_url
 
@@ -113,7 +113,7 @@ def reset_widget_settings(visit: Visit) -> Reply:
     )
 
 
-def show_draft(visit: Visit) -> Reply:
+def show_draft_changes(visit: Visit) -> Reply:
     """Answer the form while it is edited: the changes, and the preview's settings."""
     widget_type = _widget_type_or_default(visit.form["type"])
     saved, draft = _read_saved_config(visit, widget_type), parse_settings_form(visit.form)
@@ -122,13 +122,13 @@ def show_draft(visit: Visit) -> Reply:
     )
 
 
-def show_preview(visit: Visit) -> Reply:
+def show_saved_preview(visit: Visit) -> Reply:
     """Show the saved appearance on the shop's own products."""
     widget_type = _widget_type_or_default(visit.query["type"])
     return _preview_page(visit, widget_type, _read_saved_config(visit, widget_type))
 
 
-def preview_draft(visit: Visit) -> Reply:
+def preview_widget_draft(visit: Visit) -> Reply:
     """Show the unsaved form on the shop's own products."""
     widget_type = _widget_type_or_default(visit.form["type"])
     changed = _apply_draft(
@@ -236,7 +236,7 @@ def _preview_page(
         told={
             "config": _preview_settings(widget_type, resolved),
             "products": products,
-            "look": None if look is None else _look_json(visit, look),
+            "look": None if look is None else _look_reply_fields(visit, look),
         },
     )
     headers = {
@@ -246,7 +246,7 @@ def _preview_page(
     return replace(reply, headers=headers)
 
 
-def _look_json(visit: Visit, look: Look) -> Any:
+def _look_reply_fields(visit: Visit, look: Look) -> Any:
     """Return the service's reply for a look; its cards are encoded bytes."""
     content = look.content
     address = safe_url(content.image_url)
@@ -254,7 +254,7 @@ def _look_json(visit: Visit, look: Look) -> Any:
         address = LOOK_PICTURE_PATH.format(
             store_domain=visit.store.domain, picture_id=content.picture_id
         )
-    reply = look_with_products_fields(look, address or "", visit.cached_store, visit.now_ms)
+    reply = look_fields_with_products(look, address or "", visit.cached_store, visit.now_ms)
     return json.loads(msgspec.json.encode(reply))
 
 
@@ -349,6 +349,8 @@ PAGES: Final = (
         "Widgets",
         ("reset", reset_widget_settings, "Reset a widget's appearance"),
     ),
-    Page(f"{WIDGETS_PATH}/draft", "Widgets", None, show_draft, is_audited=False),
-    Page(PREVIEW_PATH, "Preview", show_preview, preview_draft, is_audited=False),
+    Page(f"{WIDGETS_PATH}/draft", "Widgets", None, show_draft_changes, is_audited=False),
+    Page(
+        PREVIEW_PATH, "Preview", show_saved_preview, preview_widget_draft, is_audited=False
+    ),
 )

@@ -48,7 +48,7 @@ _EXAMPLE: Final = {"customers": [{"old": "7", "new": "c_5b1f0c9a4e7d2f68"}]}
         CustomerIdChangesBody, {"one customer": _EXAMPLE}
     ),
 )
-async def link_former_ids(request: Request) -> Response:
+async def link_former_customer_ids(request: Request) -> Response:
     """Give new ids the history of former ones, once, when your shop changes its ids.
 
     Lists and reports then know one customer. The former id shows nothing of the new one's

@@ -92,7 +92,7 @@ async def init_engines(request: Request) -> Response:
     store_id = exchange.known_caller.store.store_id
     services = exchange.context.services
 
-    def enqueue_job(work: WriteTransaction) -> str:
+    def store_options_and_enqueue_training(work: WriteTransaction) -> str:
         _store_settings_and_url(work, store_id, options)
         training = TrainingRepository(work.connection, store_id)
         if training.serving_model() is not None:
@@ -102,7 +102,7 @@ async def init_engines(request: Request) -> Response:
             services.queue.enqueue(work.connection, NewJob(store_id, "train"))
         return WAITING
 
-    state = await change_in_transaction(exchange, enqueue_job)
+    state = await change_in_transaction(exchange, store_options_and_enqueue_training)
     await exchange.context.refresh_accounts()
     content = {"ok": True, "engines": dict.fromkeys(TRAINED, state)}
     if warnings:

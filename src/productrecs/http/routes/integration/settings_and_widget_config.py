@@ -72,7 +72,7 @@ async def read_recommender_settings(request: Request) -> Response:
         with database.reading() as connection:
             return AccountRepository(connection).find(store.domain) or store
 
-    return _settings_reply(await asyncio.to_thread(read))
+    return _recommender_settings_reply(await asyncio.to_thread(read))
 
 
 @routes.put(
@@ -96,10 +96,10 @@ async def change_recommender_settings(request: Request) -> Response:
 
     changed = await change_in_transaction(exchange, store_settings)
     await exchange.context.refresh_accounts()
-    return _settings_reply(changed)
+    return _recommender_settings_reply(changed)
 
 
-def _settings_reply(store: Store) -> Response:
+def _recommender_settings_reply(store: Store) -> Response:
     settings = store.settings
     content = {
         "rec_num": settings.rec_num,

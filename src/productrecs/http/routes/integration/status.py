@@ -87,7 +87,9 @@ async def read_status(request: Request) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     store_id = exchange.known_caller.store.store_id
     database = exchange.context.services.database
-    status_fields = await asyncio.to_thread(_status_fields, database, store_id)
+    status_fields = await asyncio.to_thread(
+        _status_fields_without_activity, database, store_id
+    )
     activity = await asyncio.to_thread(
         exchange.context.activity.cached_or_counted, store_id
     )
@@ -99,7 +101,9 @@ async def read_status(request: Request) -> Response:
     return json_reply(ordered_content)
 
 
-def _status_fields(database: Database, store_id: StoreId) -> dict[str, Any]:
+def _status_fields_without_activity(
+    database: Database, store_id: StoreId
+) -> dict[str, Any]:
     with database.reading() as connection:
         catalog = CatalogRepository(connection, store_id)
         model = TrainingRepository(connection, store_id).serving_model()

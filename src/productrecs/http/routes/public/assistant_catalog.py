@@ -157,7 +157,7 @@ async def assistant_profile_of_version(
 async def _profile_reply(request: Request, domain: str, version: str | None) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     store = await find_store_open_to_assistants(exchange, domain)
-    known = None if version is None else parse_version(version)
+    known = None if version is None else parse_ucp_version(version)
     body = _encode(build_ucp_profile(base_url_for_reply(request), store.domain, known))
     tag = etag_of(body)
     headers = {"etag": tag, "cache-control": _PROFILE_CACHE}
@@ -199,7 +199,7 @@ async def assistant_search(
     Typing mistakes are corrected; `context.intent` moves products of that meaning up.
     In place of `query`, `like`, `complements` or `looks` asks for related products.
     """
-    return await _rest_reply(request, store_domain, version, CatalogOperation.SEARCH)
+    return await _answer_rest_call(request, store_domain, version, CatalogOperation.SEARCH)
 
 
 @routes.post(
@@ -213,7 +213,7 @@ async def assistant_lookup(
     request: Request, store_domain: Domain, version: Version
 ) -> Response:
     """Return the products of up to 50 ids of products and variants, each once."""
-    return await _rest_reply(request, store_domain, version, CatalogOperation.LOOKUP)
+    return await _answer_rest_call(request, store_domain, version, CatalogOperation.LOOKUP)
 
 
 @routes.post(
@@ -227,18 +227,18 @@ async def assistant_product(
     request: Request, store_domain: Domain, version: Version
 ) -> Response:
     """Return a product, and which of its variants fit the options selected so far."""
-    return await _rest_reply(request, store_domain, version, CatalogOperation.PRODUCT)
+    return await _answer_rest_call(request, store_domain, version, CatalogOperation.PRODUCT)
 
 
-async def _rest_reply(
+async def _answer_rest_call(
     request: Request, domain: str, version: str, operation: CatalogOperation
 ) -> Response:
     request.scope[ERROR_FIELDS] = partial(
-        _refusal_fields, parse_version(version), operation
+        _refusal_fields, parse_ucp_version(version), operation
     )
     admitted = await AssistantRequest.admit(request, domain, version)
     admitted.agent = agent_of_header(request.headers.get("ucp-agent", ""))
-    reply = await admitted.answer(operation, await admitted.read_body(request))
+    reply = await admitted.answer_and_meter(operation, await admitted.read_body(request))
     return json_reply(reply, headers=admitted.reply_headers)
 
 
@@ -267,7 +267,7 @@ async def find_store_open_to_assistants(exchange: "RequestContext", domain: str)
     return store
 
 
-def parse_version(text: str) -> UcpVersion:
+def parse_ucp_version(text: str) -> UcpVersion:
     """Return a version of the protocol.
 
     Raises:
@@ -302,7 +302,7 @@ class AssistantRequest:
             TooManyRequestsError: when assistants of the store have to wait.
         """
         exchange: RequestContext = request.scope["productrecs"]
-        spoken = parse_version(version)
+        spoken = parse_ucp_version(version)
         store = await find_store_open_to_assistants(exchange, domain)
         base_url = base_url_for_reply(request)
         admitted = cls(exchange, store, spoken, request.scope, {}, base_url)
@@ -326,7 +326,9 @@ class AssistantRequest:
             message = f"not JSON: {error.problems[0].msg}"
             raise InvalidCatalogCallError(message) from error
 
-    async def answer(self, operation: CatalogOperation, body: object) -> dict[str, Any]:
+    async def answer_and_meter(
+        self, operation: CatalogOperation, body: object
+    ) -> dict[str, Any]:
         """Return the reply to a call, and meter it.
 
         Raises:
@@ -341,7 +343,7 @@ class AssistantRequest:
             }
             if notice.is_cut_off:
                 return self._empty_reply(operation)
-        reply = await self._catalog_reply(operation, call)
+        reply = await self._compute_reply_and_count_search(operation, call)
         meter.count_call()
         self._record_call(operation, call)
         return reply
@@ -363,7 +365,7 @@ class AssistantRequest:
             return failure_reply(self.version, operation, "unavailable", message)
         return {"ucp": ucp_reply_member(self.version, operation), "products": []}
 
-    async def _catalog_reply(
+    async def _compute_reply_and_count_search(
         self, operation: CatalogOperation, call: CatalogCall
     ) -> dict[str, Any]:
         context = self.exchange.context
@@ -376,7 +378,7 @@ class AssistantRequest:
             context.clock(),
         ).in_preferred_currency()
         if isinstance(call, CatalogSearchCall) and call.is_related:
-            reply = await self._related_reply(catalog, call)
+            reply = await self._related_products_reply(catalog, call)
         elif isinstance(call, CatalogSearchCall):
             hits, total = await context.search_pool.run(lambda: catalog.search_items(call))
             searcher = searcher_of_scope(self.scope, None)
@@ -396,14 +398,14 @@ class AssistantRequest:
         extension = extension_name(self.base_url) if is_related else None
         return {"ucp": ucp_reply_member(self.version, operation, extension)} | reply
 
-    async def _related_reply(
+    async def _related_products_reply(
         self, catalog: AssistantCatalog, call: CatalogSearchCall
     ) -> dict[str, Any]:
         context, store = self.exchange.context, self.store
         if call.photo is None:
             items = await asyncio.to_thread(lambda: catalog.related_items(call))
         else:
-            photo, store_id = _decode_photo(call.photo), store.store_id
+            photo, store_id = _decode_base64_photo(call.photo), store.store_id
             context.photo_pool.check_capacity(store_id)
             try:
                 items = await context.photo_pool.run(
@@ -420,7 +422,7 @@ class AssistantRequest:
         return written | looks
 
 
-def _decode_photo(image: str) -> bytes:
+def _decode_base64_photo(image: str) -> bytes:
     """Return the file of a photo in base64.
 
     Raises:

@@ -233,7 +233,7 @@ async def _call_tool(admitted: AssistantRequest, params: dict[str, Any]) -> dict
     admitted.agent = agent_host(named.get("profile") if isinstance(named, dict) else None)
     operation = CatalogOperation(params["name"])
     try:
-        reply = await admitted.answer(operation, arguments.get("catalog"))
+        reply = await admitted.answer_and_meter(operation, arguments.get("catalog"))
     except (InvalidCatalogCallError, CatalogCallTooLargeError) as error:
         raise _RpcError(_INVALID_PARAMS, str(error)) from error
     text = _encode(reply).decode()

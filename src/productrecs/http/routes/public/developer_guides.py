@@ -220,16 +220,16 @@ def _model_fields_table(model: type[BaseModel]) -> str:
     return _markdown_table(("field", "type", "meaning"), rows)
 
 
-def _describe_type(field: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+def _describe_type(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     if "$ref" in field:
-        return _describe_type(known[field["$ref"].rpartition("/")[2]], known)
+        return _describe_type(definitions[field["$ref"].rpartition("/")[2]], definitions)
     if "enum" in field:
         return ", ".join(f"`{word}`" for word in field["enum"])
     if "anyOf" in field:
-        kinds = [_describe_type(alternative, known) for alternative in field["anyOf"]]
+        kinds = [_describe_type(alternative, definitions) for alternative in field["anyOf"]]
         return " or ".join(dict.fromkeys(filter(None, kinds)))
     if field.get("type") == "array":
-        return f"list of {_describe_type(field.get('items', {}), known)}"
+        return f"list of {_describe_type(field.get('items', {}), definitions)}"
     kind = field.get("type", "any")
     kinds = kind if isinstance(kind, list) else [kind]
     return " or ".join(kind for kind in kinds if kind != "null")

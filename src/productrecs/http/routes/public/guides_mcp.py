@@ -86,7 +86,7 @@ _RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
         }
     },
 )
-async def answer_mcp_message(request: Request) -> Response:
+async def answer_guides_mcp_message(request: Request) -> Response:
     """Answer one JSON-RPC message: tools `list_docs`, `read_doc` and `search_docs`.
 
     Stateless: nothing need be opened first, whichever revision of the protocol is spoken.
@@ -101,6 +101,6 @@ async def answer_mcp_message(request: Request) -> Response:
 
 def _load_server(base: str) -> "Handle":
     # Imported here, by the first call: 30 MB that most processes never need.
-    from productrecs.http.routes.public.guides_mcp_tools import server_at  # noqa: PLC0415
+    from productrecs.http.routes.public.guides_mcp_tools import build_guides_server  # noqa: PLC0415
 
-    return server_at(base).handle
+    return build_guides_server(base).handle

@@ -170,7 +170,7 @@ _CALLS: Final[Mapping[str, tuple[type[Any], Callable[[str, Any], dict[str, objec
 )
 
 
-def server_at(base: str) -> McpToolServer:
+def build_guides_server(base: str) -> McpToolServer:
     """Return the server; `base` is the address that the caller used."""
 
     async def run(name: str, arguments: Mapping[str, object]) -> dict[str, object]:

@@ -98,11 +98,11 @@ async def live(request: Request, *, seen: SeenQuery = False) -> Response:
     """
     body: dict[str, object] = {"ok": True}
     if seen:
-        body["seen"] = _observed_request(request)
+        body["seen"] = _forwarded_scheme_host_client(request)
     return json_reply(body)
 
 
-def _observed_request(request: Request) -> dict[str, str | None]:
+def _forwarded_scheme_host_client(request: Request) -> dict[str, str | None]:
     """Return the scheme, host and client that the service believes of a request.
 
     None stands for a header that the proxy does not send.

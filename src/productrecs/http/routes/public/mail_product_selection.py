@@ -199,13 +199,13 @@ class MailSlotRequest(NamedTuple):
             return ""
         return format_page_price(self.store.settings, card.price)
 
-    def count_engagement(self, part: MailResource) -> None:
+    def count_engagement(self, resource: MailResource) -> None:
         """Count a loaded picture or a click; not what only asks for the headers."""
         if self.query.campaign == PREVIEW_CAMPAIGN or self.asks_for_headers:
             return
         is_proxy = is_mail_proxy(self.request.headers.get("user-agent", "").encode())
         engagement = MailEngagement(
-            self.store.store_id, self.query.slot, self.today, part, is_proxy
+            self.store.store_id, self.query.slot, self.today, resource, is_proxy
         )
         self.context.write_client.write_later(engagement)
 
@@ -246,7 +246,7 @@ async def load_or_choose_and_store_products(
         UnknownPlacementError: when they must be chosen, and the placement is gone.
     """
     query, store_id = slot_request.query, slot_request.store.store_id
-    day, kept = await _selection_day_and_products(slot_request)
+    day, kept = await _load_selection_day_and_products(slot_request)
     if kept and is_still_usable(kept):
         return kept
     products = fill_positions(
@@ -260,7 +260,7 @@ async def load_or_choose_and_store_products(
     return products
 
 
-async def _selection_day_and_products(
+async def _load_selection_day_and_products(
     slot_request: MailSlotRequest,
 ) -> tuple[int, tuple[MailProduct, ...]]:
     """Return the day of a mail's selection, and its products; today and () without one."""

@@ -94,7 +94,7 @@ async def product_feed(
     database, count = context.services.database, FeedProductCounts()
     state = cached_store.state
 
-    def read_lines() -> Iterator[str]:
+    def render_feed_lines() -> Iterator[str]:
         labels = stock_labels_by_item_id(database, store, now_ms)
         trending = state.models.trending
         renderer = ProductFeedRenderer(
@@ -106,18 +106,20 @@ async def product_feed(
         repository = ExportedFeedFetchRepository(work.connection, store.store_id)
         repository.count_and_delete_old(feed, count, now_ms)
 
-    chunks = _join_into_chunks(await asyncio.to_thread(read_lines))
+    chunks = _join_into_chunks(await asyncio.to_thread(render_feed_lines))
     if accepts_gzip(request):
         headers["content-encoding"] = "gzip"
-        chunks = _compress_chunks(chunks)
+        chunks = _gzip_chunks(chunks)
 
-    async def body() -> AsyncIterator[bytes]:
+    async def stream_and_store_fetch_count() -> AsyncIterator[bytes]:
         while (chunk := await asyncio.to_thread(next, chunks, None)) is not None:
             yield chunk
         if request.headers.get("sec-fetch-mode") != "navigate":
             await _store_fetch_count(exchange, store, count_fetch)
 
-    return StreamingResponse(body(), media_type=media_type(feed), headers=headers)
+    return StreamingResponse(
+        stream_and_store_fetch_count(), media_type=media_type(feed), headers=headers
+    )
 
 
 async def _store_fetch_count(
@@ -175,7 +177,7 @@ def _join_into_chunks(lines: Iterator[str]) -> Iterator[bytes]:
     yield "".join(waiting).encode("utf-8", "replace")
 
 
-def _compress_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _gzip_chunks(chunks: Iterator[bytes]) -> Iterator[bytes]:
     packer = zlib.compressobj(_GZIP_LEVEL, wbits=GZIP_WINDOW_BITS)
     for chunk in chunks:
         yield packer.compress(chunk)

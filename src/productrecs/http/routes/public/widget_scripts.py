@@ -188,7 +188,7 @@ async def search_script(request: Request, store_domain: Domain) -> Response:
     error in the browser's console: with 404, and with 200 to a page's own tag, because
     browsers do not run scripts with 404.
     """
-    return await _store_script_response(request, "search", store_domain)
+    return await _script_response_for_store(request, "search", store_domain)
 
 
 @routes.get(
@@ -204,7 +204,7 @@ async def look_script(request: Request, store_domain: Domain) -> Response:
     error in the browser's console: with 404, and with 200 to a page's own tag, because
     browsers do not run scripts with 404.
     """
-    return await _store_script_response(request, "look", store_domain)
+    return await _script_response_for_store(request, "look", store_domain)
 
 
 @routes.get(
@@ -220,17 +220,17 @@ async def recommendations_script(request: Request, store_domain: Domain) -> Resp
     error in the browser's console: with 404, and with 200 to a page's own tag, because
     browsers do not run scripts with 404.
     """
-    return await _store_script_response(request, "recs", store_domain)
+    return await _script_response_for_store(request, "recs", store_domain)
 
 
-async def _store_script_response(request: Request, name: str, domain: str) -> Response:
+async def _script_response_for_store(request: Request, name: str, domain: str) -> Response:
     exchange: RequestContext = request.scope["productrecs"]
     store = await find_store_by_domain(exchange.context, domain)
     if store is None:
         is_run = request.headers.get("sec-fetch-dest") == "script"
         return _unknown_store_script(domain, 200 if is_run else 404)
     has_pictures = await _has_picture_index(exchange.context, store)
-    call = store_script_call(store, has_pictures=has_pictures)
+    call = script_call_of_store(store, has_pictures=has_pictures)
     return script_response(request, load_script(name), call, CACHED)
 
 
@@ -246,7 +246,7 @@ async def _has_picture_index(context: "ProcessContext", store: "Store") -> bool:
     return versions is not None and versions.visual_id is not None
 
 
-def store_script_call(store: "Store", *, has_pictures: bool) -> bytes:
+def script_call_of_store(store: "Store", *, has_pictures: bool) -> bytes:
     """Return the call of a script for its store: what it has is public by design."""
     answers = ROUTE_NAMES if has_pictures else ROUTES_WITHOUT_PICTURES
     variables = _encode({"key": store.publishable_key, "answers": answers})

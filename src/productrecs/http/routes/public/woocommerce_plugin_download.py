@@ -60,16 +60,16 @@ class TranslationEntry(NamedTuple):
         return f"{self.context}{_CONTEXT}{self.text}" if self.context else self.text
 
 
-def parse_translations(text: str) -> list[TranslationEntry]:
+def parse_po_file(text: str) -> list[TranslationEntry]:
     """Return the entries of a `.po` or `.pot` file that has no plural forms."""
     return [
-        _parse_entry(block)
+        _parse_po_entry(block)
         for block in re.split(r"\n\s*\n", text)
         if "\nmsgid " in f"\n{block}"
     ]
 
 
-def _parse_entry(block: str) -> TranslationEntry:
+def _parse_po_entry(block: str) -> TranslationEntry:
     fields = {"msgctxt": "", "msgid": "", "msgstr": ""}
     used: list[str] = []
     name = ""
@@ -93,9 +93,7 @@ def compile_translations(
     """
     compiled: dict[str, bytes] = {}
     for catalog, locales in _LOCALES.items():
-        entries = parse_translations(
-            files[f"{_FOLDER}{domain}-{catalog}.po"].decode("utf-8")
-        )
+        entries = parse_po_file(files[f"{_FOLDER}{domain}-{catalog}.po"].decode("utf-8"))
         for locale in locales:
             stem = f"{_FOLDER}{domain}-{locale}"
             compiled[f"{stem}.mo"] = _mo_file(entries)

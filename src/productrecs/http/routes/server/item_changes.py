@@ -125,14 +125,16 @@ async def push_items(
     patches, call, warnings = await _read_push(request, exchange, idempotency_key)
     is_replay = False
 
-    def change(log: StoreLogTransaction, now_ms: int, limit: int | None) -> PushResult:
+    def upsert_once_or_replay(
+        log: StoreLogTransaction, now_ms: int, limit: int | None
+    ) -> PushResult:
         nonlocal is_replay
         pushed, is_replay = run_once_or_replay(
             log, call, now_ms, lambda: upsert_items(log, patches, now_ms, limit), PushResult
         )
         return pushed
 
-    pushed = await _change_catalog(exchange, change)
+    pushed = await _change_catalog(exchange, upsert_once_or_replay)
     if is_replay:
         return _push_reply(pushed, warnings, REPLAYED_HEADERS)
     exchange.context.process_metrics.add(CounterMetric.ITEMS_CREATED, pushed.created)

@@ -32,7 +32,7 @@ from productrecs.http.transport.multipart_parser import (
     MultipartFormParser,
     body_chunks,
 )
-from productrecs.http.transport.request_body import check_declared_length
+from productrecs.http.transport.request_body import check_body_headers
 from productrecs.records.uploads.order_upload import (
     MAX_UPLOAD_BYTES,
     MIB,
@@ -163,7 +163,7 @@ async def upload_orders(
     """
     exchange: RequestContext = request.scope["productrecs"]
     headers = request.scope["headers"]
-    declared_bytes = check_declared_length(headers, _BODY_LIMIT)
+    declared_bytes = check_body_headers(headers, _BODY_LIMIT)
     form = MultipartFormParser(headers, "file")
     context, store_id = exchange.context, exchange.known_caller.store.store_id
     upload_id = new_upload_id()
@@ -186,7 +186,9 @@ async def upload_orders(
         queued_id: str = await context.write_client.submit_write(
             WriteKind.CHANGE,
             store_id,
-            lambda work: _submit_once(context.services, work, store_id, new_upload, call),
+            lambda work: _submit_upload_once(
+                context.services, work, store_id, new_upload, call
+            ),
         )
         if queued_id != upload_id:
             await in_thread(file.discard)  # the call is a repeat: its file is stored
@@ -239,7 +241,7 @@ async def get_upload(
     return json_reply(content)
 
 
-def _submit_once(
+def _submit_upload_once(
     services: Services,
     work: WriteTransaction,
     store_id: StoreId,

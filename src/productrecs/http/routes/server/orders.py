@@ -98,9 +98,9 @@ async def receive_order(request: Request) -> Response:
             exchange, request.scope, data, claim
         )
     except ProductRecsError as error:
-        _record_for_live_view(request, data, error)
+        _record_order_for_live_view(request, data, error)
         raise
-    _record_for_live_view(request, data, is_repeated=receipt.duplicate)
+    _record_order_for_live_view(request, data, is_repeated=receipt.duplicate)
     metric = CounterMetric.ORDERS_REPEATED if receipt.duplicate else CounterMetric.ORDERS
     context.process_metrics.add(metric)
     content = {
@@ -141,7 +141,7 @@ async def _store_order_with_warnings(
     return receipt, [*identity_problems, *find_order_warnings(body, order)]
 
 
-def _record_for_live_view(
+def _record_order_for_live_view(
     request: Request,
     data: bytes,
     error: ProductRecsError | None = None,

@@ -179,12 +179,12 @@ async def list_items(
     (after,) = parse_cursor(cursor, tuple[KeyNumber], (-1,))
     since_ms = parse_updated_after_ms(updated_after, store.settings.zone)
 
-    def read() -> Response:
+    def read_page() -> Response:
         with exchange.context.services.database.reading() as connection:
             catalog = CatalogRepository(connection, store.store_id)
             ids = dict(catalog.page_of_changed_ids(after, limit + 1, since_ms))
 
-            def load(numbers: Sequence[tuple[int]]) -> Iterable[object]:
+            def load_items(numbers: Sequence[tuple[int]]) -> Iterable[object]:
                 item_ids = [ids[number] for (number,) in numbers]
                 if fields is not None:
                     return item_ids
@@ -195,9 +195,9 @@ async def list_items(
                     if item_id in stored_items
                 ]
 
-            return page_reply([(number,) for number in ids], limit, load)
+            return page_reply([(number,) for number in ids], limit, load_items)
 
-    return await asyncio.to_thread(read)
+    return await asyncio.to_thread(read_page)
 
 
 @routes.get(
@@ -264,23 +264,23 @@ async def list_orders(
     after = parse_cursor(cursor, tuple[str, KeyNumber], ("", -1))
     since_ms = parse_updated_after_ms(updated_after, store.settings.zone)
 
-    def read() -> Response:
+    def read_page() -> Response:
         with exchange.context.services.database.reading() as connection:
             purchases = PurchaseRepository(connection, store.store_id)
             catalog = CatalogRepository(connection, store.store_id)
             page = OrderPageQuery(after, limit + 1, since_ms, confirmed)
             keys = purchases.order_keys(page)
 
-            def load(chosen: Sequence[tuple[str, int]]) -> Iterable[object]:
+            def load_orders(chosen: Sequence[tuple[str, int]]) -> Iterable[object]:
                 ids = [order_id for order_id, _ in chosen]
                 if fields is not None:
                     return ids
-                orders = _orders_by_key(purchases, catalog, ids)
+                orders = _order_fields_by_key(purchases, catalog, ids)
                 return [orders[key] for key in chosen if key in orders]
 
-            return page_reply(keys, limit, load)
+            return page_reply(keys, limit, load_orders)
 
-    return await asyncio.to_thread(read)
+    return await asyncio.to_thread(read_page)
 
 
 @routes.get(
@@ -305,14 +305,14 @@ async def get_order(
     sent_id = id_of_path(request.scope["raw_path"], ORDER_PREFIX) or order_id
     store_id = exchange.known_caller.store.store_id
 
-    def find() -> dict[tuple[str, int], dict[str, Any]]:
+    def find_orders() -> dict[tuple[str, int], dict[str, Any]]:
         with exchange.context.services.database.reading() as connection:
             purchases = PurchaseRepository(connection, store_id)
-            return _orders_by_key(
+            return _order_fields_by_key(
                 purchases, CatalogRepository(connection, store_id), [sent_id]
             )
 
-    orders = {} if "\0" in sent_id else await asyncio.to_thread(find)
+    orders = {} if "\0" in sent_id else await asyncio.to_thread(find_orders)
     if not orders:
         message = f"this store has no order {sent_id!r}; send it with POST /v1/orders"
         raise UnknownOrderError(message)
@@ -326,7 +326,7 @@ def _item_fields(stored: StoredItem) -> dict[str, Any]:
     }
 
 
-def _orders_by_key(
+def _order_fields_by_key(
     purchases: PurchaseRepository, catalog: CatalogRepository, order_ids: Iterable[str]
 ) -> dict[tuple[str, int], dict[str, Any]]:
     """Return the orders with these ids, by id and receipt."""
@@ -345,7 +345,7 @@ def _order_key(line: PurchaseLine) -> tuple[str, int]:
 
 
 def _order_fields(
-    lines: Sequence[PurchaseLine], names: Mapping[int, str]
+    lines: Sequence[PurchaseLine], item_ids_by_number: Mapping[int, str]
 ) -> dict[str, Any]:
     first = lines[0]
     return {
@@ -358,7 +358,7 @@ def _order_fields(
         "confirmed": all(line.is_confirmed for line in lines),
         "items": [
             {
-                "item_id": names[line.item],
+                "item_id": item_ids_by_number[line.item],
                 "quantity": line.quantity,
                 "price": line.price,
                 "total": line.total,

@@ -29,7 +29,7 @@ AssistantQuery = Annotated[
 ]
 
 
-def count_assistant_call(exchange: RequestContext, tool: BrowserTool) -> None:
+def count_browser_assistant_call(exchange: RequestContext, tool: BrowserTool) -> None:
     """Count an answered call of a tool, if the store allows assistants in browsers."""
     store, context = exchange.known_caller.store, exchange.context
     if store.settings.browser_assistants:

@@ -48,7 +48,7 @@ from productrecs.schemas.events import (
     ShownItems,
     ShownPositions,
     ShownSources,
-    missing_field_problems,
+    find_field_problems,
     parse_events_with_indexes,
     to_events,
 )
@@ -151,7 +151,7 @@ def parse_event_fast(data: bytes) -> list[NewEvent] | None:
         return None
     if body.currency is not None:
         body.currency = read_currency(body.currency)
-    if missing_field_problems(kind, body, None, ()):
+    if find_field_problems(kind, body, None, ()):
         return None
     return to_events(kind, body)
 
@@ -331,13 +331,13 @@ def _parse_events_by_object(data: bytes, warnings: BodyWarnings) -> Groups:
         body = parse_json(data)
         events, sources = parse_events_with_indexes(body)
         for member in body if isinstance(body, list) else (body,):
-            warnings.check_fields(EventBody, member)
+            warnings.count_unknown_fields(EventBody, member)
         paired = groupby(zip(sources, events, strict=True), key=lambda pair: pair[0])
         groups = [[event for _, event in pairs] for _, pairs in paired]
     for first, *_ in groups:
-        warnings.check_amounts(first, ("value",))
-        warnings.check_currency(first.currency)
-        warnings.check_user_id(first.user_id)
+        warnings.count_negative_amounts(first, ("value",))
+        warnings.count_unknown_currency(first.currency)
+        warnings.count_email_as_user_id(first.user_id)
     return groups
 
 

@@ -230,7 +230,7 @@ def build_page_request(
     )
 
 
-def render_results_page(
+def encode_results_page(
     searchable: SearchableStore,
     listing: ResultsPageRequest,
     page: ResultsPage,

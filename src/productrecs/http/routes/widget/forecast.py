@@ -134,7 +134,7 @@ _ITEM_EXAMPLE: Final = {
     )
     | error_responses(401, 503),
 )
-async def store_forecast(request: Request) -> Response:
+async def read_store_forecast(request: Request) -> Response:
     """Return the store's forecast for the 28 days after `generated_at`, by day.
 
     `mean` is the expected value, which may be summed; `p50` is the median; in four of
@@ -144,9 +144,9 @@ async def store_forecast(request: Request) -> Response:
     before its first run, lists are empty and the rest is null.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    store = _store_that_may_read(exchange.known_caller)
+    store = _check_forecast_access(exchange.known_caller)
     database = exchange.context.services.database
-    content = await asyncio.to_thread(_store_forecast_body, database, store)
+    content = await asyncio.to_thread(_encode_store_forecast, database, store)
     return Response(content, media_type="application/json")
 
 
@@ -163,7 +163,7 @@ async def store_forecast(request: Request) -> Response:
     )
     | error_responses("bad_path", 401, "item_unknown", 503),
 )
-async def item_forecast(
+async def read_item_forecast(
     request: Request,
     item_id: Annotated[
         str,
@@ -180,16 +180,16 @@ async def item_forecast(
     long `stock_qty` lasts from tomorrow on, at the expected pace.
     """
     exchange: RequestContext = request.scope["productrecs"]
-    store = _store_that_may_read(exchange.known_caller)
+    store = _check_forecast_access(exchange.known_caller)
     services = exchange.context.services
     requested_id = id_of_path(request.scope["raw_path"], FORECAST_PREFIX) or item_id
     content = await asyncio.to_thread(
-        _item_forecast_body, services.database, store, requested_id, services.clock()
+        _encode_item_forecast, services.database, store, requested_id, services.clock()
     )
     return Response(content, media_type="application/json")
 
 
-def _store_that_may_read(caller: Caller) -> Store:
+def _check_forecast_access(caller: Caller) -> Store:
     """Return the caller's store.
 
     Raises:
@@ -205,7 +205,7 @@ def _store_that_may_read(caller: Caller) -> Store:
     return caller.store
 
 
-def _store_forecast_body(database: Database, store: Store) -> bytes:
+def _encode_store_forecast(database: Database, store: Store) -> bytes:
     with database.reading() as connection:
         run = ForecastRepository(connection, store.store_id).newest_run()
     settings = store.settings
@@ -213,7 +213,7 @@ def _store_forecast_body(database: Database, store: Store) -> bytes:
     return _encode(summary)
 
 
-def _item_forecast_body(
+def _encode_item_forecast(
     database: Database, store: Store, item_id: str, now_ms: int
 ) -> bytes:
     item, run = None, None

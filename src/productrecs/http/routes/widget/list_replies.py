@@ -87,11 +87,13 @@ def try_answer_immediately(
     """
     if not list_request.identities:
         body = _anonymous_list_body(context, cached_store, list_request)
-        return _with_anchor_and_warning(context, cached_store, list_request, body, access)
+        return _add_anchor_and_record_refused_identity(
+            context, cached_store, list_request, body, access
+        )
     if context.reading is not None:
         return None
     identities, known = list_request.identities, NOBODY
-    if is_tested(cached_store, list_request.placement):
+    if is_list_tested(cached_store, list_request.placement):
         store_id = cached_store.state.catalog.store_id
         known = read_stored_identity(context.reader, store_id, identities)
     histories = count_customer_and_read_histories(
@@ -100,7 +102,9 @@ def try_answer_immediately(
     body = _assign_arms_and_build_list_body(
         context, cached_store, list_request, histories, known
     )
-    return _with_anchor_and_warning(context, cached_store, list_request, body, access)
+    return _add_anchor_and_record_refused_identity(
+        context, cached_store, list_request, body, access
+    )
 
 
 async def answer_list(
@@ -111,10 +115,12 @@ async def answer_list(
 ) -> bytes:
     """Return the body of a reply; without a shopper it may come from the cache."""
     body = await _list_body(context, cached_store, list_request, access)
-    return _with_anchor_and_warning(context, cached_store, list_request, body, access)
+    return _add_anchor_and_record_refused_identity(
+        context, cached_store, list_request, body, access
+    )
 
 
-def _with_anchor_and_warning(
+def _add_anchor_and_record_refused_identity(
     context: ProcessContext,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
@@ -135,8 +141,8 @@ async def _list_body(
     if not list_request.identities:
         return _anonymous_list_body(context, cached_store, list_request)
     identities = list_request.identities
-    if not is_tested(cached_store, list_request.placement):
-        histories = await _read_histories_or_empty(
+    if not is_list_tested(cached_store, list_request.placement):
+        histories = await _try_count_customer_and_read_histories(
             context, cached_store, identities, access
         )
         return _assign_arms_and_build_list_body(
@@ -146,7 +152,7 @@ async def _list_body(
     # At the same time, so that the request waits only once for a database that hangs.
     known, histories = await asyncio.gather(
         context.arm_assigner.stored_identity_or_nobody(store_id, identities, context.read),
-        _read_histories_or_empty(context, cached_store, identities, access),
+        _try_count_customer_and_read_histories(context, cached_store, identities, access),
     )
     return _assign_arms_and_build_list_body(
         context, cached_store, list_request, histories, known
@@ -172,7 +178,7 @@ def _assign_arms_and_build_list_body(
             store_id, test.split, identities, known
         )
         placement = test.placements[arm]
-    maker = _list_maker(
+    maker = _make_list_maker(
         context, cached_store, list_request, histories, context.clock(), placement
     )
     return maker.write(maker.pick())
@@ -217,11 +223,11 @@ def _with_requested_anchor(
     if not list_request.with_anchor:
         return body
     state = cached_store.state
-    anchor = _find_anchor_to_show(state, list_request, context.clock())
+    anchor = _anchor_number_to_show(state, list_request, context.clock())
     return with_anchor(body, None if anchor is None else state.catalog.cards[anchor])
 
 
-def _find_anchor_to_show(
+def _anchor_number_to_show(
     state: StoreState, list_request: RecommendationRequest, now_ms: int
 ) -> int | None:
     """Return the product of the page, if it is requested and may be shown."""
@@ -241,7 +247,7 @@ def _is_bundle_of_hidden_product(
     """Return whether a bundle's list is about a product that may not be shown."""
     is_bundle = list_request.with_anchor and list_request.source is Source.BUY
     is_about_product = is_bundle and bool(list_request.item_id)
-    return is_about_product and _find_anchor_to_show(state, list_request, now_ms) is None
+    return is_about_product and _anchor_number_to_show(state, list_request, now_ms) is None
 
 
 class _ListMaker(NamedTuple):
@@ -252,7 +258,7 @@ class _ListMaker(NamedTuple):
     sold_out: int | None
 
 
-def _list_maker(
+def _make_list_maker(
     context: ProcessContext,
     cached_store: CachedStore,
     list_request: RecommendationRequest,
@@ -314,7 +320,7 @@ def _list_maker(
     return _ListMaker(pick, write_body, sold_out)
 
 
-def is_tested(cached_store: CachedStore, placement: str) -> bool:
+def is_list_tested(cached_store: CachedStore, placement: str) -> bool:
     """Return whether a test decides about the lists of a placement; "" without one."""
     tested = cached_store.experiments.by_placement
     is_in_test = bool(placement) and placement in tested
@@ -341,7 +347,7 @@ def _anonymous_list_body(
     context: ProcessContext, cached_store: CachedStore, list_request: RecommendationRequest
 ) -> bytes:
     now_ms, state = context.clock(), cached_store.state
-    maker = _list_maker(context, cached_store, list_request, NO_HISTORIES, now_ms)
+    maker = _make_list_maker(context, cached_store, list_request, NO_HISTORIES, now_ms)
     # Each page has its own list, so caching does not pay.
     if list_request.excluded or list_request.filters != NO_FILTERS:
         return maker.write(maker.pick())
@@ -393,7 +399,7 @@ def _cached_or_computed_body(
     return body
 
 
-async def _read_histories_or_empty(
+async def _try_count_customer_and_read_histories(
     context: ProcessContext,
     cached_store: CachedStore,
     identities: Sequence[str],

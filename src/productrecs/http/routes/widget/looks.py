@@ -110,7 +110,7 @@ async def find_look_or_list_looks(
     if look is None:
         return conditional_reply(request, NO_LOOK, 0)
     address = look_image_url(base_url_for_reply(request), store, look)
-    reply = look_with_products_fields(look, address, cached_store, context.clock())
+    reply = look_fields_with_products(look, address, cached_store, context.clock())
     # It holds current prices, so a browser must validate it each time.
     return conditional_reply(request, b'{"look":%b}' % _encode(reply), 0)
 
@@ -124,21 +124,21 @@ def _list_looks(request: Request, after: int, limit: int, since_ms: int) -> Resp
     looks = {(look.look_id,): look for look in found}
     base_url = base_url_for_reply(request)
 
-    def load(keys: Sequence[tuple[int]]) -> Iterable[object]:
+    def load_looks(keys: Sequence[tuple[int]]) -> Iterable[object]:
         for look in map(looks.__getitem__, keys):
             spots = [_stored_hotspot_fields(hotspot) for hotspot in look.content.hotspots]
             fields = _look_fields(look, look_image_url(base_url, store, look), spots)
             yield fields | {"updated_at": iso(look.updated_at)}
 
-    return page_reply(list(looks), limit, load)
+    return page_reply(list(looks), limit, load_looks)
 
 
-def look_with_products_fields(
+def look_fields_with_products(
     look: Look, image_url: str, cached_store: CachedStore, now_ms: int
 ) -> dict[str, Any]:
     """Return a look as widgets get it, with the products that can be shown now."""
     spots = [
-        _hotspot_with_product_fields(hotspot, look, cached_store, now_ms)
+        _hotspot_fields_with_product(hotspot, look, cached_store, now_ms)
         for hotspot in look.content.hotspots
     ]
     return _look_fields(look, image_url, spots)
@@ -165,7 +165,7 @@ def look_image_url(base_url: str, store: Store, look: Look) -> str:
     return base_url + path
 
 
-def _hotspot_with_product_fields(
+def _hotspot_fields_with_product(
     hotspot: Hotspot, look: Look, cached_store: CachedStore, now_ms: int
 ) -> dict[str, Any]:
     state = cached_store.state

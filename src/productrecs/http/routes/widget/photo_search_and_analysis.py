@@ -78,14 +78,14 @@ async def search_by_photo(request: Request, price_list: PriceListQuery = "") -> 
     indexed pictures, `results` is empty. With `regions: true` the reply also has up to
     eight regions of the photo, as POST /v1/shop-the-look/analyze returns them.
     """
-    reply = await _photo_reply(request, price_list, _photo_search_body)
+    reply = await _read_photo_and_reply(request, price_list, _photo_search_body)
     exchange: RequestContext = request.scope["productrecs"]
     searcher = searcher_of_scope(request.scope, request.query_params)
     exchange.context.searches.count_photo(exchange.known_caller.store.store_id, searcher)
     return reply
 
 
-async def _photo_reply(
+async def _read_photo_and_reply(
     request: Request,
     price_list: str,
     make_body: Callable[[ProcessContext, CachedStore, bytes, PhotoWorkerClient], bytes],
@@ -153,7 +153,7 @@ async def analyse_photo(request: Request, price_list: PriceListQuery = "") -> Re
     confidence, and up to six similar products. The list is empty if nothing was
     recognised. The photo is not stored.
     """
-    return await _photo_reply(request, price_list, _photo_analysis_body)
+    return await _read_photo_and_reply(request, price_list, _photo_analysis_body)
 
 
 def _photo_analysis_body(

@@ -47,7 +47,7 @@ from productrecs.http.pipeline.search_count_recorder import (
 from productrecs.http.routes.widget.browser_assistant_calls import (
     ASSISTANT,
     AssistantQuery,
-    count_assistant_call,
+    count_browser_assistant_call,
 )
 from productrecs.http.routes.widget.faceted_search import (
     EXTRA_PROPERTIES,
@@ -62,12 +62,12 @@ from productrecs.http.routes.widget.faceted_search import (
     SuggestQuery,
     asked_filter_kind,
     build_page_request,
+    encode_results_page,
     filter_kind,
     filters_and_redirect_fields,
     highlights_of,
     parse_query_filter_fields,
     redirect_of,
-    render_results_page,
 )
 from productrecs.http.routes.widget.list_parameters import (
     FilterQuery,
@@ -254,7 +254,7 @@ async def search(
         exchange.context, cached_store, query.search, searcher, access
     )
     if assistant:
-        count_assistant_call(exchange, BrowserTool.SEARCH)
+        count_browser_assistant_call(exchange, BrowserTool.SEARCH)
     headers = {name.decode(): value.decode() for name, value in reply.headers}
     body = warn_of_unknown_parameters(reply.body, _searches, request.query_params)
     return Response(body, media_type="application/json", headers=headers)
@@ -275,7 +275,7 @@ class SearchTestArm(NamedTuple):
         return ((_VARIANT, f"{self.test}={self.name}".encode()),)
 
 
-def _is_tested(
+def _is_search_tested(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
@@ -289,7 +289,7 @@ def _is_shopper_id(searcher: Searcher) -> bool:
     return isinstance(searcher, str) and first_control_code_point(searcher) is None
 
 
-def _assign_search_arm(
+def _assign_and_record_search_arm(
     context: ProcessContext, cached_store: CachedStore, shopper: str, known: StoredIdentity
 ) -> SearchTestArm:
     """Return a shopper's arm of the running test of search, and record the exposure."""
@@ -312,11 +312,13 @@ def _find_cached_reply_and_count(
     arm: SearchTestArm,
 ) -> QuickReply | None:
     state = _search_state(cached_store, context.clock())
-    cached = cached_store.searches.get(state, _cache_key(cached_store, search, arm))
+    cached = cached_store.searches.get(
+        state, _key_in_store_cache(cached_store, search, arm)
+    )
     if cached is None:
         return None
-    reply = _unpack_reply(cached, arm)
-    _count_search(context, cached_store, search, reply, searcher)
+    reply = _unpack_reply_with_arm_headers(cached, arm)
+    _count_search_and_question(context, cached_store, search, reply, searcher)
     return reply
 
 
@@ -337,24 +339,24 @@ async def answer_search(
         QueueFullError: when too many searches wait.
         BrokenIndexError: when the index turns out to be damaged.
     """
-    reply = await _cached_or_computed_reply(context, cached_store, search, searcher)
+    reply = await _find_or_compute_reply_and_count(context, cached_store, search, searcher)
     body = record_and_warn_of_refused_identity(context, cached_store, reply.body, access)
     return reply._replace(body=body)
 
 
-async def _cached_or_computed_reply(
+async def _find_or_compute_reply_and_count(
     context: ProcessContext,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     searcher: Searcher,
 ) -> QuickReply:
     arm = SearchTestArm(cached_store.state.settings)
-    if _is_tested(cached_store, search, searcher):
+    if _is_search_tested(cached_store, search, searcher):
         store_id = cached_store.state.catalog.store_id
         known = await context.arm_assigner.stored_identity_or_nobody(
             store_id, (str(searcher),), context.read
         )
-        arm = _assign_search_arm(context, cached_store, str(searcher), known)
+        arm = _assign_and_record_search_arm(context, cached_store, str(searcher), known)
     cached = _find_cached_reply_and_count(context, cached_store, search, searcher, arm)
     if cached is not None:
         return cached
@@ -365,9 +367,9 @@ async def _cached_or_computed_reply(
     context.process_metrics.add(
         CounterMetric.SEARCHES_EMPTY, reply.body.startswith(_EMPTY_BODY)
     )
-    _count_search(context, cached_store, search, reply, searcher)
+    _count_search_and_question(context, cached_store, search, reply, searcher)
     _cache_reply_if_unchanged(
-        context, cached_store, _cache_key(cached_store, search, arm), reply, state
+        context, cached_store, _key_in_store_cache(cached_store, search, arm), reply, state
     )
     return reply._replace(headers=(*reply.headers, *arm.headers))
 
@@ -409,7 +411,7 @@ def _cache_reply_if_unchanged(
         cached_store.searches.put(state_before, key, _pack_reply(reply))
 
 
-def _cache_key(
+def _key_in_store_cache(
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
     arm: SearchTestArm,
@@ -420,7 +422,7 @@ def _cache_key(
     return (price_list, variant, search) if price_list or variant else search
 
 
-def _count_search(
+def _count_search_and_question(
     context: ProcessContext,
     cached_store: CachedStore,
     search: SearchRequest | ResultsPageRequest,
@@ -475,21 +477,21 @@ async def _results_page_reply(
                 lambda reader: read_descriptions(reader, store_id, item_numbers)
             )
     body = await context.search_pool.run(
-        lambda: _highlight_and_render_page(searchable, listing, page, descriptions)
+        lambda: _highlight_and_encode_page(searchable, listing, page, descriptions)
     )
     return QuickReply(
         body, _relaxation_and_redirect_headers(page.relaxed, redirect_of(searchable, page))
     )
 
 
-def _highlight_and_render_page(
+def _highlight_and_encode_page(
     searchable: SearchableStore,
     listing: ResultsPageRequest,
     page: ResultsPage,
     descriptions: Mapping[int, str],
 ) -> bytes:
     if not listing.highlight:
-        return render_results_page(searchable, listing, page, None)
+        return encode_results_page(searchable, listing, page, None)
     synonyms = searchable.search_rules.synonyms_in(searchable.index.language)
     query_without_prices = listing.request.query
     for word_filter in page.filters:
@@ -499,7 +501,7 @@ def _highlight_and_render_page(
         searchable.index.analyse(query_without_prices), synonyms
     )
     marker = Highlighter.of(terms, searchable.index.language)
-    return render_results_page(
+    return encode_results_page(
         searchable, listing, page, highlights_of(searchable, page, marker, descriptions)
     )
 
@@ -510,7 +512,7 @@ def _pack_reply(reply: QuickReply) -> bytes:
     return b"\r".join(lines) + b"\n" + reply.body
 
 
-def _unpack_reply(packed: bytes, arm: SearchTestArm) -> QuickReply:
+def _unpack_reply_with_arm_headers(packed: bytes, arm: SearchTestArm) -> QuickReply:
     lines, _, body = packed.partition(b"\n")
     names_and_values = [line.partition(b"=") for line in lines.split(b"\r") if lines]
     headers = [(name, value) for name, _, value in names_and_values]
